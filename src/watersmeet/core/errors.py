@@ -1,0 +1,72 @@
+"""
+What can go wrong, and what the user can do about it. Every face shows `str(error)` and `hint`.
+
+* WatersmeetError               exit code 2
+  + ConfigError                 a setting or a flag is wrong
+    x UnknownComponent          no signal, fusion, stage, ... of that name
+  + IndexProblem                the index on disk
+    x NoIndex                   there is none here
+    x IndexBusy                 another process is writing
+    x IndexMismatch             it was built with other settings
+    x IndexDamaged              a file of it cannot be read
+    x DiskFull                  nothing was lost, but nothing more fits
+  + SourceProblem               a path that was named cannot be read
+  + NotFound                    no document or chunk of that id (exit code 1)
+  + Degraded                    `--strict`, and some step could not run
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class WatersmeetError(Exception):
+    """Something that the user can act on."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class ConfigError(WatersmeetError): ...
+
+
+class UnknownComponent(ConfigError): ...
+
+
+class IndexProblem(WatersmeetError): ...
+
+
+class NoIndex(IndexProblem): ...
+
+
+class IndexBusy(IndexProblem): ...
+
+
+class IndexMismatch(IndexProblem): ...
+
+
+class IndexDamaged(IndexProblem): ...
+
+
+class DiskFull(IndexProblem): ...
+
+
+class SourceProblem(WatersmeetError): ...
+
+
+class NotFound(WatersmeetError):
+    exit_code = 1
+
+
+class Degraded(WatersmeetError): ...
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The hint for a misspelt name, or the list of what there is."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, 1)
+    return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(names)}"

@@ -1,0 +1,206 @@
+"""The nouns of the pipeline: frozen, standard library only, no behaviour beyond their own invariants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, NewType
+
+DocId = NewType("DocId", str)
+ChunkId = NewType("ChunkId", str)
+Row = NewType("Row", int)
+"""The number of one version of one chunk: never used again, and never seen outside the index."""
+
+Fields = Mapping[str, Any]
+"""Front matter or metadata: JSON values by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """An edge as it was written: `target` is a note's name, a path or a URL."""
+
+    target: str
+    type: str = "wiki"  # wiki, embed, markdown or related
+    heading: str = ""
+    alias: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A paragraph, list, table, fence: text that is kept in one piece where it fits."""
+
+    text: str
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading path, and what stands under it before the next heading."""
+
+    headings: tuple[str, ...]
+    level: int
+    line: int
+    blocks: tuple[Block, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What a source found and a parser understood. `path` is where to open it."""
+
+    id: DocId
+    kind: str
+    title: str
+    path: str
+    sections: tuple[Section, ...] = ()
+    modified: datetime | None = None
+    aliases: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    fields: Fields = field(default_factory=dict)
+    links: tuple[Link, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """One answerable piece of a document; `lines` are 1-based and inclusive."""
+
+    id: ChunkId
+    document: DocId
+    text: str
+    headings: tuple[str, ...] = ()
+    lines: tuple[int, int] = (1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What a result must satisfy: AND between keys, OR within one, and a span of time."""
+
+    fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    since: datetime | None = None
+    before: datetime | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.fields) or self.since is not None or self.before is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the asker wants, as every face passes it on."""
+
+    query: str
+    mode: str = ""  # empty: the best that the index can do
+    recipe: str = ""  # empty: what the settings say
+    top_n: int = 10
+    condition: Condition = Condition()
+    intent: str = ""
+    strict: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A query after understanding: everything that later steps may know about it."""
+
+    text: str
+    words: tuple[str, ...] = ()
+    forms: tuple[str, ...] = ()
+    intent: str = ""
+    kind: str = "conceptual"
+    length: str = "short"
+    weights: Mapping[str, float] = field(default_factory=dict)
+    condition: Condition = Condition()
+    top_n: int = 10
+    pool: int = 100
+    now: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Why a hit is where it is: one entry of `--explain`."""
+
+    by: str
+    rank: int
+    score: float
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    chunk: ChunkId
+    score: float
+    evidence: tuple[Evidence, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Hits in descending order of score, each chunk once; the position is the rank."""
+
+    by: str
+    hits: tuple[Hit, ...] = ()
+
+    def __post_init__(self) -> None:
+        last = float("inf")
+        for hit in self.hits:
+            if not hit.score <= last:  # also catches NaN
+                raise ValueError(f"{self.by}: hits are not in descending order")
+            last = hit.score
+        if len({hit.chunk for hit in self.hits}) != len(self.hits):
+            raise ValueError(f"{self.by}: a chunk is ranked twice")
+
+    @classmethod
+    def of(cls, by: str, hits: Iterable[Hit]) -> Ranking:
+        """Hits in any order; equal scores are told apart by id, so that an answer is repeatable."""
+        return cls(by, tuple(sorted(hits, key=lambda hit: (-hit.score, hit.chunk))))
+
+    def rescored(self, by: str, scores: Mapping[ChunkId, float]) -> Ranking:
+        """The same hits with new scores; the change is added to each hit's evidence."""
+        ordered = sorted(self.hits, key=lambda hit: (-scores[hit.chunk], hit.chunk))
+        return Ranking(
+            by,
+            tuple(
+                replace(hit, score=score, evidence=(*hit.evidence, Evidence(by, rank, score)))
+                for rank, hit in enumerate(ordered, 1)
+                for score in (scores[hit.chunk],)
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A step that could not run, named in the answer rather than hidden."""
+
+    by: str
+    reason: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A hit with what its reader needs."""
+
+    id: ChunkId
+    document: DocId
+    kind: str
+    title: str
+    headings: tuple[str, ...]
+    path: str
+    lines: tuple[int, int]
+    text: str
+    score: float
+    fusion_score: float
+    similarity: float | None
+    evidence: tuple[Evidence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What every face gives back for a search."""
+
+    query: str
+    mode: str
+    recipe: str
+    results: tuple[Result, ...]
+    failures: tuple[Failure, ...]
+    took_ms: float
+    timings: Mapping[str, float] = field(default_factory=dict)

@@ -1,0 +1,180 @@
+"""The one tokenizer: what a text is made of, for words and for identifiers.
+
+A *surface* is a token as it is written: `getUserById`, `--no-vectors`, `PII-2024-0042`, `C++`, `75.1725`.
+From each surface come
+- its *words*, lower-case and without accents, for lexical search: the whole and its parts;
+- its *forms*, if it is an identifier, for exact search: case kept, and once more in lower case.
+
+Scripts that are written without spaces give overlapping pairs of characters. Stemming and stop words are
+the text store's; the lists of stop words are here because understanding needs them too.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+VERSION = 1
+"""Part of an index's fingerprint: raise it whenever a text would give other tokens."""
+
+STOPWORDS = frozenset(
+    "a an and are as at be but by for if in into is it no not of on or such that the their then there these "
+    "they this to was will with".split()
+)
+"""Left out of every index."""
+
+ASKING = STOPWORDS | frozenset(
+    "about all also am any been can could did do does doing explain find from get give had has have having he "
+    "help her here hers him his how i its know let like look looking make may me might mine must my need "
+    "our ours out over please she should show so some tell than them those through under up us use using want "
+    "we were what when where which while who whom whose why would you your yours".split()
+)
+"""Words that people ask with; they say nothing of what is asked for."""
+
+LONGEST_WORD = 64
+LONGEST_FORM = 128
+
+# Letters and digits, and the marks that belong to a word in scripts that `\w` cuts apart.
+_MARKS = (
+    "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
+    "\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u0711\u0730-\u074a\u0900-\u0963\u0966-\u0df3\u0e31"
+    "\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd\u0f71-\u0f84\u102b-\u103e\u17b4-\u17d3\u200c\u200d"
+)
+_PATTERN = (
+    r"((?:(?<![W\-])--?(?=[^\W\d_]))?"  # a flag's dashes
+    r"[W]+(?:[.\-:/@\\+&]{1,3}[W]+)*"  # words, joined by what joins identifiers
+    r"(?:\+\+|\#(?![W]))?)"  # C++, C#
+    r"(?:['’](?:s|t|d|m|re|ve|ll)(?![W]))?"  # English endings are not words
+)
+_ASCII = re.compile(_PATTERN.replace("[W]", r"\w").replace("[W\\-]", r"[\w\-]"), re.ASCII)
+_UNICODE = re.compile(_PATTERN.replace("[W]", rf"[\w{_MARKS}]").replace("[W\\-]", rf"[\w{_MARKS}\-]"))
+
+_JOINT = re.compile(r"\W+", re.ASCII)
+_JOINT_UNICODE = re.compile(rf"[^\w{_MARKS}]+")
+_SIGN = re.compile(r"[\d_.\-:/@\\+&#]")
+_CAMEL = re.compile(r"[^\W\d_]+|\d+")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_MEMBER = re.compile(r"::|[.:/\\@]+")
+_VERSION = re.compile(r"v?(\d+(?:\.\d+)+[\w.\-+]*)", re.ASCII | re.IGNORECASE)
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+"
+)
+_LATIN_MARKS = re.compile("[\u0300-\u036f]")
+
+
+def surfaces(text: str) -> list[str]:
+    """The tokens of a text, as written, in order."""
+    if text.isascii():
+        return _ASCII.findall(text)
+    return _UNICODE.findall(unicodedata.normalize("NFKC", text))
+
+
+def words(text: str) -> list[str]:
+    """The words of a text for lexical search, in order."""
+    return both(text)[0]
+
+
+def forms(text: str) -> list[str]:
+    """The identifiers of a text for exact search, each once, in order."""
+    return both(text)[1]
+
+
+def both(text: str) -> tuple[list[str], list[str]]:
+    """`words` and `forms` in one pass."""
+    spoken: list[str] = []
+    exact: dict[str, None] = {}
+    for surface in surfaces(text):
+        parts = _known.get(surface)
+        if parts is None:
+            parts = _remember(surface)
+        spoken += parts[0]
+        for form in parts[1]:
+            exact[form] = None
+    return spoken, list(exact)
+
+
+_known: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
+"""What each surface gave: texts repeat themselves, and a plain dict is the fastest memory there is."""
+
+
+def _remember(surface: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    if len(_known) > 1 << 17:
+        _known.clear()
+    parts = _known[surface] = (words_of(surface), forms_of(surface))
+    return parts
+
+
+def words_of(surface: str) -> tuple[str, ...]:
+    if surface.isascii() and surface.isalpha() and (surface.islower() or surface.istitle()):
+        return (surface.lower(),) if len(surface) <= LONGEST_WORD else ()
+    found: dict[str, None] = {}
+    for name in (_JOINT if surface.isascii() else _JOINT_UNICODE).split(surface):
+        pieces = [piece for piece in name.split("_") if piece]
+        for piece in pieces:
+            for word in (_fold(piece), *_humps(piece)):
+                for unit in _units(word):
+                    found[unit] = None
+        if len(pieces) > 1:
+            found[_fold("".join(pieces))] = None  # so that get_user finds getUser
+    return tuple(word for word in found if len(word) <= LONGEST_WORD)
+
+
+def forms_of(surface: str) -> tuple[str, ...]:
+    if not is_identifier(surface):
+        return ()
+    found = {surface: None}
+    if surface.startswith("-"):
+        found[surface.lstrip("-")] = None
+    version = _VERSION.fullmatch(surface)
+    if version:
+        found[version[1]] = None
+    else:
+        for member in _MEMBER.split(surface):
+            if len(member) > 1 and not member.isdigit() and is_identifier(member):
+                found[member] = None
+    for form in tuple(found):
+        found[form.lower()] = None
+    return tuple(form for form in found if len(form) <= LONGEST_FORM)
+
+
+def is_identifier(surface: str) -> bool:
+    """A name or a code rather than a word: digits, joints, capitals inside, ALL CAPITALS, a flag."""
+    if _SIGN.search(surface):
+        return True
+    return len(surface) > 1 and (surface.isupper() or _HUMP.search(surface) is not None)
+
+
+def _humps(piece: str) -> list[str]:
+    """The parts of a camelCase or letters-and-digits piece; nothing if there is but one."""
+    if piece.isdigit() or piece.islower() and piece.isalpha():
+        return []
+    parts = [hump for run in _CAMEL.findall(piece) for hump in _HUMP.split(run)]
+    if len(parts) < 2:
+        return []
+    return [_fold(part) for part in parts if len(part) > 1 and not part.isdigit()]
+
+
+def _fold(piece: str) -> str:
+    """Lower case, and without the accents of Latin, Greek and Cyrillic."""
+    piece = piece.casefold()
+    if piece.isascii():
+        return piece
+    return unicodedata.normalize("NFC", _LATIN_MARKS.sub("", unicodedata.normalize("NFD", piece)))
+
+
+def _units(word: str) -> list[str]:
+    """A word itself, or overlapping pairs of characters where the script has no spaces."""
+    if word.isascii() or not _UNSPACED.search(word):
+        return [word]
+    found: list[str] = []
+    end = 0
+    for run in _UNSPACED.finditer(word):
+        if run.start() > end:
+            found.append(word[end : run.start()])
+        characters = run[0]
+        found += [characters[i : i + 2] for i in range(len(characters) - 1)] or [characters]
+        end = run.end()
+    if end < len(word):
+        found.append(word[end:])
+    return found

@@ -1,0 +1,1 @@
+"""Wires it from settings; owns threads, the writer lock and the commit point."""

@@ -1,0 +1,1 @@
+"""How good is it, and is the change real?"""

@@ -1,0 +1,1 @@
+"""Command line, and later MCP, REST and the web page: translate, never decide."""

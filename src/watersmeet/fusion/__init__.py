@@ -1,0 +1,1 @@
+"""What do the signals agree on? `[Ranking] -> Ranking`."""

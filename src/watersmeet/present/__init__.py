@@ -1,0 +1,1 @@
+"""What should the asker read? `Ranking -> Answer`."""

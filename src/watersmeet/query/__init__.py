@@ -1,0 +1,1 @@
+"""What is being asked? Each step is `Plan -> Plan`."""

@@ -1,0 +1,1 @@
+"""Who thinks what is near? Each signal is `Plan -> Ranking`."""

@@ -1,0 +1,1 @@
+"""Boost, share, scale, cut: each stage is `Ranking -> Ranking`."""
