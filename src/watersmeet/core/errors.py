@@ -10,6 +10,8 @@ What can go wrong, and what the user can do about it. Every face shows `str(erro
     x IndexMismatch             it was built with other settings
     x IndexDamaged              a file of it cannot be read
     x DiskFull                  nothing was lost, but nothing more fits
+  + ModelProblem                an embedder cannot answer
+    x ModelMissing              its model is not on this machine
   + SourceProblem               a path that was named cannot be read
   + NotFound                    no document or chunk of that id (exit code 1)
   + Degraded                    `--strict`, and some step could not run
@@ -53,6 +55,12 @@ class IndexDamaged(IndexProblem): ...
 
 
 class DiskFull(IndexProblem): ...
+
+
+class ModelProblem(WatersmeetError): ...
+
+
+class ModelMissing(ModelProblem): ...
 
 
 class SourceProblem(WatersmeetError): ...

@@ -105,6 +105,7 @@ class Plan:
     text: str
     words: tuple[str, ...] = ()
     forms: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
     intent: str = ""
     kind: str = "conceptual"
     length: str = "short"

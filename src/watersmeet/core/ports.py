@@ -1,4 +1,4 @@
-"""The verbs of the pipeline: every seam that a plug-in may fill. At most three methods each."""
+"""The verbs of the pipeline: every seam that a plug-in may fill. Few methods each."""
 
 from __future__ import annotations
 
@@ -73,6 +73,7 @@ class TextWriter(Protocol):
     def add(self, entries: Iterable[Entry]) -> None: ...
     def drop(self, rows: Iterable[Row]) -> None: ...
     def commit(self) -> None: ...
+    def close(self) -> None: ...
 
 
 class TextStore(Protocol):
@@ -112,6 +113,19 @@ class View(Protocol):
     def matching(self, condition: Condition, limit: int) -> list[Row] | None:
         """All live rows that satisfy the condition; None if there are more than `limit`."""
         ...
+
+
+class Words(Protocol):
+    """What signals ask of the words: live chunks only, the condition held before ranking.
+
+    `match` gives at most `limit` chunks with their scores, best first; `size` counts what frequencies count.
+    """
+
+    @property
+    def size(self) -> int: ...
+    def match(self, terms: Sequence[Term], condition: Condition, limit: int) -> list[tuple[ChunkId, float]]: ...
+    def score(self, terms: Sequence[Term], ids: Collection[ChunkId]) -> dict[ChunkId, float]: ...
+    def frequency(self, field: str, text: str) -> int: ...
 
 
 # ---------------------------------------------------------------- query time

@@ -52,15 +52,17 @@ _UNICODE = re.compile(_PATTERN.replace("[W]", rf"[\w{_MARKS}]").replace("[W\\-]"
 _JOINT = re.compile(r"\W+", re.ASCII)
 _JOINT_UNICODE = re.compile(rf"[^\w{_MARKS}]+")
 _SIGN = re.compile(r"[\d_.\-:/@\\+&#]")
-_CAMEL = re.compile(r"[^\W\d_]+|\d+")
+_CAMEL = re.compile(rf"(?:[^\W\d_]|[{_MARKS}])+|\d+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _MEMBER = re.compile(r"::|[.:/\\@]+")
-_VERSION = re.compile(r"v?(\d+(?:\.\d+)+[\w.\-+]*)", re.ASCII | re.IGNORECASE)
+_VERSION = re.compile(r"v?(\d++(?:\.\d++)++[\w.\-+]*+)", re.ASCII | re.IGNORECASE)  # no way back: linear
 _UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3100-\u312f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
-_LATIN_MARKS = re.compile("[\u0300-\u036f]")
+_ACCENTS = re.compile("[\u0300-\u036f\u200c\u200d]")
+_STROKES = str.maketrans({"ı": "i", "ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "æ": "ae", "œ": "oe"})
+"""Letters that Unicode does not take apart, and that people without the key type otherwise."""
 
 
 def surfaces(text: str) -> list[str]:
@@ -99,9 +101,11 @@ _known: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
 
 
 def _remember(surface: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    if len(_known) > 1 << 17:
-        _known.clear()
-    parts = _known[surface] = (words_of(surface), forms_of(surface))
+    parts = (words_of(surface), forms_of(surface))
+    if len(surface) <= LONGEST_WORD:
+        if len(_known) > 1 << 17:
+            _known.clear()
+        _known[surface] = parts
     return parts
 
 
@@ -117,7 +121,7 @@ def words_of(surface: str) -> tuple[str, ...]:
                     found[unit] = None
         if len(pieces) > 1:
             found[_fold("".join(pieces))] = None  # so that get_user finds getUser
-    return tuple(word for word in found if len(word) <= LONGEST_WORD)
+    return tuple(word for word in found if 0 < len(word) <= LONGEST_WORD)
 
 
 def forms_of(surface: str) -> tuple[str, ...]:
@@ -141,13 +145,13 @@ def forms_of(surface: str) -> tuple[str, ...]:
 def is_identifier(surface: str) -> bool:
     """A name or a code rather than a word: digits, joints, capitals inside, ALL CAPITALS, a flag."""
     if _SIGN.search(surface):
-        return True
+        return surface.strip("_") != ""
     return len(surface) > 1 and (surface.isupper() or _HUMP.search(surface) is not None)
 
 
 def _humps(piece: str) -> list[str]:
     """The parts of a camelCase or letters-and-digits piece; nothing if there is but one."""
-    if piece.isdigit() or piece.islower() and piece.isalpha():
+    if piece.isdigit() or (piece.islower() and piece.isalpha()):
         return []
     parts = [hump for run in _CAMEL.findall(piece) for hump in _HUMP.split(run)]
     if len(parts) < 2:
@@ -156,11 +160,11 @@ def _humps(piece: str) -> list[str]:
 
 
 def _fold(piece: str) -> str:
-    """Lower case, and without the accents of Latin, Greek and Cyrillic."""
+    """Lower case, and without the accents of Latin, Greek and Cyrillic and the joiners that nobody sees."""
     piece = piece.casefold()
     if piece.isascii():
         return piece
-    return unicodedata.normalize("NFC", _LATIN_MARKS.sub("", unicodedata.normalize("NFD", piece)))
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", piece))).translate(_STROKES)
 
 
 def _units(word: str) -> list[str]:

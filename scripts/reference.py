@@ -1,0 +1,98 @@
+"""The reference pages, written from the code: `python scripts/reference.py` writes, `--check` only compares."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from watersmeet.engine.components import KINDS, default, find, names, options
+from watersmeet.engine.settings import SECTIONS, recipes
+from watersmeet.face.cli.main import ALIASES, COMMANDS
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = ROOT / "docs" / "reference"
+
+
+def commands() -> str:
+    lines = ["# Commands", "", "Written from the code by `scripts/reference.py`.", ""]
+    for name, (module, short) in COMMANDS.items():
+        command = getattr(importlib.import_module(f"watersmeet.face.cli.{module}"), f"{name}_command")
+        alias = "".join(f" (alias `{a}`)" for a, real in ALIASES.items() if real == name)
+        lines += [f"## watersmeet {name}{alias}", "", short, ""]
+        parts = command.commands.values() if isinstance(command, click.Group) else [command]
+        for part in parts:
+            lines += _command(name if part is command else f"{name} {part.name}", part)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _command(name: str, command: click.Command) -> list[str]:
+    if not command.help:
+        raise SystemExit(f"the command {name!r} has no help")
+    arguments = [p for p in command.params if isinstance(p, click.Argument)]
+    usage = " ".join(["watersmeet", name, *(a.metavar or (a.name or "").upper() for a in arguments)])
+    lines = ["```", usage, "```", "", *[line.strip() for line in command.help.splitlines()], ""]
+    lines += ["| flag | meaning |", "|---|---|"]
+    for option in command.params:
+        if isinstance(option, click.Option):
+            if not option.help:
+                raise SystemExit(f"{name}: the flag {option.opts[0]} has no help")
+            flag = ", ".join(option.opts) + (f" {option.metavar}" if option.metavar else "")
+            lines.append(f"| `{flag}` | {option.help} |".replace("|GLOB", "\\|GLOB"))
+    if command.epilog:
+        lines += ["", command.epilog]
+    return [*lines, ""]
+
+
+def settings() -> str:
+    lines = [
+        "# Settings",
+        "",
+        "Written from the code by `scripts/reference.py`.",
+        "",
+        "In `watersmeet.toml`, upwards from the working folder, or in the user's config folder; as an environment",
+        "variable with `__` between the parts, such as `WATERSMEET__FUSION__RRF__K=20`. Recipes: "
+        + ", ".join(f"`{name}`" for name in recipes())
+        + ".",
+        "",
+    ]
+    for name, cls in SECTIONS.items():
+        lines += [f"## [{name}]", "", str(cls.__doc__).splitlines()[0], "", *_table(cls, name), ""]
+    for kind in KINDS:
+        for name in names(kind):
+            cls = find(kind, name)
+            if options(cls):
+                lines += [f"## [{kind}.{name}]", "", (cls.__doc__ or "").splitlines()[0], ""]
+                lines += [*_table(cls, f"{kind}.{name}"), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _table(cls: type[Any], where: str) -> list[str]:
+    rows = ["| setting | default | meaning |", "|---|---|---|"]
+    for key, field in options(cls).items():
+        meaning = field.metadata["meaning"]
+        if not meaning:
+            raise SystemExit(f"the setting {where}.{key} has no meaning")
+        rows.append(f"| `{key}` | `{default(field)!r}` | {meaning} |")
+    return rows
+
+
+def main() -> int:
+    pages = {PAGES / "commands.md": commands(), PAGES / "settings.md": settings()}
+    stale = [path for path, text in pages.items() if not path.exists() or path.read_text("utf8") != text]
+    if "--check" in sys.argv:
+        for path in stale:
+            print(f"{path.relative_to(ROOT)} is not what the code says; run scripts/reference.py")
+        return 1 if stale else 0
+    for path in stale:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(pages[path], "utf8")
+        print(f"wrote {path.relative_to(ROOT)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

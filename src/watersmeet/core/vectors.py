@@ -1,0 +1,72 @@
+"""The seams where text becomes numbers, and where numbers are kept. Arrays are numpy's, named only to checkers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from watersmeet.core.model import Row
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float32]
+    """One row: float32, of length 1, or all zeros where there was nothing to embed."""
+    Matrix = NDArray[np.float32]
+    """One such row for each text."""
+    RowArray = NDArray[np.int64]
+
+
+class Embedder(Protocol):
+    """What does it mean, as numbers? Loads its model at first use, once per process.
+
+    Vectors of two embedders may be compared only if their `fingerprint` is the same: it covers the model's
+    files and every setting that changes a vector. A text's vector does not depend on the texts beside it.
+    Anything that goes wrong is a `ModelProblem`.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def dimension(self) -> int: ...
+    @property
+    def fingerprint(self) -> str: ...
+    def embed(self, texts: Sequence[str]) -> Matrix: ...
+    def embed_stream(self, texts: Sequence[str], batch: int = 64) -> Iterator[tuple[int, Matrix]]:
+        """The same in order, `batch` texts at a time, each with the position of its first: commit as it comes."""
+        ...
+
+    def embed_query(self, text: str) -> Vector: ...
+
+
+class VectorWriter(Protocol):
+    """Appends and deletes; nothing is visible or durable before `commit`. Adding a row again replaces it."""
+
+    def add(self, rows: Sequence[Row], vectors: Matrix) -> None: ...
+    def drop(self, rows: Collection[Row]) -> None: ...
+    def commit(self) -> None: ...
+
+
+class VectorReader(Protocol):
+    """One state of a vector store. It may hold rows that are dead in the catalogue.
+
+    `within` restricts before ranking; equal scores come in the order of rows. Scores are cosines.
+    A zero vector is held but is near to nothing: it is never ranked or scored.
+    """
+
+    @property
+    def size(self) -> int: ...
+    def rows(self) -> RowArray: ...
+    def search(
+        self, vector: Vector, limit: int, within: Collection[Row] | RowArray | None = None
+    ) -> list[tuple[Row, float]]: ...
+    def score(self, vector: Vector, rows: Collection[Row] | RowArray) -> dict[Row, float]: ...
+
+
+class VectorStore(Protocol):
+    """Where the vectors are. One process writes at a time; any number read."""
+
+    def writer(self) -> VectorWriter: ...
+    def reader(self) -> VectorReader: ...
+    def close(self) -> None: ...

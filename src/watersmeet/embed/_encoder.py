@@ -1,0 +1,212 @@
+"""A sentence encoder loaded from a folder: its tokenizer, its graph, and how tokens become one vector."""
+
+from __future__ import annotations
+
+import functools
+import json
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from watersmeet.core.errors import ModelMissing, ModelProblem
+from watersmeet.embed._common import clean, unreadable
+
+if TYPE_CHECKING:
+    from watersmeet.core.vectors import Matrix
+
+_GRAPHS = ("model.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx", "onnx/model_int8.onnx")
+_FED = {"input_ids", "attention_mask", "token_type_ids", "position_ids"}
+_SHIFTED = {"roberta", "xlm-roberta", "camembert", "mpnet"}  # positions begin after the padding's number
+_HINT = "fetch the model's files again, or name another folder"
+_loading = threading.Lock()
+_loaded: dict[tuple[object, ...], Encoder] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Encoder:
+    path: Path
+    tokenizer: Any  # tokenizers.Tokenizer and onnxruntime.InferenceSession: compiled, without types
+    session: Any
+    kinds: dict[str, Any]  # what the graph asks for, with its integer type
+    output: str
+    pooling: str
+    padding: int
+    dimension: int = 0
+
+    def tokens(self, texts: Sequence[str]) -> list[list[int]]:
+        if len(texts) == 1:
+            return [self.tokenizer.encode(clean(texts[0])).ids]
+        return [one.ids for one in self.tokenizer.encode_batch_fast([clean(text) for text in texts])]
+
+    def run(self, batch: Sequence[Sequence[int]]) -> Matrix:
+        """One pass of the graph over texts given as token numbers; not yet of length 1."""
+        import numpy as np
+
+        longest = max(len(ids) for ids in batch)
+        ids = np.full((len(batch), longest), self.padding, dtype=np.int64)
+        mask = np.zeros_like(ids)
+        for number, one in enumerate(batch):
+            ids[number, : len(one)] = one
+            mask[number, : len(one)] = 1
+        given = {"input_ids": ids, "attention_mask": mask}
+        if "token_type_ids" in self.kinds:
+            given["token_type_ids"] = np.zeros_like(ids)
+        if "position_ids" in self.kinds:
+            given["position_ids"] = np.broadcast_to(np.arange(longest), ids.shape)
+        feed = {name: np.ascontiguousarray(given[name], dtype=kind) for name, kind in self.kinds.items()}
+        try:
+            (result,) = self.session.run([self.output], feed)
+        except _engine_errors() as error:
+            raise ModelProblem(f"{self.path} failed: {_first_line(error)}", _HINT) from error
+        return self._pooled(result, mask)
+
+    def _pooled(self, result: Any, mask: Any) -> Matrix:
+        import numpy as np
+
+        if result.ndim == 2:
+            return np.asarray(result, dtype=np.float32)
+        if result.ndim != 3:
+            raise ModelProblem(f"{self.path}: {self.output} has {result.ndim} dimensions, not 2 or 3", _HINT)
+        if self.pooling == "cls":
+            return np.asarray(result[:, 0], dtype=np.float32)
+        weights = mask[:, :, None].astype(np.float32)
+        return np.asarray(
+            (result * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), 1), dtype=np.float32
+        )
+
+
+def graph_file(folder: Path, file: str) -> Path:
+    """Which file of the folder is the graph?"""
+    names = (file,) if file else _GRAPHS
+    for name in names:
+        if (folder / name).is_file():
+            return folder / name
+    raise ModelMissing(f"{folder} has no {names[0]}", "export the model to ONNX, or name its file")
+
+
+def encoder(folder: Path, file: str, max_tokens: int, pooling: str) -> Encoder:
+    """The encoder in this folder, loaded at the first call and again only if its files change."""
+    graph = graph_file(folder, file)
+    key = (graph, max_tokens, pooling, stamp(graph), stamp(folder / "tokenizer.json"))
+    with _loading:
+        if key not in _loaded:
+            for old in [old for old in _loaded if old[:3] == key[:3]]:
+                del _loaded[old]
+            _loaded[key] = _load(folder, graph, max_tokens, pooling)
+        return _loaded[key]
+
+
+def stamp(path: Path) -> tuple[int, int]:
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise unreadable(path, error) from error
+    return found.st_mtime_ns, found.st_size
+
+
+def _load(folder: Path, graph: Path, max_tokens: int, pooling: str) -> Encoder:
+    config = _config(folder / "config.json")
+    tokenizer = _tokenizer(folder, config, max_tokens)
+    session = _session(graph)
+    inputs = {one.name: one.type for one in session.get_inputs()}
+    strange = sorted(set(inputs) - _FED)
+    if strange or "input_ids" not in inputs:
+        wrong = f"asks for {', '.join(strange)}" if strange else "does not ask for input_ids"
+        raise ModelProblem(f"{graph} is no sentence encoder: it {wrong}", _HINT)
+    outputs = [one.name for one in session.get_outputs()]
+    model = Encoder(
+        path=graph,
+        tokenizer=tokenizer,
+        session=session,
+        kinds={name: "int32" if "int32" in kind else "int64" for name, kind in inputs.items()},
+        output="sentence_embedding" if "sentence_embedding" in outputs else outputs[0],
+        pooling=pooling or _pooling(folder / "1_Pooling" / "config.json"),
+        padding=int(config.get("pad_token_id") or 0),
+    )
+    return replace(model, dimension=model.run(model.tokens(["a"])).shape[1])
+
+
+def _session(graph: Path) -> Any:
+    import onnxruntime
+
+    onnxruntime.set_default_logger_severity(4)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1  # texts run side by side instead: as fast, and no thread spins
+    options.inter_op_num_threads = 1
+    try:
+        return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
+    except _engine_errors() as error:
+        raise ModelProblem(f"cannot load {graph}: {_first_line(error)}", _HINT) from error
+
+
+def _tokenizer(folder: Path, config: dict[str, Any], max_tokens: int) -> Any:
+    from tokenizers import Tokenizer
+
+    path = folder / "tokenizer.json"
+    try:
+        tokenizer = Tokenizer.from_buffer(path.read_bytes())
+    except OSError as error:
+        raise unreadable(path, error) from error
+    except ValueError as error:
+        raise ModelProblem(f"cannot load {path}: {_first_line(error)}", _HINT) from error
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(max_tokens or _longest(folder, config))
+    return tokenizer
+
+
+def _longest(folder: Path, config: dict[str, Any]) -> int:
+    """How many tokens the model can take, special ones included."""
+    positions = int(config.get("max_position_embeddings") or 512)
+    if config.get("model_type") in _SHIFTED:
+        positions -= int(config.get("pad_token_id") or 0) + 1
+    stated = [
+        _config(folder / "sentence_bert_config.json").get("max_seq_length"),
+        _config(folder / "tokenizer_config.json").get("model_max_length"),
+    ]
+    return max(1, min([positions, *(int(one) for one in stated if one)]))
+
+
+def _pooling(path: Path) -> str:
+    config = _config(path)
+    stated = config.get("pooling_mode")
+    if stated in ("cls", "mean"):
+        return str(stated)
+    asked = [name for name, value in config.items() if name.startswith("pooling_mode_") and value is True]
+    if asked == ["pooling_mode_cls_token"]:
+        return "cls"
+    if asked == ["pooling_mode_mean_tokens"] or (not asked and not stated):
+        return "mean"
+    raise ModelProblem(
+        f"{path} asks for {stated or ' and '.join(asked)}", "only cls and mean pooling are known"
+    )
+
+
+def _config(path: Path) -> dict[str, Any]:
+    """A JSON object of settings; a missing file says nothing."""
+    try:
+        config = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise unreadable(path, error) from error
+    except ValueError as error:
+        raise ModelProblem(f"cannot read {path}: {error}", _HINT) from error
+    if not isinstance(config, dict):
+        raise ModelProblem(f"{path} holds no JSON object", _HINT)
+    return config
+
+
+@functools.cache
+def _engine_errors() -> tuple[type[Exception], ...]:
+    """onnxruntime's exceptions have no common base."""
+    from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+    found = [one for one in vars(state).values() if isinstance(one, type) and issubclass(one, Exception)]
+    return (*found, RuntimeError, ValueError)
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0][:300]

@@ -1,0 +1,77 @@
+"""Where is a model? A local folder, else an installed data package, else the hub when it can be reached."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import re
+from pathlib import Path
+
+from watersmeet.core.errors import ModelMissing
+
+_WANTED = [
+    "*.json",
+    "1_Pooling/config.json",
+    "model.onnx",
+    "model.onnx_data",
+    "onnx/model.onnx",
+    "onnx/model.onnx_data",
+]
+
+
+def locate(model: str, file: str, download: bool) -> Path:
+    """The folder that `model` names."""
+    folder = Path(model).expanduser()
+    if folder.is_dir():
+        return folder
+    if not model or folder.is_absolute() or model.startswith((".", "~")):
+        raise ModelMissing(
+            f"there is no model folder {model!r}", "name a folder with model.onnx and tokenizer.json"
+        )
+    packaged = _packaged(model)
+    if packaged is not None:
+        return packaged
+    if "/" not in model:
+        raise ModelMissing(
+            f"the model {model!r} is not installed",
+            f"pip install ./models/{model} from a checkout, or name a folder or an owner/model of the hub",
+        )
+    return _from_hub(model, file, download)
+
+
+def _packaged(model: str) -> Path | None:
+    """The folder of the data package `watersmeet_<model>`, if it is installed."""
+    module = "watersmeet_" + re.sub(r"\W", "_", model)
+    if importlib.util.find_spec(module) is None:
+        return None
+    return Path(importlib.import_module(module).PATH)
+
+
+def _from_hub(model: str, file: str, download: bool) -> Path:
+    """The hub's folder: what was fetched before, else fetched now."""
+    if importlib.util.find_spec("huggingface_hub") is None:
+        raise ModelMissing(
+            f"the model {model!r} is not on this machine",
+            "download its folder and name that, or pip install huggingface_hub to fetch it by name",
+        )
+    wanted = [*_WANTED, file, f"{file}_data"] if file else _WANTED
+    found, why = _snapshot(model, wanted, local=True)
+    if found is None and download:
+        found, why = _snapshot(model, wanted, local=False)
+    if found is None:
+        raise ModelMissing(
+            f"the model {model!r} could not be had: {why}",
+            "check the name and the network, or download its folder elsewhere and name that",
+        )
+    return found
+
+
+def _snapshot(model: str, wanted: list[str], local: bool) -> tuple[Path | None, str]:
+    """The folder, or why there is none."""
+    from huggingface_hub import snapshot_download
+
+    try:
+        found = Path(snapshot_download(model, allow_patterns=wanted, local_files_only=local))
+    except Exception as error:  # noqa: BLE001 - the hub's client lets its HTTP library's errors through
+        return None, str(error).partition("\n")[0]
+    return (found, "") if any(found.rglob("*.onnx")) else (None, "it has no ONNX file")

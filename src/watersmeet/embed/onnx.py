@@ -1,0 +1,139 @@
+"""What does it mean, to a sentence encoder? Any ONNX graph in a folder with its tokenizer.
+
+Texts run one to a pass, several passes side by side. On granite-30m and two cores that is as fast as any batch
+(46.9 texts a second against 46.0 for the best), and an int8 graph scales its activations over the whole batch:
+in company the same text came out at a cosine of only .956 with itself alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from watersmeet.core.options import option
+from watersmeet.embed._common import fingerprint, unit
+from watersmeet.embed._encoder import Encoder, encoder, graph_file, stamp
+from watersmeet.embed._locate import locate
+
+if TYPE_CHECKING:
+    from watersmeet.core.vectors import Matrix, Vector
+
+    _Pass = tuple[list[int], Future[Matrix]]
+
+
+@dataclass(frozen=True, slots=True)
+class Onnx:
+    model: str = option("granite-30m", "a folder, an installed data package, or owner/model of the hub")
+    file: str = option("", "the graph's file in that folder; empty: model.onnx or onnx/model.onnx")
+    threads: int = option(0, "passes that run side by side; 0: one for each core")
+    batch_tokens: int = option(
+        1, "padded tokens a pass; 1: each text alone, which makes its vector repeatable"
+    )
+    max_tokens: int = option(0, "where a text is cut; 0: what the model's configuration says")
+    pooling: str = option("", "cls or mean; empty: what the model's configuration says")
+    query_prefix: str = option("", "what the model wants before a query")
+    text_prefix: str = option("", "what the model wants before a text")
+    download: bool = option(True, "fetch an owner/model from the hub when it is not on this machine")
+
+    @property
+    def name(self) -> str:
+        return Path(self.model).name
+
+    @property
+    def dimension(self) -> int:
+        return self._encoder().dimension
+
+    @property
+    def fingerprint(self) -> str:
+        folder = self._folder()
+        files = [graph_file(folder, self.file), folder / "tokenizer.json"]
+        files += [
+            path for path in (folder / "config.json", folder / "1_Pooling" / "config.json") if path.is_file()
+        ]
+        stamps = tuple((path, *stamp(path)) for path in files)
+        return _fingerprint(
+            stamps, self.batch_tokens, self.max_tokens, self.pooling, self.query_prefix, self.text_prefix
+        )
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        import numpy as np
+
+        result = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        for start, vectors in self.embed_stream(texts, max(256, len(texts) // 8)):
+            result[start : start + len(vectors)] = vectors
+        return result
+
+    def embed_stream(self, texts: Sequence[str], batch: int = 64) -> Iterator[tuple[int, Matrix]]:
+        """In order; the next slice is already being worked on while the caller keeps this one."""
+        model = self._encoder()
+        width = self.threads or _cores()
+        step = max(batch, 1)
+        with ThreadPoolExecutor(width, "embed") as pool:
+            waiting: deque[tuple[int, int, list[_Pass]]] = deque()
+            try:
+                for start in range(0, len(texts), step):
+                    some = texts[start : start + step]
+                    waiting.append((start, len(some), self._submit(pool, model, some)))
+                    if len(waiting) > 1:
+                        yield _collect(model, *waiting.popleft())
+                while waiting:
+                    yield _collect(model, *waiting.popleft())
+            finally:
+                pool.shutdown(wait=True, cancel_futures=True)
+
+    def embed_query(self, text: str) -> Vector:
+        import numpy as np
+
+        model = self._encoder()
+        if not text.strip():
+            return np.zeros(model.dimension, dtype=np.float32)
+        return unit(model.run(model.tokens([self.query_prefix + text])))[0]
+
+    def _folder(self) -> Path:
+        return locate(self.model, self.file, self.download)
+
+    def _encoder(self) -> Encoder:
+        return encoder(self._folder(), self.file, self.max_tokens, self.pooling)
+
+    def _submit(self, pool: ThreadPoolExecutor, model: Encoder, texts: Sequence[str]) -> list[_Pass]:
+        """Passes over these texts, the longest first so that the last to finish are short."""
+        places = [place for place, text in enumerate(texts) if text.strip()]
+        tokens = dict(
+            zip(places, model.tokens([self.text_prefix + texts[place] for place in places]), strict=True)
+        )
+        places.sort(key=lambda place: -len(tokens[place]))
+        passes: list[_Pass] = []
+        while places:
+            count = max(1, self.batch_tokens // len(tokens[places[0]]))
+            group, places = places[:count], places[count:]
+            passes.append((group, pool.submit(model.run, [tokens[place] for place in group])))
+        return passes
+
+
+def _collect(model: Encoder, start: int, count: int, passes: list[_Pass]) -> tuple[int, Matrix]:
+    import numpy as np
+
+    result = np.zeros((count, model.dimension), dtype=np.float32)
+    for places, done in passes:
+        result[places] = unit(done.result())
+    return start, result
+
+
+@functools.lru_cache(maxsize=16)
+def _fingerprint(
+    files: tuple[tuple[Path, int, int], ...], batch: int, tokens: int, pooling: str, query: str, text: str
+) -> str:
+    settings = {"batch": batch, "tokens": tokens, "pooling": pooling, "query": query, "text": text}
+    return fingerprint([path for path, _, _ in files], settings)
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,129 @@
+"""What does it mean, from a table of words alone? Thousands of chunks a second, no network, no graph.
+
+A text's vector is the mean of its tokens' rows, scaled to length 1. The table is potion-base-8M, made with
+model2vec, kept as int8 rows with a scale each (scripts/quantise_static.py); see potion/NOTICE.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from watersmeet.core.errors import ModelProblem
+from watersmeet.core.options import option
+from watersmeet.embed._common import clean, fingerprint, in_slices, unit, unreadable
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from watersmeet.core.vectors import Matrix, Vector
+
+_SHIPPED = Path(__file__).parent / "potion"
+_FILES = ("rows.npy", "scales.npy", "tokenizer.json")
+_PARALLEL = 32  # fewer texts are tokenised without waking the thread pool
+_loading = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Static:
+    folder: str = option("", "a folder made by scripts/quantise_static.py; empty: the shipped potion-base-8M")
+
+    @property
+    def name(self) -> str:
+        return Path(self.folder).name if self.folder else "potion-base-8M"
+
+    @property
+    def dimension(self) -> int:
+        return int(self._table().rows.shape[1])
+
+    @property
+    def fingerprint(self) -> str:
+        return _fingerprint(self._path())
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        import numpy as np
+
+        table = self._table()
+        sums = np.zeros((len(texts), table.rows.shape[1]), dtype=np.float32)
+        for number, ids in enumerate(table.tokens([clean(text) for text in texts])):
+            if ids.size:
+                sums[number] = table.scales[ids] @ table.rows[ids].astype(np.float32)
+        return unit(sums)
+
+    def embed_stream(self, texts: Sequence[str], batch: int = 1024) -> Iterator[tuple[int, Matrix]]:
+        return in_slices(self.embed, texts, batch)
+
+    def embed_query(self, text: str) -> Vector:
+        return self.embed([text])[0]
+
+    def _path(self) -> Path:
+        return Path(self.folder).expanduser() if self.folder else _SHIPPED
+
+    def _table(self) -> _Table:
+        with _loading:
+            return _load(self._path())
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    rows: NDArray[np.int8]
+    scales: NDArray[np.float32]
+    tokenizer: Any  # tokenizers.Tokenizer: a compiled module without types
+    unknown: int
+
+    def tokens(self, texts: Sequence[str]) -> Iterator[NDArray[np.int64]]:
+        import numpy as np
+
+        if len(texts) < _PARALLEL:
+            encoded = [self.tokenizer.encode(text, add_special_tokens=False) for text in texts]
+        else:
+            encoded = self.tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+        for one in encoded:
+            ids = np.array(one.ids, dtype=np.int64)
+            yield ids[ids != self.unknown]
+
+
+@functools.lru_cache(maxsize=4)
+def _load(folder: Path) -> _Table:
+    import numpy as np
+    from tokenizers import Tokenizer
+
+    for file in _FILES:
+        try:
+            (folder / file).open("rb").close()
+        except OSError as error:
+            raise unreadable(folder / file, error) from error
+    try:
+        rows = np.load(folder / "rows.npy", mmap_mode="r")
+        scales = np.load(folder / "scales.npy")
+    except (ValueError, EOFError) as error:
+        raise _broken(folder, "rows.npy or scales.npy", error) from error
+    try:
+        tokenizer = Tokenizer.from_buffer((folder / "tokenizer.json").read_bytes())
+    except ValueError as error:
+        raise _broken(folder, "tokenizer.json", error) from error
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    if rows.ndim != 2 or scales.shape != rows.shape[:1] or tokenizer.get_vocab_size() > len(rows):
+        raise _broken(folder, "rows.npy", "not one row and one scale for each token")
+    unknown = tokenizer.token_to_id("[UNK]")
+    return _Table(rows, scales, tokenizer, -1 if unknown is None else unknown)
+
+
+def _broken(folder: Path, file: str, why: object) -> ModelProblem:
+    return ModelProblem(
+        f"the static model in {folder} is damaged: {file}: {why}",
+        "install watersmeet again"
+        if folder == _SHIPPED
+        else "make the folder again: scripts/quantise_static.py",
+    )
+
+
+@functools.lru_cache(maxsize=4)
+def _fingerprint(folder: Path) -> str:
+    return fingerprint([folder / file for file in _FILES], {"pooling": "mean"})

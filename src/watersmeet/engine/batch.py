@@ -1,0 +1,80 @@
+"""The commit point: what was prepared becomes searchable, all of a batch at once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from watersmeet.core.model import DocId, Document, Row
+from watersmeet.core.ports import Entry, Found, TextWriter
+from watersmeet.engine.entries import Prepared
+from watersmeet.store.catalogue import Catalogue, Changes, Put, StoredChunk
+
+
+@dataclass(slots=True)
+class Batch:
+    """Collects changes and commits them: text store first, catalogue last."""
+
+    catalogue: Catalogue
+    text: TextWriter
+    max_chunks: int
+    max_seconds: float
+    committed: Callable[[int], None] = lambda files: None
+    _changes: Changes = field(default_factory=Changes)
+    _waiting: list[tuple[Put, list[Prepared], list[Row | None]]] = field(default_factory=list)
+    _files: int = 0
+    _new: int = 0
+    _since: float = field(default_factory=time.monotonic)
+
+    def put(
+        self,
+        document: Document,
+        prepared: Sequence[Prepared],
+        hash: bytes,
+        collection: int,
+        file: tuple[int, str] | None,
+        moved_from: DocId | None = None,
+    ) -> None:
+        """Chunks that say what a live row of the same document says keep that row."""
+        live = self.catalogue.rows_by_hash(moved_from or document.id)
+        rows = [live[p.hash].pop(0) if live.get(p.hash) else None for p in prepared]
+        self._new += rows.count(None)
+        self._waiting.append((Put(document, (), hash, collection, file, moved_from), list(prepared), rows))
+
+    def remove(self, document: DocId) -> None:
+        self._changes.removed.append(document)
+
+    def file(self, root: int, found: Found, hash: bytes, seen: int) -> None:
+        """The file is wholly in this batch or an earlier one."""
+        self._changes.files.append((root, found, hash, seen))
+        self._files += 1
+
+    def forget(self, file: int) -> None:
+        self._changes.forgotten.append(file)
+
+    def maybe_commit(self) -> None:
+        if self._new >= self.max_chunks or time.monotonic() - self._since > self.max_seconds:
+            self.commit()
+
+    def commit(self) -> None:
+        changes, waiting, files = self._changes, self._waiting, self._files
+        if self._new:
+            first = self.catalogue.reserve(self._new)
+            changes.reserved.append(first)
+            fresh = iter(range(first, first + self._new))
+            entries = []
+            for _, prepared, rows in waiting:
+                for i, item in enumerate(prepared):
+                    if rows[i] is None:
+                        row = rows[i] = Row(next(fresh))
+                        entries.append(Entry(row, item.fields))
+            self.text.add(entries)
+            self.text.commit()
+        for put, prepared, rows in waiting:
+            stored = tuple(StoredChunk(row, p.chunk, p.hash) for row, p in zip(rows, prepared, strict=True) if row)
+            changes.put.append(Put(put.document, stored, put.hash, put.collection, put.file, put.moved_from))
+        self.catalogue.apply(changes)
+        self._changes, self._waiting, self._files, self._new = Changes(), [], 0, 0
+        self._since = time.monotonic()
+        self.committed(files)

@@ -1,0 +1,65 @@
+"""From a name to a component: the file name is the config name."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from watersmeet.core.errors import ConfigError, UnknownComponent, nearest
+from watersmeet.engine.typed import typed
+
+KINDS = ("source", "parse", "chunk", "embed", "store", "query", "signal", "fusion", "stage")
+"""The folders whose files can be named in settings."""
+
+
+def names(kind: str) -> list[str]:
+    """What there is of a kind."""
+    package = importlib.import_module(f"watersmeet.{kind}")
+    files = [path for folder in package.__path__ for path in Path(folder).glob("[!_]*.py")]
+    return sorted(path.stem for path in files if f"\nclass {path.stem}" in path.read_text("utf8").lower())
+
+
+def find(kind: str, name: str) -> type[Any]:
+    """The one public dataclass of `watersmeet/<kind>/<name>.py` that has its name."""
+    if not name.isidentifier() or name.startswith("_"):
+        raise UnknownComponent(f"no {kind} called {name!r}", nearest(name, names(kind)))
+    try:
+        module = importlib.import_module(f"watersmeet.{kind}.{name}")
+    except ModuleNotFoundError as error:
+        if error.name != f"watersmeet.{kind}.{name}":
+            raise
+        raise UnknownComponent(f"no {kind} called {name!r}", nearest(name, names(kind))) from None
+    for value in vars(module).values():
+        if dataclasses.is_dataclass(value) and isinstance(value, type) and value.__name__.lower() == name:
+            return value
+    raise UnknownComponent(f"{kind} {name!r} is not a component", nearest(name, names(kind)))
+
+
+def options(cls: type[Any]) -> dict[str, dataclasses.Field[Any]]:
+    """The settings of a component: its fields that say what they mean."""
+    return {field.name: field for field in dataclasses.fields(cls) if "meaning" in field.metadata}
+
+
+def default(field: dataclasses.Field[Any]) -> Any:
+    return field.default_factory() if callable(field.default_factory) else field.default
+
+
+def checked(cls: type[Any], table: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """A table of settings with its names and types checked."""
+    known = options(cls)
+    for key in table:
+        if key not in known:
+            raise ConfigError(f"[{where}] has no setting {key!r}", nearest(key, known) if known else "it has none")
+    hints = get_type_hints(cls) if table else {}
+    return {key: typed(hints[key], value, f"{where}.{key}") for key, value in table.items()}
+
+
+def build(kind: str, name: str, table: Mapping[str, Any], **ports: object) -> Any:
+    """A component from its table; the engine supplies the ports that it asks for."""
+    cls = find(kind, name)
+    wanted = {field.name for field in dataclasses.fields(cls) if "meaning" not in field.metadata}
+    given = {port: value for port, value in ports.items() if port in wanted}
+    return cls(**checked(cls, table, f"{kind}.{name}"), **given)

@@ -1,0 +1,82 @@
+"""Reading documents back: one, all, or those that it is linked with."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import defaultdict
+from typing import Any
+
+from watersmeet.core.errors import NotFound
+from watersmeet.core.model import ChunkId, DocId, Evidence, Hit, Ranking
+from watersmeet.store.view import SqliteView
+
+
+def document_of(view: SqliteView, identity: str) -> DocId:
+    """The document that an id names, itself or through one of its chunks."""
+    if view.record(DocId(identity)):
+        return DocId(identity)
+    passage = view.passages([ChunkId(identity)]).get(ChunkId(identity))
+    if passage is None:
+        raise NotFound(f"no document or chunk called {identity!r}", "`watersmeet list` shows what there is")
+    return passage.document
+
+
+def get(view: SqliteView, identity: str) -> dict[str, Any]:
+    document = document_of(view, identity)
+    record = view.record(document)
+    if record is None:
+        raise NotFound(f"no document called {document!r}")
+    passages = [p for p in view.passages_of(document) if identity in (document, p.id)]
+    return {
+        "document": document,
+        "kind": record.kind,
+        "title": record.title,
+        "path": record.path,
+        "text": "\n\n".join(p.text for p in passages),
+        "fields": record.fields,
+        "links": [
+            {"target": k.target, "heading": k.heading, "alias": k.alias, "type": k.type} for k in view.links(document)
+        ],
+        "chunks": [{"id": p.id, "headings": list(p.headings), "lines": list(p.lines)} for p in passages],
+    }
+
+
+def listing(view: SqliteView) -> list[dict[str, Any]]:
+    return [
+        {
+            "document": record.document,
+            "kind": record.kind,
+            "title": record.title,
+            "modified": record.modified.isoformat() if record.modified else None,
+            "chunks": record.chunks,
+        }
+        for record in view.records()
+    ]
+
+
+def related(view: SqliteView, document: DocId) -> Ranking:
+    """Neighbours by links in both directions; one that links to everything says little and counts less."""
+    strength: defaultdict[DocId, float] = defaultdict(float)
+    paths: defaultdict[DocId, list[str]] = defaultdict(list)
+    for source, target, type in view.edges(document):
+        other = target if source == document else source
+        strength[other] += 1.0 if source == document else 0.9
+        paths[other].append(f"{source} -> {target} ({type})")
+    scored = {other: s / math.log2(2 + view.degree(other)) for other, s in strength.items()}
+    best = max(scored.values(), default=1.0)
+    first = {other: view.first_chunk(other) for other in scored}
+    hits = []
+    for rank, other in enumerate(sorted(scored, key=lambda d: (-scored[d], d)), 1):
+        score = scored[other] / best
+        hits.append(Hit(first[other], score, (Evidence("link", rank, strength[other], {"paths": paths[other]}),)))
+    return Ranking.of("related", hits)
+
+
+def size_of(folder: str) -> int:
+    return sum(
+        os.path.getsize(os.path.join(path, name))
+        for path, _, names in os.walk(folder)
+        for name in names
+        if os.path.exists(os.path.join(path, name))
+    )

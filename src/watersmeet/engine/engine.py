@@ -1,0 +1,218 @@
+"""`Engine` is the whole public Python API: every face calls it and holds no policy of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Lock
+from types import TracebackType
+from typing import Any, Self
+
+from watersmeet.core.errors import ConfigError, Degraded
+from watersmeet.core.model import Answer, ChunkId, DocId, Failure, Plan, Ranking, Request
+from watersmeet.engine import documents as reading
+from watersmeet.engine import settings as settings_of
+from watersmeet.engine.health import Check, check
+from watersmeet.engine.modes import choose
+from watersmeet.engine.pipeline import Outcome
+from watersmeet.engine.report import SyncReport, Tell
+from watersmeet.engine.session import Session
+from watersmeet.engine.settings import Settings
+from watersmeet.present import answer as present
+from watersmeet.store.view import SqliteView
+
+MOST_RESULTS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What each signal and the whole made of a query, as (document, score of its best chunk), best first."""
+
+    mode: str
+    fused: list[tuple[DocId, float]]
+    signals: dict[str, list[tuple[DocId, float]]]
+    failures: tuple[Failure, ...]
+    took_ms: float
+
+
+def best_per_document(ranking: Ranking, owners: Mapping[ChunkId, DocId]) -> list[tuple[DocId, float]]:
+    best: dict[DocId, float] = {}
+    for hit in ranking.hits:
+        best.setdefault(owners[hit.chunk], hit.score)
+    return list(best.items())
+
+
+@dataclass(frozen=True, slots=True)
+class _Trace:
+    mode: str
+    recipe: str
+    outcome: Outcome
+    view: SqliteView
+    start: float
+
+
+class Engine:
+    """An index and what can be asked of it. Opening one is cheap; it may be shared by threads."""
+
+    def __init__(self, index: str | os.PathLike[str], settings: Settings | None = None) -> None:
+        self.folder = os.fspath(index)
+        self.settings = settings or settings_of.load()
+        self._recipes = {self.settings.recipe: self.settings}
+        self._threads = ThreadPoolExecutor(max_workers=8, thread_name_prefix="watersmeet")
+        self._idle: list[Session] = []
+        self._lock = Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=True, cancel_futures=True)
+        while self._idle:
+            self._idle.pop().close()
+
+    @contextmanager
+    def _session(self) -> Iterator[Session]:
+        with self._lock:
+            session = self._idle.pop() if self._idle else None
+        session = session or Session(self.folder, self._threads)
+        try:
+            yield session
+        finally:
+            with self._lock:
+                self._idle.append(session)
+
+    # ------------------------------------------------------------ writing
+
+    def sync(
+        self,
+        paths: Sequence[str | os.PathLike[str]],
+        *,
+        collection: str = "",
+        meta: Mapping[str, str] | None = None,
+        recreate: bool = False,
+        tell: Tell | None = None,
+    ) -> SyncReport:
+        """Make the index say what these folders and files say."""
+        from watersmeet.engine.roots import sync
+
+        places = [os.path.realpath(path) for path in paths]
+        return sync(self.folder, self.settings, places, collection, meta or {}, recreate, tell or (lambda _: None))
+
+    def remove(self, ids: Sequence[str]) -> int:
+        """Forget documents; the next sync of their folder brings back those that are still there."""
+        from watersmeet.engine.roots import remove
+
+        return remove(self.folder, self.settings, [DocId(identity) for identity in ids])
+
+    def compact(self, grace: float | None = None) -> int:
+        """Free the space of replaced rows; returns how many."""
+        from watersmeet.engine.writing import writing
+
+        with writing(self.folder, self.settings) as index:
+            return index.compact(grace, share=0.0)
+
+    # ------------------------------------------------------------ asking
+
+    def search(self, request: Request | str) -> Answer:
+        """The few passages that answer the query, best first, with why, and what could not run."""
+        request = Request(request) if isinstance(request, str) else request
+        if not 1 <= request.top_n <= MOST_RESULTS:
+            raise ConfigError(f"top_n must be from 1 to {MOST_RESULTS}, not {request.top_n}")
+        with self._run(request) as trace:
+            if request.strict and trace.outcome.failures:
+                failure = trace.outcome.failures[0]
+                raise Degraded(f"{failure.by} could not run: {failure.reason}", failure.hint)
+            passages = trace.view.passages([hit.chunk for hit in trace.outcome.ranking.hits])
+        return Answer(
+            query=request.query,
+            mode=trace.mode,
+            recipe=trace.recipe,
+            results=present.results(trace.outcome.ranking, trace.outcome.fused, passages),
+            failures=trace.outcome.failures,
+            took_ms=(time.perf_counter() - trace.start) * 1000,
+            timings=trace.outcome.timings,
+        )
+
+    def trial(self, request: Request) -> Trial:
+        """A search for the sake of measuring: every signal's ranking and the fused one, by document."""
+        with self._run(request) as trace:
+            outcome = trace.outcome
+            took = (time.perf_counter() - trace.start) * 1000
+            chunks = {hit.chunk for ranking in (*outcome.rankings, outcome.ranking) for hit in ranking.hits}
+            owners = trace.view.documents_of(chunks)
+        signals = {ranking.by: best_per_document(ranking, owners) for ranking in outcome.rankings}
+        return Trial(trace.mode, best_per_document(outcome.ranking, owners), signals, outcome.failures, took)
+
+    @contextmanager
+    def _run(self, request: Request) -> Iterator[_Trace]:
+        """The query path, with the index still as the query saw it."""
+        start = time.perf_counter()
+        settings = self._settings(request.recipe)
+        pipeline = settings.section("pipeline")
+        mode, signals = choose(request.mode, pipeline)
+        plan = Plan(
+            text=request.query,
+            intent=request.intent,
+            condition=request.condition,
+            top_n=request.top_n,
+            pool=max(pipeline.pool, request.top_n),
+        )
+        with self._session() as session, session.moment() as view:
+            yield _Trace(mode, settings.recipe, session.pipeline(settings, signals).run(plan), view, start)
+
+    def _settings(self, recipe: str) -> Settings:
+        if not recipe:
+            return self.settings
+        if recipe not in self._recipes:
+            self._recipes[recipe] = settings_of.load(recipe=recipe)
+        return self._recipes[recipe]
+
+    def related(self, identity: str, top_n: int = 10) -> Answer:
+        """What links to this document, or is linked from it."""
+        start = time.perf_counter()
+        with self._session() as session, session.moment() as view:
+            document = reading.document_of(view, identity)
+            ranking = reading.related(view, document)
+            ranking = type(ranking)("related", ranking.hits[:top_n])
+            passages = view.passages([hit.chunk for hit in ranking.hits])
+        took = (time.perf_counter() - start) * 1000
+        found = present.results(ranking, ranking, passages)
+        return Answer(identity, "related", self.settings.recipe, found, (), took)
+
+    def get(self, identity: str) -> dict[str, Any]:
+        """A document, or one chunk of it."""
+        with self._session() as session, session.moment() as view:
+            return reading.get(view, identity)
+
+    def documents(self) -> list[dict[str, Any]]:
+        with self._session() as session, session.moment() as view:
+            return reading.listing(view)
+
+    def status(self) -> dict[str, Any]:
+        """What the index holds, and how far each signal has come."""
+        with self._session() as session, session.moment() as view:
+            facts = view.statistics()
+            built = json.loads(session.meta.get("fingerprint", "{}"))
+            model = {"lexical": f"BM25 ({built.get('text', '?')})", "exact": "surface forms"}
+            return {
+                **facts,
+                "signals": {name: {"coverage": 1.0, "model": model[name]} for name in ("lexical", "exact")},
+                "calibration": None,
+                "fingerprint": built,
+                "size_bytes": reading.size_of(self.folder),
+                "index": os.path.abspath(self.folder),
+            }
+
+    def doctor(self) -> list[Check]:
+        """Everything that could be wrong, looked at."""
+        return check(self.folder, self.settings)

@@ -1,0 +1,64 @@
+"""What of a chunk goes into the text store, and the hash that tells whether that has changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from watersmeet.core import tokens
+from watersmeet.core.model import Chunk, Document
+from watersmeet.core.names import is_page
+
+
+def breadcrumb(title: str, headings: Sequence[str]) -> str:
+    """Title > heading path, without saying the same thing twice."""
+    path = [heading for heading in headings if heading]
+    return " > ".join(path if path and path[0] == title else [title, *path] if title else path)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A chunk with the words of each field, ready for a text store."""
+
+    chunk: Chunk
+    fields: dict[str, str]
+    hash: bytes
+
+
+def prepare(document: Document, chunks: Sequence[Chunk]) -> list[Prepared]:
+    title = " ".join(tokens.words(document.title))
+    stem = document.id.rsplit("/", 1)[-1].rsplit(".", 1)[0] if is_page(document.id) else ""
+    names = " ".join(tokens.words("\n".join((stem, *document.aliases))))
+    tags = " ".join(tokens.words("\n".join(document.tags)))
+    prepared = []
+    for chunk in chunks:
+        crumb, crumb_forms = tokens.both(breadcrumb(document.title, chunk.headings))
+        words, forms = tokens.both(chunk.text)
+        fields = {
+            "body": " ".join(crumb + words),
+            "title": title,
+            "headings": " ".join(tokens.words("\n".join(chunk.headings))),
+            "names": names,
+            "tags": tags,
+            "forms": " ".join(crumb_forms + forms),
+        }
+        prepared.append(Prepared(chunk, fields, digest("\0".join(fields.values()), chunk.text)))
+    return prepared
+
+
+def document_hash(document: Document, prepared: Sequence[Prepared]) -> bytes:
+    """Changes with anything that a search, a filter or a reader could notice."""
+    seen: list[Any] = [document.title, document.kind, document.tags, document.aliases, document.fields]
+    seen.append([(link.target, link.type, link.heading, link.alias) for link in document.links])
+    seen.append([(p.chunk.headings, p.hash.hex()) for p in prepared])
+    return digest(json.dumps(seen, default=str))
+
+
+def digest(*parts: str | bytes) -> bytes:
+    state = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        state.update(part if isinstance(part, bytes) else part.encode("utf8", "surrogatepass"))
+    return state.digest()

@@ -1,0 +1,122 @@
+"""Everything that could be wrong with an index, looked at."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import dataclass
+
+from watersmeet.core.errors import IndexBusy, WatersmeetError
+from watersmeet.engine.documents import size_of
+from watersmeet.engine.lock import writer_lock
+from watersmeet.engine.settings import Settings
+from watersmeet.engine.writing import check_fingerprint, fingerprint, open_text
+from watersmeet.store.view import SqliteView
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    name: str
+    ok: bool
+    detail: str
+    hint: str = ""
+
+
+def check(folder: str, settings: Settings) -> list[Check]:
+    checks: list[Check] = []
+    try:
+        view = SqliteView(folder)
+    except WatersmeetError as error:
+        return [Check("index", False, str(error), error.hint)]
+    try:
+        problems = view.check()
+        checks.append(
+            Check(
+                "catalogue",
+                not problems,
+                "; ".join(problems) or "sound",
+                "run `watersmeet sync --recreate`" if problems else "",
+            )
+        )
+        if not problems:
+            checks += _stores(folder, settings, view)
+    finally:
+        view.close()
+    return [*checks, _disk(folder), _lock(folder)]
+
+
+def _stores(folder: str, settings: Settings, view: SqliteView) -> list[Check]:
+    with view.moment():
+        facts = view.statistics()
+        meta = view.meta()
+        rows = view.live_rows()
+    built = json.loads(meta.get("fingerprint", "{}"))
+    checks = [
+        Check(
+            "documents",
+            facts["documents"] > 0,
+            f"{facts['documents']} documents, {facts['chunks']} chunks",
+            "" if facts["documents"] else "run `watersmeet sync PATH`",
+        )
+    ]
+    try:
+        check_fingerprint(built, fingerprint(settings))
+        checks.append(Check("settings", True, "the index was built with these settings"))
+    except WatersmeetError as error:
+        checks.append(Check("settings", False, str(error), error.hint))
+    checks.append(_text(folder, built, meta, len(rows)))
+    dead = facts["dead"] / max(1, facts["chunks"] + facts["dead"])
+    checks.append(
+        Check(
+            "replaced rows",
+            dead < 0.5,
+            f"{facts['dead']} ({dead:.0%}) wait for compaction",
+            "" if dead < 0.5 else "run `watersmeet sync` again; it compacts",
+        )
+    )
+    missing = [path for path in facts["roots"] if not os.path.exists(path)]
+    checks.append(
+        Check(
+            "sources",
+            not missing,
+            "all there" if not missing else "gone: " + ", ".join(missing),
+            "" if not missing else "mount them, or remove their documents",
+        )
+    )
+    return checks
+
+
+def _text(folder: str, built: dict[str, str], meta: dict[str, str], live: int) -> Check:
+    """The text store must never lack a live row."""
+    try:
+        store = open_text(built["text"], folder, meta["text_folder"])
+    except (WatersmeetError, KeyError) as error:
+        return Check("text store", False, str(error), "run `watersmeet sync --recreate`")
+    try:
+        size = store.reader().size
+    except WatersmeetError as error:
+        return Check("text store", False, str(error), error.hint)
+    finally:
+        store.close()
+    ok = size >= live
+    return Check(
+        "text store",
+        ok,
+        f"{built['text']}: {size} rows for {live} live chunks",
+        "" if ok else "run `watersmeet sync --recreate`",
+    )
+
+
+def _disk(folder: str) -> Check:
+    free, size = shutil.disk_usage(folder).free, size_of(folder)
+    ok = free > max(50_000_000, size // 4)
+    return Check("disk", ok, f"{size / 1e6:.1f} MB used, {free / 1e9:.1f} GB free", "" if ok else "make room")
+
+
+def _lock(folder: str) -> Check:
+    try:
+        with writer_lock(folder, 0):
+            return Check("writer", True, "nobody is writing")
+    except IndexBusy as error:
+        return Check("writer", True, str(error))

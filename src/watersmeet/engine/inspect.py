@@ -1,0 +1,47 @@
+"""What the parser and the chunker make of one file, without an index."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from watersmeet.core.errors import SourceProblem
+from watersmeet.core.model import Document
+from watersmeet.core.ports import Skipped
+from watersmeet.engine.components import build
+from watersmeet.engine.roots import parsers
+from watersmeet.engine.settings import Settings
+
+
+def inspect(path: str, settings: Settings) -> dict[str, Any]:
+    names = settings.section("index")
+    source = build("source", names.source, settings.of("source", names.source))
+    if not os.path.isfile(path):
+        raise SourceProblem(f"{path} is not a file", "name a Markdown, text or JSON lines file")
+    found = next(iter(source.scan(os.path.realpath(path))))
+    content = found if isinstance(found, Skipped) else source.read(found)
+    if isinstance(content, Skipped):
+        raise SourceProblem(f"{content.path}: {content.reason}")
+    parser = parsers(settings)[found.name.rsplit(".", 1)[-1].casefold()]
+    warnings = []
+    documents = []
+    for parsed in parser.parse(found, content):
+        if isinstance(parsed, Document):
+            documents.append(parsed)
+        else:
+            warnings.append(f"{parsed.path}: {parsed.reason}")
+    if not documents:
+        raise SourceProblem("; ".join(warnings) or f"{path} holds no document")
+    document = documents[0]
+    if len(documents) > 1:
+        warnings.append(f"the first of {len(documents)} documents is shown")
+    chunks = build("chunk", names.chunk, settings.of("chunk", names.chunk)).split(document)
+    return {
+        "title": document.title,
+        "headings": [{"level": s.level, "text": s.headings[-1], "line": s.line} for s in document.sections if s.level],
+        "links": [{"target": k.target, "heading": k.heading, "alias": k.alias, "type": k.type} for k in document.links],
+        "tags": list(document.tags),
+        "front_matter": dict(document.fields),
+        "chunks": [{"id": c.id, "headings": list(c.headings), "lines": list(c.lines), "text": c.text} for c in chunks],
+        "warnings": [*document.warnings, *warnings],
+    }

@@ -1,0 +1,43 @@
+"""Where is the index?"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+from watersmeet.core.errors import NoIndex
+from watersmeet.engine.settings import cache_folder
+from watersmeet.store.catalogue import FILE
+
+NAME = ".watersmeet"
+
+
+def find_index(named: str = "", start: str = ".") -> str:
+    """The index that was named, else the nearest `.watersmeet` upwards from `start`."""
+    if named:
+        if not os.path.exists(os.path.join(named, FILE)):
+            raise NoIndex(f"there is no index in {named}", "make one with `watersmeet sync PATH --index DIR`")
+        return named
+    here = Path(start).resolve()
+    for folder in (here, *here.parents):
+        if (folder / NAME / FILE).exists():
+            return str(folder / NAME)
+    raise NoIndex(f"there is no index in {here} or above", "make one with `watersmeet sync PATH` first")
+
+
+def index_to_make(named: str = "", start: str = ".") -> str:
+    """The index to write to: the one that there is, else a new one in `start`."""
+    if named:
+        return named
+    try:
+        return find_index(start=start)
+    except NoIndex:
+        return os.path.join(os.path.abspath(start), NAME)
+
+
+def index_in(path: str) -> str:
+    """The index of `--in PATH`: in the user's cache folder, by the real path."""
+    real = os.path.realpath(path)
+    name = hashlib.blake2b(real.encode("utf8", "surrogateescape"), digest_size=8).hexdigest()
+    return str(cache_folder() / "indexes" / f"{os.path.basename(real) or 'root'}-{name}")

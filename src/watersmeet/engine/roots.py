@@ -1,0 +1,159 @@
+"""Which folders an index covers, and the sync of some of them."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from watersmeet.core.errors import ConfigError, NotFound, SourceProblem
+from watersmeet.core.model import DocId
+from watersmeet.core.ports import Parser
+from watersmeet.engine.batch import Batch
+from watersmeet.engine.components import build
+from watersmeet.engine.report import SyncReport, Tell
+from watersmeet.engine.settings import Settings
+from watersmeet.engine.sync import FolderSync
+from watersmeet.engine.writing import Writing, writing
+from watersmeet.store.catalogue import Catalogue, Changes, Root
+from watersmeet.store.rename import rename
+
+PARSERS = {
+    "md": "markdown",
+    "markdown": "markdown",
+    "mdx": "markdown",
+    "txt": "text",
+    "rst": "text",
+    "jsonl": "jsonl",
+}
+"""Which parser reads which ending."""
+
+
+def sync(
+    folder: str,
+    settings: Settings,
+    places: Sequence[str],
+    collection: str,
+    meta: Mapping[str, str],
+    recreate: bool,
+    tell: Tell,
+) -> SyncReport:
+    start = time.perf_counter()
+    if not places:
+        raise ConfigError("no path was named", "say what to index: `watersmeet sync PATH`")
+    for place in places:
+        if not os.path.exists(place):
+            raise SourceProblem(f"{place} does not exist", "check the spelling of the path")
+    report = SyncReport()
+    with writing(folder, settings, recreate=recreate) as index:
+        for place in places:
+            _sync_one(index, settings, place, collection, meta, report, tell)
+        index.compact()
+        report.documents, report.chunks = index.catalogue.counts()
+    report.took_ms = (time.perf_counter() - start) * 1000
+    return report
+
+
+def _sync_one(
+    index: Writing,
+    settings: Settings,
+    place: str,
+    collection: str,
+    meta: Mapping[str, str],
+    report: SyncReport,
+    tell: Tell,
+) -> None:
+    catalogue = index.catalogue
+    root, scope = _root_for(catalogue, place, collection, meta)
+    names = settings.section("index")
+    readers = parsers(settings)
+    batch = Batch(catalogue, index.text, index.settings.batch_chunks, index.settings.batch_seconds)
+    folder = FolderSync(
+        catalogue=catalogue,
+        batch=batch,
+        source=build("source", names.source, settings.of("source", names.source)),
+        parsers=readers,
+        chunker=build("chunk", names.chunk, settings.of("chunk", names.chunk)),
+        report=report,
+        tell=tell,
+        root=root,
+        prefix=f"{root.name}/" if len(catalogue.roots()) > 1 else "",
+        scope=scope,
+    )
+    batch.committed = folder.committed
+    folder.run(place)
+
+
+def parsers(settings: Settings) -> dict[str, Parser]:
+    made = {name: build("parse", name, settings.of("parse", name)) for name in set(PARSERS.values())}
+    return {ending: made[name] for ending, name in PARSERS.items()}
+
+
+def _root_for(catalogue: Catalogue, place: str, collection: str, meta: Mapping[str, str]) -> tuple[Root, str]:
+    """The root that a place is or lies in, and which part of the root it is."""
+    roots = catalogue.roots()
+    for root in roots:
+        if place == root.path or place.startswith(root.path.rstrip("/") + "/"):
+            if place == root.path:
+                return _in_collection(catalogue, root, collection, meta), ""
+            if collection or meta:
+                raise ConfigError(f"{place} is part of {root.path}", "a collection is given to the whole of it")
+            return root, os.path.relpath(place, root.path) + ("/" if os.path.isdir(place) else "")
+    for root in roots:
+        if root.path.startswith(place.rstrip("/") + "/"):
+            _absorb(catalogue, root)
+    _tell_apart(catalogue)
+    taken = {root.name for root in catalogue.roots()}
+    name = os.path.basename(place) or "root"
+    unique = next(n for n in (name, *(f"{name}-{i}" for i in range(2, len(taken) + 3))) if n not in taken)
+    return catalogue.add_root(place, unique, catalogue.collection(collection or "default", meta)), ""
+
+
+def _in_collection(catalogue: Catalogue, root: Root, collection: str, meta: Mapping[str, str]) -> Root:
+    if not collection and not meta:
+        return root
+    chosen = catalogue.collection(collection or "default", meta)
+    if chosen != root.collection:
+        catalogue.set_root_collection(root.id, chosen)
+    return replace(root, collection=chosen)
+
+
+def _absorb(catalogue: Catalogue, root: Root) -> None:
+    """A root inside a new one: its documents are indexed again as the new root's."""
+    changes = Changes()
+    for state in catalogue.files(root.id).values():
+        changes.removed += [document for document, _ in catalogue.documents_of(state.id)]
+        changes.forgotten.append(state.id)
+    catalogue.apply(changes)
+    catalogue.remove_root(root.id)
+
+
+def _tell_apart(catalogue: Catalogue) -> None:
+    """A second root is about to come: the first one's documents get its name in front."""
+    roots = catalogue.roots()
+    if len(roots) != 1:
+        return
+    (root,) = roots
+    names = {
+        document: DocId(f"{root.name}/{state.name}")
+        for state in catalogue.files(root.id).values()
+        for document, _ in catalogue.documents_of(state.id)
+        if document == state.name
+    }
+    with catalogue.transaction() as db:
+        rename(db, names)
+
+
+def remove(folder: str, settings: Settings, ids: Sequence[DocId]) -> int:
+    with writing(folder, settings) as index:
+        changes = Changes()
+        for identity in ids:
+            owner = index.catalogue.owner(identity)
+            if owner is None:
+                raise NotFound(f"no document called {identity!r}", "`watersmeet list` shows what there is")
+            changes.removed.append(identity)
+            if owner[1] is not None:
+                changes.stale.append(owner[1])
+        index.catalogue.apply(changes)
+    return len(changes.removed)

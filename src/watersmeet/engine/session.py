@@ -1,0 +1,96 @@
+"""An index opened for reading: one moment of the catalogue, and the stores as that moment needs them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+from watersmeet.core import tokens
+from watersmeet.core.ports import TextStore
+from watersmeet.engine.components import build
+from watersmeet.engine.pipeline import Pipeline
+from watersmeet.engine.settings import PipelineSettings, Settings
+from watersmeet.engine.writing import check_fingerprint, open_text
+from watersmeet.store._schema import FORMAT
+from watersmeet.store.live import LiveWords
+from watersmeet.store.view import SqliteView
+
+
+class Session:
+    """One reader. A query has it to itself; the threads of that query share it."""
+
+    def __init__(self, folder: str, threads: ThreadPoolExecutor) -> None:
+        self.view = SqliteView(folder)
+        self._folder = folder
+        self._threads = threads
+        self._version = -1
+        self._meta: dict[str, str] = {}
+        self._store: TextStore | None = None
+        self._ports: dict[str, Any] = {}
+        self._pipelines: dict[tuple[str, tuple[str, ...]], Pipeline] = {}
+
+    def close(self) -> None:
+        self._forget_store()
+        self.view.close()
+
+    @contextmanager
+    def moment(self) -> Iterator[SqliteView]:
+        """The catalogue first: the other stores may be ahead of it, never behind."""
+        with self.view.moment() as view:
+            if view.version != self._version:
+                self._renew(view)
+            yield view
+
+    @property
+    def meta(self) -> dict[str, str]:
+        return self._meta
+
+    def pipeline(self, settings: Settings, signals: tuple[str, ...]) -> Pipeline:
+        """The query path for these settings, as long as the index stays as it is."""
+        key = (settings.recipe, signals)
+        if key not in self._pipelines:
+            self._pipelines[key] = assemble(settings, signals, self._ports, self._threads)
+        return self._pipelines[key]
+
+    def _renew(self, view: SqliteView) -> None:
+        meta = view.meta()
+        if meta.get("text_folder") != self._meta.get("text_folder"):
+            self._forget_store()
+        self._meta = meta
+        self._pipelines.clear()
+        built = json.loads(meta.get("fingerprint", "{}"))
+        if not built:
+            self._ports = {}
+        else:
+            check_fingerprint(built, {"format": FORMAT, "tokenizer": tokens.VERSION}, ["format", "tokenizer"])
+            if self._store is None:
+                self._store = open_text(built["text"], self._folder, meta["text_folder"])
+            self._ports = {"words": LiveWords(self._store.reader(), view), "view": view}
+        self._version = view.version
+
+    def _forget_store(self) -> None:
+        if self._store is not None:
+            self._store.close()
+        self._store = None
+
+
+def assemble(
+    settings: Settings, signals: tuple[str, ...], ports: dict[str, Any], threads: ThreadPoolExecutor
+) -> Pipeline:
+    """From settings to a pipeline."""
+
+    def make(kind: str, name: str) -> Any:
+        return build(kind, name, settings.of(kind, name), **ports)
+
+    wanted: PipelineSettings = settings.section("pipeline")
+    return Pipeline(
+        understand=[make("query", name) for name in wanted.understand],
+        signals=[(name, make("signal", name)) for name in signals],
+        fusion=make("fusion", wanted.fusion),
+        stages=[(name, make("stage", name)) for name in wanted.stages],
+        deadline=wanted.deadline_ms / 1000,
+        threads=threads,
+    )

@@ -1,0 +1,201 @@
+"""Where settings come from: recipe, user's file, project's file, environment, flags; later ones win.
+
+Nothing else reads the environment or looks for settings files.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from watersmeet.core.errors import ConfigError, nearest
+from watersmeet.core.options import option
+from watersmeet.engine.components import KINDS, checked, find
+
+FILE = "watersmeet.toml"
+PREFIX = "WATERSMEET__"
+RECIPES = Path(__file__).parent / "recipes"
+
+Table = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineSettings:
+    """Which components answer a query, in which order."""
+
+    understand: list[str] = option([], "steps that read the query, in order")
+    signals: list[str] = option([], "what votes")
+    fusion: str = option("rrf", "how the votes become one ranking")
+    stages: list[str] = option([], "what happens to the ranking afterwards, in order")
+    pool: int = option(100, "how many candidates each signal gives")
+    deadline_ms: int = option(10_000, "a signal that takes longer is left out and named in the answer")
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSettings:
+    """How documents become an index. A change here needs `sync --recreate`."""
+
+    text: str = option("tantivy", "text store: tantivy or fts5")
+    chunk: str = option("headings", "chunker")
+    source: str = option("folder", "where documents come from")
+
+
+@dataclass(frozen=True, slots=True)
+class WriterSettings:
+    """How an index is written."""
+
+    batch_chunks: int = option(4000, "commit after so many chunks")
+    batch_seconds: float = option(3.0, "... or after so many seconds")
+    lock_seconds: float = option(5.0, "how long to wait for another writer")
+    grace_seconds: float = option(60.0, "how long replaced rows are kept for queries that still read them")
+    compact_share: float = option(0.2, "compact when more than this share of the rows is dead")
+
+
+SECTIONS: dict[str, type[Any]] = {
+    "pipeline": PipelineSettings,
+    "index": IndexSettings,
+    "writer": WriterSettings,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that was set, and where each value came from."""
+
+    recipe: str
+    tables: Table
+    origins: Mapping[str, str] = field(default_factory=dict)
+
+    def section(self, name: str) -> Any:
+        cls = SECTIONS[name]
+        return cls(**checked(cls, self.tables.get(name, {}), name))
+
+    def of(self, kind: str, name: str) -> Table:
+        """The table of a component."""
+        table: Table = self.tables.get(kind, {}).get(name, {})
+        return table
+
+
+def load(
+    *,
+    recipe: str = "",
+    start: str = ".",
+    environ: Mapping[str, str] | None = None,
+    flags: Mapping[str, Any] | None = None,
+) -> Settings:
+    """Settings for a command that runs in the folder `start`."""
+    environ = os.environ if environ is None else environ
+    layers = [(str(path), _read(path)) for path in _files(start, environ)]
+    layers.append(("environment", from_environ(environ)))
+    layers.append(("flag", dict(flags or {})))
+    for origin, table in layers:
+        check(table, origin)
+    chosen = recipe or next((t["recipe"] for _, t in reversed(layers) if "recipe" in t), "default")
+    layers.insert(0, (f"recipe {chosen}", _recipe(chosen)))
+    tables: Table = {}
+    origins: dict[str, str] = {}
+    for origin, table in layers:
+        tables = merge(tables, table)
+        origins.update({path: origin for path, _ in leaves(table)})
+    return Settings(chosen, tables, origins)
+
+
+def recipes() -> list[str]:
+    return sorted(path.stem for path in RECIPES.glob("*.toml"))
+
+
+def _recipe(name: str) -> Table:
+    if name not in recipes():
+        raise ConfigError(f"no recipe called {name!r}", nearest(name, recipes()))
+    return _read(RECIPES / f"{name}.toml")
+
+
+def _files(start: str, environ: Mapping[str, str]) -> Iterator[Path]:
+    """The user's file, then the nearest one upwards from where we are."""
+    home = environ.get("XDG_CONFIG_HOME") or os.path.join(environ.get("HOME", ""), ".config")
+    user = Path(home, "watersmeet", FILE)
+    if user.is_file():
+        yield user
+    here = Path(start).resolve()
+    for folder in (here, *here.parents):
+        if (folder / FILE).is_file():
+            yield folder / FILE
+            return
+
+
+def cache_folder(environ: Mapping[str, str] | None = None) -> Path:
+    """Where indexes of `--in` and other things that can be made again are kept."""
+    environ = os.environ if environ is None else environ
+    home = environ.get("XDG_CACHE_HOME") or os.path.join(environ.get("HOME", ""), ".cache")
+    return Path(home, "watersmeet")
+
+
+def _read(path: Path) -> Table:
+    try:
+        return tomllib.loads(path.read_text("utf8"))
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}", "mend the line that it names") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from error
+
+
+def from_environ(environ: Mapping[str, str]) -> Table:
+    """`WATERSMEET__FUSION__RRF__K=20` is `[fusion.rrf] k = 20`; a value is TOML, else text."""
+    tables: Table = {}
+    for name, raw in sorted(environ.items()):
+        if not name.startswith(PREFIX):
+            continue
+        *path, leaf = name.removeprefix(PREFIX).lower().split("__")
+        try:
+            value: Any = tomllib.loads(f"value = {raw}")["value"]
+        except tomllib.TOMLDecodeError:
+            value = raw
+        table = tables
+        for part in path:
+            table = table.setdefault(part, {})
+            if not isinstance(table, dict):
+                raise ConfigError(f"{name}: {part!r} is set to a value elsewhere and cannot be a table")
+        table[leaf] = value
+    return tables
+
+
+def check(tables: Mapping[str, Any], origin: str) -> None:
+    """Every name in the tables must be known: a typo is never silently ignored."""
+    for top, table in tables.items():
+        if top == "recipe" and isinstance(table, str):
+            continue
+        if top not in SECTIONS and top not in KINDS:
+            known = ["recipe", *SECTIONS, *KINDS]
+            raise ConfigError(f"{origin}: no setting called {top!r}", nearest(top, known))
+        if not isinstance(table, dict):
+            raise ConfigError(f"{origin}: {top!r} is a table, not a value", f"write [{top}] and settings below it")
+        if top in SECTIONS:
+            checked(SECTIONS[top], table, top)
+            continue
+        for name, inner in table.items():
+            if not isinstance(inner, dict):
+                raise ConfigError(f"{origin}: {top}.{name} is a table, not a value", f"write [{top}.{name}]")
+            checked(find(top, name), inner, f"{top}.{name}")
+
+
+def merge(low: Mapping[str, Any], high: Mapping[str, Any]) -> Table:
+    """`high` over `low`, table by table."""
+    merged = dict(low)
+    for key, value in high.items():
+        old = merged.get(key)
+        merged[key] = merge(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def leaves(tables: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """(dotted path, value) of everything that is set."""
+    for key, value in tables.items():
+        path = f"{prefix}.{key}" if prefix else key
+        if isinstance(value, dict):
+            yield from leaves(value, path)
+        else:
+            yield path, value

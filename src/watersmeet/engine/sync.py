@@ -1,0 +1,169 @@
+"""Make the index say what the sources say: read what changed, keep the rest, forget what is gone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from watersmeet.core.model import DocId, Document
+from watersmeet.core.ports import Chunker, Found, Parser, Skipped, Source
+from watersmeet.engine.batch import Batch
+from watersmeet.engine.entries import digest, document_hash, prepare
+from watersmeet.engine.report import Progress, SyncReport, Tell
+from watersmeet.store.catalogue import Catalogue, FileState, Root
+
+TICK = 2_000_000_000
+"""A file that changed less than this (ns) before it was read may change again and keep its time stamp."""
+
+
+@dataclass(slots=True)
+class FolderSync:
+    """Syncs one root, or the part `scope` of it."""
+
+    catalogue: Catalogue
+    batch: Batch
+    source: Source
+    parsers: Mapping[str, Parser]
+    chunker: Chunker
+    report: SyncReport
+    tell: Tell
+    root: Root
+    prefix: str  # in front of document ids when there are several roots
+    scope: str = ""  # empty: all; else a folder with a slash at the end, or one file
+    _missing: dict[bytes, list[FileState]] = field(default_factory=dict)
+    _put: dict[DocId, str] = field(default_factory=dict)
+    _done: int = 0
+    _total: int = 0
+
+    def run(self, path: str) -> None:
+        known = {n: f for n, f in self.catalogue.files(self.root.id).items() if self._in_scope(n)}
+        found = self._scan(path)
+        gone = [state for name, state in known.items() if name not in found]
+        for lost in gone:
+            self._missing.setdefault(lost.hash, []).append(lost)
+        changed = []
+        for item in found.values():
+            state = known.get(item.name)
+            if state and state.stamp == item.stamp and item.stamp[1] < state.seen - TICK:
+                self.report.unchanged += len(self.catalogue.documents_of(state.id))
+            else:
+                changed.append(item)
+        self._total = len(changed)
+        self.tell(Progress("reading", 0, self._total))
+        for item in changed:
+            self._read(item, known.get(item.name))
+            self.batch.maybe_commit()
+        for states in self._missing.values():
+            for state in states:
+                self._forget(state)
+        self.batch.commit()
+
+    def _in_scope(self, name: str) -> bool:
+        return name.startswith(self.scope) if self.scope.endswith("/") else self.scope in ("", name)
+
+    def committed(self, files: int) -> None:
+        """The batch calls this when so many more files are safe on disk."""
+        self._done += files
+        self.tell(Progress("committed", self._done, self._total))
+
+    def _scan(self, path: str) -> dict[str, Found]:
+        found: dict[str, Found] = {}
+        for item in self.source.scan(path):
+            if isinstance(item, Skipped):
+                self.report.skipped.append(item)
+            else:
+                name = self.scope + item.name if self.scope.endswith("/") else self.scope or item.name
+                found[name] = replace(item, name=name)
+        return found
+
+    def _read(self, item: Found, state: FileState | None) -> None:
+        seen = time.time_ns()
+        content = self.source.read(item)
+        if isinstance(content, Skipped):
+            kept = "; the version indexed before is kept" if state else ""
+            self.report.skipped.append(Skipped(content.path, content.reason + kept))
+            return
+        hash = digest(content)
+        old = dict(self.catalogue.documents_of(state.id)) if state else {}
+        if state and state.hash == hash:
+            self.batch.file(self.root.id, item, hash, seen)
+            self.report.unchanged += len(old)
+            return
+        if state is None:
+            self._moved_here(hash, old)
+        self._documents(item, content, state, old)
+        self.batch.file(self.root.id, item, hash, seen)
+        for document in old:
+            self.batch.remove(document)
+            self.report.removed += 1
+
+    def _moved_here(self, hash: bytes, old: dict[DocId, bytes]) -> None:
+        """A new file with the content of one that is gone: that one has moved."""
+        states = self._missing.get(hash)
+        if states:
+            state = states.pop(0)
+            old.update(self.catalogue.documents_of(state.id))
+            self.batch.forget(state.id)
+
+    def _documents(self, item: Found, content: bytes, state: FileState | None, old: dict[DocId, bytes]) -> None:
+        """Store what the file holds; what is left in `old` afterwards is no longer in it."""
+        parser = self.parsers[item.name.rsplit(".", 1)[-1].casefold()]
+        moved = state is None and bool(old)
+        for parsed in parser.parse(item, content):
+            if isinstance(parsed, Skipped):
+                self.report.skipped.append(parsed)
+                continue
+            document = self._identified(parsed, item)
+            if self._taken(document.id, item, state, old):
+                reason = f"the id {document.id!r} belongs to another document"
+                self.report.skipped.append(Skipped(f"{item.path}", reason))
+                continue
+            self._put[document.id] = item.name
+            self.report.warnings += [Skipped(item.path, text) for text in document.warnings]
+            prepared = prepare(document, self.chunker.split(document))
+            hash = document_hash(document, prepared)
+            before = old.pop(document.id, None)
+            source = None
+            if before is None and moved and old:
+                source = next(iter(old))
+                old.pop(source)
+            if before == hash and not moved:
+                self.report.unchanged += 1
+                continue
+            self._count(before, moved and (before or source) is not None)
+            self.batch.put(document, prepared, hash, self.root.collection, (self.root.id, item.name), source)
+            self.batch.maybe_commit()
+
+    def _identified(self, document: Document, item: Found) -> Document:
+        """A page is called by its path, with the root's name in front if there are several roots."""
+        identity = DocId(self.prefix + document.id) if document.id == item.name else document.id
+        modified = document.modified or datetime.fromtimestamp(item.mtime, UTC)
+        return replace(document, id=identity, modified=modified)
+
+    def _taken(self, document: DocId, item: Found, state: FileState | None, old: Mapping[DocId, bytes]) -> bool:
+        if document in self._put:
+            return True
+        owner = self.catalogue.owner(document)
+        if owner is None or document in old:
+            return False
+        _, file, _ = owner
+        if state is not None and file == state.id:
+            return False
+        return all(file != gone.id for states in self._missing.values() for gone in states)
+
+    def _count(self, before: bytes | None, moved: bool) -> None:
+        if moved:
+            self.report.moved += 1
+        elif before is None:
+            self.report.added += 1
+        else:
+            self.report.changed += 1
+
+    def _forget(self, state: FileState) -> None:
+        for document, _ in self.catalogue.documents_of(state.id):
+            if document not in self._put:
+                self.batch.remove(document)
+                self.report.removed += 1
+        self.batch.forget(state.id)

@@ -1,0 +1,42 @@
+"""A value from TOML or the environment against the type that a setting declares."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping
+from typing import Any, Union, get_args, get_origin
+
+from watersmeet.core.errors import ConfigError
+
+_CALLED = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+
+
+def typed(hint: Any, value: Any, where: str) -> Any:
+    """The value as the hint wants it, or an error that says what is expected."""
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        if value is None:
+            return None
+        return typed(next(arg for arg in get_args(hint) if arg is not type(None)), value, where)
+    if origin in (list, tuple):
+        if not isinstance(value, list):
+            raise _wrong(where, "a list", value)
+        inner = get_args(hint)[0]
+        items = [typed(inner, item, f"{where}[{i}]") for i, item in enumerate(value)]
+        return tuple(items) if origin is tuple else items
+    if origin in (dict, Mapping) or hint is dict:
+        if not isinstance(value, dict):
+            raise _wrong(where, "a table", value)
+        inner = get_args(hint)[1] if get_args(hint) else Any
+        return {key: typed(inner, item, f"{where}.{key}") for key, item in value.items()}
+    if hint is Any:
+        return value
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if type(value) is not hint:
+        raise _wrong(where, _CALLED.get(hint, str(hint)), value)
+    return value
+
+
+def _wrong(where: str, expected: str, value: Any) -> ConfigError:
+    return ConfigError(f"{where} must be {expected}, not {value!r}", "see `watersmeet config show`")

@@ -1,0 +1,132 @@
+"""An index opened for writing: the lock, the fingerprint, the stores, compaction."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from watersmeet.core import tokens
+from watersmeet.core.errors import IndexDamaged, IndexMismatch
+from watersmeet.core.ports import TextStore, TextWriter
+from watersmeet.engine.components import build, find, options
+from watersmeet.engine.lock import writer_lock
+from watersmeet.engine.settings import Settings, WriterSettings
+from watersmeet.store._schema import FORMAT
+from watersmeet.store.catalogue import Catalogue
+
+
+def fingerprint(settings: Settings) -> dict[str, Any]:
+    """What must be equal for two parts of an index to be comparable."""
+    index = settings.section("index")
+    chunker = find("chunk", index.chunk)
+    built = chunker(**settings.of("chunk", index.chunk))
+    return {
+        "format": FORMAT,
+        "tokenizer": tokens.VERSION,
+        "text": index.text,
+        "chunk": index.chunk,
+        **{f"chunk.{index.chunk}.{name}": getattr(built, name) for name in options(chunker)},
+    }
+
+
+def open_text(settings_text: str, folder: str, directory: str) -> TextStore:
+    """The text store of an index; which kind it is, the index itself says."""
+    store: TextStore = build("store", settings_text, {}, folder=os.path.join(folder, directory))
+    return store
+
+
+@dataclass(slots=True)
+class Writing:
+    """What a writer works with while it holds the lock."""
+
+    catalogue: Catalogue
+    text: TextWriter
+    folder: str
+    settings: WriterSettings
+
+    def compact(self, grace: float | None = None, share: float | None = None) -> int:
+        """Delete from the text store the rows that have been dead for longer than a query may last."""
+        rows = self.catalogue.dead(time.time() - (self.settings.grace_seconds if grace is None else grace))
+        _, live = self.catalogue.counts()
+        if not rows or len(rows) < (self.settings.compact_share if share is None else share) * (live + len(rows)):
+            return 0
+        self.text.drop(rows)
+        self.text.commit()
+        self.catalogue.bury(rows)
+        return len(rows)
+
+
+@contextmanager
+def writing(folder: str, settings: Settings, *, recreate: bool = False) -> Iterator[Writing]:
+    """Open the index for writing, made if there is none; refuse to mix what does not belong together."""
+    writer = settings.section("writer")
+    with writer_lock(folder, writer.lock_seconds), ExitStack() as stack:
+        catalogue = _open_catalogue(folder, recreate)
+        stack.callback(catalogue.close)
+        meta = _settled(catalogue, settings, recreate)
+        _sweep(folder, meta["text_folder"], writer.grace_seconds)
+        store = open_text(settings.section("index").text, folder, meta["text_folder"])
+        stack.callback(store.close)
+        text = store.writer()
+        stack.callback(text.close)
+        catalogue.reclaim()
+        yield Writing(catalogue, text, folder, writer)
+
+
+def _open_catalogue(folder: str, recreate: bool) -> Catalogue:
+    ignore = os.path.join(folder, ".gitignore")
+    if not os.path.exists(ignore):
+        with open(ignore, "w", encoding="utf8") as file:
+            file.write("*\n")
+    try:
+        return Catalogue(folder)
+    except (IndexDamaged, IndexMismatch):
+        if not recreate:
+            raise
+    for name in os.listdir(folder):
+        if name.startswith("catalogue.db"):
+            os.unlink(os.path.join(folder, name))
+    return Catalogue(folder)
+
+
+def _settled(catalogue: Catalogue, settings: Settings, recreate: bool) -> dict[str, str]:
+    """The index's own facts, once it is certain that they fit the settings."""
+    meta = catalogue.meta()
+    wanted = fingerprint(settings)
+    if "fingerprint" not in meta or recreate:
+        number = 1 + int(meta.get("text_folder", "text-0").removeprefix("text-"))
+        while os.path.exists(os.path.join(catalogue.folder, f"text-{number}")):
+            number += 1
+        meta |= {"fingerprint": json.dumps(wanted, sort_keys=True), "text_folder": f"text-{number}"}
+        catalogue.clear(meta)
+        return meta
+    check_fingerprint(json.loads(meta["fingerprint"]), wanted)
+    return meta
+
+
+def check_fingerprint(built: dict[str, Any], wanted: dict[str, Any], keys: Sequence[str] = ()) -> None:
+    """Refuse an index that was built otherwise; `keys` limits what must be equal."""
+    different = [
+        f"{key} was {built.get(key)!r} and is {wanted.get(key)!r}"
+        for key in (keys or sorted({*built, *wanted}))
+        if built.get(key) != wanted.get(key)
+    ]
+    if different:
+        raise IndexMismatch(
+            "the index was built with other settings: " + "; ".join(different),
+            "set them back, or build it anew with `watersmeet sync --recreate`",
+        )
+
+
+def _sweep(folder: str, current: str, grace: float) -> None:
+    """Remove text folders of before a rebuild, once no query can still read them."""
+    for name in os.listdir(folder):
+        path = os.path.join(folder, name)
+        if name.startswith("text-") and name != current and os.path.getmtime(path) < time.time() - grace:
+            shutil.rmtree(path, ignore_errors=True)

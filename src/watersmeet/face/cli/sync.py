@@ -1,0 +1,66 @@
+"""`watersmeet sync`."""
+
+from __future__ import annotations
+
+import click
+
+from watersmeet.engine.asked import pairs
+from watersmeet.engine.engine import Engine
+from watersmeet.engine.place import index_to_make
+from watersmeet.engine.report import SyncReport
+from watersmeet.engine.settings import load
+from watersmeet.face.cli.common import common, print_json
+from watersmeet.face.cli.progress import progress
+
+SHOWN = 10
+
+
+@click.command("sync", epilog="Examples: watersmeet sync docs notes | watersmeet sync . --exclude 'drafts/**'")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--collection", default="", metavar="NAME", help="A named part of the index.")
+@click.option("--meta", multiple=True, metavar="K=V", help="Metadata of the collection, to filter by.")
+@click.option("--include", multiple=True, metavar="GLOB", help="Only these files, instead of the usual endings.")
+@click.option("--exclude", multiple=True, metavar="GLOB", help="Not these files or folders.")
+@click.option("--recreate", is_flag=True, help="Drop the index and build it anew.")
+@common
+def sync_command(
+    paths: tuple[str, ...],
+    collection: str,
+    meta: tuple[str, ...],
+    include: tuple[str, ...],
+    exclude: tuple[str, ...],
+    recreate: bool,
+    index: str,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Index folders and files, or bring an index up to date.
+
+    Unchanged files cost a look at their time stamp; moved files keep their rows; deleted files disappear.
+    Stop it at any moment: what was committed is kept, and the next sync goes on from there.
+    """
+    folder = {key: list(value) for key, value in (("include", include), ("exclude", exclude)) if value}
+    settings = load(flags={"source": {"folder": folder}} if folder else {})
+    place = index_to_make(index)
+    with Engine(place, settings) as engine, progress(quiet or as_json) as tell:
+        report = engine.sync(paths, collection=collection, meta=pairs(meta), recreate=recreate, tell=tell)
+    if as_json:
+        print_json(report.to_json())
+    elif not quiet:
+        _print(report, place)
+
+
+def _print(report: SyncReport, place: str) -> None:
+    counts = ", ".join(
+        f"{getattr(report, name)} {name}"
+        for name in ("added", "changed", "moved", "removed", "unchanged")
+        if getattr(report, name)
+    )
+    print(f"{counts or 'nothing to index'} in {report.took_ms / 1000:.1f} s")
+    for name in ("skipped", "warnings"):
+        items = getattr(report, name)
+        for item in items[:SHOWN]:
+            print(f"  {name.removesuffix('s') if name == 'warnings' else name}: {item.path}: {item.reason}")
+        if len(items) > SHOWN:
+            print(f"  ... and {len(items) - SHOWN} more {name}; --json lists all")
+    print(f"{report.documents} documents, {report.chunks} chunks in {place}")

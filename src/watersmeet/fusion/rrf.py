@@ -1,0 +1,31 @@
+"""Reciprocal Rank Fusion (Cormack, Clarke and Buettcher, SIGIR 2009)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from watersmeet.core.model import ChunkId, Evidence, Hit, Plan, Ranking
+from watersmeet.core.options import option
+
+
+@dataclass(frozen=True, slots=True)
+class Rrf:
+    """The sum of weight / (k + rank) over the rankings that a chunk appears in; ranks start at 1."""
+
+    k: int = option(60, "the larger, the less the first ranks stand out")
+    weights: Mapping[str, float] = option({}, "weight of each signal; 1 where none is given")
+
+    def fuse(self, rankings: Sequence[Ranking], plan: Plan) -> Ranking:
+        weights = {**self.weights, **plan.weights}
+        score: defaultdict[ChunkId, float] = defaultdict(float)
+        evidence: defaultdict[ChunkId, list[Evidence]] = defaultdict(list)
+        for ranking in sorted(rankings, key=lambda r: r.by):
+            weight = weights.get(ranking.by, 1.0)
+            for rank, hit in enumerate(ranking.hits, 1):
+                part = weight / (self.k + rank)
+                score[hit.chunk] += part
+                detail = {"weight": weight, "contribution": part}
+                evidence[hit.chunk].append(Evidence(ranking.by, rank, hit.score, detail))
+        return Ranking.of("rrf", (Hit(chunk, s, tuple(evidence[chunk])) for chunk, s in score.items()))

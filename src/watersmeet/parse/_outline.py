@@ -1,0 +1,244 @@
+"""The structure of a Markdown text: sections, links and tags, as CommonMark reads it.
+
+Block text is the source itself, taken by whole lines: top-level blocks never share a line. So only the
+lines of a block are taken from the parser, and a line too long to be worth its time can be shown to it
+cut short, without losing any text.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from functools import cache
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from watersmeet.core.model import Block, Link, Section
+from watersmeet.parse._inline import body_tags, markdown_link, wiki_link
+
+if TYPE_CHECKING:
+    from pyromark import Markdown
+
+_LONGEST_LINE = 100_000
+_LONGEST_HEADING = 500
+_ANCHOR = re.compile(r"\s*\{\s*[#.][^{}]*\}\s*$")
+_SHORTCODE = re.compile(r"\{\{[<%]\s*\w+\s+\"([^\"]*)\"\s*[%>]\}\}")
+_BACKSLASH, _HASH = b"\\#"
+_INLINE = frozenset({"Emphasis", "Strong", "Strikethrough"})
+
+
+class Outline(NamedTuple):
+    sections: tuple[Section, ...]
+    links: tuple[Link, ...]
+    tags: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+class _Item(NamedTuple):
+    """A top-level block: its bytes in the source; level and text if it is a heading; -1 if it is a rule."""
+
+    start: int
+    end: int
+    level: int = 0
+    text: str = ""
+
+
+def outline(text: str, first: int = 1) -> Outline:
+    """Read Markdown whose first line has the number `first`."""
+    lines = text.split("\n")
+    warnings: tuple[str, ...] = ()
+    if len(text) > _LONGEST_LINE and max(map(len, lines)) > _LONGEST_LINE:
+        long = [number for number, line in enumerate(lines, first) if len(line) > _LONGEST_LINE]
+        text = "\n".join(line[:_LONGEST_LINE] for line in lines)
+        reason = f"longer than {_LONGEST_LINE} characters, and its links and tags after that are not read"
+        warnings = (f"line {long[0]} is {reason}" + (f" ({len(long)} such lines)" if len(long) > 1 else ""),)
+    source = text.encode()
+    reader = _Reader(source)
+    reader.read(text)
+    sections = _sections(reader.items, lines, source, first)
+    return Outline(sections, tuple(reader.links), tuple(reader.tags), warnings)
+
+
+@cache
+def _markdown() -> Markdown:
+    from pyromark import Markdown, Options
+
+    return Markdown(
+        options=Options.ENABLE_TABLES
+        | Options.ENABLE_FOOTNOTES
+        | Options.ENABLE_STRIKETHROUGH
+        | Options.ENABLE_TASKLISTS
+        | Options.ENABLE_GFM
+        | Options.ENABLE_WIKILINKS
+    )
+
+
+class _Reader:
+    """Walks the events of one text once, gathering top-level blocks, links and tags."""
+
+    def __init__(self, source: bytes) -> None:
+        self.source = source
+        self.items: list[_Item] = []
+        self.links: dict[Link, None] = {}
+        self.tags: dict[str, None] = {}
+        self._open: list[tuple[str, dict[str, Any], list[str]]] = []  # links and images around this place
+        self._heading: list[str] | None = None
+        self._prose: list[str] | None = None  # text that may hold tags
+
+    def read(self, text: str) -> None:
+        depth = 0
+        code = False
+        for event, span in _markdown().events_with_range(text):
+            if isinstance(event, str):
+                if depth == 0:
+                    self.items.append(_Item(span["start"], span["end"], -1))
+                else:
+                    self._put("\n")
+                continue
+            fields: dict[str, Any] = event  # type: ignore[assignment]  # a union of one-key dicts
+            if "Text" in fields:
+                if not code:
+                    self._text(fields["Text"], span["start"])
+            elif "Start" in fields:
+                tag = fields["Start"]
+                if depth == 0:
+                    self._begin(tag, span["start"], span["end"])
+                depth += 1
+                if type(tag) is dict:
+                    code = self._enter(tag) or code
+                elif tag not in _INLINE:
+                    self._put("\n")
+            elif "End" in fields:
+                depth -= 1
+                tag = fields["End"]
+                if tag == "CodeBlock":
+                    code = False
+                elif tag in ("Link", "Image"):
+                    self._leave()
+                if depth == 0:
+                    self._finish(tag, span["start"], span["end"])
+            elif "Code" in fields:
+                self._code(fields["Code"])
+
+    def _begin(self, tag: Any, start: int, end: int) -> None:
+        if type(tag) is dict and "Heading" in tag:
+            self._heading = []
+        if self.source.find(b"#", start, end) >= 0:
+            self._prose = []
+
+    def _finish(self, tag: Any, start: int, end: int) -> None:
+        level, text = 0, ""
+        if self._heading is not None:
+            level = int(tag["Heading"][1])
+            text = _heading_text("".join(self._heading))
+            self._heading = None
+        self.items.append(_Item(start, end, level, text))
+        if self._prose:
+            self.tags.update(dict.fromkeys(body_tags("".join(self._prose))))
+        self._prose = None
+
+    def _enter(self, tag: dict[str, Any]) -> bool:
+        """Open a container; true if it is code."""
+        kind = next(iter(tag))
+        if kind in ("Link", "Image"):
+            self._open.append((kind, tag[kind], []))
+        return kind == "CodeBlock"
+
+    def _leave(self) -> None:
+        kind, data, parts = self._open.pop()
+        destination, sort = data["dest_url"], data["link_type"]
+        link = None
+        if type(sort) is dict:
+            barred = sort["WikiLink"]["has_pothole"]
+            alias = "".join(parts) if barred else ""
+            written = destination.removesuffix("\\") if barred else destination  # `\|` inside a table
+            link = wiki_link(written, alias, "wiki" if kind == "Link" else "embed")
+        elif kind == "Link" and sort not in ("Autolink", "Email"):
+            link = markdown_link(destination, "".join(parts))
+        if link:
+            self.links[link] = None
+
+    def _text(self, text: str, start: int) -> None:
+        if self._open:
+            self._open[-1][2].append(text)
+        elif self._prose is not None:
+            if text[0] == "#" and (self.source[start] != _HASH or self.source[start - 1] == _BACKSLASH):
+                self._prose.append("\\")  # escaped, or an entity
+            self._prose.append(text)
+        if self._heading is not None:
+            self._heading.append(text)
+
+    def _code(self, text: str) -> None:
+        if self._open:
+            self._open[-1][2].append(text)
+        elif self._prose is not None:
+            self._prose.append("`")
+        if self._heading is not None:
+            self._heading.append(text)
+
+    def _put(self, space: str) -> None:
+        if self._prose is not None:
+            self._prose.append(space)
+        if self._heading is not None:
+            self._heading.append(" ")
+        if self._open:
+            self._open[-1][2].append(" ")
+
+
+def _heading_text(text: str) -> str:
+    """Without the anchor `{#name}`; of a Hugo shortcode such as `{{% heading "whatsnext" %}}`, its text."""
+    if "{" in text:
+        text = _SHORTCODE.sub(r"\1", _ANCHOR.sub("", text))
+    return " ".join(text.split())
+
+
+def _sections(items: list[_Item], lines: list[str], source: bytes, first: int) -> tuple[Section, ...]:
+    sections: list[Section] = []
+    path: list[tuple[int, str]] = []
+    level, line, blocks = 0, first, list[Block]()
+    for item, begin, end in _placed(items, lines, source):
+        if item is None or item.level == 0:
+            blocks.append(Block("\n".join(lines[begin : end + 1]), first + begin, first + end))
+        elif item.level > 0:
+            if level or blocks:
+                sections.append(_section(path, level, line, blocks))
+            while path and path[-1][0] >= item.level:
+                path.pop()
+            path.append((item.level, item.text[:_LONGEST_HEADING]))
+            level, line, blocks = item.level, first + begin, []
+            if len(item.text) > _LONGEST_HEADING:
+                blocks.append(Block("\n".join(lines[begin : end + 1]), first + begin, first + end))
+    if level or blocks:
+        sections.append(_section(path, level, line, blocks))
+    return tuple(sections)
+
+
+def _section(path: list[tuple[int, str]], level: int, line: int, blocks: list[Block]) -> Section:
+    headings = tuple(text for _, text in path)
+    return Section(headings, level, line if level else blocks[0].first, tuple(blocks))
+
+
+def _placed(items: list[_Item], lines: list[str], source: bytes) -> Iterator[tuple[_Item | None, int, int]]:
+    """Each block with its first and last line, from 0; also what lies between, such as link definitions."""
+    starts = list(accumulate(map(len, source.splitlines(keepends=True)), initial=0))
+    free = 0
+    for item in items:
+        begin = max(bisect_right(starts, item.start) - 1, free)
+        end = min(bisect_right(starts, max(item.end - 1, item.start)) - 1, len(lines) - 1)
+        while end > begin and not lines[end].strip():
+            end -= 1
+        yield from _between(lines, free, begin)
+        if begin <= end:
+            yield item, begin, end
+        free = max(free, end + 1)
+    yield from _between(lines, free, len(lines))
+
+
+def _between(lines: list[str], begin: int, end: int) -> Iterator[tuple[None, int, int]]:
+    while begin < end and not lines[begin].strip():
+        begin += 1
+    while begin < end and not lines[end - 1].strip():
+        end -= 1
+    if begin < end:
+        yield None, begin, end - 1

@@ -1,0 +1,71 @@
+"""Front matter and metadata as plain JSON values, and what is commonly read from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime, time
+from typing import Any
+
+_MOMENTS = ("modified", "updated", "lastmod", "last_modified", "date", "created")
+
+
+def plain(value: Any) -> Any:
+    """Dates as ISO text, names as text, and nothing that JSON or UTF-8 cannot hold."""
+    if isinstance(value, str):
+        return clean(value)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return value if value.bit_length() <= 256 else hex(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return {_name(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [plain(item) for item in value]
+    return clean(str(value))
+
+
+def _name(key: Any) -> str:
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    return clean(key) if isinstance(key, str) else str(plain(key))
+
+
+def clean(text: str) -> str:
+    """The text without NULs and without halves of surrogate pairs, which no store can keep."""
+    if "\0" in text:
+        text = text.replace("\0", "\ufffd")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def flat(value: Any) -> Iterator[str]:
+    """The texts in a value that may be one text or a list, also a list in a list: `[[Note]]` without quotes."""
+    if isinstance(value, list):
+        for item in value:
+            yield from flat(item)
+    elif isinstance(value, str):
+        yield value
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield str(value)
+
+
+def moment(fields: Mapping[str, Any]) -> datetime | None:
+    """When the author says that it was last changed. A time without a zone is taken as UTC."""
+    for key in _MOMENTS:
+        value = fields.get(key)
+        if not isinstance(value, str):
+            continue
+        try:
+            found = datetime.fromisoformat(value.strip())
+            return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+        except (ValueError, OverflowError):
+            continue
+    return None

@@ -1,0 +1,127 @@
+"""A corpus in BEIR form: one JSON record a line, with `_id`, `title`, `text` and `metadata`."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from watersmeet.core.model import Block, DocId, Document, Link, Section
+from watersmeet.core.ports import Found, Skipped
+from watersmeet.parse._blocks import paragraphs
+from watersmeet.parse._decode import decode
+from watersmeet.parse._inline import distinct, listed_tags
+from watersmeet.parse._outline import outline
+from watersmeet.parse._values import clean, moment, plain
+
+_LOOKS_LIKE_MARKDOWN = re.compile(r"^(?:#{1,6} |```|~~~)", re.MULTILINE)
+_GIVE_UP = 100
+
+
+class _Unusable(ValueError):
+    """A line that is not a record; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Jsonl:
+    """One document a line. Tags and links come from the metadata only."""
+
+    def parse(self, found: Found, content: bytes) -> Iterator[Document | Skipped]:
+        text, warnings, refusal = decode(content)
+        if refusal:
+            yield Skipped(found.path, refusal)
+            return
+        lines_by_id: dict[str, int] = {}
+        bad = 0
+        for number, line in enumerate(io.StringIO(text), 1):
+            if not line.strip():
+                continue
+            try:
+                document = _document(found.path, number, line, warnings)
+                earlier = lines_by_id.setdefault(document.id, number)
+                if earlier != number:
+                    raise _Unusable(f"the id {document.id!r} is already used in line {earlier}")
+                yield document
+            except _Unusable as problem:
+                yield Skipped(f"{found.path}:{number}", str(problem))
+                bad += 1
+                if bad == _GIVE_UP and not lines_by_id:
+                    yield Skipped(found.path, f"no record in the first {bad} lines; the rest was not read")
+                    return
+
+
+def _document(path: str, number: int, line: str, warnings: tuple[str, ...]) -> Document:
+    record = _record(line)
+    id_, title, text = _id(record), _text(record, "title"), _text(record, "text")
+    if not title.strip() and not text.strip():
+        raise _Unusable("neither a title nor a text")
+    metadata = record.get("metadata")
+    fields: dict[str, Any] = plain(metadata) if isinstance(metadata, dict) else {}
+    kind = fields.get("kind")
+    tags, links = fields.get("tags"), fields.get("links")
+    return Document(
+        id=DocId(id_),
+        kind=kind if isinstance(kind, str) and kind else "document",
+        title=title.strip() or id_,
+        path=path,
+        sections=_sections(text, number),
+        modified=moment(fields),
+        tags=distinct(listed_tags(tags)) if isinstance(tags, list) else (),
+        fields=fields,
+        links=_links(links) if isinstance(links, list) else (),
+        warnings=warnings,
+    )
+
+
+def _record(line: str) -> dict[str, Any]:
+    try:
+        record = json.loads(line)
+    except json.JSONDecodeError as problem:
+        raise _Unusable(f"not JSON: {problem.msg} (column {problem.colno})") from problem
+    except (ValueError, RecursionError) as problem:
+        raise _Unusable(f"not JSON: {problem}") from problem
+    if not isinstance(record, dict):
+        raise _Unusable("not a JSON object")
+    return record
+
+
+def _id(record: dict[str, Any]) -> str:
+    value = record.get("_id")
+    if isinstance(value, str) and value.strip():
+        return clean(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(plain(value))
+    raise _Unusable("no `_id`")
+
+
+def _text(record: dict[str, Any], name: str) -> str:
+    value = record.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise _Unusable(f"`{name}` is not a text")
+    return clean(value)
+
+
+def _sections(text: str, number: int) -> tuple[Section, ...]:
+    """Pages in Markdown have their headings; every line number is that of the record."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if _LOOKS_LIKE_MARKDOWN.search(text):
+        sections = outline(text).sections
+    else:
+        sections = (Section((), 0, 1, tuple(paragraphs(text))),)
+    return tuple(
+        replace(
+            section, line=number, blocks=tuple(Block(block.text, number, number) for block in section.blocks)
+        )
+        for section in sections
+        if section.level or section.blocks
+    )
+
+
+def _links(targets: list[Any]) -> tuple[Link, ...]:
+    names = (target.strip() for target in targets if isinstance(target, str))
+    return tuple(dict.fromkeys(Link(name, "related") for name in names if name))

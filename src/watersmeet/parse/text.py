@@ -1,0 +1,52 @@
+"""Plain text, and reStructuredText read as such."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from watersmeet.core.model import DocId, Document, Section
+from watersmeet.core.ports import Found, Skipped
+from watersmeet.parse._blocks import paragraphs
+from watersmeet.parse._decode import decode
+
+_LONGEST_TITLE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """One document a file, one block a paragraph."""
+
+    def parse(self, found: Found, content: bytes) -> Iterator[Document | Skipped]:
+        text, warnings, refusal = decode(content)
+        if refusal:
+            yield Skipped(found.path, refusal)
+            return
+        blocks = tuple(paragraphs(text))
+        name = PurePosixPath(found.name)
+        underlined = _underlined(text) if name.suffix.lower() == ".rst" else ""
+        yield Document(
+            id=DocId(found.name),
+            kind="document",
+            title=underlined or name.stem,
+            path=found.path,
+            sections=(Section((), 0, blocks[0].first, blocks),) if blocks else (),
+            warnings=warnings,
+        )
+
+
+def _underlined(text: str) -> str:
+    """The title of a reStructuredText page: its first line, if that has a rule under it."""
+    lines = text.lstrip().split("\n", 3)[:3]
+    if lines and _is_rule(lines[0]):
+        del lines[0]
+    if len(lines) < 2 or not _is_rule(lines[1]):
+        return ""
+    title = lines[0].strip()
+    return title if len(title) <= _LONGEST_TITLE else ""
+
+
+def _is_rule(line: str) -> bool:
+    line = line.rstrip()
+    return len(line) >= 2 and line[0] in "=-~^\"'`#*+.:_" and line == line[0] * len(line)

@@ -1,0 +1,94 @@
+"""From a ranking to what its reader gets, and that as JSON: the same from every face."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from watersmeet.core.model import Answer, ChunkId, DocId, Evidence, Ranking, Result
+
+
+class Readable(Protocol):
+    """What a result needs to know of a chunk."""
+
+    @property
+    def document(self) -> DocId: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def headings(self) -> tuple[str, ...]: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def lines(self) -> tuple[int, int]: ...
+    @property
+    def text(self) -> str: ...
+
+
+def results(ranking: Ranking, fused: Ranking, passages: Mapping[ChunkId, Readable]) -> tuple[Result, ...]:
+    """The hits with their texts; `fused` has the scores from before the stages."""
+    raw = {hit.chunk: hit.score for hit in fused.hits}
+    return tuple(
+        Result(
+            id=hit.chunk,
+            document=passage.document,
+            kind=passage.kind,
+            title=passage.title,
+            headings=passage.headings,
+            path=passage.path,
+            lines=passage.lines,
+            text=passage.text,
+            score=hit.score,
+            fusion_score=raw.get(hit.chunk, hit.score),
+            similarity=None,
+            evidence=hit.evidence,
+        )
+        for hit in ranking.hits
+        for passage in (passages[hit.chunk],)
+    )
+
+
+def to_json(answer: Answer) -> dict[str, Any]:
+    return {
+        "query": answer.query,
+        "mode": answer.mode,
+        "recipe": answer.recipe,
+        "results": [_result(result) for result in answer.results],
+        "failures": [{"by": f.by, "reason": f.reason, "hint": f.hint} for f in answer.failures],
+        "took_ms": round(answer.took_ms, 3),
+    }
+
+
+def _result(result: Result) -> dict[str, Any]:
+    return {
+        "id": result.id,
+        "document": result.document,
+        "kind": result.kind,
+        "title": result.title,
+        "headings": list(result.headings),
+        "path": result.path,
+        "lines": list(result.lines),
+        "text": result.text,
+        "score": result.score,
+        "fusion_score": result.fusion_score,
+        "similarity": result.similarity,
+        "evidence": [_evidence(evidence) for evidence in result.evidence],
+    }
+
+
+def _evidence(evidence: Evidence) -> dict[str, Any]:
+    return {"by": evidence.by, "rank": evidence.rank, "score": evidence.score, **evidence.detail}
+
+
+def explain_line(result: Result) -> str:
+    """`[lexical#1, exact#2] Title > Heading path`: which signal put it where."""
+    ranks = ", ".join(f"{evidence.by}#{evidence.rank}" for evidence in result.evidence)
+    return f"[{ranks}] {place(result)}"
+
+
+def place(result: Result) -> str:
+    """Title > heading path, without saying the same thing twice."""
+    path = list(result.headings)
+    return " > ".join(path if path and path[0] == result.title else [result.title, *path])

@@ -1,0 +1,49 @@
+"""Identifiers that the query and the chunk share, as they are written: codes, flags, versions, names.
+
+A sentence does not drown them ("tell me about D40"), and an identifier that is everywhere says nothing: the
+bonus is gated by document frequency, so ordinary words gain nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from watersmeet.core.model import ChunkId, Hit, Plan, Ranking
+from watersmeet.core.options import option
+from watersmeet.core.ports import Term, Words
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """BM25 over surface forms; a capitalised word counts as a name where it is rare."""
+
+    words: Words
+    share: float = option(0.05, "an identifier in more than this share of the chunks is ignored")
+    always: int = option(10, "... unless it is in at most this many")
+    other_case: float = option(0.5, "weight of a match in another case")
+    name_share: float = option(0.002, "a capitalised word is a name if it is in at most this share of the chunks")
+    name_always: int = option(3, "... or in at most this many")
+
+    def rank(self, plan: Plan) -> Ranking:
+        terms = self._terms(plan)
+        found = self.words.match(terms, plan.condition, plan.pool) if terms else []
+        return Ranking.of("exact", (Hit(chunk, score) for chunk, score in found))
+
+    def score(self, plan: Plan, ids: Collection[ChunkId]) -> dict[ChunkId, float]:
+        terms = self._terms(plan)
+        return self.words.score(terms, ids) if terms else {}
+
+    def _terms(self, plan: Plan) -> list[Term]:
+        size = self.words.size
+        most = max(self.always, self.share * size)
+        terms = []
+        for form in plan.forms:
+            if 0 < self.words.frequency("forms", form) <= most:
+                other = form.lower() == form and any(f.lower() == form for f in plan.forms if f != form)
+                terms.append(Term("forms", form, self.other_case if other else 1.0))
+        most = max(self.name_always, self.name_share * size)
+        for name in plan.names:
+            if 0 < self.words.frequency("body", name) <= most:
+                terms.append(Term("body", name))
+        return terms

@@ -1,0 +1,39 @@
+"""Words that the query and the chunk share: BM25 over the text, small bonuses for the names of things."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from watersmeet.core.model import ChunkId, Hit, Plan, Ranking
+from watersmeet.core.options import option
+from watersmeet.core.ports import Term, Words
+
+
+@dataclass(frozen=True, slots=True)
+class Lexical:
+    """The main field holds breadcrumb and text; the others only nudge (a heavy title field loses quality)."""
+
+    words: Words
+    body: float = option(1.0, "weight of breadcrumb and text")
+    title: float = option(0.3, "bonus for a word in the title")
+    headings: float = option(0.0, "bonus for a word in the heading path")
+    names: float = option(0.3, "bonus for a word in the file name or an alias")
+    tags: float = option(0.1, "bonus for a word that is a tag")
+
+    def rank(self, plan: Plan) -> Ranking:
+        found = self.words.match(self._terms(plan), plan.condition, plan.pool)
+        return Ranking.of("lexical", (Hit(chunk, score) for chunk, score in found))
+
+    def score(self, plan: Plan, ids: Collection[ChunkId]) -> dict[ChunkId, float]:
+        return self.words.score(self._terms(plan), ids)
+
+    def _terms(self, plan: Plan) -> list[Term]:
+        weights = {
+            "body": self.body,
+            "title": self.title,
+            "headings": self.headings,
+            "names": self.names,
+            "tags": self.tags,
+        }
+        return [Term(field, word, boost) for field, boost in weights.items() if boost > 0 for word in plan.words]

@@ -1,0 +1,282 @@
+"""A folder of files, or one file.
+
+What is not meant for reading is passed over in silence: hidden files, what git ignores, other endings,
+installed packages. What looks as if it was meant for reading, and cannot be, is reported with its reason.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from watersmeet.core.errors import SourceProblem
+from watersmeet.core.options import option
+from watersmeet.core.ports import Found, Skipped
+from watersmeet.source._files import fetch, in_words, printable, too_large
+from watersmeet.source._glob import Pattern, pattern
+from watersmeet.source._ignore import Chain, Rules, above, ignored, of_folder
+
+_ENDINGS = (".md", ".markdown", ".mdx", ".txt", ".rst", ".jsonl")
+_NEVER = frozenset({".git", "node_modules", "__pycache__"})
+_MARKS = frozenset({"pyvenv.cfg", "catalogue.db"})
+"""A folder that holds one of these is a virtual environment or an index."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """Files below a root: named by their path, told apart from their earlier state by a stat."""
+
+    include: list[str] = option(
+        [f"*{ending}" for ending in _ENDINGS],
+        "globs of the files to read; one without a slash is held against the name, else against the path; "
+        "case does not matter",
+    )
+    exclude: list[str] = option([], "globs of files and folders to leave out, whatever `include` says")
+    gitignore: bool = option(True, "leave out what .gitignore files and .git/info/exclude say")
+    hidden: bool = option(False, "also read files and folders whose name begins with a dot")
+    follow_links: bool = option(True, "follow symlinks, each folder and file once")
+    max_bytes: int = option(10_000_000, "the largest file to read, in bytes")
+    max_bytes_jsonl: int = option(1_000_000_000, "the largest .jsonl file to read, in bytes")
+
+    def scan(self, root: str) -> Iterator[Found | Skipped]:
+        """Everything below a folder in a repeatable order, or the one file that was named."""
+        place = os.path.abspath(root)
+        if not _is_text(place):
+            raise SourceProblem(f"{printable(place)}: name is not valid UTF-8", "rename it")
+        try:
+            status = os.stat(place)
+            if stat.S_ISDIR(status.st_mode):
+                os.scandir(place).close()
+        except OSError as error:
+            raise SourceProblem(
+                f"{printable(place)}: {in_words(error)}",
+                "name a folder or a file that exists and that you may read",
+            ) from error
+        if stat.S_ISDIR(status.st_mode):
+            return _Walk(self, place).run()
+        if not stat.S_ISREG(status.st_mode):
+            raise SourceProblem(
+                f"{printable(place)}: neither a folder nor a regular file", "name a folder or a file to read"
+            )
+        return self._only(place, status)
+
+    def read(self, found: Found) -> bytes | Skipped:
+        return fetch(found.path, *self.limit(found.name))
+
+    def limit(self, name: str) -> tuple[int, str]:
+        """How large a file may be, and the setting that says so."""
+        if name.lower().endswith(".jsonl"):
+            return self.max_bytes_jsonl, "max_bytes_jsonl"
+        return self.max_bytes, "max_bytes"
+
+    def offer(self, name: str, path: str, status: os.stat_result) -> Found | Skipped:
+        """A regular file, unless it is too large or its name cannot be written down."""
+        if not _is_text(name):
+            return Skipped(printable(path), "name is not valid UTF-8")
+        limit, setting = self.limit(name)
+        if status.st_size > limit:
+            return Skipped(path, too_large(limit, setting))
+        stamp = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+        return Found(name, path, stamp, status.st_mtime)
+
+    def _only(self, place: str, status: os.stat_result) -> Iterator[Found | Skipped]:
+        name = os.path.basename(place)
+        if _Wanted(self.include).matches(name, name) or name.lower().endswith(_ENDINGS):
+            yield self.offer(name, place, status)
+        else:
+            yield Skipped(printable(place), f"not a kind of file that can be read; known: {' '.join(_ENDINGS)}")
+
+
+class _Wanted:
+    """Which names `include` means. Most globs are plain endings, and those are quick to tell."""
+
+    __slots__ = ("_globs", "endings")
+
+    def __init__(self, globs: list[str]) -> None:
+        endings: list[str] = []
+        self._globs: list[tuple[Pattern, bool]] = []
+        for glob in globs:
+            text = glob.lower().removeprefix("./")
+            text += "**" if text.endswith("/") else ""
+            if text.startswith("*.") and not set("*?[\\/") & set(text[1:]):
+                endings.append(text[1:])
+            elif (rule := pattern(text, may_negate=False)) is not None:
+                self._globs.append((rule, text.endswith("*")))
+        self.endings = tuple(endings)
+
+    def matches(self, name: str, path: str) -> bool:
+        """A glob that ends in a star says nothing of the ending: then only the known ones are meant."""
+        name = name.lower()
+        if name.endswith(self.endings):
+            return True
+        return any(
+            (not is_open or name.endswith(_ENDINGS)) and rule.matches(name, path.lower(), False)
+            for rule, is_open in self._globs
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A folder to look into; `name` is its path below the root with a slash behind it, or nothing."""
+
+    name: str
+    path: str
+    chain: Chain
+
+
+class _Walk:
+    """One scan. Folders and files come first, symlinks last: a thing that has two names keeps its own."""
+
+    def __init__(self, folder: Folder, root: str) -> None:
+        self._folder = folder
+        self._wanted = _Wanted(folder.include)
+        globs = (pattern(glob.lower().removeprefix("./"), may_negate=False) for glob in folder.exclude)
+        self._unwanted = [glob for glob in globs if glob is not None]
+        self._root = root
+        self._outer = ""  # the root's path below the top of its git work tree
+        self._places: list[_Place] = []
+        self._linked_folders: deque[tuple[_Place, os.stat_result]] = deque()
+        self._linked_files: list[tuple[str, str, os.stat_result]] = []
+        self._seen: dict[tuple[int, int], str] = {}
+        """Device and inode of what was read, and under which name: that of a folder ends in a slash."""
+
+    def run(self) -> Iterator[Found | Skipped]:
+        root = os.path.realpath(self._root)
+        chain: Chain = ()
+        if self._folder.gitignore:
+            rules, self._outer = above(root)
+            yield from (bad for bad in rules if isinstance(bad, Skipped))
+            chain = tuple(rule for rule in rules if isinstance(rule, Rules))
+        self._remember_parents(root)
+        self._places.append(_Place("", self._root, chain))
+        while True:
+            while self._places:
+                yield from self._look_into(self._places.pop())
+            if not self._linked_folders:
+                break
+            yield from self._follow(*self._linked_folders.popleft())
+        for name, path, status in self._linked_files:
+            known = self._seen.setdefault((status.st_dev, status.st_ino), name)
+            if known == name:
+                yield self._folder.offer(name, path, status)
+            else:
+                yield Skipped(printable(path), f"symlink to a file that is read already: {known}")
+
+    def _remember_parents(self, root: str) -> None:
+        """A link to a folder above the root leads back to the root, and so is a loop."""
+        while (parent := os.path.dirname(root)) != root:
+            status = os.stat(parent)
+            self._seen[status.st_dev, status.st_ino] = ""
+            root = parent
+
+    def _look_into(self, place: _Place) -> Iterator[Found | Skipped]:
+        try:
+            status = os.stat(place.path)
+            with os.scandir(place.path) as listing:
+                entries = sorted(listing, key=_name_of)
+        except OSError as error:
+            yield Skipped(place.path, in_words(error))
+            return
+        names = {entry.name for entry in entries}
+        if place.name and not names.isdisjoint(_MARKS):
+            return
+        if self._seen.setdefault((status.st_dev, status.st_ino), place.name) != place.name:
+            return
+        chain = place.chain
+        if self._folder.gitignore and (".gitignore" in names or ".git" in names):
+            rules = of_folder(place.path, len(self._outer + place.name))
+            yield from (bad for bad in rules if isinstance(bad, Skipped))
+            chain = (*(rule for rule in rules if isinstance(rule, Rules)), *chain)
+        below: list[_Place] = []
+        hidden = self._folder.hidden
+        for entry in entries:
+            name = entry.name
+            if (name[0] == "." and not hidden) or name in _NEVER:
+                continue
+            item = self._meet(entry, place.name + name, chain, below)
+            if item is not None:
+                yield item
+        self._places += reversed(below)
+
+    def _meet(self, entry: os.DirEntry[str], name: str, chain: Chain, below: list[_Place]) -> Found | Skipped | None:
+        """One entry of a folder: a file is offered, a folder goes below, a symlink waits."""
+        try:
+            if entry.is_symlink():
+                return self._meet_link(entry, name, chain)
+            if entry.is_dir(follow_symlinks=False):
+                if self._left_out(entry.name, name, chain, True):
+                    return None
+                if not _is_text(name):
+                    return Skipped(printable(entry.path), "name is not valid UTF-8")
+                below.append(_Place(name + "/", entry.path, chain))
+                return self._named_like_a_file(entry)
+            if not self._wanted.matches(entry.name, name) or self._left_out(entry.name, name, chain, False):
+                return None
+            if not entry.is_file(follow_symlinks=False):
+                return Skipped(printable(entry.path), "not a regular file")
+            status = entry.stat(follow_symlinks=False)
+        except OSError as error:
+            return Skipped(printable(entry.path), in_words(error))
+        self._seen[status.st_dev, status.st_ino] = name
+        return self._folder.offer(name, entry.path, status)
+
+    def _meet_link(self, entry: os.DirEntry[str], name: str, chain: Chain) -> Skipped | None:
+        """A symlink: to be followed after everything else, if it leads to something to read."""
+        try:
+            status = os.stat(entry.path)
+            mode = status.st_mode
+            problem = "" if self._folder.follow_links else "symlink; see source.folder.follow_links"
+        except FileNotFoundError:
+            mode, problem = 0, "dangling symlink"
+        except OSError as error:
+            mode, problem = 0, in_words(error)
+        is_folder = stat.S_ISDIR(mode)
+        # What a broken link was meant for is unknown: without an ending it may have been a folder.
+        wanted = is_folder or self._wanted.matches(entry.name, name) or (not mode and "." not in entry.name)
+        if not wanted or self._left_out(entry.name, name, chain, is_folder):
+            return None
+        if problem:
+            return Skipped(printable(entry.path), problem)
+        if not _is_text(name):
+            return Skipped(printable(entry.path), "name is not valid UTF-8")
+        if is_folder:
+            self._linked_folders.append((_Place(name + "/", entry.path, chain), status))
+            return self._named_like_a_file(entry)
+        if not stat.S_ISREG(mode):
+            return Skipped(entry.path, "not a regular file")
+        self._linked_files.append((name, entry.path, status))
+        return None
+
+    def _follow(self, place: _Place, status: os.stat_result) -> Iterator[Skipped]:
+        known = self._seen.get((status.st_dev, status.st_ino))
+        if known is None:
+            self._places.append(place)
+        elif place.name.startswith(known):
+            yield Skipped(place.path, "symlink loop")
+        else:
+            yield Skipped(place.path, f"symlink to a folder that is read already: {known}")
+
+    def _left_out(self, name: str, path: str, chain: Chain, is_folder: bool) -> bool:
+        if chain and ignored(chain, name, self._outer + path, is_folder):
+            return True
+        if not self._unwanted:
+            return False
+        name, path = name.lower(), path.lower()
+        return any(glob.matches(name, path, is_folder) for glob in self._unwanted)
+
+    def _named_like_a_file(self, entry: os.DirEntry[str]) -> Skipped | None:
+        if entry.name.lower().endswith(self._wanted.endings or _ENDINGS):
+            return Skipped(entry.path, "a folder, not a file")
+        return None
+
+
+def _name_of(entry: os.DirEntry[str]) -> str:
+    return entry.name
+
+
+def _is_text(name: str) -> bool:
+    """Whether a name is Unicode, and not bytes that only look like it."""
+    return name.isascii() or not any("\ud800" <= character <= "\udfff" for character in name)

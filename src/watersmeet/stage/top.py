@@ -1,0 +1,13 @@
+"""Only as many as were asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from watersmeet.core.model import Plan, Ranking
+
+
+@dataclass(frozen=True, slots=True)
+class Top:
+    def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
+        return Ranking("top", ranking.hits[: plan.top_n])

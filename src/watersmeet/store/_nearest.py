@@ -1,0 +1,244 @@
+"""One committed state of a vector store, mapped into memory, and the search over it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from watersmeet.core.errors import IndexDamaged
+from watersmeet.core.model import Row
+from watersmeet.store._vectorfiles import Commit
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from watersmeet.core.vectors import Matrix, RowArray, Vector
+
+_SPARSE = 4  # fewer than one row in so many allowed: gather them instead of scanning all
+_RESCORED = 100
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reader:
+    """`keys` are the live rows in ascending order, `places` where each is; `ranked` marks what may be found."""
+
+    numbers: NDArray[np.int64]
+    codes: NDArray[np.uint8]
+    scales: NDArray[np.float32]
+    excesses: NDArray[np.float32]
+    exact: NDArray[np.float16]
+    keys: NDArray[np.int64]
+    places: NDArray[np.int64]
+    ranked: NDArray[np.bool_]
+    whole: bool  # everything is ranked
+
+    @classmethod
+    def map(cls, folder: Path, commit: Commit) -> Reader:
+        import numpy as np
+
+        numbers = _mapped(folder, commit, "rows", "<i8", (commit.rows,))
+        scales, excesses = np.ascontiguousarray(_mapped(folder, commit, "scales", "<f4", (commit.rows, 2)).T)
+        drops = _mapped(folder, commit, "drops", "<i8", (commit.drops, 2))
+        keys, places = _live(numbers, drops)
+        ranked = np.zeros(commit.rows, dtype=np.bool_)
+        ranked[places] = True
+        ranked &= scales > 0
+        return cls(
+            numbers=numbers,
+            codes=_mapped(folder, commit, "codes", "u1", (commit.rows, commit.dimension)),
+            scales=scales,
+            excesses=excesses,
+            exact=_mapped(folder, commit, "exact", "<f2", (commit.rows, commit.dimension)),
+            keys=keys,
+            places=places,
+            ranked=ranked,
+            whole=bool(ranked.all()),
+        )
+
+    @property
+    def size(self) -> int:
+        """How many rows are held."""
+        return len(self.keys)
+
+    @property
+    def garbage(self) -> float:
+        """The share of the files that compaction would free."""
+        return 1 - len(self.keys) / len(self.numbers) if len(self.numbers) else 0.0
+
+    def rows(self) -> RowArray:
+        return self.keys
+
+    def has(self, rows: Collection[Row] | RowArray) -> NDArray[np.bool_]:
+        """For each of these rows: is it held?"""
+        return self._find(rows) >= 0
+
+    def vectors(self, rows: Collection[Row] | RowArray) -> Matrix:
+        """A vector for each of these rows; zeros for one that is not held."""
+        import numpy as np
+
+        places = self._find(rows)
+        result = np.zeros((len(places), self.exact.shape[1]), dtype=np.float32)
+        result[places >= 0] = self.exact[places[places >= 0]]
+        return result
+
+    def search(
+        self, vector: Vector, limit: int, within: Collection[Row] | RowArray | None = None
+    ) -> list[tuple[Row, float]]:
+        """The nearest rows with their cosines; only among `within`, if it is given."""
+        query = _query(vector)
+        if query is None or limit <= 0:
+            return []
+        wanted = max(_RESCORED, 4 * limit)
+        if within is None:
+            places = self._scan(query, wanted, self.ranked, self.whole)
+        else:
+            places = self._scan_within(query, wanted, self._find(within))
+        return self._rescored(query, places)[:limit]
+
+    def score(self, vector: Vector, rows: Collection[Row] | RowArray) -> dict[Row, float]:
+        """The cosines of those of these rows that are held and are not zero."""
+        query = _query(vector)
+        places = self._find(rows)
+        places = places[places >= 0]
+        return {} if query is None else dict(self._rescored(query, places[self.ranked[places]]))
+
+    def raw(self, places: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        """Everything about these places, as it is written."""
+        import numpy as np
+
+        parts = {"rows": self.numbers, "codes": self.codes, "exact": self.exact}
+        scales = np.stack([self.scales[places], self.excesses[places]], axis=1)
+        return {"scales": scales, **{part: array[places] for part, array in parts.items()}}
+
+    def _find(self, rows: Collection[Row] | RowArray) -> NDArray[np.int64]:
+        """Where each of these rows is; -1 for one that is not held."""
+        import numpy as np
+
+        asked = rows if isinstance(rows, np.ndarray) else np.fromiter(rows, dtype=np.int64, count=len(rows))
+        if not len(self.keys):
+            return np.full(len(asked), -1, dtype=np.int64)
+        at = np.minimum(np.searchsorted(self.keys, asked), len(self.keys) - 1)
+        return np.where(self.keys[at] == asked, self.places[at], -1)
+
+    def _scan_within(self, query: Vector, wanted: int, found: NDArray[np.int64]) -> NDArray[np.int64]:
+        import numpy as np
+
+        allowed = np.zeros(len(self.numbers), dtype=np.bool_)
+        allowed[found[found >= 0]] = True
+        allowed &= self.ranked
+        count = int(np.count_nonzero(allowed))
+        if count > wanted and count * _SPARSE >= len(self.numbers):
+            return self._scan(query, wanted, allowed, False)
+        places = np.flatnonzero(allowed)
+        if count <= wanted:
+            return places
+        near = _products(query, self.codes[places], self.scales[places], self.excesses[places])
+        return places[_largest(near, wanted, self.numbers[places])]
+
+    def _scan(self, query: Vector, wanted: int, allowed: NDArray[np.bool_], whole: bool) -> NDArray[np.int64]:
+        """The places that come first by their codes, among those allowed."""
+        import numpy as np
+
+        if len(self.numbers) <= wanted:
+            return np.flatnonzero(allowed)
+        near = _products(query, self.codes, self.scales, self.excesses)
+        if whole:
+            return _largest(near, wanted, self.numbers)
+        near[~allowed] = -np.inf
+        places = _largest(near, wanted, self.numbers)
+        return places[allowed[places]]
+
+    def _rescored(self, query: Vector, places: NDArray[np.int64]) -> list[tuple[Row, float]]:
+        """Cosines from the exact vectors, each row by itself so that company does not change it."""
+        import numpy as np
+
+        if not len(places):
+            return []
+        exact = self.exact[places].astype(np.float32)
+        cosines = (exact * query).sum(axis=1) / np.sqrt(np.square(exact).sum(axis=1))
+        numbers = self.numbers[places]
+        order = np.lexsort((numbers, -cosines))
+        return [
+            (Row(row), cosine)
+            for row, cosine in zip(numbers[order].tolist(), cosines[order].clip(-1, 1).tolist(), strict=True)
+        ]
+
+
+def _mapped(folder: Path, commit: Commit, part: str, kind: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    import numpy as np
+
+    if not shape[0]:
+        return np.zeros(shape, dtype=kind)
+    path = commit.file(folder, part)
+    if path.stat().st_size < commit.size(part):
+        raise IndexDamaged(f"{path} is shorter than was committed", "run `watersmeet sync --recreate`")
+    return np.asarray(np.memmap(path, dtype=kind, mode="r", shape=shape))
+
+
+def _live(
+    numbers: NDArray[np.int64], drops: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The rows that are held and where: of a row added twice the last, unless it was dropped since."""
+    import numpy as np
+
+    if (numbers[1:] > numbers[:-1]).all():
+        keys, places = np.array(numbers), np.arange(len(numbers))
+    else:
+        order = np.argsort(numbers, kind="stable")
+        ordered = numbers[order]
+        last = np.append(ordered[1:] != ordered[:-1], True)
+        keys, places = ordered[last], order[last]
+    if len(drops) and len(keys):
+        at = np.minimum(np.searchsorted(keys, drops[:, 0]), len(keys) - 1)
+        hit = (keys[at] == drops[:, 0]) & (places[at] < drops[:, 1])
+        keep = np.ones(len(keys), dtype=np.bool_)
+        keep[at[hit]] = False
+        keys, places = keys[keep], places[keep]
+    return keys, places
+
+
+def _query(vector: Vector) -> Vector | None:
+    """The query at length 1; None if it points nowhere."""
+    import numpy as np
+
+    query = np.asarray(vector, dtype=np.float64)
+    length = float(np.sqrt(np.square(query).sum()))
+    if not np.isfinite(length) or length == 0:
+        return None
+    return (query / length).astype(np.float32)
+
+
+def _products(
+    query: Vector, codes: NDArray[np.uint8], scales: NDArray[np.float32], excesses: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """What orders the rows as their product with the query does, from the codes alone.
+
+    (c + 128)(q + 128) sums to c.q, plus 128 times the sum of c, plus what is the same for all rows.
+    """
+    import numpy as np
+    import simsimd
+
+    signed = np.rint(query * (127 / np.abs(query).max())).astype(np.int16)
+    sums = np.empty((1, len(codes)), dtype=np.float32)
+    simsimd.cdist((signed + 128).astype(np.uint8)[None], codes, metric="dot", out=sums, threads=1)
+    near = sums[0]
+    near -= excesses
+    near -= np.float32(128 * int(signed.sum()) + 128 * 128 * len(query))
+    near *= scales
+    return near
+
+
+def _largest(values: NDArray[np.float32], count: int, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where the largest values are; of those that equal the last, the lowest rows."""
+    import numpy as np
+
+    if len(values) <= count:
+        return np.arange(len(values))
+    edge = np.partition(values, len(values) - count)[len(values) - count]
+    equal = np.flatnonzero(values == edge)
+    if len(equal) > count:
+        equal = equal[np.argsort(rows[equal], kind="stable")[:count]]
+    return np.concatenate([np.flatnonzero(values > edge), equal])

@@ -1,0 +1,61 @@
+"""The catalogue's tables, and how an older catalogue becomes a newer one."""
+
+from __future__ import annotations
+
+FORMAT = 1
+"""`PRAGMA user_version`. Raise it with a migration, or add the old number to REBUILD."""
+
+REBUILD: frozenset[int] = frozenset()
+"""Formats that cannot be migrated: `sync --recreate` builds them anew."""
+
+MIGRATIONS: dict[int, str] = {}
+"""From format n to n + 1, as SQL."""
+
+TABLES = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+
+CREATE TABLE collections (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, metadata TEXT NOT NULL DEFAULT '{}'
+);
+CREATE TABLE roots (
+    id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, name TEXT NOT NULL UNIQUE, collection INTEGER NOT NULL
+);
+-- What a source offered: `stamp` is compared first, `hash` only where the stamp leaves a doubt.
+CREATE TABLE files (
+    id INTEGER PRIMARY KEY, root INTEGER NOT NULL, name TEXT NOT NULL, stamp TEXT NOT NULL, hash BLOB NOT NULL,
+    seen INTEGER NOT NULL, UNIQUE (root, name)
+);
+CREATE TABLE documents (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, file INTEGER, collection INTEGER NOT NULL,
+    kind TEXT NOT NULL, title TEXT NOT NULL, path TEXT NOT NULL, modified REAL, hash BLOB NOT NULL,
+    fields TEXT NOT NULL DEFAULT '{}'
+);
+CREATE INDEX documents_of_file ON documents (file);
+CREATE INDEX documents_by_hash ON documents (hash);
+-- The live rows, and no others: a row that is not here does not exist.
+CREATE TABLE chunks (
+    row INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, document INTEGER NOT NULL, ordinal INTEGER NOT NULL,
+    headings TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, hash BLOB NOT NULL, text TEXT NOT NULL
+);
+CREATE INDEX chunks_of_document ON chunks (document, ordinal);
+-- What can be filtered by: tags, front matter, metadata, with values in lower case.
+CREATE TABLE facets (
+    key TEXT NOT NULL, value TEXT NOT NULL, document INTEGER NOT NULL, PRIMARY KEY (key, value, document)
+) WITHOUT ROWID;
+CREATE INDEX facets_of_document ON facets (document);
+-- What a link may call a document: its path, the ends of its path, its aliases. A low rank is a closer name.
+CREATE TABLE names (
+    key TEXT NOT NULL, document INTEGER NOT NULL, rank INTEGER NOT NULL, PRIMARY KEY (key, document)
+) WITHOUT ROWID;
+CREATE INDEX names_of_document ON names (document);
+CREATE TABLE links (
+    document INTEGER NOT NULL, key TEXT NOT NULL, target TEXT NOT NULL, type TEXT NOT NULL,
+    heading TEXT NOT NULL, alias TEXT NOT NULL
+);
+CREATE INDEX links_of_document ON links (document);
+CREATE INDEX links_by_key ON links (key);
+-- Rows promised to a writer. What is left here when it dies may stand in the other stores but never lived.
+CREATE TABLE reserved (first INTEGER PRIMARY KEY, count INTEGER NOT NULL);
+-- Rows to delete from the other stores once no query can still hold them.
+CREATE TABLE dead (row INTEGER PRIMARY KEY, died REAL NOT NULL);
+"""

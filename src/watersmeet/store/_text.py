@@ -1,0 +1,60 @@
+"""What the text stores share: their fields, and what a list of terms comes down to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+
+from watersmeet.core.errors import ConfigError, nearest
+from watersmeet.core.ports import Term
+from watersmeet.core.tokens import LONGEST_FORM, LONGEST_WORD
+
+WORD_FIELDS = ("body", "title", "headings", "names", "tags")
+"""Searched by word: without stop words, and by stem."""
+
+EXACT_FIELD = "forms"
+"""Searched by identifier: as it is written."""
+
+FIELDS = (*WORD_FIELDS, EXACT_FIELD)
+
+REBUILD = "build it anew with `watersmeet sync --recreate`"
+MAKE_ROOM = "make room and run the same command again; nothing was lost"
+
+LONGEST = 8 * max(LONGEST_WORD, LONGEST_FORM)
+"""No tokenizer makes a longer token, so none is looked for: engines cut or refuse them in their own ways."""
+
+
+def known(field: str) -> str:
+    if field not in FIELDS:
+        raise ConfigError(f"there is no text field {field!r}", nearest(field, FIELDS))
+    return field
+
+
+def plain(text: str) -> str:
+    """The text in what every engine can hold: no NUL, no half of a character."""
+    if text.isascii():
+        return text.replace("\0", "?")
+    return text.replace("\0", "?").encode("utf-8", "replace").decode()
+
+
+def distinct(terms: Iterable[Term], analyse: Callable[[str, str], str]) -> dict[tuple[str, str, bool], Term]:
+    """Each term once, by its field and what `analyse(field, text)` makes of it; the highest boost counts.
+
+    What has no weight or is nothing to look for (a stop word) is left out.
+    """
+    found: dict[tuple[str, str, bool], Term] = {}
+    for term in terms:
+        token = analyse(known(term.field), term.text)
+        key = (term.field, token, term.constant)
+        if token and term.boost > 0 and (key not in found or found[key].boost < term.boost):
+            found[key] = term
+    return found
+
+
+def disk_full(folder: str) -> bool:
+    """Engines that ran out of space do not always say so: look at the disk itself."""
+    try:
+        disk = os.statvfs(folder)
+    except OSError:
+        return False
+    return disk.f_bavail * disk.f_frsize < 1 << 16

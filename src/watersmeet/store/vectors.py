@@ -1,0 +1,198 @@
+"""Which vectors are nearest, exactly? A memory-mapped matrix that many processes read while one appends.
+
+Every vector is kept twice: as bytes with a scale, scanned whole by SimSIMD, and as float16, by which the best
+candidates are scored again. SimSIMD's product of unsigned bytes is half as slow again as that of signed ones,
+so codes are stored with 128 added, and each row's share of the excess beside its scale.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from watersmeet.core.errors import IndexDamaged, IndexMismatch
+from watersmeet.core.model import Row
+from watersmeet.core.options import option
+from watersmeet.store import _vectorfiles as files
+from watersmeet.store._nearest import Reader
+from watersmeet.store._vectorfiles import Commit
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from watersmeet.core.vectors import Matrix
+
+_BLOCK = 8192
+_ATTEMPTS = 5
+
+
+@dataclass(slots=True)
+class _Opened:
+    """The last state that was mapped, and the commit file that it was mapped by."""
+
+    content: bytes = b""
+    reader: Reader | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    folder: str
+    dimension: int
+    grace: float = option(60.0, "seconds for which replaced files are kept for other processes")
+    _opened: _Opened = field(default_factory=_Opened, init=False, repr=False, compare=False)
+
+    def reader(self) -> Reader:
+        """The committed state as of now; the same object as long as nothing was committed."""
+        folder = Path(self.folder)
+        with self._opened.lock:
+            for attempt in range(_ATTEMPTS):
+                content = files.read_bytes(folder)
+                if self._opened.reader is not None and content == self._opened.content:
+                    return self._opened.reader
+                try:
+                    reader = Reader.map(folder, self._commit(content))
+                except FileNotFoundError as error:  # replaced and swept since: look again
+                    if attempt + 1 == _ATTEMPTS or content == files.read_bytes(folder):
+                        raise files.problem(folder, error) from error
+                    continue
+                self._opened.content, self._opened.reader = content, reader
+                return reader
+        raise IndexDamaged(f"{folder} changes faster than it can be read", "try again")
+
+    def writer(self) -> Writer:
+        return Writer(self)
+
+    def close(self) -> None:
+        with self._opened.lock:
+            self._opened.content, self._opened.reader = b"", None
+
+    def _commit(self, content: bytes) -> Commit:
+        commit = files.decode(Path(self.folder), content, self.dimension)
+        if commit.dimension != self.dimension:
+            raise IndexMismatch(
+                f"{self.folder} holds vectors of {commit.dimension} numbers, the model gives {self.dimension}",
+                "use the model that it was built with, or run `watersmeet sync --recreate`",
+            )
+        return commit
+
+
+class Writer:
+    """One transaction after another: begun by the first `add` or `drop`, ended by `commit` or `rollback`."""
+
+    def __init__(self, store: Vectors) -> None:
+        self._store = store
+        self._folder = Path(store.folder)
+        self._lock: IO[bytes] | None = None
+        self._commit = Commit(store.dimension)
+        self._files: dict[str, IO[bytes]] = {}
+
+    def add(self, rows: Sequence[Row], vectors: Matrix) -> None:
+        import numpy as np
+
+        matrix = np.asarray(vectors)
+        if matrix.shape != (len(rows), self._store.dimension):
+            raise ValueError(
+                f"{len(rows)} rows of {self._store.dimension} numbers, but vectors of {matrix.shape}"
+            )
+        if len(rows):
+            exact, codes, scales = _encoded(matrix)
+            parts = {"rows": np.asarray(rows, dtype="<i8"), "codes": codes, "scales": scales, "exact": exact}
+            self._begin()
+            self._append(parts)
+            self._commit = replace(self._commit, rows=self._commit.rows + len(rows))
+
+    def drop(self, rows: Collection[Row]) -> None:
+        """Forget these rows; one that is added again later is there again."""
+        import numpy as np
+
+        if len(rows):
+            self._begin()
+            drops = np.full((len(rows), 2), self._commit.rows, dtype="<i8")
+            drops[:, 0] = np.fromiter(rows, dtype=np.int64, count=len(rows))
+            self._append({"drops": drops})
+            self._commit = replace(self._commit, drops=self._commit.drops + len(rows))
+
+    def commit(self) -> None:
+        """Make it durable, then visible. Without anything to commit, nothing is done."""
+        if self._lock is None:
+            return
+        try:
+            for file in self._files.values():
+                files.sync(file)
+            files.publish(self._folder, self._commit)
+            files.sweep(self._folder, self._commit, self._store.grace)
+        except OSError as error:
+            raise files.problem(self._folder, error) from error
+        finally:
+            self.rollback()
+
+    def rollback(self) -> None:
+        """Give up what was not committed."""
+        files.close_all(self._files)
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def compact(self) -> None:
+        """Commit, then write only the live rows to new files; the old ones go after the grace period."""
+        self.commit()
+        self._begin()
+        try:
+            old = self._commit
+            reader = Reader.map(self._folder, old)
+            new = Commit(old.dimension, old.generation + 1)
+            files.close_all(self._files)
+            self._files = files.open_tail(self._folder, new)
+            places = reader.places
+            for start in range(0, len(places), _BLOCK):
+                self._append(reader.raw(places[start : start + _BLOCK]))
+            self._commit = replace(new, rows=len(places))
+            files.retire(self._folder, old)
+        except OSError as error:
+            self.rollback()
+            raise files.problem(self._folder, error) from error
+        self.commit()
+
+    def _begin(self) -> None:
+        if self._lock is not None:
+            return
+        self._lock = files.lock(self._folder)
+        try:
+            self._commit = self._store._commit(files.read_bytes(self._folder))
+            self._files = files.open_tail(self._folder, self._commit)
+        except BaseException:
+            self.rollback()
+            raise
+
+    def _append(self, parts: dict[str, NDArray[Any]]) -> None:
+        try:
+            for part, array in parts.items():
+                self._files[part].write(memoryview(array).cast("B"))
+        except OSError as error:
+            self.rollback()
+            raise files.problem(self._folder, error) from error
+
+
+def _encoded(matrix: NDArray[Any]) -> tuple[NDArray[np.float16], NDArray[np.uint8], NDArray[np.float32]]:
+    """Rows of length 1 as float16; the same as bytes; and for each the scale and 128 times the sum of its codes.
+
+    The bytes are made from the float16, so that a vector that went through the cache gives the same ones.
+    """
+    import numpy as np
+
+    whole = np.array(matrix, dtype=np.float64)
+    whole[~np.isfinite(whole).all(axis=1)] = 0
+    lengths = np.linalg.norm(whole, axis=1, keepdims=True)
+    exact = np.divide(whole, lengths, out=np.zeros_like(whole), where=lengths > 0).astype("<f2")
+    wide = exact.astype(np.float32)
+    largest = np.abs(wide).max(axis=1)
+    signed = np.rint(wide * (127 / np.where(largest == 0, 1, largest))[:, None]).astype(np.int16)
+    scales = np.empty((len(wide), 2), dtype="<f4")
+    scales[:, 0] = largest / 127
+    scales[:, 1] = 128.0 * signed.sum(axis=1)
+    return exact, (signed + 128).astype(np.uint8), scales

@@ -1,0 +1,62 @@
+"""Shared ground: a small vault on disk, an engine over it, and no trace in the user's own folders."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from watersmeet import Engine
+from watersmeet.engine.settings import load
+
+VAULT = {
+    "index.md": "# Home\n\nWelcome. See [[Setup]] and [the guide](guides/keys.md).\n",
+    "guides/setup.md": "---\naliases: [Installation]\ntags: [start]\ncreated: 2026-01-05\n---\n# Setup\n\n"
+    "Unpack the archive and run `tern serve --no-telemetry`.\n\n## Ports\n\nThe server listens on port 7878.\n",
+    "guides/keys.md": "# Keys\n\nRotate keys every quarter with `rotate_keys(user_id)`. #security\n\n## Errors\n\n"
+    "TRN-1042 means that the key has expired.\n",
+    "notes/ideas.txt": "Plain ideas about tides and estuaries.\n",
+}
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Caches and settings of the person who runs the tests are neither read nor written."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    for name in [name for name in os.environ if name.startswith("WATERSMEET__")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
+    return folder
+
+
+Write = Callable[[dict[str, str]], Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Put files below `vault` and get its path."""
+
+    def put(files: dict[str, str]) -> Path:
+        for name, text in files.items():
+            path = tmp_path / "vault" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, "utf8")
+        return tmp_path / "vault"
+
+    return put
+
+
+@pytest.fixture
+def vault(write: Write) -> Path:
+    return write(VAULT)
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    with Engine(tmp_path / "index", load(start=str(tmp_path))) as made:
+        yield made
