@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import random
 import signal
 import sqlite3
 import subprocess
@@ -182,7 +181,7 @@ while True:
 
 
 def test_what_was_acknowledged_survives_a_kill(tmp_path: Path) -> None:
-    chance = random.Random(7)
+    chance = np.random.default_rng(7)
     acknowledged = -1
     for _ in range(6):
         command = [sys.executable, "-c", WRITER, str(tmp_path), str(acknowledged + 1)]

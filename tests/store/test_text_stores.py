@@ -236,9 +236,7 @@ def test_boosts_change_the_order(store):
 
 def test_boosts_by_field(store):
     filler = (entry(row, "filler words", title="other thing") for row in range(3, 40))
-    reader = fill(
-        store, entry(1, "apples words", title="plain thing"), entry(2, "x y", title="apples thing"), *filler
-    )
+    reader = fill(store, entry(1, "apples words", title="plain thing"), entry(2, "x y", title="apples thing"), *filler)
     for title, expected in ((0.3, [1, 2]), (3.0, [2, 1])):
         assert rows(reader.match([*body("apples"), Term("title", "apples", title)], 10)) == expected
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import random
 import shutil
 import signal
 import subprocess
@@ -76,8 +75,7 @@ def test_the_filter_comes_before_the_ranking(tmp_path: Path, share: int) -> None
 
 
 def test_equal_scores_come_in_the_order_of_rows(tmp_path: Path) -> None:
-    rows = list(range(1000))
-    random.Random(3).shuffle(rows)
+    rows = np.random.default_rng(3).permutation(1000).tolist()
     reader = filled(tmp_path, np.repeat(some(1), 1000, axis=0), rows).reader()
     assert [row for row, _ in reader.search(some(1, seed=2)[0], 30)] == list(range(30))
 
@@ -287,7 +285,7 @@ while True:
 
 
 def test_what_was_acknowledged_survives_a_kill(tmp_path: Path) -> None:
-    chance = random.Random(11)
+    chance = np.random.default_rng(11)
     acknowledged = -1
     for _ in range(20):
         command = [sys.executable, "-c", WRITER, str(tmp_path), str(acknowledged + 1)]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from watersmeet.chunk._pieces import pieces
 from watersmeet.chunk._tree import Node, Tree
@@ -109,18 +110,22 @@ class _Group:
 
     def close(self) -> bool:
         """Leave out headings whose text is all in later chunks, for those carry them in their path; is any left?"""
-        while self.parts and self.parts[-1][1] is None and self.parts[-1][0].children:
+        while self.parts and _hollow(*self.parts[-1]):
             self.parts.pop()
         return bool(self.parts)
 
     def name(self) -> tuple[str, ...]:
+        """Its heading path. Headings on the way there that have no text of their own are left to it."""
         node = self.anchor or self.parts[0][0]
         if self.anchor is None:
             for child, _ in self.parts[1:]:
                 if child.parent != node.index or node.small_children > 1:
                     break
                 node = child
-        return node.section.headings
+        headings = node.section.headings
+        while _hollow(*self.parts[0]) and len(self.parts[0][0].section.headings) < len(headings):
+            del self.parts[0]
+        return headings
 
     def text(self, headings: tuple[str, ...]) -> str:
         """The parts, each under its heading, but for the first where the path of the chunk says it."""
@@ -140,6 +145,10 @@ class _Group:
             start = min(start, first.section.line)
         last, part = self.parts[-1]
         return start, max(start, part.last if part else last.section.line)
+
+
+def _hollow(node: Node, part: Block | None) -> bool:
+    return part is None and node.children > 0
 
 
 def _groups(tree: Tree) -> Iterator[_Group]:
@@ -162,18 +171,18 @@ def _groups(tree: Tree) -> Iterator[_Group]:
 
 
 def _without_bare_comments(sections: tuple[Section, ...]) -> list[Section]:
-    """A section that holds nothing but `<!-- comments -->` hands them to the next, or at the end the one before."""
+    """A section that opens with nothing but `<!-- comments -->` before its first child hands them to that."""
     kept: list[Section] = []
     carried: tuple[Block, ...] = ()
-    for section in sections:
+    for section, after in zip_longest(sections, sections[1:]):
         blocks = carried + section.blocks
-        bare = all(_is_comment(block.text) for block in blocks)
-        carried = blocks if bare else ()
-        kept.append(Section(section.headings, section.level, section.line, () if bare else blocks))
-    if carried and kept:
-        last = kept[-1]
-        kept[-1] = Section(last.headings, last.level, last.line, carried)
-    return [section for section in kept if section.level or section.blocks]
+        opens = after is not None and after.level > section.level
+        carried = blocks if opens and all(_is_comment(block.text) for block in blocks) else ()
+        if carried or blocks is not section.blocks:
+            section = replace(section, blocks=() if carried else blocks)
+        if section.level or section.blocks:
+            kept.append(section)
+    return kept
 
 
 def _is_comment(text: str) -> bool:

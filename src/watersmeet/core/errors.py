@@ -19,7 +19,6 @@ What can go wrong, and what the user can do about it. Every face shows `str(erro
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 
@@ -75,6 +74,8 @@ class Degraded(WatersmeetError): ...
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """The hint for a misspelt name, or the list of what there is."""
+    import difflib  # only ever needed on the way out
+
     names = sorted(known)
     close = difflib.get_close_matches(name, names, 1)
     return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(names)}"

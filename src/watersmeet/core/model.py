@@ -177,6 +177,21 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
+class Passage:
+    """A live chunk with what a reader needs to know of its document."""
+
+    id: ChunkId
+    document: DocId
+    kind: str
+    title: str
+    path: str
+    modified: datetime | None
+    headings: tuple[str, ...]
+    lines: tuple[int, int]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """A hit with what its reader needs."""
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cache
 
 VERSION = 1
 """Part of an index's fingerprint: raise it whenever a text would give other tokens."""
@@ -47,29 +48,39 @@ _PATTERN = (
     r"(?:['’](?:s|t|d|m|re|ve|ll)(?![W]))?"  # English endings are not words
 )
 _ASCII = re.compile(_PATTERN.replace("[W]", r"\w").replace("[W\\-]", r"[\w\-]"), re.ASCII)
-_UNICODE = re.compile(_PATTERN.replace("[W]", rf"[\w{_MARKS}]").replace("[W\\-]", rf"[\w{_MARKS}\-]"))
 
 _JOINT = re.compile(r"\W+", re.ASCII)
-_JOINT_UNICODE = re.compile(rf"[^\w{_MARKS}]+")
 _SIGN = re.compile(r"[\d_.\-:/@\\+&#]")
-_CAMEL = re.compile(rf"(?:[^\W\d_]|[{_MARKS}])+|\d+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _MEMBER = re.compile(r"::|[.:/\\@]+")
 _VERSION = re.compile(r"v?(\d++(?:\.\d++)++[\w.\-+]*+)", re.ASCII | re.IGNORECASE)  # no way back: linear
-_UNSPACED = re.compile(
+_STROKES = str.maketrans({"ı": "i", "ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "æ": "ae", "œ": "oe"})
+"""Letters that Unicode does not take apart, and that people without the key type otherwise."""
+
+
+_UNSPACED = (
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3100-\u312f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
-_ACCENTS = re.compile("[\u0300-\u036f\u200c\u200d]")
-_STROKES = str.maketrans({"ı": "i", "ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "æ": "ae", "œ": "oe"})
-"""Letters that Unicode does not take apart, and that people without the key type otherwise."""
+
+
+@cache
+def _pattern(text: str) -> re.Pattern[str]:
+    """Compiled when the first text that needs it comes: that takes longer than a query does."""
+    return re.compile(text)
+
+
+_UNICODE = _PATTERN.replace("[W]", rf"[\w{_MARKS}]").replace("[W\\-]", rf"[\w{_MARKS}\-]")
+_JOINT_UNICODE = rf"[^\w{_MARKS}]+"
+_CAMEL = rf"(?:[^\W\d_]|[{_MARKS}])+|\d+"
+_ACCENTS = "[\u0300-\u036f\u200c\u200d]"
 
 
 def surfaces(text: str) -> list[str]:
     """The tokens of a text, as written, in order."""
     if text.isascii():
         return _ASCII.findall(text)
-    return _UNICODE.findall(unicodedata.normalize("NFKC", text))
+    return _pattern(_UNICODE).findall(unicodedata.normalize("NFKC", text))
 
 
 def words(text: str) -> list[str]:
@@ -113,7 +124,7 @@ def words_of(surface: str) -> tuple[str, ...]:
     if surface.isascii() and surface.isalpha() and (surface.islower() or surface.istitle()):
         return (surface.lower(),) if len(surface) <= LONGEST_WORD else ()
     found: dict[str, None] = {}
-    for name in (_JOINT if surface.isascii() else _JOINT_UNICODE).split(surface):
+    for name in (_JOINT if surface.isascii() else _pattern(_JOINT_UNICODE)).split(surface):
         pieces = [piece for piece in name.split("_") if piece]
         for piece in pieces:
             for word in (_fold(piece), *_humps(piece)):
@@ -153,7 +164,7 @@ def _humps(piece: str) -> list[str]:
     """The parts of a camelCase or letters-and-digits piece; nothing if there is but one."""
     if piece.isdigit() or (piece.islower() and piece.isalpha()):
         return []
-    parts = [hump for run in _CAMEL.findall(piece) for hump in _HUMP.split(run)]
+    parts = [hump for run in _pattern(_CAMEL).findall(piece) for hump in _HUMP.split(run)]
     if len(parts) < 2:
         return []
     return [_fold(part) for part in parts if len(part) > 1 and not part.isdigit()]
@@ -164,16 +175,18 @@ def _fold(piece: str) -> str:
     piece = piece.casefold()
     if piece.isascii():
         return piece
-    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", piece))).translate(_STROKES)
+    return unicodedata.normalize("NFC", _pattern(_ACCENTS).sub("", unicodedata.normalize("NFD", piece))).translate(
+        _STROKES
+    )
 
 
 def _units(word: str) -> list[str]:
     """A word itself, or overlapping pairs of characters where the script has no spaces."""
-    if word.isascii() or not _UNSPACED.search(word):
+    if word.isascii() or not _pattern(_UNSPACED).search(word):
         return [word]
     found: list[str] = []
     end = 0
-    for run in _UNSPACED.finditer(word):
+    for run in _pattern(_UNSPACED).finditer(word):
         if run.start() > end:
             found.append(word[end : run.start()])
         characters = run[0]

@@ -129,7 +129,7 @@ def _load(folder: Path, graph: Path, max_tokens: int, pooling: str) -> Encoder:
 
 
 def _session(graph: Path) -> Any:
-    import onnxruntime
+    import onnxruntime  # type: ignore[import-untyped] # it has no types
 
     onnxruntime.set_default_logger_severity(4)
     options = onnxruntime.SessionOptions()
@@ -202,7 +202,7 @@ def _config(path: Path) -> dict[str, Any]:
 @functools.cache
 def _engine_errors() -> tuple[type[Exception], ...]:
     """onnxruntime's exceptions have no common base."""
-    from onnxruntime.capi import onnxruntime_pybind11_state as state
+    from onnxruntime.capi import onnxruntime_pybind11_state as state  # type: ignore[import-untyped] # as above
 
     found = [one for one in vars(state).values() if isinstance(one, type) and issubclass(one, Exception)]
     return (*found, RuntimeError, ValueError)

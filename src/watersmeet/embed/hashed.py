@@ -46,7 +46,8 @@ class Hashed:
         return in_slices(self.embed, texts, batch)
 
     def embed_query(self, text: str) -> Vector:
-        return self.embed([text])[0]
+        vector: Vector = self.embed([text])[0]
+        return vector
 
     def _places(self, text: str) -> Iterator[tuple[int, float]]:
         for word in _WORD.findall(clean(text).lower()):

@@ -93,7 +93,8 @@ class Onnx:
         model = self._encoder()
         if not text.strip():
             return np.zeros(model.dimension, dtype=np.float32)
-        return unit(model.run(model.tokens([self.query_prefix + text])))[0]
+        vector: Vector = unit(model.run(model.tokens([self.query_prefix + text])))[0]
+        return vector
 
     def _folder(self) -> Path:
         return locate(self.model, self.file, self.download)

@@ -69,7 +69,8 @@ class OpenAI:
         return in_slices(self.embed, texts, batch)
 
     def embed_query(self, text: str) -> Vector:
-        return self._embed([text], self.query_prefix, min(self.retries, 1) + 1)[0]
+        vector: Vector = self._embed([text], self.query_prefix, min(self.retries, 1) + 1)[0]
+        return vector
 
     @property
     def _place(self) -> tuple[str, str]:
@@ -167,7 +168,7 @@ class OpenAI:
         if after is not None:
             return min(after, _LONGEST_WAIT)
         jitter = 0.5 + random.random() / 2  # noqa: S311 - spreads retries, guards no secret
-        return min(self.backoff * 2**number, _LONGEST_WAIT) * jitter
+        return min(self.backoff * 2.0**number, _LONGEST_WAIT) * jitter
 
     def _problem(self, what: str, hint: str, missing: bool = False) -> ModelProblem:
         message = f"{self._place[0]} {what}"

@@ -59,7 +59,8 @@ class Static:
         return in_slices(self.embed, texts, batch)
 
     def embed_query(self, text: str) -> Vector:
-        return self.embed([text])[0]
+        vector: Vector = self.embed([text])[0]
+        return vector
 
     def _path(self) -> Path:
         return Path(self.folder).expanduser() if self.folder else _SHIPPED

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import importlib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, get_type_hints
 
 from watersmeet.core.errors import ConfigError, UnknownComponent, nearest
@@ -17,6 +16,8 @@ KINDS = ("source", "parse", "chunk", "embed", "store", "query", "signal", "fusio
 
 def names(kind: str) -> list[str]:
     """What there is of a kind."""
+    from pathlib import Path
+
     package = importlib.import_module(f"watersmeet.{kind}")
     files = [path for folder in package.__path__ for path in Path(folder).glob("[!_]*.py")]
     return sorted(path.stem for path in files if f"\nclass {path.stem}" in path.read_text("utf8").lower())

@@ -6,38 +6,43 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from watersmeet.core.errors import ConfigError, Degraded
-from watersmeet.core.model import Answer, ChunkId, DocId, Failure, Plan, Ranking, Request
-from watersmeet.engine import documents as reading
+from watersmeet.core.model import Answer, ChunkId, DocId, Failure, Passage, Plan, Ranking, Request
 from watersmeet.engine import settings as settings_of
-from watersmeet.engine.health import Check, check
 from watersmeet.engine.modes import choose
 from watersmeet.engine.pipeline import Outcome
-from watersmeet.engine.report import SyncReport, Tell
 from watersmeet.engine.session import Session
 from watersmeet.engine.settings import Settings
+from watersmeet.engine.threads import Threads
 from watersmeet.present import answer as present
 from watersmeet.store.view import SqliteView
+
+if TYPE_CHECKING:
+    from watersmeet.engine.health import Check
+    from watersmeet.engine.report import SyncReport, Tell
 
 MOST_RESULTS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What each signal and the whole made of a query, as (document, score of its best chunk), best first."""
+    """What each signal and the whole made of a query, as (document, score of its best chunk), best first.
+
+    `read` has the first passages of each ranking, chunk by chunk; the whole's is under the empty name.
+    """
 
     mode: str
     fused: list[tuple[DocId, float]]
     signals: dict[str, list[tuple[DocId, float]]]
     failures: tuple[Failure, ...]
     took_ms: float
+    read: dict[str, list[Passage]]
 
 
 def best_per_document(ranking: Ranking, owners: Mapping[ChunkId, DocId]) -> list[tuple[DocId, float]]:
@@ -63,7 +68,7 @@ class Engine:
         self.folder = os.fspath(index)
         self.settings = settings or settings_of.load()
         self._recipes = {self.settings.recipe: self.settings}
-        self._threads = ThreadPoolExecutor(max_workers=8, thread_name_prefix="watersmeet")
+        self._threads = Threads(most=8)
         self._idle: list[Session] = []
         self._lock = Lock()
 
@@ -76,7 +81,7 @@ class Engine:
         self.close()
 
     def close(self) -> None:
-        self._threads.shutdown(wait=True, cancel_futures=True)
+        self._threads.close()
         while self._idle:
             self._idle.pop().close()
 
@@ -143,15 +148,21 @@ class Engine:
             timings=trace.outcome.timings,
         )
 
-    def trial(self, request: Request) -> Trial:
-        """A search for the sake of measuring: every signal's ranking and the fused one, by document."""
+    def trial(self, request: Request, read: int = 0) -> Trial:
+        """A search for the sake of measuring: every signal's ranking and the fused one, by document.
+
+        `read`: how many passages of each ranking to fetch as well.
+        """
         with self._run(request) as trace:
             outcome = trace.outcome
             took = (time.perf_counter() - trace.start) * 1000
-            chunks = {hit.chunk for ranking in (*outcome.rankings, outcome.ranking) for hit in ranking.hits}
-            owners = trace.view.documents_of(chunks)
-        signals = {ranking.by: best_per_document(ranking, owners) for ranking in outcome.rankings}
-        return Trial(trace.mode, best_per_document(outcome.ranking, owners), signals, outcome.failures, took)
+            named = {"": outcome.ranking, **{ranking.by: ranking for ranking in outcome.rankings}}
+            owners = trace.view.documents_of({hit.chunk for ranking in named.values() for hit in ranking.hits})
+            wanted = {hit.chunk for ranking in named.values() for hit in ranking.hits[:read]}
+            passages = trace.view.passages(wanted) if wanted else {}
+        first = {name: [passages[hit.chunk] for hit in ranking.hits[:read]] for name, ranking in named.items()}
+        by_document = {name: best_per_document(ranking, owners) for name, ranking in named.items()}
+        return Trial(trace.mode, by_document.pop(""), by_document, outcome.failures, took, first)
 
     @contextmanager
     def _run(self, request: Request) -> Iterator[_Trace]:
@@ -179,6 +190,8 @@ class Engine:
 
     def related(self, identity: str, top_n: int = 10) -> Answer:
         """What links to this document, or is linked from it."""
+        from watersmeet.engine import documents as reading
+
         start = time.perf_counter()
         with self._session() as session, session.moment() as view:
             document = reading.document_of(view, identity)
@@ -191,15 +204,26 @@ class Engine:
 
     def get(self, identity: str) -> dict[str, Any]:
         """A document, or one chunk of it."""
+        from watersmeet.engine import documents as reading
+
         with self._session() as session, session.moment() as view:
             return reading.get(view, identity)
 
     def documents(self) -> list[dict[str, Any]]:
+        from watersmeet.engine import documents as reading
+
         with self._session() as session, session.moment() as view:
             return reading.listing(view)
 
+    def anchors(self) -> list[tuple[DocId, DocId, str]]:
+        """Links that say something, as (from, to, text)."""
+        with self._session() as session, session.moment() as view:
+            return view.anchors()
+
     def status(self) -> dict[str, Any]:
         """What the index holds, and how far each signal has come."""
+        from watersmeet.engine import documents as reading
+
         with self._session() as session, session.moment() as view:
             facts = view.statistics()
             built = json.loads(session.meta.get("fingerprint", "{}"))
@@ -215,4 +239,6 @@ class Engine:
 
     def doctor(self) -> list[Check]:
         """Everything that could be wrong, looked at."""
+        from watersmeet.engine.health import check
+
         return check(self.folder, self.settings)

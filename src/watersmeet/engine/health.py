@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from watersmeet.core.errors import IndexBusy, WatersmeetError
 from watersmeet.engine.documents import size_of
 from watersmeet.engine.lock import writer_lock
+from watersmeet.engine.opening import check_fingerprint, fingerprint, open_text
 from watersmeet.engine.settings import Settings
-from watersmeet.engine.writing import check_fingerprint, fingerprint, open_text
 from watersmeet.store.view import SqliteView
 
 

@@ -11,6 +11,7 @@ from watersmeet.core.ports import Skipped
 from watersmeet.engine.components import build
 from watersmeet.engine.roots import parsers
 from watersmeet.engine.settings import Settings
+from watersmeet.engine.sync import ending
 
 
 def inspect(path: str, settings: Settings) -> dict[str, Any]:
@@ -22,7 +23,9 @@ def inspect(path: str, settings: Settings) -> dict[str, Any]:
     content = found if isinstance(found, Skipped) else source.read(found)
     if isinstance(content, Skipped):
         raise SourceProblem(f"{content.path}: {content.reason}")
-    parser = parsers(settings)[found.name.rsplit(".", 1)[-1].casefold()]
+    parser = parsers(settings).get(ending(found.name))
+    if parser is None:
+        raise SourceProblem(f"no parser reads {path}", "name a Markdown, text or JSON lines file")
     warnings = []
     documents = []
     for parsed in parser.parse(found, content):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 
 from watersmeet.core.errors import WatersmeetError
 from watersmeet.core.model import Failure, Plan, Ranking
 from watersmeet.core.ports import Fusion, Signal, Stage, Step
+from watersmeet.engine.threads import Task, Threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class Pipeline:
     fusion: Fusion
     stages: Sequence[tuple[str, Stage]]
     deadline: float
-    threads: ThreadPoolExecutor
+    threads: Threads
 
     def run(self, plan: Plan) -> Outcome:
         timings: dict[str, float] = {}
@@ -51,14 +52,14 @@ class Pipeline:
     def _fan_out(self, plan: Plan, timings: dict[str, float]) -> tuple[list[Ranking], list[Failure]]:
         """Ask every signal at once. One that fails or is late becomes a failure in the answer."""
         end = perf_counter() + self.deadline
-        asked = [(name, self.threads.submit(_timed, signal, plan)) for name, signal in self.signals]
+        asked = [(name, self.threads.submit(partial(_timed, signal, plan))) for name, signal in self.signals]
         rankings: list[Ranking] = []
         failures: list[Failure] = []
-        for name, future in asked:
+        for name, task in asked:
             try:
-                ranking, took = future.result(max(0.0, end - perf_counter()))
+                ranking, took = task.result(max(0.0, end - perf_counter()))
             except Exception as error:  # noqa: BLE001 - the fan-out: a signal's failure is a value
-                failures.append(_failure(name, error, future, self.deadline))
+                failures.append(_failure(name, error, task, self.deadline))
             else:
                 rankings.append(ranking)
                 timings[name] = took
@@ -76,9 +77,8 @@ def _lap(timings: dict[str, float], name: str, start: float) -> float:
     return now
 
 
-def _failure(name: str, error: Exception, future: Future[tuple[Ranking, float]], deadline: float) -> Failure:
-    if isinstance(error, TimeoutError) and not future.done():
-        future.cancel()
+def _failure(name: str, error: Exception, task: Task[tuple[Ranking, float]], deadline: float) -> Failure:
+    if isinstance(error, TimeoutError) and not task.done:
         return Failure(name, f"no answer within {deadline:g} s", "raise pipeline.deadline_ms or leave the signal out")
     if isinstance(error, WatersmeetError):
         return Failure(name, str(error), error.hint)

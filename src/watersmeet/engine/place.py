@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-from pathlib import Path
 
 from watersmeet.core.errors import NoIndex
-from watersmeet.engine.settings import cache_folder
-from watersmeet.store.catalogue import FILE
+from watersmeet.engine.settings import cache_folder, upwards
+from watersmeet.store._connect import FILE
 
 NAME = ".watersmeet"
 
@@ -19,11 +17,13 @@ def find_index(named: str = "", start: str = ".") -> str:
         if not os.path.exists(os.path.join(named, FILE)):
             raise NoIndex(f"there is no index in {named}", "make one with `watersmeet sync PATH --index DIR`")
         return named
-    here = Path(start).resolve()
-    for folder in (here, *here.parents):
-        if (folder / NAME / FILE).exists():
-            return str(folder / NAME)
-    raise NoIndex(f"there is no index in {here} or above", "make one with `watersmeet sync PATH` first")
+    for folder in upwards(start):
+        index = os.path.join(folder, NAME)
+        if os.path.exists(os.path.join(index, FILE)):
+            return index
+    raise NoIndex(
+        f"there is no index in {os.path.realpath(start)} or above", "make one with `watersmeet sync PATH` first"
+    )
 
 
 def index_to_make(named: str = "", start: str = ".") -> str:
@@ -38,6 +38,8 @@ def index_to_make(named: str = "", start: str = ".") -> str:
 
 def index_in(path: str) -> str:
     """The index of `--in PATH`: in the user's cache folder, by the real path."""
+    import hashlib
+
     real = os.path.realpath(path)
     name = hashlib.blake2b(real.encode("utf8", "surrogateescape"), digest_size=8).hexdigest()
-    return str(cache_folder() / "indexes" / f"{os.path.basename(real) or 'root'}-{name}")
+    return os.path.join(cache_folder(), "indexes", f"{os.path.basename(real) or 'root'}-{name}")

@@ -16,6 +16,7 @@ class Progress:
     doing: str
     done: int
     total: int
+    unit: str = "files"
 
 
 Tell = Callable[[Progress], None]

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
 from watersmeet.core import tokens
 from watersmeet.core.ports import TextStore
 from watersmeet.engine.components import build
+from watersmeet.engine.opening import check_fingerprint, open_text
 from watersmeet.engine.pipeline import Pipeline
 from watersmeet.engine.settings import PipelineSettings, Settings
-from watersmeet.engine.writing import check_fingerprint, open_text
-from watersmeet.store._schema import FORMAT
+from watersmeet.engine.threads import Threads
+from watersmeet.store._connect import FORMAT
 from watersmeet.store.live import LiveWords
 from watersmeet.store.view import SqliteView
 
@@ -22,7 +22,7 @@ from watersmeet.store.view import SqliteView
 class Session:
     """One reader. A query has it to itself; the threads of that query share it."""
 
-    def __init__(self, folder: str, threads: ThreadPoolExecutor) -> None:
+    def __init__(self, folder: str, threads: Threads) -> None:
         self.view = SqliteView(folder)
         self._folder = folder
         self._threads = threads
@@ -77,9 +77,7 @@ class Session:
         self._store = None
 
 
-def assemble(
-    settings: Settings, signals: tuple[str, ...], ports: dict[str, Any], threads: ThreadPoolExecutor
-) -> Pipeline:
+def assemble(settings: Settings, signals: tuple[str, ...], ports: dict[str, Any], threads: Threads) -> Pipeline:
     """From settings to a pipeline."""
 
     def make(kind: str, name: str) -> Any:

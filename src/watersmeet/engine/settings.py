@@ -9,7 +9,6 @@ import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from watersmeet.core.errors import ConfigError, nearest
@@ -18,7 +17,7 @@ from watersmeet.engine.components import KINDS, checked, find
 
 FILE = "watersmeet.toml"
 PREFIX = "WATERSMEET__"
-RECIPES = Path(__file__).parent / "recipes"
+RECIPES = os.path.join(os.path.dirname(__file__), "recipes")
 
 Table = dict[str, Any]
 
@@ -89,7 +88,7 @@ def load(
 ) -> Settings:
     """Settings for a command that runs in the folder `start`."""
     environ = os.environ if environ is None else environ
-    layers = [(str(path), _read(path)) for path in _files(start, environ)]
+    layers = [(path, _read(path)) for path in _files(start, environ)]
     layers.append(("environment", from_environ(environ)))
     layers.append(("flag", dict(flags or {})))
     for origin, table in layers:
@@ -105,38 +104,48 @@ def load(
 
 
 def recipes() -> list[str]:
-    return sorted(path.stem for path in RECIPES.glob("*.toml"))
+    return sorted(name.removesuffix(".toml") for name in os.listdir(RECIPES) if name.endswith(".toml"))
 
 
 def _recipe(name: str) -> Table:
     if name not in recipes():
         raise ConfigError(f"no recipe called {name!r}", nearest(name, recipes()))
-    return _read(RECIPES / f"{name}.toml")
+    return _read(os.path.join(RECIPES, f"{name}.toml"))
 
 
-def _files(start: str, environ: Mapping[str, str]) -> Iterator[Path]:
+def _files(start: str, environ: Mapping[str, str]) -> Iterator[str]:
     """The user's file, then the nearest one upwards from where we are."""
     home = environ.get("XDG_CONFIG_HOME") or os.path.join(environ.get("HOME", ""), ".config")
-    user = Path(home, "watersmeet", FILE)
-    if user.is_file():
+    user = os.path.join(home, "watersmeet", FILE)
+    if os.path.isfile(user):
         yield user
-    here = Path(start).resolve()
-    for folder in (here, *here.parents):
-        if (folder / FILE).is_file():
-            yield folder / FILE
+    for folder in upwards(start):
+        path = os.path.join(folder, FILE)
+        if os.path.isfile(path):
+            yield path
             return
 
 
-def cache_folder(environ: Mapping[str, str] | None = None) -> Path:
+def upwards(start: str) -> Iterator[str]:
+    """A folder and all that it lies in."""
+    folder = os.path.realpath(start)
+    yield folder
+    while (parent := os.path.dirname(folder)) != folder:
+        folder = parent
+        yield folder
+
+
+def cache_folder(environ: Mapping[str, str] | None = None) -> str:
     """Where indexes of `--in` and other things that can be made again are kept."""
     environ = os.environ if environ is None else environ
     home = environ.get("XDG_CACHE_HOME") or os.path.join(environ.get("HOME", ""), ".cache")
-    return Path(home, "watersmeet")
+    return os.path.join(home, "watersmeet")
 
 
-def _read(path: Path) -> Table:
+def _read(path: str) -> Table:
     try:
-        return tomllib.loads(path.read_text("utf8"))
+        with open(path, "rb") as file:
+            return tomllib.load(file)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path} is not valid TOML: {error}", "mend the line that it names") from error
     except (OSError, UnicodeDecodeError) as error:

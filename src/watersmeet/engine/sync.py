@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,10 @@ from watersmeet.store.catalogue import Catalogue, FileState, Root
 
 TICK = 2_000_000_000
 """A file that changed less than this (ns) before it was read may change again and keep its time stamp."""
+
+
+def ending(name: str) -> str:
+    return name.rsplit(".", 1)[-1].casefold()
 
 
 @dataclass(slots=True)
@@ -34,15 +39,16 @@ class FolderSync:
     scope: str = ""  # empty: all; else a folder with a slash at the end, or one file
     _missing: dict[bytes, list[FileState]] = field(default_factory=dict)
     _put: dict[DocId, str] = field(default_factory=dict)
+    _closed: list[str] = field(default_factory=list)
     _done: int = 0
     _total: int = 0
 
     def run(self, path: str) -> None:
         known = {n: f for n, f in self.catalogue.files(self.root.id).items() if self._in_scope(n)}
         found = self._scan(path)
-        gone = [state for name, state in known.items() if name not in found]
-        for lost in gone:
-            self._missing.setdefault(lost.hash, []).append(lost)
+        for name, lost in known.items():
+            if name not in found and not self._out_of_reach(name, path):
+                self._missing.setdefault(lost.hash, []).append(lost)
         changed = []
         for item in found.values():
             state = known.get(item.name)
@@ -73,10 +79,18 @@ class FolderSync:
         for item in self.source.scan(path):
             if isinstance(item, Skipped):
                 self.report.skipped.append(item)
+                self._closed.append(item.path)
+            elif ending(item.name) not in self.parsers:
+                self.report.skipped.append(Skipped(item.path, "no parser reads this ending"))
             else:
                 name = self.scope + item.name if self.scope.endswith("/") else self.scope or item.name
                 found[name] = replace(item, name=name)
         return found
+
+    def _out_of_reach(self, name: str, path: str) -> bool:
+        """Below something that could not be looked into just now: not gone for all we know."""
+        place = os.path.join(path, name.removeprefix(self.scope) if self.scope.endswith("/") else name)
+        return any(place.startswith(folder + "/") for folder in self._closed)
 
     def _read(self, item: Found, state: FileState | None) -> None:
         seen = time.time_ns()
@@ -109,7 +123,7 @@ class FolderSync:
 
     def _documents(self, item: Found, content: bytes, state: FileState | None, old: dict[DocId, bytes]) -> None:
         """Store what the file holds; what is left in `old` afterwards is no longer in it."""
-        parser = self.parsers[item.name.rsplit(".", 1)[-1].casefold()]
+        parser = self.parsers[ending(item.name)]
         moved = state is None and bool(old)
         for parsed in parser.parse(item, content):
             if isinstance(parsed, Skipped):

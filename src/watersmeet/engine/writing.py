@@ -6,39 +6,16 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any
 
-from watersmeet.core import tokens
 from watersmeet.core.errors import IndexDamaged, IndexMismatch
-from watersmeet.core.ports import TextStore, TextWriter
-from watersmeet.engine.components import build, find, options
+from watersmeet.core.ports import TextWriter
 from watersmeet.engine.lock import writer_lock
+from watersmeet.engine.opening import check_fingerprint, fingerprint, open_text
 from watersmeet.engine.settings import Settings, WriterSettings
-from watersmeet.store._schema import FORMAT
 from watersmeet.store.catalogue import Catalogue
-
-
-def fingerprint(settings: Settings) -> dict[str, Any]:
-    """What must be equal for two parts of an index to be comparable."""
-    index = settings.section("index")
-    chunker = find("chunk", index.chunk)
-    built = chunker(**settings.of("chunk", index.chunk))
-    return {
-        "format": FORMAT,
-        "tokenizer": tokens.VERSION,
-        "text": index.text,
-        "chunk": index.chunk,
-        **{f"chunk.{index.chunk}.{name}": getattr(built, name) for name in options(chunker)},
-    }
-
-
-def open_text(settings_text: str, folder: str, directory: str) -> TextStore:
-    """The text store of an index; which kind it is, the index itself says."""
-    store: TextStore = build("store", settings_text, {}, folder=os.path.join(folder, directory))
-    return store
 
 
 @dataclass(slots=True)
@@ -108,20 +85,6 @@ def _settled(catalogue: Catalogue, settings: Settings, recreate: bool) -> dict[s
         return meta
     check_fingerprint(json.loads(meta["fingerprint"]), wanted)
     return meta
-
-
-def check_fingerprint(built: dict[str, Any], wanted: dict[str, Any], keys: Sequence[str] = ()) -> None:
-    """Refuse an index that was built otherwise; `keys` limits what must be equal."""
-    different = [
-        f"{key} was {built.get(key)!r} and is {wanted.get(key)!r}"
-        for key in (keys or sorted({*built, *wanted}))
-        if built.get(key) != wanted.get(key)
-    ]
-    if different:
-        raise IndexMismatch(
-            "the index was built with other settings: " + "; ".join(different),
-            "set them back, or build it anew with `watersmeet sync --recreate`",
-        )
 
 
 def _sweep(folder: str, current: str, grace: float) -> None:

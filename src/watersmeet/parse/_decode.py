@@ -31,8 +31,9 @@ def decode(content: bytes) -> Decoded:
         if content.startswith(mark):
             return _strictly(content, encoding)
     if b"\0" in content:
-        encoding = _wide(content[:_SAMPLE])
-        return _strictly(content, encoding) if encoding else Decoded("", refusal="binary")
+        wide = _wide(content[:_SAMPLE])
+        guess = _strictly(content, wide) if wide else None
+        return guess if guess and not guess.refusal else Decoded("", refusal="binary")
     if _share(content, _CONTROLS) > 0.1:
         return Decoded("", refusal="binary")
     try:

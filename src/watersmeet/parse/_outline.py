@@ -229,7 +229,7 @@ def _placed(items: list[_Item], lines: list[str], source: bytes) -> Iterator[tup
         while end > begin and not lines[end].strip():
             end -= 1
         yield from _between(lines, free, begin)
-        if begin <= end:
+        if begin <= end and (item.level or lines[end].strip()):
             yield item, begin, end
         free = max(free, end + 1)
     yield from _between(lines, free, len(lines))

@@ -3,31 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
-from watersmeet.core.model import Answer, ChunkId, DocId, Evidence, Ranking, Result
-
-
-class Readable(Protocol):
-    """What a result needs to know of a chunk."""
-
-    @property
-    def document(self) -> DocId: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def title(self) -> str: ...
-    @property
-    def headings(self) -> tuple[str, ...]: ...
-    @property
-    def path(self) -> str: ...
-    @property
-    def lines(self) -> tuple[int, int]: ...
-    @property
-    def text(self) -> str: ...
+from watersmeet.core.model import Answer, ChunkId, Evidence, Passage, Ranking, Result
 
 
-def results(ranking: Ranking, fused: Ranking, passages: Mapping[ChunkId, Readable]) -> tuple[Result, ...]:
+def results(ranking: Ranking, fused: Ranking, passages: Mapping[ChunkId, Passage]) -> tuple[Result, ...]:
     """The hits with their texts; `fused` has the scores from before the stages."""
     raw = {hit.chunk: hit.score for hit in fused.hits}
     return tuple(
@@ -88,7 +69,7 @@ def explain_line(result: Result) -> str:
     return f"[{ranks}] {place(result)}"
 
 
-def place(result: Result) -> str:
+def place(result: Result | Passage) -> str:
     """Title > heading path, without saying the same thing twice."""
     path = list(result.headings)
     return " > ".join(path if path and path[0] == result.title else [result.title, *path])

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import stat
 
+from watersmeet.core.globs import Pattern, pattern
 from watersmeet.core.ports import Skipped
 from watersmeet.source._files import fetch
-from watersmeet.source._glob import Pattern, pattern
 
 _LARGEST = 10_000_000
 

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from watersmeet.core.errors import SourceProblem
+from watersmeet.core.globs import Pattern, pattern
 from watersmeet.core.options import option
 from watersmeet.core.ports import Found, Skipped
 from watersmeet.source._files import fetch, in_words, printable, too_large
-from watersmeet.source._glob import Pattern, pattern
 from watersmeet.source._ignore import Chain, Rules, above, ignored, of_folder
 
 _ENDINGS = (".md", ".markdown", ".mdx", ".txt", ".rst", ".jsonl")

@@ -109,7 +109,7 @@ class Reader:
         """Everything about these places, as it is written."""
         import numpy as np
 
-        parts = {"rows": self.numbers, "codes": self.codes, "exact": self.exact}
+        parts: dict[str, NDArray[Any]] = {"rows": self.numbers, "codes": self.codes, "exact": self.exact}
         scales = np.stack([self.scales[places], self.excesses[places]], axis=1)
         return {"scales": scales, **{part: array[places] for part, array in parts.items()}}
 
@@ -178,9 +178,7 @@ def _mapped(folder: Path, commit: Commit, part: str, kind: str, shape: tuple[int
     return np.asarray(np.memmap(path, dtype=kind, mode="r", shape=shape))
 
 
-def _live(
-    numbers: NDArray[np.int64], drops: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _live(numbers: NDArray[np.int64], drops: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The rows that are held and where: of a row added twice the last, unless it was dropped since."""
     import numpy as np
 
@@ -224,7 +222,7 @@ def _products(
     signed = np.rint(query * (127 / np.abs(query).max())).astype(np.int16)
     sums = np.empty((1, len(codes)), dtype=np.float32)
     simsimd.cdist((signed + 128).astype(np.uint8)[None], codes, metric="dot", out=sums, threads=1)
-    near = sums[0]
+    near: NDArray[np.float32] = sums[0]
     near -= excesses
     near -= np.float32(128 * int(signed.sum()) + 128 * 128 * len(query))
     near *= scales

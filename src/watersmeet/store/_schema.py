@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-FORMAT = 1
-"""`PRAGMA user_version`. Raise it with a migration, or add the old number to REBUILD."""
-
 REBUILD: frozenset[int] = frozenset()
 """Formats that cannot be migrated: `sync --recreate` builds them anew."""
 

@@ -127,9 +127,9 @@ def sweep(folder: Path, commit: Commit, grace: float) -> None:
     """Remove generations that have not counted for `grace` seconds: no reader opens them any more."""
     for path in folder.iterdir():
         name, _, part = path.name.partition(".")
-        if part in PARTS and name.isdigit() and int(name) != commit.generation:
-            if time.time() - path.stat().st_mtime >= grace:
-                path.unlink(missing_ok=True)
+        other = part in PARTS and name.isdigit() and int(name) != commit.generation
+        if other and time.time() - path.stat().st_mtime >= grace:
+            path.unlink(missing_ok=True)
 
 
 def lock(folder: Path) -> IO[bytes]:
@@ -151,9 +151,7 @@ def lock(folder: Path) -> IO[bytes]:
 
 def problem(folder: Path, error: OSError) -> IndexProblem:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return DiskFull(
-            f"no room left for {folder}", "free some space and run the command again; nothing was lost"
-        )
+        return DiskFull(f"no room left for {folder}", "free some space and run the command again; nothing was lost")
     return IndexDamaged(f"{error.filename or folder}: {error.strerror or error}", _HINT)
 
 

@@ -15,13 +15,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from watersmeet.core.errors import DiskFull, IndexDamaged, IndexMismatch, NoIndex
 from watersmeet.core.model import Chunk, DocId, Document, Row
 from watersmeet.core.names import link_key, names_of
 from watersmeet.core.ports import Found
-from watersmeet.store._schema import FORMAT, MIGRATIONS, REBUILD, TABLES
-
-FILE = "catalogue.db"
+from watersmeet.store._connect import FILE, connect, guarded
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,55 +69,6 @@ class Changes:
     forgotten: list[int] = field(default_factory=list)  # files that are gone
     stale: list[int] = field(default_factory=list)  # files to read again
     reserved: list[int] = field(default_factory=list)  # first rows of reservations now used
-
-
-@contextmanager
-def guarded(path: str) -> Iterator[None]:
-    """SQLite's complaints, said so that the user can act on them."""
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        text = str(error)
-        if "disk is full" in text or "disk I/O" in text:
-            raise DiskFull(f"{path}: {text}", "make room and run the same command again; nothing was lost") from error
-        if "unable to open" in text or "readonly" in text:
-            raise IndexDamaged(f"{path}: {text}", "check the folder's permissions") from error
-        raise
-    except sqlite3.DatabaseError as error:
-        if isinstance(error, sqlite3.IntegrityError):
-            raise
-        raise IndexDamaged(f"{path}: {error}", "build it anew with `watersmeet sync --recreate`") from error
-
-
-def connect(folder: str, *, create: bool = False) -> sqlite3.Connection:
-    """A connection in WAL mode, migrated; many may be open at once."""
-    path = os.path.join(folder, FILE)
-    if not create and not os.path.exists(path):
-        raise NoIndex(f"there is no index in {folder}", "make one with `watersmeet sync PATH`")
-    with guarded(path):
-        db = sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False, cached_statements=256)
-        db.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA mmap_size = 268435456")
-        version = db.execute("PRAGMA user_version").fetchone()[0]
-        if version != FORMAT:
-            _migrate(db, version, path)
-    return db
-
-
-def _migrate(db: sqlite3.Connection, version: int, path: str) -> None:
-    if version > FORMAT:
-        raise IndexMismatch(
-            f"{path} has format {version}; this version knows {FORMAT}",
-            "upgrade watersmeet, or use another index",
-        )
-    if version in REBUILD:
-        raise IndexMismatch(f"{path} has the old format {version}", "build it anew with `watersmeet sync --recreate`")
-    db.execute("BEGIN IMMEDIATE")
-    version = db.execute("PRAGMA user_version").fetchone()[0]  # another process may have been quicker
-    script = [TABLES] if version == 0 else [MIGRATIONS[v] for v in range(version, FORMAT)]
-    for statement in ";".join(script).split(";"):
-        db.execute(statement)
-    db.execute(f"PRAGMA user_version = {FORMAT}")
-    db.execute("COMMIT")
 
 
 class Catalogue:

@@ -105,7 +105,7 @@ class EmbeddingCache:
         for start in range(0, len(keys), _ASKED):
             some = keys[start : start + _ASKED]
             marks = ",".join("?" * len(some))
-            asked = f"SELECT key, used, data FROM vector WHERE model = ? AND key IN ({marks})"  # noqa: S608 - only ?
+            asked = f"SELECT key, used, data FROM vector WHERE model = ? AND key IN ({marks})"
             for key, used, data in db.execute(asked, (row[0], *some)):
                 vector = np.frombuffer(data, dtype="<f2").astype(np.float32)
                 if np.isfinite(vector).all():
@@ -135,7 +135,7 @@ class EmbeddingCache:
         (count,) = db.execute("SELECT count(*) FROM vector").fetchone()
         oldest = "SELECT model, key FROM vector ORDER BY used LIMIT ?"
         while _used_bytes(db) > _KEPT * limit:  # pages empty only when their neighbours have gone too
-            gone = db.execute(f"DELETE FROM vector WHERE (model, key) IN ({oldest})", (count // 20 + 1,))  # noqa: S608
+            gone = db.execute(f"DELETE FROM vector WHERE (model, key) IN ({oldest})", (count // 20 + 1,))
             if not gone.rowcount:
                 return
 
@@ -212,9 +212,7 @@ def _transaction(db: sqlite3.Connection) -> Iterator[None]:
 
 
 def _used_bytes(db: sqlite3.Connection) -> int:
-    values = [
-        db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
-    ]
+    values = [db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")]
     return int((values[0] - values[1]) * values[2])
 
 

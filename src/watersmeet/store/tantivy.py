@@ -219,9 +219,7 @@ class _Reader:
         with _understood(self._folder):
             return self._searcher.doc_freq(field, token) if token else 0
 
-    def _top(
-        self, query: tantivy.Query, limit: int, keep: Collection[Row] | None = None
-    ) -> list[tuple[Row, float]]:
+    def _top(self, query: tantivy.Query, limit: int, keep: Collection[Row] | None = None) -> list[tuple[Row, float]]:
         """The first hits, fetching on until enough are kept and no equal score is left behind."""
         wanted = limit + SPARE
         if keep is not None:

@@ -1,8 +1,8 @@
 """Which vectors are nearest, exactly? A memory-mapped matrix that many processes read while one appends.
 
 Every vector is kept twice: as bytes with a scale, scanned whole by SimSIMD, and as float16, by which the best
-candidates are scored again. SimSIMD's product of unsigned bytes is half as slow again as that of signed ones,
-so codes are stored with 128 added, and each row's share of the excess beside its scale.
+candidates are scored again. SimSIMD multiplies unsigned bytes about a third faster than signed ones, so codes
+are stored with 128 added, and each row's share of the excess beside its scale.
 """
 
 from __future__ import annotations
@@ -96,9 +96,7 @@ class Writer:
 
         matrix = np.asarray(vectors)
         if matrix.shape != (len(rows), self._store.dimension):
-            raise ValueError(
-                f"{len(rows)} rows of {self._store.dimension} numbers, but vectors of {matrix.shape}"
-            )
+            raise ValueError(f"{len(rows)} rows of {self._store.dimension} numbers, but vectors of {matrix.shape}")
         if len(rows):
             exact, codes, scales = _encoded(matrix)
             parts = {"rows": np.asarray(rows, dtype="<i8"), "codes": codes, "scales": scales, "exact": exact}
@@ -170,9 +168,11 @@ class Writer:
             raise
 
     def _append(self, parts: dict[str, NDArray[Any]]) -> None:
+        import numpy as np
+
         try:
             for part, array in parts.items():
-                self._files[part].write(memoryview(array).cast("B"))
+                self._files[part].write(np.ascontiguousarray(array).data)
         except OSError as error:
             self.rollback()
             raise files.problem(self._folder, error) from error

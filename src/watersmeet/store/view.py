@@ -11,24 +11,8 @@ from datetime import UTC, datetime
 from threading import Lock
 from typing import Any
 
-from watersmeet.core.globs import Glob
-from watersmeet.core.model import ChunkId, Condition, DocId, Link, Row
-from watersmeet.store.catalogue import connect, guarded
-
-
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """A live chunk with what a reader needs to know of its document."""
-
-    id: ChunkId
-    document: DocId
-    kind: str
-    title: str
-    path: str
-    modified: datetime | None
-    headings: tuple[str, ...]
-    lines: tuple[int, int]
-    text: str
+from watersmeet.core.model import ChunkId, Condition, DocId, Link, Passage, Row
+from watersmeet.store._connect import connect, guarded
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,11 +136,13 @@ class SqliteView:
         return " AND ".join(parts), values
 
     def _documents_at(self, globs: tuple[str, ...]) -> list[int]:
-        matchers = [Glob(glob) for glob in globs]
+        from watersmeet.core.globs import pattern
+
+        rules = [rule for rule in (pattern(glob, may_negate=False) for glob in globs) if rule]
         return [
             key
             for key, name in self._ask("SELECT id, name FROM documents")
-            if any(matcher.matches(name) for matcher in matchers)
+            if any(rule.matches(name.rpartition("/")[2], name, False) for rule in rules)
         ]
 
     # ------------------------------------------------------------ reading
@@ -204,7 +190,16 @@ class SqliteView:
             sql.format("l.key IN (SELECT m.key FROM names m JOIN documents d ON d.id = m.document WHERE d.name = ?)"),
             [document],
         )
-        return _closest([*leaving, *coming], document)
+        return [edge for edge in _closest([*leaving, *coming]) if document in edge[:2]]
+
+    def anchors(self) -> list[tuple[DocId, DocId, str]]:
+        """Links with a text of their own, as (from, to, text), resolved likewise."""
+        found = self._ask(
+            "SELECT s.name, t.name, l.alias, l.key, n.rank FROM links l JOIN documents s ON s.id = l.document"
+            " JOIN names n ON n.key = l.key JOIN documents t ON t.id = n.document"
+            " WHERE l.alias <> '' AND s.id <> t.id"
+        )
+        return _closest(found)
 
     def degree(self, document: DocId) -> int:
         """How many links leave or may reach a document."""
@@ -256,7 +251,7 @@ class SqliteView:
         return [text for (text,) in rows if text != "ok"]
 
 
-def _closest(rows: list[tuple[DocId, DocId, str, str, int]], document: DocId) -> list[tuple[DocId, DocId, str]]:
+def _closest(rows: list[tuple[DocId, DocId, str, str, int]]) -> list[tuple[DocId, DocId, str]]:
     """Of several documents that a link may mean: the same folder, then the closest name, then the shortest path."""
     best: dict[tuple[DocId, str, str], tuple[tuple[bool, int, int, str], DocId]] = {}
     for source, target, type, key, rank in rows:
@@ -265,8 +260,7 @@ def _closest(rows: list[tuple[DocId, DocId, str, str, int]], document: DocId) ->
         link = (source, key, type)
         if link not in best or order < best[link][0]:
             best[link] = (order, target)
-    found = {(source, target, type): None for (source, _, type), (_, target) in best.items()}
-    return [edge for edge in found if document in edge[:2]]
+    return list({(source, target, type): None for (source, _, type), (_, target) in best.items()})
 
 
 def _moment(stamp: float | None) -> datetime | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import traceback
+from pathlib import Path
 
 from watersmeet.engine.settings import cache_folder
 
 
 def keep(error: BaseException) -> str:
-    folder = cache_folder()
+    folder = Path(cache_folder())
     try:
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / "last-error.txt"

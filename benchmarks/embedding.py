@@ -1,0 +1,140 @@
+"""How fast is meaning? Static and transformer rates, against a bare loop, and dense search against numpy. JSON.
+
+    OPENBLAS_NUM_THREADS=1 python benchmarks/embedding.py [FOLDER OF MARKDOWN] [--texts 300] [--rows 100000]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one thread each in the search; before numpy is loaded
+
+import numpy as np
+import onnxruntime  # type: ignore[import-untyped] # it has no types
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from watersmeet.embed._locate import locate
+from watersmeet.embed.onnx import Onnx
+from watersmeet.embed.static import Static
+from watersmeet.store.vectors import Vectors
+
+HERE = Path(__file__).parent.parent
+FOLDERS = [HERE.parent / "shared" / "data" / "markdown", HERE / "examples", HERE]
+
+
+def chunks(folder: Path, count: int) -> list[str]:
+    """Pieces of 100 words from all over the folder."""
+    pieces = []
+    for path in sorted(folder.rglob("*.md")):
+        words = path.read_text(errors="replace").split()
+        pieces += [" ".join(words[n : n + 100]) for n in range(0, len(words) - 99, 100)]
+    if not pieces:
+        raise SystemExit(f"{folder} has no Markdown of 100 words")
+    np.random.default_rng(1).shuffle(pieces)
+    return [pieces[n % len(pieces)] for n in range(count)]
+
+
+def timed(work: Callable[[], Any]) -> tuple[float, float]:
+    wall, processor = time.perf_counter(), time.process_time()
+    work()
+    return time.perf_counter() - wall, time.process_time() - processor
+
+
+class Bare:
+    """The loop that the embedder is held against: length-sorted padded batches, as onnxruntime likes to thread."""
+
+    def __init__(self, folder: Path) -> None:
+        self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self.tokenizer.enable_truncation(512)
+        self.session = onnxruntime.InferenceSession(str(folder / "model.onnx"))
+
+    def embed(self, texts: list[str], budget: int) -> None:
+        tokens = sorted((one.ids for one in self.tokenizer.encode_batch(texts)), key=len, reverse=True)
+        while tokens:
+            longest = len(tokens[0])
+            batch, tokens = tokens[: max(1, budget // longest)], tokens[max(1, budget // longest) :]
+            ids = np.array([[*one, *[1] * (longest - len(one))] for one in batch])
+            mask = np.array([[1] * len(one) + [0] * (longest - len(one)) for one in batch])
+            self.session.run(None, {"input_ids": ids, "attention_mask": mask})
+
+
+def embedding(texts: list[str]) -> dict[str, Any]:
+    static, dense, bare = Static(), Onnx(), Bare(locate("granite-30m", "", False))
+    static.embed(texts[:100])
+    dense.embed(texts[:4])
+    bare.embed(texts[:4], 512)
+    many = [texts[n % len(texts)] for n in range(3000)]
+    wall, processor = timed(lambda: static.embed(many))
+    ours: list[float] = []
+    loops: dict[int, list[float]] = {512: [], 2048: [], 8192: []}
+    for _ in range(3):
+        ours.append(len(texts) / timed(lambda: dense.embed(texts))[0])
+        for budget, rates in loops.items():
+            rates.append(len(texts) / timed(lambda budget=budget: bare.embed(texts, budget))[0])  # type: ignore[misc] # bound now
+    best = max(statistics.median(rates) for rates in loops.values())
+    return {
+        "static_per_cpu_second": round(len(many) / processor),
+        "static_per_second": round(len(many) / wall),
+        "granite_per_second": round(statistics.median(ours), 1),
+        "bare_loop_per_second": {n: round(statistics.median(rates), 1) for n, rates in loops.items()},
+        "granite_to_best_bare_loop": round(statistics.median(ours) / best, 3),
+        "granite_query_ms": round(1000 * timed(lambda: [dense.embed_query("how do I log on?") for _ in range(50)])[0] / 50, 2),
+        "static_query_ms": round(1000 * timed(lambda: [static.embed_query("how do I log on?") for _ in range(50)])[0] / 50, 3),
+    }
+
+
+def searching(texts: list[str], count: int) -> dict[str, Any]:
+    """Real vectors, repeated with a little noise up to `count` rows; the last 20 texts are the queries."""
+    vectors = Onnx().embed(texts)
+    queries, real = vectors[-20:], vectors[:-20]
+    chance = np.random.default_rng(2)
+    rows = np.concatenate([real] * (count // len(real) + 1))[:count]
+    rows = rows + 0.01 * chance.standard_normal(rows.shape, dtype=np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    with tempfile.TemporaryDirectory() as folder:
+        writer = Vectors(folder, rows.shape[1]).writer()
+        writer.add(range(count), rows)
+        writer.commit()
+        store = Vectors(folder, rows.shape[1])
+        opening = timed(store.reader)[0]
+        reader = store.reader()
+        agreed = sum(len({row for row, _ in reader.search(q, 20)} & set(plain(rows, q).tolist())) for q in queries)
+        ours, theirs = [], []
+        for _ in range(5):
+            ours.append(statistics.median(timed(lambda q=q: reader.search(q, 20))[0] for q in queries))  # type: ignore[misc] # bound now
+            theirs.append(statistics.median(timed(lambda q=q: plain(rows, q))[0] for q in queries))  # type: ignore[misc] # bound now
+    return {
+        "rows": count,
+        "open_ms": round(1000 * opening, 2),
+        "recall_at_20": round(agreed / (20 * len(queries)), 4),
+        "search_ms": round(1000 * statistics.median(ours), 2),
+        "numpy_ms": round(1000 * statistics.median(theirs), 2),
+        "search_to_numpy": round(statistics.median(ours) / statistics.median(theirs), 3),
+    }
+
+
+def plain(rows: NDArray[np.float32], query: NDArray[np.float32]) -> NDArray[np.int64]:
+    return np.argpartition(-(rows @ query), 20)[:20]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", nargs="?", type=Path, default=next(one for one in FOLDERS if one.is_dir()))
+    parser.add_argument("--texts", type=int, default=300)
+    parser.add_argument("--rows", type=int, default=100_000)
+    asked = parser.parse_args()
+    texts = chunks(asked.folder, asked.texts)
+    print(json.dumps({**embedding(texts), **searching(texts, asked.rows)}, indent=1))
+
+
+if __name__ == "__main__":
+    main()

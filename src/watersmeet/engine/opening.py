@@ -1,0 +1,48 @@
+"""What an index was built with, and opening its stores accordingly."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from watersmeet.core import tokens
+from watersmeet.core.errors import IndexMismatch
+from watersmeet.core.ports import TextStore
+from watersmeet.engine.components import build, find, options
+from watersmeet.engine.settings import Settings
+from watersmeet.store._connect import FORMAT
+
+
+def fingerprint(settings: Settings) -> dict[str, Any]:
+    """What must be equal for two parts of an index to be comparable."""
+    index = settings.section("index")
+    chunker = find("chunk", index.chunk)
+    built = chunker(**settings.of("chunk", index.chunk))
+    return {
+        "format": FORMAT,
+        "tokenizer": tokens.VERSION,
+        "text": index.text,
+        "chunk": index.chunk,
+        **{f"chunk.{index.chunk}.{name}": getattr(built, name) for name in options(chunker)},
+    }
+
+
+def open_text(settings_text: str, folder: str, directory: str) -> TextStore:
+    """The text store of an index; which kind it is, the index itself says."""
+    store: TextStore = build("store", settings_text, {}, folder=os.path.join(folder, directory))
+    return store
+
+
+def check_fingerprint(built: dict[str, Any], wanted: dict[str, Any], keys: Sequence[str] = ()) -> None:
+    """Refuse an index that was built otherwise; `keys` limits what must be equal."""
+    different = [
+        f"{key} was {built.get(key)!r} and is {wanted.get(key)!r}"
+        for key in (keys or sorted({*built, *wanted}))
+        if built.get(key) != wanted.get(key)
+    ]
+    if different:
+        raise IndexMismatch(
+            "the index was built with other settings: " + "; ".join(different),
+            "set them back, or build it anew with `watersmeet sync --recreate`",
+        )

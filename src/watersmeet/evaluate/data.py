@@ -1,0 +1,202 @@
+"""What is asked, and what should be found: a folder in BEIR form, or a file of fixtures."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from watersmeet.core.errors import SourceProblem, nearest
+from watersmeet.evaluate.classes import classes_of
+
+QRELS = ("qrels.tsv", "qrels/test.tsv")
+NAMED = 3
+"""How many offenders an error names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query with its judgements, document to grade; none at all means that nothing should be found."""
+
+    id: str
+    text: str
+    relevant: Mapping[str, int]
+    classes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """Questions, and the corpus that they are about; no corpus means an index that there is already."""
+
+    name: str
+    questions: Sequence[Question]
+    corpus: Path | None = None
+    ids: frozenset[str] = frozenset()
+    note: str = ""
+    warnings: tuple[str, ...] = field(default=())
+
+    def limited(self, limit: int, seed: int) -> Dataset:
+        """At most so many questions, drawn at random but always the same, in their order."""
+        if limit <= 0 or limit >= len(self.questions):
+            return self
+        drawn = sorted(random.Random(seed).sample(range(len(self.questions)), limit))  # noqa: S311 - a sample
+        return replace(self, questions=[self.questions[i] for i in drawn])
+
+
+def load(place: str | os.PathLike[str]) -> Dataset:
+    """The dataset at a path, or an error that says what is wrong with it."""
+    path = Path(place)
+    if path.is_dir():
+        return _beir(path)
+    if path.is_file():
+        return _fixtures(path)
+    raise SourceProblem(
+        f"{path} does not exist",
+        "name a folder with corpus.jsonl, queries.jsonl and qrels.tsv, or a fixtures file (.toml, .jsonl)",
+    )
+
+
+# ---------------------------------------------------------------- BEIR
+
+
+def _beir(folder: Path) -> Dataset:
+    corpus, queries = folder / "corpus.jsonl", folder / "queries.jsonl"
+    judged = next((folder / name for name in QRELS if (folder / name).is_file()), folder / QRELS[0])
+    missing = [path.name for path in (corpus, queries, judged) if not path.is_file()]
+    if missing:
+        raise SourceProblem(
+            f"{folder} lacks {', '.join(missing)}",
+            "a dataset has corpus.jsonl and queries.jsonl (one JSON record a line) and qrels.tsv",
+        )
+    ids = frozenset(str(record["_id"]) for record in _records(corpus, "_id"))
+    asked = {str(record["_id"]): record for record in _records(queries, "_id", "text")}
+    for path, found in ((corpus, ids), (queries, asked)):
+        if not found:
+            raise SourceProblem(f"{path} is empty", "it needs at least one record")
+    grades = _qrels(judged)
+    _known(judged, "query", grades, asked)
+    _known(judged, "document", {d for found in grades.values() for d in found}, ids)
+    questions = [
+        Question(key, record["text"], relevant, classes_of(record["text"], record.get("metadata")))
+        for key, record in asked.items()
+        if (relevant := {d: g for d, g in grades.get(key, {}).items() if g > 0})
+    ]
+    if not questions:
+        raise SourceProblem(f"{judged} finds nothing relevant", "at least one query needs a score above 0")
+    left = len(asked) - len(questions)
+    warnings = (f"{left} queries without a relevant document are left out",) if left else ()
+    return Dataset(folder.resolve().name, questions, corpus, ids, warnings=warnings)
+
+
+def _records(path: Path, *needed: str) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(_lines(path), 1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise SourceProblem(f"{path}, line {number} is not JSON: {error.msg}", "mend or remove it") from None
+        if not isinstance(record, dict) or any(record.get(name) is None for name in needed):
+            raise SourceProblem(
+                f"{path}, line {number} has no {' and '.join(needed)}", f"each line needs {', '.join(needed)}"
+            )
+        yield record
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text("utf8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceProblem(f"{path} cannot be read: {error}", "it must be a text file in UTF-8") from error
+
+
+def _qrels(path: Path) -> dict[str, dict[str, int]]:
+    """`query<TAB>document<TAB>score` with or without a first line of names, or TREC's four columns."""
+    grades: dict[str, dict[str, int]] = {}
+    for number, line in enumerate(_lines(path), 1):
+        if not line.strip():
+            continue
+        cells = [cell.strip() for cell in (line.split("\t") if "\t" in line else line.split())]
+        if len(cells) == 4:
+            del cells[1]
+        try:
+            query, document, score = cells
+            grade = int(float(score))
+        except ValueError:
+            if number == 1:
+                continue
+            raise SourceProblem(
+                f"{path}, line {number} is not `query, document, score`: {line[:60]!r}",
+                "columns are separated by tabs, and the score is a whole number",
+            ) from None
+        grades.setdefault(query, {})[document] = grade
+    if not grades:
+        raise SourceProblem(f"{path} is empty", "it needs a line `query, document, score` for each judgement")
+    return grades
+
+
+def _known(path: Path, what: str, named: Iterable[str], known: Iterable[str]) -> None:
+    unknown = sorted(set(named).difference(known))
+    if unknown:
+        shown = ", ".join(repr(name) for name in unknown[:NAMED]) + (", ..." if len(unknown) > NAMED else "")
+        raise SourceProblem(
+            f"{path} names {len(unknown)} unknown {'queries' if what == 'query' else 'documents'}: {shown}",
+            "remove these lines, or add the records that they speak of",
+        )
+
+
+# ---------------------------------------------------------------- fixtures
+
+
+def _fixtures(path: Path) -> Dataset:
+    if path.suffix == ".toml":
+        try:
+            table = tomllib.loads("\n".join(_lines(path)))
+        except tomllib.TOMLDecodeError as error:
+            raise SourceProblem(f"{path} is not valid TOML: {error}", "mend the line that it names") from error
+        records = table.get("query", [])
+        if not isinstance(records, list):
+            records = []
+    elif path.suffix in (".jsonl", ".ndjson"):
+        records = list(_records(path))
+    else:
+        raise SourceProblem(f"{path} is neither .toml nor .jsonl", "fixtures are [[query]] tables or JSON lines")
+    if not records:
+        raise SourceProblem(f"{path} has no queries", 'write [[query]], query = "...", expect = ["a.md"]')
+    questions = [_fixture(path, number, record) for number, record in enumerate(records, 1)]
+    twice = {q.id for q in questions if sum(other.id == q.id for other in questions) > 1}
+    if twice:
+        raise SourceProblem(f"{path} has two queries called {sorted(twice)[0]!r}", "give each an `id` of its own")
+    return Dataset(path.stem, questions)
+
+
+def _fixture(path: Path, number: int, record: Any) -> Question:
+    hint = 'a query needs `query = "..."` and `expect = [...]`; an empty list means that nothing should be found'
+    if not isinstance(record, dict) or not str(record.get("query") or "").strip():
+        raise SourceProblem(f"{path}: query {number} has no `query`", hint)
+    expect = record.get("expect")
+    expect = [expect] if isinstance(expect, str) else expect
+    if not isinstance(expect, list) or not all(isinstance(name, str) and name for name in expect):
+        raise SourceProblem(f"{path}: query {number} has no list `expect`", hint)
+    unknown = sorted(record.keys() - {"query", "expect", "id", "class"})
+    if unknown:
+        raise SourceProblem(f"{path}: query {number} has an unknown key {unknown[0]!r}", hint)
+    text = str(record["query"])
+    named = {"class": record["class"]} if "class" in record else None
+    return Question(str(record.get("id", text)), text, dict.fromkeys(expect, 1), classes_of(text, named))
+
+
+def check_expected(dataset: Dataset, documents: Iterable[str]) -> None:
+    """Every document that a fixture expects must be in the index."""
+    known = set(documents)
+    for question in dataset.questions:
+        for document in question.relevant:
+            if document not in known:
+                raise SourceProblem(
+                    f"{document!r}, expected for {question.text!r}, is not in the index", nearest(document, known)
+                )

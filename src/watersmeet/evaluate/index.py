@@ -1,0 +1,80 @@
+"""The index of a dataset: made once in the user's cache folder, and used again while nothing has changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import watersmeet
+from watersmeet.core.errors import NoIndex, SourceProblem
+from watersmeet.engine.engine import Engine
+from watersmeet.engine.opening import fingerprint
+from watersmeet.engine.place import find_index
+from watersmeet.engine.report import Tell
+from watersmeet.engine.settings import Settings, cache_folder
+from watersmeet.evaluate.data import Dataset
+
+MARK = "dataset.json"
+"""Written when the index is complete; without it the next run goes on where this one stopped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    folder: str
+    documents: int
+    warnings: tuple[str, ...] = ()
+
+
+def indexed(dataset: Dataset, settings: Settings, tell: Tell, fresh: bool = False) -> Indexed:
+    """The dataset's index for these settings, through the same engine as every other index."""
+    if dataset.corpus is None:
+        raise SourceProblem(f"{dataset.name} has no corpus", "name an index with --index")
+    folder = cached(dataset.name, dataset.corpus, settings)
+    mark = folder / MARK
+    if mark.exists() and not fresh:
+        facts = json.loads(mark.read_text("utf8"))
+    else:
+        facts = _make(dataset.corpus, folder, settings, tell, fresh)
+        mark.write_text(json.dumps(facts), "utf8")
+    skipped = facts["skipped"]
+    warnings = (f"{len(skipped)} records were not indexed, the first: {skipped[0]}",) if skipped else ()
+    return Indexed(str(folder), facts["documents"], warnings)
+
+
+def cached(name: str, corpus: Path, settings: Settings) -> Path:
+    """Where the index of this content, built in this way, is kept."""
+    state = hashlib.blake2b(digest_size=8)
+    state.update(json.dumps([watersmeet.__version__, fingerprint(settings)], sort_keys=True).encode())
+    with corpus.open("rb") as file:
+        while block := file.read(1 << 20):
+            state.update(block)
+    safe = re.sub(r"[^\w.-]+", "-", name)[:60] or "dataset"
+    return cache_folder() / "eval" / f"{safe}-{state.hexdigest()}"
+
+
+def is_index(folder: str) -> bool:
+    try:
+        return bool(find_index(folder))
+    except NoIndex:
+        return False
+
+
+def _make(corpus: Path, folder: Path, settings: Settings, tell: Tell, fresh: bool) -> dict[str, Any]:
+    with Engine(folder, settings) as engine:
+        if is_index(str(folder)) and not fresh:
+            fresh = engine.status()["roots"] not in ([], [os.path.realpath(corpus)])
+        report = engine.sync([corpus], recreate=fresh, tell=tell)
+    if not report.documents:
+        raise SourceProblem(f"no record of {corpus} could be indexed", _reason(report.to_json()))
+    skipped = [f"{item.path}: {item.reason}" for item in report.skipped]
+    return {"documents": report.documents, "chunks": report.chunks, "skipped": skipped}
+
+
+def _reason(report: dict[str, Any]) -> str:
+    first = next(iter(report["skipped"]), None)
+    return first["reason"] if first else "it is empty"

@@ -1,0 +1,62 @@
+"""How good is a ranking? Counted by ir-measures, query by query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from watersmeet.core.errors import ConfigError
+from watersmeet.evaluate.data import Question
+from watersmeet.evaluate.run import BUDGETS
+
+RANKED = ("ndcg@10", "recall@100", "mrr@10", "hit@1")
+PACKED = tuple(f"pack@{budget}" for budget in BUDGETS)
+NAMES = (*RANKED, *PACKED)
+MAIN = "ndcg@10"
+
+Scores = dict[str, list[float]]
+"""For each metric, its value for each question that has a relevant document, in order."""
+
+
+def _measures() -> tuple[Any, dict[Any, str]]:
+    try:
+        import ir_measures
+    except ImportError:
+        raise ConfigError("evaluation needs ir-measures", "pip install 'ir-measures>=0.3'") from None
+    named = zip(("nDCG@10", "R@100", "RR@10", "Success@1"), RANKED, strict=True)
+    return ir_measures, {ir_measures.parse_measure(theirs): ours for theirs, ours in named}
+
+
+def judge(
+    questions: Sequence[Question],
+    rankings: Sequence[Sequence[str]],
+    packs: Sequence[Sequence[bool]] | None = None,
+) -> Scores:
+    """Every metric of every question; only questions with a relevant document may be given."""
+    library, measures = _measures()
+    # Rankings are judged in our order, so the scores that they are given only count down.
+    run = {str(i): {d: -float(rank) for rank, d in enumerate(found)} for i, found in enumerate(rankings)}
+    qrels = {str(i): dict(question.relevant) for i, question in enumerate(questions)}
+    scores: Scores = {name: [0.0] * len(questions) for name in RANKED}
+    if any(run.values()):
+        for found in library.iter_calc(list(measures), qrels, run):
+            scores[measures[found.measure]][int(found.query_id)] = float(found.value)
+    if packs is not None:
+        for column, name in enumerate(PACKED):
+            scores[name] = [float(row[column]) for row in packs]
+    return scores
+
+
+def means(scores: Mapping[str, Sequence[float]], chosen: Sequence[int] | None = None) -> dict[str, float]:
+    """The mean of each metric, over all questions or those chosen."""
+    result = {}
+    for name, values in scores.items():
+        picked = values if chosen is None else [values[i] for i in chosen]
+        result[name] = round(sum(picked) / len(picked), 4) if picked else 0.0
+    return result
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value that `share` of all do not exceed."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, round(share * (len(ordered) - 1)))] if ordered else 0.0

@@ -1,0 +1,94 @@
+"""Ask every question, and keep what each signal and the whole made of it."""
+
+from __future__ import annotations
+
+import resource
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from watersmeet.core.model import DocId, Failure, Request
+from watersmeet.engine.engine import Engine, Trial
+from watersmeet.engine.report import Progress, Tell
+from watersmeet.evaluate.data import Question
+from watersmeet.present.pack import pack
+
+WHOLE = "fused"
+DEEP = 100
+"""How many results are looked at."""
+BUDGETS = (500, 1000, 2000)
+
+Ask = Callable[[Request, int], Trial]
+
+
+@dataclass(slots=True)
+class Run:
+    """The documents that came of each question, best first, by ranking: the signals' and the whole."""
+
+    recipe: str
+    mode: str = ""
+    rankings: dict[str, list[tuple[str, ...]]] = field(default_factory=dict)
+    packs: dict[str, list[tuple[bool, ...]]] = field(default_factory=dict)
+    scores: list[tuple[float, ...]] = field(default_factory=list)
+    latency: list[float] = field(default_factory=list)
+    failures: Counter[Failure] = field(default_factory=Counter)
+
+    @property
+    def signals(self) -> list[str]:
+        return [name for name in self.rankings if name != WHOLE]
+
+    def ranks(self, number: int, document: str) -> dict[str, int | None]:
+        """At which rank each ranking has a document for one question."""
+        return {
+            name: found[number].index(document) + 1 if document in found[number] else None
+            for name, found in self.rankings.items()
+        }
+
+
+def run(engine: Engine, questions: Sequence[Question], recipe: str, mode: str, tell: Tell) -> Run:
+    return ask_all(engine.trial, questions, recipe, mode, tell)
+
+
+def ask_all(ask: Ask, questions: Sequence[Question], recipe: str, mode: str, tell: Tell) -> Run:
+    """The questions one after another, as users come; the first is asked once more to begin with, untimed."""
+    made = Run(recipe)
+    known: dict[str, str] = {}
+    ask(Request(questions[0].text, mode, top_n=DEEP), 0)
+    for number, question in enumerate(questions):
+        trial = ask(Request(question.text, mode, top_n=DEEP), DEEP)
+        made.mode = trial.mode
+        made.latency.append(trial.took_ms)
+        made.failures.update(trial.failures)
+        made.scores.append(tuple(score for _, score in trial.fused))
+        for name, ranking in ((WHOLE, trial.fused), *trial.signals.items()):
+            rankings = made.rankings.setdefault(name, [])
+            packs = made.packs.setdefault(name, [])
+            rankings += [()] * (number - len(rankings))  # where it had failed
+            packs += [(False,) * len(BUDGETS)] * (number - len(packs))
+            rankings.append(_documents(ranking, known))
+            packs.append(_packed(trial, "" if name == WHOLE else name, question))
+        tell(Progress("asking", number + 1, len(questions), "queries"))
+    for name in made.signals:
+        made.rankings[name] += [()] * (len(questions) - len(made.rankings[name]))
+        made.packs[name] += [(False,) * len(BUDGETS)] * (len(questions) - len(made.packs[name]))
+    return made
+
+
+def _documents(ranking: Sequence[tuple[DocId, float]], known: dict[str, str]) -> tuple[str, ...]:
+    """Names repeat from query to query: each is kept once."""
+    return tuple(known.setdefault(document, document) for document, _ in ranking)
+
+
+def _packed(trial: Trial, name: str, question: Question) -> tuple[bool, ...]:
+    """Whether a relevant document is in the pack of each size."""
+    return tuple(
+        any(cited.document in question.relevant for cited in pack(trial.read[name], budget).citations)
+        for budget in BUDGETS
+    )
+
+
+def peak_memory_mb() -> float:
+    """The most memory that this process has held."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return round(peak / (1 << 20 if sys.platform == "darwin" else 1 << 10), 1)

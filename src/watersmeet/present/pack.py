@@ -1,0 +1,158 @@
+"""A context pack: the best passages as Markdown with citations, never more than so many tokens.
+
+Tokens are estimated, so that packing needs no model: from letters, digits, signs and spaces, with weights
+fitted to byte-pair counts of prose, Markdown, code and tables. Of 1,863 such passages, 97 % were within 15 %
+of the count by the tokenizer of granite-embedding-30m; characters / 4 is off by up to 40 % on code.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from watersmeet.core.model import ChunkId, Passage, Result
+from watersmeet.present.answer import place
+
+WORTHWHILE = 40
+"""A passage that does not fit is cut only if at least so many tokens of it remain."""
+
+_WORD = re.compile(r"[A-Za-z]+")
+_SHORT = 6
+_WEIGHTS = (
+    (re.compile(r"[0-9]+"), 70),
+    (re.compile(r"[0-9]"), 40),
+    (re.compile(r"[!-/:-@\[-`{-~]"), 85),
+    (re.compile(r"\n+"), 100),
+    (re.compile(r"[^\x00-\x7f]"), 130),
+    (re.compile(r"(?<=[a-z])[A-Z]"), 100),
+    (re.compile(r"(?<=[ \t\n])[ \t]"), 90),
+)
+"""What of a text costs how many hundredths of a token, besides words."""
+_BOUNDARY = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
+_TITLE = 160
+
+
+Citable = Passage | Result
+"""A passage that a pack can quote."""
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """Where a passage of the pack is from; `cut` if only its beginning fitted."""
+
+    id: ChunkId
+    document: str
+    title: str
+    headings: tuple[str, ...]
+    path: str
+    lines: tuple[int, int]
+    tokens: int
+    cut: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    text: str
+    tokens: int
+    budget: int
+    citations: tuple[Citation, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        cited = [
+            {
+                "id": c.id,
+                "document": c.document,
+                "title": c.title,
+                "headings": list(c.headings),
+                "path": c.path,
+                "lines": list(c.lines),
+                "tokens": c.tokens,
+                "cut": c.cut,
+            }
+            for c in self.citations
+        ]
+        return {"text": self.text, "tokens": self.tokens, "budget": self.budget, "citations": cited}
+
+
+def estimate(text: str) -> int:
+    """About how many tokens a text costs a reader that is a language model."""
+    return -(-_cost(text) // 100)
+
+
+@lru_cache(maxsize=4096)
+def _cost(text: str) -> int:
+    """The same in hundredths: whole numbers, so that the parts add up to the whole."""
+    words = _WORD.findall(text)
+    cost = 104 * len(words) + 13 * sum(len(word) - _SHORT for word in words if len(word) > _SHORT)
+    return cost + sum(weight * len(pattern.findall(text)) for pattern, weight in _WEIGHTS)
+
+
+def pack(results: Sequence[Citable], budget: int) -> Pack:
+    """Whole passages in rank order while they fit; the next one cut at the end of a sentence or line."""
+    left = budget * 100
+    parts: list[str] = []
+    cited: list[Citation] = []
+    for number, result in enumerate(results, 1):
+        body = result.text.strip("\n").rstrip()
+        head = _head(number, result, result.lines)
+        cost = _cost(head + "\n") + _cost(f"\n{body}\n\n")
+        cut = cost > left
+        lines = result.lines
+        if cut:
+            room = left - _cost(head + "\n") - 200
+            body = _beginning(body, room)
+            if not body or (parts and _cost(body) < WORTHWHILE * 100):
+                break
+            lines = _lines_of(body, result)
+            head = _head(number, result, lines)
+            cost = _cost(head + "\n") + _cost(f"\n{body}\n\n")
+            if cost > left:  # a line number may have become longer
+                break
+        parts.append(f"{head}\n\n{body}")
+        cited.append(_citation(result, lines, -(-cost // 100), cut))
+        left -= cost
+        if cut:
+            break
+    text = "\n\n".join(parts)
+    return Pack(text, estimate(text), budget, tuple(cited))
+
+
+def _head(number: int, result: Citable, lines: tuple[int, int]) -> str:
+    crumb = " ".join(place(result).split())
+    if len(crumb) > _TITLE:
+        crumb = crumb[: _TITLE - 1].rstrip() + "…"
+    document = " ".join(result.document.split())
+    return f"### [{number}] {crumb} ({document}:{lines[0]}-{lines[1]})"
+
+
+def _beginning(text: str, room: int) -> str:
+    """As many whole sentences or lines as fit; a code fence that was opened is closed."""
+    ends = [match.start() for match in _BOUNDARY.finditer(text)]
+    low, high = 0, len(ends)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if _cost(_closed(text[: ends[middle - 1]])) <= room:
+            low = middle
+        else:
+            high = middle - 1
+    return _closed(text[: ends[low - 1]].rstrip()) if low else ""
+
+
+def _closed(text: str) -> str:
+    fences = [line.lstrip()[:3] for line in text.splitlines() if line.lstrip().startswith(("```", "~~~"))]
+    return f"{text}\n{fences[-1]}" if len(fences) % 2 else text
+
+
+def _lines_of(body: str, result: Citable) -> tuple[int, int]:
+    """The lines that remain, where the passage is the source's lines one for one."""
+    first, last = result.lines
+    if result.text.count("\n") != last - first:
+        return result.lines
+    return first, min(last, first + body.count("\n"))
+
+
+def _citation(result: Citable, lines: tuple[int, int], tokens: int, cut: bool) -> Citation:
+    return Citation(result.id, result.document, result.title, result.headings, result.path, lines, tokens, cut)

@@ -1,0 +1,346 @@
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass, replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from watersmeet.chunk.headings import Headings
+from watersmeet.core.errors import ConfigError
+from watersmeet.core.ids import chunk_id
+from watersmeet.core.model import Block, Chunk, DocId, Document, Section
+
+SENTENCE = "Seven wise foxes jump over the lazy brown dogs of the old mill. "
+
+
+def words(length: int, word: str = "word") -> str:
+    return (f"{word} " * (length // (len(word) + 1) + 1))[:length].strip().ljust(length, "x")
+
+
+def document(*sections: tuple[int, str, str | list[str]], title: str = "Title") -> Document:
+    """Sections as (level, heading, text); lines as they would be in the file."""
+    line, path, built = 1, list[tuple[int, str]](), list[Section]()
+    for level, heading, texts in sections:
+        while path and path[-1][0] >= level:
+            path.pop()
+        path += [(level, heading)] if level else []
+        at, blocks = line, list[Block]()
+        line += 2 if level else 0
+        for text in [texts] if isinstance(texts, str) else texts:
+            if text:
+                blocks.append(Block(text, line, line + text.count("\n")))
+                line += text.count("\n") + 2
+        built.append(Section(tuple(name for _, name in path), level, at, tuple(blocks)))
+    return Document(DocId("dir/doc.md"), "document", title, "/doc.md", tuple(built))
+
+
+def split(*sections: tuple[int, str, str | list[str]], **options: int) -> list[Chunk]:
+    return list(Headings(**options).split(document(*sections)))
+
+
+def shown(chunks: list[Chunk]) -> list[tuple[str, ...]]:
+    return [chunk.headings for chunk in chunks]
+
+
+# ---------------------------------------------------------------- sections
+
+
+def test_a_section_is_a_chunk_with_its_path_and_lines():
+    a, b, c = words(300, "a"), words(300, "b"), words(300, "c")
+    chunks = split((0, "", a), (1, "A", b), (2, "B", [c, c]))
+    assert shown(chunks) == [(), ("A",), ("A", "B")]
+    assert [chunk.text for chunk in chunks] == [a, b, f"{c}\n\n{c}"]
+    assert [chunk.lines for chunk in chunks] == [(1, 1), (3, 5), (7, 11)]
+
+
+def test_full_sized_siblings_never_share_a_chunk():
+    chunks = split(*((2, f"H{n}", words(200)) for n in range(10)))
+    assert shown(chunks) == [(f"H{n}",) for n in range(10)]
+
+
+def test_headings_without_text_are_only_in_the_path():
+    text = words(300)
+    chunks = split((1, "A", ""), (2, "B", ""), (3, "C", text), (3, "D", text))
+    assert shown(chunks) == [("A", "B", "C"), ("A", "B", "D")]
+    assert [chunk.text for chunk in chunks] == [text, text]
+
+
+def test_a_small_section_carries_its_path():
+    (chunk,) = split((1, "A", ""), (2, "B", ""), (3, "C", "short"))
+    assert (chunk.headings, chunk.text, chunk.lines) == (("A", "B", "C"), "short", (5, 7))
+
+
+def test_a_small_note_is_one_chunk():
+    (chunk,) = split((1, "A", "a"), (2, "B", "b"), (3, "C", "c"))
+    assert chunk.headings == ("A", "B", "C")
+    assert chunk.text == "a\n\n## B\n\nb\n\n### C\n\nc"
+    (chunk,) = split((1, "A", "a"), (2, "B", "b"), (2, "C", ""), (3, "D", "d"))
+    assert chunk.headings == ("A",)
+    assert chunk.text == "a\n\n## B\n\nb\n\n## C\n\n### D\n\nd"
+    assert chunk.lines == (1, 13)
+
+
+def test_a_small_section_joins_the_sibling_before_it():
+    big = words(500)
+    first, last = split((2, "A", big), (2, "S", "small"), (2, "T", "also"), (2, "B", big))
+    assert (first.headings, first.text) == (("A",), f"{big}\n\n## S\n\nsmall\n\n## T\n\nalso")
+    assert (last.headings, last.text) == (("B",), big)
+
+
+def test_a_small_section_joins_its_parent():
+    big = words(500)
+    chunks = split((1, "P", big), (2, "S", "small"), (2, "A", big))
+    assert [(c.headings, c.text) for c in chunks] == [
+        (("P",), f"{big}\n\n## S\n\nsmall"),
+        (("P", "A"), big),
+    ]
+
+
+@pytest.mark.parametrize("level", [2, 3])
+def test_a_small_beginning_joins_what_follows(level: int):
+    big = words(500)
+    (chunk,) = split((2, "S", "small"), (level, "A", big))
+    assert chunk.headings[-1] == "A"
+    heading = "## S\n\n" if level == 2 else ""
+    assert chunk.text == f"{heading}small\n\n{'#' * level} A\n\n{big}"
+
+
+def test_a_small_section_stands_alone_where_it_does_not_fit():
+    big = words(1590)
+    assert shown(split((2, "A", big), (2, "S", "small"), (2, "B", big))) == [("A",), ("S",), ("B",)]
+
+
+def test_a_small_section_does_not_join_the_child_of_another():
+    big = words(500)
+    chunks = split((2, "A", big), (3, "A1", big), (2, "S", "small"))
+    assert shown(chunks) == [("A",), ("A", "A1"), ("S",)]
+
+
+def test_a_comment_is_no_chunk_of_its_own():
+    big = words(500)
+    chunks = split((0, "", "<!-- overview -->"), (2, "A", big), (2, "B", "<!-- body -->"), (2, "C", big))
+    assert [(c.headings, c.text) for c in chunks] == [
+        (("A",), f"<!-- overview -->\n\n{big}\n\n## B\n\n<!-- body -->"),
+        (("C",), big),
+    ]
+
+
+def test_a_heading_alone_can_be_found():
+    (chunk,) = split((1, "Only this", ""))
+    assert (chunk.headings, chunk.text) == (("Only this",), "Only this")
+    big = words(500)
+    (chunk,) = split((1, "A", big), (1, "Nothing here", ""))
+    assert chunk.text.endswith("# Nothing here")
+
+
+def test_an_empty_document_is_its_title():
+    (chunk,) = split()
+    assert (chunk.text, chunk.headings, chunk.lines) == ("Title", (), (1, 1))
+    assert chunk.id == chunk_id("dir/doc.md", (), 0)
+
+
+# ---------------------------------------------------------------- long sections
+
+
+def test_a_long_section_comes_apart_between_blocks():
+    blocks = [words(600, f"b{n}") for n in range(5)]
+    chunks = split((1, "A", blocks))
+    assert [chunk.text for chunk in chunks] == [
+        "\n\n".join(blocks[:2]),
+        "\n\n".join(blocks[2:4]),
+        blocks[4],
+    ]
+    assert shown(chunks) == [("A",)] * 3
+    assert [chunk.lines for chunk in chunks] == [(1, 5), (7, 9), (11, 11)]
+
+
+def test_no_paragraph_that_fits_is_cut():
+    blocks = [words(n) for n in (1500, 90, 1600, 20, 1590, 800, 801)]
+    chunks = split((1, "A", blocks))
+    assert "\n\n".join(chunk.text for chunk in chunks).split("\n\n") == blocks
+
+
+def test_prose_is_cut_after_a_sentence():
+    chunks = split((1, "A", SENTENCE * 100))
+    assert all(chunk.text.endswith("mill.") and chunk.text.startswith("Seven") for chunk in chunks)
+    assert all(len(chunk.text) > 800 for chunk in chunks[:-1])
+
+
+def test_code_is_cut_at_line_ends_and_keeps_its_indentation():
+    code = "```py\n" + "\n".join(f"    call_{n}(first. Second. Third)" for n in range(200)) + "\n```"
+    chunks = split((1, "A", code))
+    assert "\n".join(chunk.text for chunk in chunks) == code
+    assert chunks[0].lines == (1, 2 + chunks[0].text.count("\n") + 1)
+    assert chunks[1].lines[0] == chunks[0].lines[1] + 1
+    assert chunks[-1].lines[1] == 3 + code.count("\n")
+
+
+def test_a_short_lead_stays_with_the_list_it_introduces():
+    items = "\n".join(f"- item number {n} of the list" for n in range(100))
+    chunks = split((1, "A", ["These are the items:", items]))
+    assert chunks[0].text.startswith("These are the items:\n\n- item number 0")
+
+
+def test_a_short_rest_is_evened_out():
+    chunks = split((1, "A", [words(700), words(700), words(100), words(150)]))
+    assert [len(chunk.text) for chunk in chunks] == [1402, 252]
+
+
+@pytest.mark.parametrize(
+    "text", ["x" * 100_000, "x " * 50_000, "。" * 50_000, "漢" * 50_000, "\n".join("y" * 99_999)]
+)
+def test_the_cap_holds_whatever_the_text(text: str):
+    chunks = split((1, "A", text))
+    assert max(len(chunk.text) for chunk in chunks) <= 1600
+    assert "".join("".join(chunk.text for chunk in chunks).split()) == "".join(text.split())
+
+
+def test_a_line_of_50_megabytes():
+    start = time.process_time()
+    chunks = split((1, "A", "[[x]] *y " * 5_600_000))
+    assert time.process_time() - start < 6
+    assert max(len(chunk.text) for chunk in chunks) <= 1600
+
+
+def test_a_title_or_heading_longer_than_a_chunk():
+    headings = Headings(max_chars=50, min_chars=20)
+    assert len(headings.split(document(title="t" * 200))[0].text) == 50
+    chunks = headings.split(document((1, "h" * 200, ""), (1, "i" * 200, "text"), (1, "j", "text")))
+    assert max(len(chunk.text) for chunk in chunks) <= 50
+
+
+@pytest.mark.parametrize(
+    "options", [{"max_chars": 0}, {"min_chars": -1}, {"max_chars": 100, "min_chars": 101}]
+)
+def test_impossible_settings_are_refused(options: dict[str, int]):
+    with pytest.raises(ConfigError) as error:
+        Headings(**options)
+    assert error.value.hint
+
+
+# ---------------------------------------------------------------- ids
+
+
+def test_an_id_names_document_path_and_position():
+    text = [words(1000), words(1000)]
+    chunks = split((1, "A", text), (1, "A", text))
+    assert [chunk.id for chunk in chunks] == [chunk_id("dir/doc.md", ("A",), n) for n in range(4)]
+    assert re.fullmatch("[0-9a-f]{16}", chunks[0].id)
+    moved = Headings().split(replace(document((1, "A", text)), id=DocId("other.md")))
+    assert moved[0].id not in {chunk.id for chunk in chunks}
+
+
+def test_thousands_of_small_sections_share_chunks_and_keep_their_ids():
+    many = [(2, f"Term {n}", f"Meaning of number {n}, in a few words.") for n in range(500)]
+    before = {chunk.id for chunk in split(*many)}
+    assert len(before) < 250
+    for place in range(0, 500, 25):
+        inserted = [*many[:place], (2, "Inserted", words(400)), *many[place:]]
+        lost = before - {chunk.id for chunk in split(*inserted)}
+        assert len(lost) <= 1
+
+
+# ---------------------------------------------------------------- invariants
+
+
+@dataclass(frozen=True)
+class Limits:
+    most: int
+    least: int
+
+
+@st.composite
+def limits(draw: st.DrawFn) -> Limits:
+    most = draw(st.integers(20, 400))
+    return Limits(most, draw(st.integers(0, most)))
+
+
+texts = st.text(st.sampled_from("ab .\n!漢`|-#<>é"), min_size=1, max_size=300).filter(str.strip)
+any_sections = st.lists(
+    st.tuples(
+        st.integers(1, 6),
+        st.sampled_from(["A", "B", "Same", "", "x" * 30]),
+        st.lists(texts | st.just("<!-- note -->"), max_size=4),
+    ),
+    max_size=15,
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(any_sections, st.lists(texts, max_size=2), limits())
+def test_every_split_is_sound(sections: list[tuple[int, str, list[str]]], preamble: list[str], limit: Limits):
+    whole = document(*([(0, "", preamble)] if preamble else []), *sections)
+    chunks = Headings(max_chars=limit.most, min_chars=limit.least).split(whole)
+    assert chunks
+    assert all(0 < len(chunk.text) <= limit.most for chunk in chunks)
+    assert len({chunk.id for chunk in chunks}) == len(chunks)
+    last_line = max(
+        [1, *(s.line for s in whole.sections), *(b.last for s in whole.sections for b in s.blocks)]
+    )
+    starts = [chunk.lines[0] for chunk in chunks]
+    assert starts == sorted(starts)
+    assert all(1 <= first <= last <= last_line for first, last in (chunk.lines for chunk in chunks))
+    headings = {section.headings for section in whole.sections} | {()}
+    assert all(chunk.headings in headings for chunk in chunks)
+
+
+@settings(max_examples=300, deadline=None)
+@given(any_sections, limits())
+def test_no_character_is_lost(sections: list[tuple[int, str, list[str]]], limit: Limits):
+    chunks = Headings(max_chars=limit.most, min_chars=limit.least).split(document(*sections))
+    written = [block.text for section in document(*sections).sections for block in section.blocks]
+    kept = iter("".join(chunk.text for chunk in chunks))
+    for character in "".join(written):
+        assert character.isspace() or character in kept  # in order, with headings in between
+
+
+sizes = st.integers(0, 100) | st.integers(200, 1500) | st.integers(1600, 4000)
+
+
+@st.composite
+def outlines(draw: st.DrawFn) -> list[tuple[int, str, list[str]]]:
+    """Up to ten sections of any size: too few small ones to fill a chunk."""
+    level, sections = 1, list[tuple[int, str, list[str]]]()
+    for n in range(draw(st.integers(1, 10))):
+        level = draw(st.integers(1, min(level + 1, 4)))
+        size = draw(sizes)
+        sections.append((level, f"H{n}", [words(min(700, size - at), f"w{n}") for at in range(0, size, 700)]))
+    return sections
+
+
+@settings(max_examples=200, deadline=None)
+@given(outlines())
+def test_a_chunk_holds_at_most_one_full_sized_section_and_is_named_by_it(
+    sections: list[tuple[int, str, list[str]]],
+):
+    full = {f"w{n}" for n, (_, _, blocks) in enumerate(sections) if sum(map(len, blocks)) >= 200}
+    for chunk in Headings().split(document(*sections)):
+        held = full & set(re.findall(r"\bw\d\b", chunk.text))
+        assert len(held) <= 1
+        assert all(chunk.headings[-1] == f"H{word[1:]}" for word in held)
+
+
+@settings(max_examples=500, deadline=None)
+@given(outlines(), st.data())
+def test_inserting_a_section_changes_no_other_id(
+    sections: list[tuple[int, str, list[str]]], data: st.DataObject
+):
+    place = data.draw(st.integers(0, len(sections)))
+    deepest = sections[place - 1][0] + 1 if place else 1
+    shallowest = sections[place][0] if place < len(sections) else 1
+    level = data.draw(st.integers(shallowest, max(deepest, shallowest)))
+    size = data.draw(st.integers(200, 3000))
+    new = (level, "New", [words(min(700, size - at)) for at in range(0, size, 700)])
+
+    before = Headings().split(document(*sections))
+    after = {chunk.id for chunk in Headings().split(document(*sections[:place], new, *sections[place:]))}
+
+    small = {f"H{n}" for n, (_, _, blocks) in enumerate(sections) if sum(map(len, blocks)) < 200}
+    line = document(*sections).sections[place].line if place < len(sections) else 10**9
+    touching = [chunk for chunk in before if chunk.lines[0] < line][-1:]
+    touching += [chunk for chunk in before if chunk.lines[0] >= line][:1]
+    may_join = {chunk.id for chunk in touching if chunk.headings[-1] in small}
+    assert {chunk.id for chunk in before} - may_join <= after

@@ -1,0 +1,229 @@
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from watersmeet.core.errors import ModelMissing, ModelProblem
+from watersmeet.embed import _encoder
+from watersmeet.embed.onnx import Onnx
+
+GRANITE = Path(__file__).parents[2] / "models" / "granite-30m" / "src" / "watersmeet_granite_30m"
+Make = Callable[..., Path]
+Rows = dict[str, np.ndarray]
+
+
+def unit(vector: np.ndarray) -> np.ndarray:
+    return vector / np.linalg.norm(vector)
+
+
+def mean(rows: Rows, text: str) -> np.ndarray:
+    return unit(np.mean([rows[word] for word in ["[CLS]", *text.split(), "[SEP]"]], axis=0))
+
+
+def test_a_pooled_output_is_taken_as_it_is(make: Make, rows: Rows) -> None:
+    embedder = Onnx(str(make(reduced=[1])))
+    assert embedder.dimension == 6
+    assert embedder.embed(["red round"])[0] == pytest.approx(mean(rows, "red round"), abs=1e-5)
+
+
+@pytest.mark.parametrize("pooling", [{"pooling_mode_cls_token": True}, {"pooling_mode": "cls"}])
+def test_the_first_token_speaks_for_all(make: Make, rows: Rows, pooling: dict[str, Any]) -> None:
+    vector = Onnx(str(make(pooling=pooling))).embed_query("red")
+    assert vector == pytest.approx(unit(rows["[CLS]"]), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    "pooling", [None, {"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False}]
+)
+def test_the_mean_of_all_tokens(make: Make, rows: Rows, pooling: dict[str, Any] | None) -> None:
+    vector = Onnx(str(make(pooling=pooling))).embed_query("red square")
+    assert vector == pytest.approx(mean(rows, "red square"), abs=1e-5)
+
+
+def test_pooling_can_be_overruled(make: Make, rows: Rows) -> None:
+    folder = make(pooling={"pooling_mode_max_tokens": True})
+    with pytest.raises(ModelProblem, match="max_tokens"):
+        Onnx(str(folder)).embed(["red"])
+    assert Onnx(str(folder), pooling="cls").embed_query("red") == pytest.approx(unit(rows["[CLS]"]), abs=1e-5)
+
+
+@pytest.mark.parametrize("budget", [1, 9, 1000])
+def test_order_and_padding(make: Make, rows: Rows, budget: int) -> None:
+    texts = ["red", "", "green blue round square", " ", "blue", "red green", *["square red"] * 30]
+    embedder = Onnx(str(make()), batch_tokens=budget)
+    vectors = embedder.embed(texts)
+    assert not vectors[[1, 3]].any()
+    for text, vector in zip(texts, vectors, strict=True):
+        if text.strip():
+            assert vector == pytest.approx(mean(rows, text), abs=1e-5)
+    parts = list(embedder.embed_stream(texts, 7))
+    assert [start for start, _ in parts] == list(range(0, 36, 7))
+    assert np.concatenate([part for _, part in parts]) == pytest.approx(vectors, abs=1e-6)
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_few_texts(make: Make, count: int) -> None:
+    embedder = Onnx(str(make()))
+    assert embedder.embed(["red"] * count).shape == (count, 6)
+    assert embedder.embed([""] * count).shape == (count, 6)
+    assert not embedder.embed_query("").any()
+
+
+def test_only_what_the_graph_asks_for_is_given(make: Make, rows: Rows) -> None:
+    asked = {"input_ids": "int32", "token_type_ids": "int32", "position_ids": "int64"}
+    assert Onnx(str(make(inputs=asked))).embed_query("red") == pytest.approx(mean(rows, "red"), abs=1e-5)
+    with pytest.raises(ModelProblem, match="asks for pixels"):
+        Onnx(str(make("camera", {"input_ids": "int64", "pixels": "int64"}))).embed(["a"])
+
+
+@pytest.mark.parametrize(
+    ("config", "length"),
+    [
+        ({"max_position_embeddings": 5}, 5),
+        ({"max_position_embeddings": 7, "model_type": "roberta", "pad_token_id": 1}, 5),
+        ({}, 512),
+    ],
+)
+def test_long_texts_are_cut(make: Make, rows: Rows, config: dict[str, Any], length: int) -> None:
+    folder = make(config=config)
+    long = " ".join(["red", *["green"] * 600])
+    kept = " ".join(["red", *["green"] * (length - 3)])
+    assert Onnx(str(folder)).embed_query(long) == pytest.approx(mean(rows, kept), abs=1e-4)
+    assert Onnx(str(folder), max_tokens=4).embed_query(long) == pytest.approx(
+        mean(rows, "red green"), abs=1e-4
+    )
+
+
+def test_prefixes(make: Make, rows: Rows) -> None:
+    embedder = Onnx(str(make()), query_prefix="blue ", text_prefix="round ")
+    assert embedder.embed_query("red") == pytest.approx(mean(rows, "blue red"), abs=1e-5)
+    assert embedder.embed(["red", ""])[0] == pytest.approx(mean(rows, "round red"), abs=1e-5)
+
+
+def test_it_is_loaded_once_even_by_many_threads(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = make()
+    loads: list[Path] = []
+    load = _encoder._load
+    monkeypatch.setattr(
+        _encoder, "_load", lambda folder, *rest: (loads.append(folder), load(folder, *rest))[1]
+    )
+    threads = [threading.Thread(target=lambda: Onnx(str(folder)).embed(["red", "blue"])) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    Onnx(str(folder)).embed_query("red")
+    assert loads == [folder]
+    (folder / "model.onnx").write_bytes((folder / "model.onnx").read_bytes() + b"")
+    Onnx(str(folder)).embed_query("red")
+    assert loads == [folder, folder]
+
+
+def test_nothing_is_loaded_before_it_is_used(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_encoder, "_load", lambda *_: pytest.fail("loaded"))
+    embedder = Onnx(str(make()))
+    assert embedder.name == "tiny"
+    assert len(embedder.fingerprint) == 24
+
+
+def test_the_fingerprint_covers_files_and_settings(make: Make) -> None:
+    folder = make()
+    first = Onnx(str(folder)).fingerprint
+    assert Onnx(str(folder), threads=1).fingerprint == first == Onnx(str(make("copy"))).fingerprint
+    changed = [
+        {"text_prefix": "a"},
+        {"query_prefix": "a"},
+        {"max_tokens": 9},
+        {"pooling": "cls"},
+        {"batch_tokens": 9},
+    ]
+    assert len({first, *(Onnx(str(folder), **one).fingerprint for one in changed)}) == 6
+    (folder / "model.onnx").write_bytes(make("other", reduced=[1]).joinpath("model.onnx").read_bytes())
+    assert Onnx(str(folder)).fingerprint != first
+
+
+@pytest.mark.parametrize("file", ["model.onnx", "tokenizer.json", "config.json"])
+@pytest.mark.parametrize("damage", ["cut", "garbage", "empty", "folder"])
+def test_damage_is_named(make: Make, capfd: pytest.CaptureFixture[str], file: str, damage: str) -> None:
+    folder = make()
+    content = (folder / file).read_bytes()
+    (folder / file).unlink()
+    if damage == "folder":
+        (folder / file).mkdir()
+    else:
+        (folder / file).write_bytes(
+            {"cut": content[: len(content) // 2], "garbage": b"\x00\xffgarbage" * 99, "empty": b""}[damage]
+        )
+    for use in (
+        lambda one: one.embed(["red", "blue"]),
+        lambda one: one.embed_query("red"),
+        lambda one: one.dimension,
+    ):
+        with pytest.raises(ModelProblem, match=file) as caught:
+            use(Onnx(str(folder)))
+        assert caught.value.hint
+    assert capfd.readouterr().err == ""
+
+
+def test_an_output_of_the_wrong_shape(make: Make) -> None:
+    with pytest.raises(ModelProblem, match="1 dimensions"):
+        Onnx(str(make(reduced=[1, 2]))).embed(["red"])
+
+
+@pytest.mark.parametrize("name", ["granite-31m", "/no/such/folder", "./none", ""])
+def test_a_model_that_is_not_there(name: str) -> None:
+    with pytest.raises(ModelMissing) as caught:
+        Onnx(name).embed(["a"])
+    assert caught.value.hint
+
+
+def test_a_hub_name_without_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ModelMissing) as caught:
+        Onnx("nobody/no-such-model", download=False).embed(["a"])
+    assert "folder" in caught.value.hint
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(ModelMissing) as caught:
+        Onnx("nobody/no-such-model").embed(["a"])
+    assert caught.value.hint
+
+
+def test_a_folder_comes_before_a_package(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "site" / "watersmeet_some_model"
+    package.mkdir(parents=True)
+    packaged = make("packaged", reduced=[1])
+    (package / "__init__.py").write_text(f"PATH = {str(packaged)!r}\n")
+    monkeypatch.syspath_prepend(str(package.parent))
+    monkeypatch.chdir(tmp_path)
+    assert Onnx("some-model").fingerprint == Onnx(str(packaged)).fingerprint
+    local = make("some-model")
+    assert Onnx("some-model").fingerprint == Onnx(str(local)).fingerprint != Onnx(str(packaged)).fingerprint
+
+
+def test_a_stream_can_be_left_early(make: Make) -> None:
+    stream = Onnx(str(make())).embed_stream(["red"] * 1000, 10)
+    assert next(stream)[0] == 0
+    stream.close()
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("embed")]
+
+
+def test_odd_texts(make: Make) -> None:
+    vectors = Onnx(str(make())).embed(["\ud800", "\x00", "x" * 100_000, "\n", "é" * 999])
+    assert np.isfinite(vectors).all()
+
+
+def test_the_shipped_model_knows_that_to_log_on_is_to_sign_in() -> None:
+    texts = ["Sign in with your password", "Bake the bread for an hour", "The log file rotates daily", ""]
+    embedder = Onnx(str(GRANITE))
+    vectors = embedder.embed(texts)
+    scores = vectors @ embedder.embed_query("how do I log on?")
+    assert embedder.dimension == 384
+    assert int(scores.argmax()) == 0
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx([1, 1, 1, 0], abs=1e-5)
+    assert all(np.array_equal(vectors[n], embedder.embed_query(text)) for n, text in enumerate(texts))
+    assert np.array_equal(embedder.embed_query("word " * 600), embedder.embed_query("word " * 900))

@@ -1,0 +1,499 @@
+from __future__ import annotations
+
+import json
+import time
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from watersmeet.core.model import Block, Document, Link
+from watersmeet.core.ports import Found, Skipped
+from watersmeet.parse.markdown import Markdown
+
+
+def read(text: str | bytes, name: str = "folder/My note.md") -> Document:
+    content = text.encode() if isinstance(text, str) else text
+    (document,) = Markdown().parse(Found(name, f"/root/{name}", (0,), 0.0), content)
+    assert isinstance(document, Document)
+    return document
+
+
+def headings(document: Document) -> list[tuple[str, ...]]:
+    return [section.headings for section in document.sections]
+
+
+def all_text(document: Document) -> str:
+    return "\n".join(block.text for section in document.sections for block in section.blocks)
+
+
+# ---------------------------------------------------------------- structure
+
+
+def test_sections_carry_path_level_line_and_blocks():
+    document = read("before\n\n# A\n\none\ntwo\n\n## B\n\n- x\n  - y\n\n### C\n## D\ntext")
+    assert [(s.headings, s.level, s.line) for s in document.sections] == [
+        ((), 0, 1),
+        (("A",), 1, 3),
+        (("A", "B"), 2, 8),
+        (("A", "B", "C"), 3, 13),
+        (("A", "D"), 2, 14),
+    ]
+    assert [s.blocks for s in document.sections] == [
+        (Block("before", 1, 1),),
+        (Block("one\ntwo", 5, 6),),
+        (Block("- x\n  - y", 10, 11),),
+        (),
+        (Block("text", 15, 15),),
+    ]
+
+
+def test_each_top_level_block_is_one_block_of_source():
+    blocks = [
+        "para *with* `code`",
+        "| a | b |\n|---|---|\n| 1 | 2 |",
+        "```py\n# no heading\n\nx = 1\n```",
+        "> quote\n> # still quote",
+        "    indented code",
+        "<div>\n  html\n</div>",
+        "[^1]: a note",
+        "1. one\n\n   # inner heading\n\n2. two",
+        "[ref]: target.md",
+    ]
+    document = read("\n\n".join(blocks) + "\n")
+    (section,) = document.sections
+    assert [block.text for block in section.blocks] == blocks
+    assert section.headings == ()
+
+
+def test_block_lines_count_from_the_start_of_the_file_also_behind_front_matter():
+    document = read("---\ntitle: T\n---\n\n# H\n\nfirst\nsecond\n\nthird")
+    assert document.sections[0].line == 5
+    assert [(b.first, b.last) for b in document.sections[0].blocks] == [(7, 8), (10, 10)]
+
+
+def test_setext_headings_and_a_rule():
+    document = read("Top\n===\n\ntext\n\n---\n\nSub\nline\n---\nmore")
+    assert headings(document) == [("Top",), ("Top", "Sub line")]
+    assert all_text(document) == "text\nmore"
+
+
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        ("## Title {#anchor}", "Title"),
+        ("## Title { #anchor .class }", "Title"),
+        ("## The `code` and *stress* and [link](x.md) ##", "The code and stress and link"),
+        ("## GET /users/{id}", "GET /users/{id}"),
+        ('## {{% heading "whatsnext" %}}', "whatsnext"),
+        ("## C# and F#", "C# and F#"),
+        ("## [[Note|shown]]", "shown"),
+        ("##", ""),
+    ],
+)
+def test_heading_text_is_plain(written: str, text: str):
+    assert headings(read(written)) == [(text,)]
+
+
+def test_headings_in_lists_and_quotes_make_no_section():
+    assert headings(read("- # in a list\n\n> # in a quote\n\n# real\n")) == [(), ("real",)]
+
+
+@pytest.mark.parametrize("fence", ["```", "~~~", "````", "   ```"])
+def test_nothing_inside_a_fence_is_read(fence: str):
+    inside = "# not a heading\n[[not-a-link]] ![[nor-this]] [x](y.md)\n#not-a-tag\n"
+    document = read(f"# Real\n\n{fence}\n{inside}{fence}\n")
+    assert headings(document) == [("Real",)]
+    assert document.links == ()
+    assert document.tags == ()
+    assert "not-a-tag" in all_text(document)
+
+
+def test_nothing_inside_inline_or_indented_code_is_read():
+    document = read("`[[a]] #b` and ``#c [x](y.md)``\n\n    [[d]] #e\n")
+    assert document.links == ()
+    assert document.tags == ()
+
+
+def test_line_ends_mark_and_missing_last_newline():
+    document = read(b"\xef\xbb\xbf---\r\ntitle: T\r\n---\r\n# H\r\n\r\na\r\nb\r\n\r\nc")
+    assert document.title == "T"
+    assert document.sections[0].line == 4
+    assert document.sections[0].blocks == (Block("a\nb", 6, 7), Block("c", 9, 9))
+
+
+def test_lines_are_right_with_text_outside_ascii():
+    document = read("# Größe 漢字\n\nä😀ö\n\nЖук\n\n## Ünter\n\nz")
+    assert [(s.headings[-1], s.line) for s in document.sections] == [("Größe 漢字", 1), ("Ünter", 7)]
+    assert document.sections[0].blocks == (Block("ä😀ö", 3, 3), Block("Жук", 5, 5))
+
+
+def test_an_empty_file_is_a_document_without_sections():
+    document = read("")
+    assert (document.title, document.sections) == ("My note", ())
+
+
+# ---------------------------------------------------------------- title
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("---\ntitle: Given\n---\n# Heading", "Given"),
+        ("---\ntitle: 2024\n---\n", "2024"),
+        ("intro\n\n# Heading\n\n# Other", "Heading"),
+        ("## Lower first\n\n# Heading", "My note"),
+        ("---\ntitle: ''\n---\ntext", "My note"),
+        ("text", "My note"),
+    ],
+)
+def test_title(text: str, title: str):
+    assert read(text).title == title
+
+
+def test_identity_is_the_path_not_the_stem():
+    one, other = read("x", "a/index.md"), read("x", "b/index.md")
+    assert (one.id, other.id) == ("a/index.md", "b/index.md")
+    assert one.path == "/root/a/index.md"
+
+
+# ---------------------------------------------------------------- links
+
+
+@pytest.mark.parametrize(
+    ("written", "link"),
+    [
+        ("[[B]]", Link("B")),
+        ("[[B|alias]]", Link("B", alias="alias")),
+        ("[[B#Heading]]", Link("B", heading="Heading")),
+        ("[[dir/B c#Heading|the *alias*]]", Link("dir/B c", heading="Heading", alias="the alias")),
+        ("![[C]]", Link("C", "embed")),
+        ("![[C#part|100]]", Link("C", "embed", "part", "100")),
+        ("[t](b.md)", Link("b.md", "markdown", "", "t")),
+        ("[t](../a%20b.md#some-part)", Link("../a b.md", "markdown", "some-part", "t")),
+        ("[t](<a b.md> 'title')", Link("a b.md", "markdown", "", "t")),
+        ("[t](/docs/site/absolute/)", Link("/docs/site/absolute/", "markdown", "", "t")),
+        ("[t][r]\n\n[r]: ref.md#x", Link("ref.md", "markdown", "x", "t")),
+        ("[ref]\n\n[ref]: ref.md", Link("ref.md", "markdown", "", "ref")),
+        ("[![alt](i.png)](t.md)", Link("t.md", "markdown", "", "")),
+        ("# Heading [[B]]", Link("B")),
+        ("| a |\n|---|\n| [[T\\|x]] |", Link("T", alias="x")),
+        ("- > [[deep]]", Link("deep")),
+        ("---\nrelated: '[[X#h|y]]'\n---\n", Link("X", "related", "h", "y")),
+        ("---\nrelated: [[X]]\n---\n", Link("X", "related")),
+        ("---\nrelated: notes/x.md\n---\n", Link("notes/x.md", "related")),
+    ],
+)
+def test_a_link(written: str, link: Link):
+    assert read(written).links == (link,)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "[t](https://example.org/a.md)",
+        "[t](mailto:a@b.c)",
+        "[t](//host/x)",
+        "[t](#part)",
+        "[[#part]]",
+        "[[https://example.org]]",
+        "![alt](picture.png)",
+        "<https://example.org/#x>",
+        "<a@b.cc>",
+        "\\[[no]]",
+        "<!-- [[no]] -->",
+        "---\nrelated: https://example.org\n---\n",
+    ],
+)
+def test_no_link(written: str):
+    assert read(written).links == ()
+
+
+def test_each_distinct_link_once_and_in_order():
+    document = read("---\nrelated: [B, '[[C]] and [[D]]']\n---\n[[B]] [[A]] [[B]] [[B|x]] [[B#h]] ![[B]]")
+    assert document.links == (
+        Link("B"),
+        Link("A"),
+        Link("B", alias="x"),
+        Link("B", heading="h"),
+        Link("B", "embed"),
+        Link("B", "related"),
+        Link("C", "related"),
+        Link("D", "related"),
+    )
+
+
+# ---------------------------------------------------------------- tags
+
+
+@pytest.mark.parametrize(
+    ("written", "tags"),
+    [
+        ("body #alpha and #a/b-c, (#d_e) #f!", ("alpha", "a/b-c", "d_e", "f")),
+        ("#first\n#second\n- #third\n\n| #fourth |\n|---|\n", ("first", "second", "third", "fourth")),
+        ("**#bold** and *#italic*", ("bold", "italic")),
+        ("#Größe #тег #標籤。 #हिन्दी #y1984", ("Größe", "тег", "標籤", "हिन्दी", "y1984")),
+        ("#Same #same #SAME", ("Same",)),
+        ("#trailing- #slash/", ("trailing", "slash")),
+        ("# Heading with #tag", ("tag",)),
+        ("#cafe #deadbeef #feed1 #e1234", ("cafe", "deadbeef", "feed1", "e1234")),
+        ("#fff #FFF #a1b2c3 #abcdef #ff00 #ff00ff80 #add", ()),
+        ("#123 #1-2 # x #", ()),
+        ("foo#bar x.md#frag https://e.org/#frag https://e.org/p#q", ()),
+        ("\\#escaped and &#35;entity", ()),
+        ("[text #in link](x.md#no) [#channel](https://e.org)", ()),
+        ("<span style='color: #abcdex'> #!shebang ##two", ()),
+        ("`x`#no", ()),
+        ("<div>\n#html\n</div>", ()),
+    ],
+)
+def test_tags_in_text(written: str, tags: tuple[str, ...]):
+    assert read(written).tags == tags
+
+
+@pytest.mark.parametrize(
+    ("matter", "tags"),
+    [
+        ("tags: [beta, '#gamma', two words]", ("beta", "gamma", "two words")),
+        ("tags: beta, gamma delta", ("beta", "gamma", "delta")),
+        ("tag: one", ("one",)),
+        ("tags:\n- a\n- A\n- 2024\n-", ("a", "2024")),
+        ("tags:", ()),
+    ],
+)
+def test_tags_in_front_matter(matter: str, tags: tuple[str, ...]):
+    assert read(f"---\n{matter}\n---\n").tags == tags
+
+
+def test_tags_of_front_matter_and_text_together():
+    assert read("---\ntags: [beta]\n---\n# x\n\n#alpha #Beta #123 #fff").tags == ("beta", "alpha")
+
+
+# ---------------------------------------------------------------- front matter
+
+
+def test_front_matter_becomes_json_fields():
+    document = read(
+        "---\ntitle: T\ncreated: 2024-01-05\nwhen: 2024-01-05T10:00:00+02:00\n7: one\ntrue: yes\n"
+        "nested: {a: [1, 2.5, null]}\nnever: .inf\nraw: !!binary aGk=\nodd: !!set {x}\n---\nbody"
+    )
+    assert document.fields == {
+        "title": "T",
+        "created": "2024-01-05",
+        "when": "2024-01-05T10:00:00+02:00",
+        "7": "one",
+        "true": True,
+        "nested": {"a": [1, 2.5, None]},
+        "never": "inf",
+        "raw": "b'hi'",
+        "odd": ["x"],
+    }
+    json.dumps(document.fields, allow_nan=False).encode()
+    assert all_text(document) == "body"
+    assert document.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("matter", "aliases"),
+    [
+        ("aliases: [Foo Bar, Baz]", ("Foo Bar", "Baz")),
+        ("alias: Foo Bar", ("Foo Bar",)),
+        ("aliases: Foo, Bar", ("Foo", "Bar")),
+        ("aliases:\n- 42\n- Foo\n- Foo", ("42", "Foo")),
+    ],
+)
+def test_aliases(matter: str, aliases: tuple[str, ...]):
+    assert read(f"---\n{matter}\n---\n").aliases == aliases
+
+
+@pytest.mark.parametrize(
+    ("matter", "modified"),
+    [
+        ("date: 2024-01-05", datetime(2024, 1, 5, tzinfo=UTC)),
+        ("date: 2024-01-05\nmodified: 2024-02-01T10:00:00+02:00", datetime(2024, 2, 1, 8, tzinfo=UTC)),
+        ("updated: soon\ncreated: '2023-12-31 23:59:59'", datetime(2023, 12, 31, 23, 59, 59, tzinfo=UTC)),
+        ("date: 2024-13-45", None),
+        ("date: 0001-01-01T00:00:00+14:00", None),
+        ("date: 17", None),
+        ("other: 2024-01-05", None),
+    ],
+)
+def test_modified(matter: str, modified: datetime | None):
+    document = read(f"---\n{matter}\n---\n")
+    assert document.modified == modified
+    assert document.warnings == ()
+
+
+def test_toml_front_matter():
+    document = read('+++\ntitle = "T"\ndate = 2024-01-05T10:00:00Z\ntags = ["a"]\n+++\n# H\ntext')
+    assert (document.title, document.tags) == ("T", ("a",))
+    assert document.modified == datetime(2024, 1, 5, 10, tzinfo=UTC)
+    assert document.sections[0].line == 6
+
+
+@pytest.mark.parametrize(
+    ("text", "warning"),
+    [
+        ("---\ntitle: [unclosed\nok: 1\n---\n\n# Body\n\nwords", "front matter is not valid YAML: line 3"),
+        ("---\ntitle: {{ template }}\n---\n# Body\n\nwords", "front matter is not valid YAML: line 2"),
+        ("---\njust a sentence\n---\n# Body\n\nwords", "front matter is not a list"),
+        ("+++\nno equals\n+++\n# Body\n\nwords", "front matter is not valid TOML"),
+        ("---\nx: !!python/object:os.system {}\n---\n# Body\n\nwords", "front matter is not valid YAML"),
+        (f"---\nx: {'[' * 5000}\n---\n# Body\n\nwords", "front matter is nested too deeply"),
+        (f"---\n{'- ' * 5000}x\n---\n# Body\n\nwords", "front matter is nested too deeply"),
+        (
+            "---\na: &a [x]\nb: [" + "*a, " * 50 + "]\n---\n# Body\n\nwords",
+            "front matter has too many aliases",
+        ),
+        ("---\na: &a [*a]\n---\n# Body\n\nwords", "front matter refers to itself"),
+        (f"---\nx: {'y' * 70_000}\n---\n# Body\n\nwords", "front matter is larger than 64 KiB"),
+    ],
+)
+def test_broken_front_matter_is_a_warning_and_its_text_is_kept(text: str, warning: str):
+    document = read(text)
+    assert len(document.warnings) == 1
+    assert document.warnings[0].startswith(warning)
+    assert document.fields == {}
+    assert document.sections[-1].headings == ("Body",)
+    assert "words" in all_text(document)
+    assert document.sections[0].blocks[0].text.startswith(text.split("\n")[1])
+    assert document.sections[0].blocks[0].first == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n---\ntitle: T\n---\n",
+        "text\n\n---\ntitle: T\n---\n",
+        "---\n\nA rule, then text.\n\n---\n\nmore",
+        "---\ntitle: T\nnever closed",
+    ],
+)
+def test_what_is_not_front_matter(text: str):
+    document = read(text)
+    assert document.fields == {}
+    assert document.warnings == ()
+    assert document.sections
+
+
+@pytest.mark.parametrize("text", ["---\n---\nbody", "---\n# only a comment\n...\nbody"])
+def test_empty_front_matter(text: str):
+    document = read(text)
+    assert (document.fields, document.warnings, all_text(document)) == ({}, (), "body")
+
+
+def test_an_impossible_number_or_date_stays_text():
+    document = read("---\na: 2024-13-45\nb: 9" + "9" * 5000 + "\n---\n")
+    assert document.fields["a"] == "2024-13-45"
+    assert document.warnings == ()
+    json.dumps(document.fields)
+
+
+# ---------------------------------------------------------------- hostile input
+
+
+def test_binary_is_skipped_with_its_reason():
+    (skipped,) = Markdown().parse(Found("x.md", "/root/x.md", (0,), 0.0), bytes(range(256)) * 10)
+    assert skipped == Skipped("/root/x.md", "binary")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n\n".join(f"## Heading {n}\n\ntext" for n in range(5000)),
+        "\n".join("  " * n + "- x" for n in range(500)),
+        "> " * 500 + "x",
+        "*a " * 100_000,
+        "[" * 200_000,
+        "[[" * 100_000,
+        "![[a|" * 50_000,
+        "[a](" * 50_000,
+        "<" * 200_000,
+        "`" * 100_000 + "x",
+        "|a" * 5000 + "\n" + "|-" * 5000 + "\n" + "|\n" * 500,
+        "#a " * 50_000,
+        "#" * 200_000,
+    ],
+    ids=lambda text: text[:6],
+)
+def test_awkward_input_is_read_in_reasonable_time(text: str):
+    start = time.process_time()
+    read(text)
+    assert time.process_time() - start < 4
+
+
+def test_a_line_of_50_megabytes():
+    start = time.process_time()
+    document = read("# H\n\n" + "[[x]] *y " * 5_600_000 + "\n\nafter")
+    assert time.process_time() - start < 6
+    assert document.warnings[0].startswith("line 3 is longer than")
+    assert [len(block.text) for block in document.sections[0].blocks] == [9 * 5_600_000, 5]
+
+
+def test_the_text_of_an_endless_heading_is_kept():
+    document = read("# " + "word " * 50_000)
+    assert len(document.sections[0].headings[0]) <= 500
+    assert all_text(document).count("word") == 50_000
+
+
+# ---------------------------------------------------------------- invariants
+
+pieces = st.sampled_from(
+    [
+        *(
+            "# ",
+            "## ",
+            "\n",
+            "\n\n",
+            "```\n",
+            "~~~\n",
+            "- ",
+            "    ",
+            "> ",
+            "| a |\n|---|\n",
+            "[[a|b]]",
+            "![[",
+        ),
+        *("]]", "[x](y)", "#tag ", "---\n", "+++\n", "a: [b\n", "<!-- ", "-->", "*", "`", "\\", "\t", "\r"),
+        *(
+            "\u2028",
+            "é",
+            "😀",
+            "word ",
+            "[r]: z\n",
+            "===\n",
+            "<div>\n",
+            "\x0b",
+            "\x0c",
+            "\x85",
+            "&#35;",
+            "{#x}",
+        ),
+    ]
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(pieces | st.text(max_size=5), max_size=40).map("".join))
+def test_any_text_is_read_with_sound_lines(text: str):
+    (document,) = Markdown().parse(Found("n.md", "n.md", (0,), 0.0), text.encode())
+    if isinstance(document, Skipped):
+        return
+    last_line = 1 + text.replace("\r\n", "\n").replace("\r", "\n").count("\n")
+    at = 0
+    for section in document.sections:
+        assert len(section.headings) <= section.level or section.level == 0
+        assert at <= section.line <= last_line
+        for block in section.blocks:
+            assert at < block.first <= block.last <= last_line or block.first == section.line
+            assert block.text.strip()
+            assert block.text.count("\n") == block.last - block.first
+            at = block.last
+    json.dumps(document.fields, allow_nan=False)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.from_regex(r"[a-z]{1,8}( [a-z]{1,8}){0,5}", fullmatch=True), min_size=1, max_size=20))
+def test_no_word_is_lost(paragraphs: list[str]):
+    assert all_text(read("\n\n".join(paragraphs))).split() == " ".join(paragraphs).split()
