@@ -1,6 +1,6 @@
 """How fast is meaning? Static and transformer rates, against a bare loop, and dense search against numpy. JSON.
 
-    OPENBLAS_NUM_THREADS=1 python benchmarks/embedding.py [FOLDER OF MARKDOWN] [--texts 300] [--rows 100000]
+OPENBLAS_NUM_THREADS=1 python benchmarks/embedding.py [FOLDER OF MARKDOWN] [--texts 300] [--rows 100000]
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import onnxruntime  # type: ignore[import-untyped] # it has no types
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from watersmeet.core.model import Row
 from watersmeet.embed._locate import locate
 from watersmeet.embed.onnx import Onnx
 from watersmeet.embed.static import Static
@@ -87,8 +88,12 @@ def embedding(texts: list[str]) -> dict[str, Any]:
         "granite_per_second": round(statistics.median(ours), 1),
         "bare_loop_per_second": {n: round(statistics.median(rates), 1) for n, rates in loops.items()},
         "granite_to_best_bare_loop": round(statistics.median(ours) / best, 3),
-        "granite_query_ms": round(1000 * timed(lambda: [dense.embed_query("how do I log on?") for _ in range(50)])[0] / 50, 2),
-        "static_query_ms": round(1000 * timed(lambda: [static.embed_query("how do I log on?") for _ in range(50)])[0] / 50, 3),
+        "granite_query_ms": round(
+            1000 * timed(lambda: [dense.embed_query("how do I log on?") for _ in range(50)])[0] / 50, 2
+        ),
+        "static_query_ms": round(
+            1000 * timed(lambda: [static.embed_query("how do I log on?") for _ in range(50)])[0] / 50, 3
+        ),
     }
 
 
@@ -102,12 +107,14 @@ def searching(texts: list[str], count: int) -> dict[str, Any]:
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     with tempfile.TemporaryDirectory() as folder:
         writer = Vectors(folder, rows.shape[1]).writer()
-        writer.add(range(count), rows)
+        writer.add([Row(n) for n in range(count)], rows)
         writer.commit()
         store = Vectors(folder, rows.shape[1])
         opening = timed(store.reader)[0]
         reader = store.reader()
-        agreed = sum(len({row for row, _ in reader.search(q, 20)} & set(plain(rows, q).tolist())) for q in queries)
+        agreed = sum(
+            len({row for row, _ in reader.search(q, 20)} & set(plain(rows, q).tolist())) for q in queries
+        )
         ours, theirs = [], []
         for _ in range(5):
             ours.append(statistics.median(timed(lambda q=q: reader.search(q, 20))[0] for q in queries))  # type: ignore[misc] # bound now

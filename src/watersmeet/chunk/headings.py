@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from watersmeet.chunk._pieces import pieces
-from watersmeet.chunk._tree import Node, Tree
+from watersmeet.chunk._tree import Node, tree
 from watersmeet.core.errors import ConfigError
 from watersmeet.core.ids import chunk_id
 from watersmeet.core.model import Block, Chunk, Document, Section
@@ -44,10 +43,9 @@ class Headings:
     def split(self, document: Document) -> list[Chunk]:
         sections = _without_bare_comments(document.sections)
         cut = [pieces(section.blocks, self.max_chars) for section in sections]
-        tree = Tree(sections, cut, self.min_chars, self.max_chars)
         chunks: list[Chunk] = []
         count: dict[tuple[str, ...], int] = {}
-        for group in _groups(tree):
+        for group in _groups(tree(sections, cut, self.min_chars), self.min_chars, self.max_chars):
             headings = group.name()
             text = group.text(headings) or (headings[-1] if headings else "") or document.title
             ordinal = count[headings] = count.get(headings, -1) + 1
@@ -60,53 +58,49 @@ class Headings:
 
 
 class _Group:
-    """Sections that share a chunk. `parts` is what each contributes: a whole section or a piece of one."""
+    """Sections that share a chunk; `anchor` is the one among them that is not small."""
 
-    __slots__ = ("anchor", "inside", "leader", "length", "parts", "reach")
+    __slots__ = ("anchor", "inside", "leader", "length", "parts")
 
-    def __init__(self, node: Node, part: Block | None, reach: int) -> None:
-        self.parts: list[tuple[Node, Block | None]] = [(node, part)]
-        self.length = node.cost if node.small or part is None else len(part.text) + 2
-        self.anchor = None if node.small else node
-        self._lead(node, reach)
+    def __init__(self, node: Node, part: Block | None) -> None:
+        self.parts: list[tuple[Node, Block | None]] = []
+        self.length = 0
+        self.leader = node
+        self.inside: set[int] = set()
+        self.anchor: Node | None = None
+        self.add(node, part)
 
-    def _lead(self, node: Node, reach: int) -> None:
-        self.leader, self.reach, self.inside = node, reach, {node.index}
-
-    def add(self, node: Node) -> None:
-        """A small section joins."""
-        self.parts.append((node, node.pieces[0] if node.pieces else None))
-        self.length += node.cost
+    def add(self, node: Node, part: Block | None) -> None:
+        self.parts.append((node, part))
+        self.length += node.cost(part)
         self.inside.add(node.index)
+        if not node.small:
+            self.anchor = node
 
-    def lead_into(self, node: Node, reach: int) -> None:
-        """What was only an opening so far gets its first full-sized section."""
-        self.parts.append((node, node.pieces[0]))
-        self.length += node.first_cost
-        self.anchor = node
-        self._lead(node, reach)
+    def takes(self, node: Node, nodes: list[Node], limit: int) -> bool:
+        """May this small section follow these small ones in their chunk?"""
+        if self.anchor is not None or self.length + node.cost(node.pieces[0] if node.pieces else None) > limit + 2:
+            return False
+        if nodes[node.parent].below > limit and node.parts_siblings:
+            return False
+        return node.parent in self.inside or (node.parent == self.leader.parent and not node.children)
 
-    def takes(self, node: Node, tree: Tree) -> bool:
-        """May this small section join, and does it fit?"""
-        if self.length + node.cost > tree.limit + 2:
+    def opens(self, node: Node, least: int, limit: int) -> bool:
+        """May these small sections be the beginning of this full-sized one?"""
+        if self.anchor is not None or self.length + node.cost(node.pieces[0] if node.pieces else None) > limit + 2:
             return False
-        if node.parent in self.inside:
-            return self.reach > 0
-        if node.parent != self.leader.parent or node.children:
-            return False
-        if self.reach == 2:
+        if node.parent == self.leader.parent:
             return True
-        crowded = self.leader.small and tree.around(self.leader) > tree.limit
-        return crowded and not node.starts_group
+        return node.parent in self.inside and self.length < least
 
-    def opens(self, node: Node, tree: Tree) -> bool:
-        """Is it too little by itself, and may it be the beginning of this full-sized section?"""
-        if self.anchor is not None or self.length >= tree.least or not any(part for _, part in self.parts):
+    def absorbs(self, run: _Group, nodes: list[Node], limit: int) -> bool:
+        """May these small sections be the end of this full-sized one, or of what it is the last part of?"""
+        if self.anchor is None or self.length + run.length > limit + 2:
             return False
-        if node.parent not in self.inside and node.parent != self.leader.parent:
-            return False
-        rest_fits = tree.reach(node) == 2 or not node.below or len(node.pieces) > 1
-        return rest_fits and self.length + node.first_cost <= tree.limit + 2
+        at = self.anchor
+        while at.index > run.leader.parent:
+            at = nodes[at.parent]
+        return at.index == run.leader.parent
 
     def close(self) -> bool:
         """Leave out headings whose text is all in later chunks, for those carry them in their path; is any left?"""
@@ -123,7 +117,7 @@ class _Group:
                     break
                 node = child
         headings = node.section.headings
-        while _hollow(*self.parts[0]) and len(self.parts[0][0].section.headings) < len(headings):
+        while _hollow(*self.parts[0]) and (len(self.parts[0][0].section.headings) < max(len(headings), 1)):
             del self.parts[0]
         return headings
 
@@ -132,7 +126,7 @@ class _Group:
         lines: list[str] = []
         for position, (node, part) in enumerate(self.parts):
             path = node.section.headings
-            if position or headings[: len(path)] != path:
+            if path and (position or headings[: len(path)] != path):
                 lines.append(node.heading)
             if part:
                 lines.append(part.text)
@@ -148,26 +142,42 @@ class _Group:
 
 
 def _hollow(node: Node, part: Block | None) -> bool:
-    return part is None and node.children > 0
+    return part is None and (node.children > 0 or not node.section.level)
 
 
-def _groups(tree: Tree) -> Iterator[_Group]:
-    group: _Group | None = None
-    for node in tree.nodes:
-        if node.small and group is not None and group.takes(node, tree):
-            group.add(node)
-            continue
-        if not node.small and group is not None and group.opens(node, tree):
-            group.lead_into(node, tree.reach(node))
+def _groups(nodes: list[Node], least: int, limit: int) -> list[_Group]:
+    groups: list[_Group] = []
+    run: _Group | None = None  # small sections, of which it is not yet known where they belong
+
+    def settle(after: Node | None) -> None:
+        if run is None or not run.close():
+            return
+        whole = after is None or after.parent not in run.inside
+        if whole and groups and groups[-1].absorbs(run, nodes, limit):
+            for node, part in run.parts:
+                groups[-1].add(node, part)
         else:
-            if group is not None and group.close():
-                yield group
-            group = _Group(node, node.pieces[0] if node.pieces else None, tree.reach(node))
-        for piece in node.pieces[1:]:
-            yield group
-            group = _Group(node, piece, tree.reach(node))
-    if group is not None and group.close():
-        yield group
+            groups.append(run)
+
+    for node in nodes:
+        part = node.pieces[0] if node.pieces else None
+        if node.small:
+            if run is not None and run.takes(node, nodes, limit):
+                run.add(node, part)
+            else:
+                settle(node)
+                run = _Group(node, part)
+            continue
+        if run is not None and run.opens(node, least, limit):
+            run.add(node, part)
+            groups.append(run)
+        else:
+            settle(node)
+            groups.append(_Group(node, part))
+        groups += (_Group(node, piece) for piece in node.pieces[1:])
+        run = None
+    settle(None)
+    return groups
 
 
 def _without_bare_comments(sections: tuple[Section, ...]) -> list[Section]:

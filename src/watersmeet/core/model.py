@@ -135,10 +135,14 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Hits in descending order of score, each chunk once; the position is the rank."""
+    """Hits in descending order of score, each chunk once; the position is the rank.
+
+    `notes` is what a signal wants said of a hit in its evidence, such as that the score is an estimate.
+    """
 
     by: str
     hits: tuple[Hit, ...] = ()
+    notes: Mapping[ChunkId, Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         last = float("inf")

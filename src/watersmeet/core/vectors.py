@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from watersmeet.core.model import Row
+from watersmeet.core.model import ChunkId, Condition, Row
 
 if TYPE_CHECKING:
     import numpy as np
@@ -70,3 +70,18 @@ class VectorStore(Protocol):
     def writer(self) -> VectorWriter: ...
     def reader(self) -> VectorReader: ...
     def close(self) -> None: ...
+
+
+class Near(NamedTuple):
+    """A chunk and its cosine; `estimated` if its vector is not there yet and another model's stands in."""
+
+    chunk: ChunkId
+    cosine: float
+    estimated: bool = False
+
+
+class Meanings(Protocol):
+    """What signals ask of vectors: live chunks only, the condition held before ranking."""
+
+    def nearest(self, text: str, condition: Condition, limit: int) -> list[Near]: ...
+    def score(self, text: str, ids: Collection[ChunkId]) -> list[Near]: ...

@@ -5,21 +5,22 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from watersmeet.core.errors import ConfigError, Degraded
-from watersmeet.core.model import Answer, ChunkId, DocId, Failure, Passage, Plan, Ranking, Request
+from watersmeet.core.errors import ConfigError, Degraded, ModelProblem
+from watersmeet.core.model import Answer, ChunkId, DocId, Failure, Hit, Passage, Plan, Request, Row
 from watersmeet.engine import settings as settings_of
-from watersmeet.engine.modes import choose
+from watersmeet.engine.modes import WORDS, choose, really, wants_vectors
 from watersmeet.engine.pipeline import Outcome
 from watersmeet.engine.session import Session
 from watersmeet.engine.settings import Settings
 from watersmeet.engine.threads import Threads
+from watersmeet.engine.tiers import TIERS, tiers_of
 from watersmeet.present import answer as present
 from watersmeet.store.view import SqliteView
 
@@ -45,9 +46,9 @@ class Trial:
     read: dict[str, list[Passage]]
 
 
-def best_per_document(ranking: Ranking, owners: Mapping[ChunkId, DocId]) -> list[tuple[DocId, float]]:
+def best_per_document(hits: Iterable[Hit], owners: Mapping[ChunkId, DocId]) -> list[tuple[DocId, float]]:
     best: dict[DocId, float] = {}
-    for hit in ranking.hits:
+    for hit in hits:
         best.setdefault(owners[hit.chunk], hit.score)
     return list(best.items())
 
@@ -105,13 +106,43 @@ class Engine:
         collection: str = "",
         meta: Mapping[str, str] | None = None,
         recreate: bool = False,
+        deepen: bool = True,
         tell: Tell | None = None,
     ) -> SyncReport:
-        """Make the index say what these folders and files say."""
+        """Make the index say what these folders and files say: words and quick vectors, then deep ones."""
         from watersmeet.engine.roots import sync
 
+        tell = tell or (lambda _: None)
+        start = time.perf_counter()
         places = [os.path.realpath(path) for path in paths]
-        return sync(self.folder, self.settings, places, collection, meta or {}, recreate, tell or (lambda _: None))
+        report = sync(self.folder, self.settings, places, collection, meta or {}, recreate, tell)
+        self._embed(TIERS if deepen else TIERS[:1], report, tell)
+        report.took_ms = (time.perf_counter() - start) * 1000
+        return report
+
+    def deepen(self, tell: Tell | None = None) -> SyncReport:
+        """Embed what no model has seen yet; the sync report says how much that was."""
+        from watersmeet.engine.report import SyncReport
+
+        report, start = SyncReport(), time.perf_counter()
+        self._embed(TIERS, report, tell or (lambda _: None))
+        report.took_ms = (time.perf_counter() - start) * 1000
+        return report
+
+    def _embed(self, tiers: Sequence[str], report: SyncReport, tell: Tell) -> None:
+        """A model that cannot be had is a warning: the words are indexed all the same."""
+        from watersmeet.core.ports import Skipped
+        from watersmeet.engine.deepen import deepen
+
+        if not self.settings.section("index").vectors:
+            return
+        embedded: set[Row] = set()
+        for tier in tiers:
+            try:
+                embedded |= deepen(self.folder, self.settings, tier, tell).embedded
+            except ModelProblem as problem:
+                report.warnings.append(Skipped(tier, f"no {tier} vectors: {problem}. {problem.hint}".strip()))
+        report.embedded = len(embedded)
 
     def remove(self, ids: Sequence[str]) -> int:
         """Forget documents; the next sync of their folder brings back those that are still there."""
@@ -148,20 +179,21 @@ class Engine:
             timings=trace.outcome.timings,
         )
 
-    def trial(self, request: Request, read: int = 0) -> Trial:
+    def trial(self, request: Request, read: int = 0, without: Collection[str] = ()) -> Trial:
         """A search for the sake of measuring: every signal's ranking and the fused one, by document.
 
-        `read`: how many passages of each ranking to fetch as well.
+        `read`: how many passages of each ranking to fetch as well. `without`: chunks to leave out of them all.
         """
         with self._run(request) as trace:
             outcome = trace.outcome
             took = (time.perf_counter() - trace.start) * 1000
             named = {"": outcome.ranking, **{ranking.by: ranking for ranking in outcome.rankings}}
-            owners = trace.view.documents_of({hit.chunk for ranking in named.values() for hit in ranking.hits})
-            wanted = {hit.chunk for ranking in named.values() for hit in ranking.hits[:read]}
+            hits = {name: [h for h in ranking.hits if h.chunk not in without] for name, ranking in named.items()}
+            owners = trace.view.documents_of({hit.chunk for found in hits.values() for hit in found})
+            wanted = {hit.chunk for found in hits.values() for hit in found[:read]}
             passages = trace.view.passages(wanted) if wanted else {}
-        first = {name: [passages[hit.chunk] for hit in ranking.hits[:read]] for name, ranking in named.items()}
-        by_document = {name: best_per_document(ranking, owners) for name, ranking in named.items()}
+        first = {name: [passages[hit.chunk] for hit in found[:read]] for name, found in hits.items()}
+        by_document = {name: best_per_document(found, owners) for name, found in hits.items()}
         return Trial(trace.mode, by_document.pop(""), by_document, outcome.failures, took, first)
 
     @contextmanager
@@ -170,7 +202,7 @@ class Engine:
         start = time.perf_counter()
         settings = self._settings(request.recipe)
         pipeline = settings.section("pipeline")
-        mode, signals = choose(request.mode, pipeline)
+        index = settings.section("index")
         plan = Plan(
             text=request.query,
             intent=request.intent,
@@ -178,8 +210,25 @@ class Engine:
             top_n=request.top_n,
             pool=max(pipeline.pool, request.top_n),
         )
+        vectors = wants_vectors(request.mode) and index.vectors
         with self._session() as session, session.moment() as view:
-            yield _Trace(mode, settings.recipe, session.pipeline(settings, signals).run(plan), view, start)
+            coverage = session.coverage() if vectors else {}
+            mode, signals = choose(request.mode, pipeline.signals, coverage, index.take_part)
+            outcome = session.pipeline(settings, signals).run(plan)
+            if not outcome.rankings and signals != WORDS:  # nothing of what was asked for could run: the words can
+                mode, failures = "lexical", outcome.failures
+                outcome = session.pipeline(settings, WORDS).run(plan)
+                outcome = replace(outcome, failures=(*failures, *outcome.failures))
+            mode = really(mode, [ranking.by for ranking in outcome.rankings])
+            self._note(view, coverage, outcome)
+            yield _Trace(mode, settings.recipe, outcome, view, start)
+
+    def _note(self, view: SqliteView, coverage: Mapping[str, float], outcome: Outcome) -> None:
+        """While a model has not seen everything: what was retrieved is embedded first."""
+        if any(share < 1 for share in coverage.values()):
+            from watersmeet.engine.deepen import note_asked
+
+            note_asked(self.folder, list(view.rows([hit.chunk for hit in outcome.ranking.hits]).values()))
 
     def _settings(self, recipe: str) -> Settings:
         if not recipe:
@@ -215,6 +264,11 @@ class Engine:
         with self._session() as session, session.moment() as view:
             return reading.listing(view)
 
+    def passages(self, document: str) -> list[Passage]:
+        """All that is searchable of a document, in its order."""
+        with self._session() as session, session.moment() as view:
+            return view.passages_of(DocId(document))
+
     def anchors(self) -> list[tuple[DocId, DocId, str]]:
         """Links that say something, as (from, to, text)."""
         with self._session() as session, session.moment() as view:
@@ -227,10 +281,22 @@ class Engine:
         with self._session() as session, session.moment() as view:
             facts = view.statistics()
             built = json.loads(session.meta.get("fingerprint", "{}"))
-            model = {"lexical": f"BM25 ({built.get('text', '?')})", "exact": "surface forms"}
+            signals: dict[str, Any] = {
+                "lexical": {"coverage": 1.0, "model": f"BM25 ({built.get('text', '?')})"},
+                "exact": {"coverage": 1.0, "model": "surface forms"},
+            }
+            coverage = session.coverage()
+            for name, tier in tiers_of(session.meta).items():
+                left = round((1 - coverage.get(name, 0.0)) * facts["chunks"])
+                signals[name] = {
+                    "coverage": coverage.get(name, 0.0),
+                    "model": tier.model,
+                    "rate": tier.rate,
+                    "seconds_left": round(left / tier.rate, 1) if tier.rate else None,
+                }
             return {
                 **facts,
-                "signals": {name: {"coverage": 1.0, "model": model[name]} for name in ("lexical", "exact")},
+                "signals": signals,
                 "calibration": None,
                 "fingerprint": built,
                 "size_bytes": reading.size_of(self.folder),

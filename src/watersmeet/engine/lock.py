@@ -9,21 +9,24 @@ import socket
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
+from errno import EDQUOT, EFBIG, ENOSPC
 
-from watersmeet.core.errors import IndexBusy
+from watersmeet.core.errors import DiskFull, IndexBusy, IndexProblem
 
 FILE = "writer.lock"
 
 
 @contextmanager
-def writer_lock(folder: str, wait: float) -> Iterator[None]:
+def writer_lock(folder: str, wait: float, name: str = FILE) -> Iterator[None]:
     """Hold the index for writing. The system releases it when the process ends, however it ends."""
-    os.makedirs(folder, exist_ok=True)
-    path = os.path.join(folder, FILE)
+    path = os.path.join(folder, name)
     end = time.monotonic() + wait
-    with open(path, "a+", encoding="utf8") as file:
+    with writable(folder):
+        os.makedirs(folder, exist_ok=True)
+        file = open(path, "ab", buffering=0)  # noqa: SIM115 - closed two lines below
+    with file:
         while True:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -39,12 +42,25 @@ def writer_lock(folder: str, wait: float) -> Iterator[None]:
             "since": time.time(),
             "command": _command(),
         }
-        file.write(json.dumps(holder))
-        file.flush()
+        with suppress(OSError):  # a full disk: the lock holds all the same, only unsigned
+            file.write(json.dumps(holder).encode())
         try:
             yield
         finally:
             file.truncate(0)
+
+
+@contextmanager
+def writable(folder: str) -> Iterator[None]:
+    """The system's refusals to write, said so that the user can act on them."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (ENOSPC, EDQUOT, EFBIG):
+            raise DiskFull(f"{folder}: {error.strerror}", "make room and run the same command again") from error
+        raise IndexProblem(
+            f"{folder} cannot be written: {error.strerror}", "check its permissions, or choose another with --index"
+        ) from error
 
 
 def _command() -> str:

@@ -2,19 +2,43 @@
 
 from __future__ import annotations
 
-from watersmeet.core.errors import ConfigError, nearest
-from watersmeet.engine.settings import PipelineSettings
+from collections.abc import Collection, Mapping, Sequence
 
+from watersmeet.core.errors import ConfigError, nearest
+
+WORDS = ("lexical", "exact")
+VECTORS = ("static", "dense")
 MODES: dict[str, tuple[str, ...]] = {
-    "lexical": ("lexical", "exact"),
+    "lexical": WORDS,
     "exact": ("exact",),
+    "static": ("static",),
+    "dense": ("dense",),
+    "hybrid": (*WORDS, *VECTORS),
 }
 
 
-def choose(mode: str, pipeline: PipelineSettings) -> tuple[str, tuple[str, ...]]:
-    """The mode that runs, and its signals: those of the recipe, or all of the mode's if the recipe has none."""
-    mode = mode or "lexical"
-    if mode not in MODES:
+def wants_vectors(mode: str) -> bool:
+    """Whether a mode could use vectors; if it could not, nothing of them is even loaded."""
+    if mode and mode not in MODES:
         raise ConfigError(f"no mode called {mode!r}", nearest(mode, MODES))
-    signals = tuple(signal for signal in pipeline.signals if signal in MODES[mode])
-    return mode, signals or MODES[mode]
+    return not mode or any(signal in VECTORS for signal in MODES[mode])
+
+
+def choose(
+    mode: str, recipe: Sequence[str], coverage: Mapping[str, float], enough: float
+) -> tuple[str, tuple[str, ...]]:
+    """The mode that runs and its signals: hybrid where there are vectors, unless another is named.
+
+    In hybrid a vector signal votes once it has seen enough; by its own name it is asked whatever it has seen.
+    """
+    mode = mode or ("hybrid" if coverage else "lexical")
+    if mode != "hybrid":
+        signals = tuple(signal for signal in recipe if signal in MODES[mode])
+        return mode, signals or MODES[mode]
+    ready = {name for name, share in coverage.items() if share >= enough}
+    return mode, tuple(s for s in recipe if s not in VECTORS or s in ready or not coverage)
+
+
+def really(mode: str, ran: Collection[str]) -> str:
+    """The mode that the answer may claim: hybrid without a vector signal is lexical."""
+    return "lexical" if mode == "hybrid" and not any(signal in VECTORS for signal in ran) else mode

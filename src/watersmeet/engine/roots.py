@@ -17,7 +17,6 @@ from watersmeet.engine.settings import Settings
 from watersmeet.engine.sync import FolderSync
 from watersmeet.engine.writing import Writing, writing
 from watersmeet.store.catalogue import Catalogue, Changes, Root
-from watersmeet.store.rename import rename
 
 PARSERS = {
     "md": "markdown",
@@ -103,11 +102,11 @@ def _root_for(catalogue: Catalogue, place: str, collection: str, meta: Mapping[s
     for root in roots:
         if root.path.startswith(place.rstrip("/") + "/"):
             _absorb(catalogue, root)
-    _tell_apart(catalogue)
     taken = {root.name for root in catalogue.roots()}
     name = os.path.basename(place) or "root"
     unique = next(n for n in (name, *(f"{name}-{i}" for i in range(2, len(taken) + 3))) if n not in taken)
-    return catalogue.add_root(place, unique, catalogue.collection(collection or "default", meta)), ""
+    chosen = catalogue.collection(collection or "default", meta)
+    return catalogue.add_root(place, unique, chosen, _told_apart(catalogue)), ""
 
 
 def _in_collection(catalogue: Catalogue, root: Root, collection: str, meta: Mapping[str, str]) -> Root:
@@ -129,20 +128,18 @@ def _absorb(catalogue: Catalogue, root: Root) -> None:
     catalogue.remove_root(root.id)
 
 
-def _tell_apart(catalogue: Catalogue) -> None:
+def _told_apart(catalogue: Catalogue) -> dict[DocId, DocId]:
     """A second root is about to come: the first one's documents get its name in front."""
     roots = catalogue.roots()
     if len(roots) != 1:
-        return
+        return {}
     (root,) = roots
-    names = {
+    return {
         document: DocId(f"{root.name}/{state.name}")
         for state in catalogue.files(root.id).values()
         for document, _ in catalogue.documents_of(state.id)
         if document == state.name
     }
-    with catalogue.transaction() as db:
-        rename(db, names)
 
 
 def remove(folder: str, settings: Settings, ids: Sequence[DocId]) -> int:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from watersmeet.core import tokens
 from watersmeet.core.ports import TextStore
 from watersmeet.engine.components import build
+from watersmeet.engine.modes import VECTORS
 from watersmeet.engine.opening import check_fingerprint, open_text
 from watersmeet.engine.pipeline import Pipeline
 from watersmeet.engine.settings import PipelineSettings, Settings
 from watersmeet.engine.threads import Threads
+from watersmeet.engine.tiers import Tier, tiers_of
 from watersmeet.store._connect import FORMAT
 from watersmeet.store.live import LiveWords
 from watersmeet.store.view import SqliteView
+
+if TYPE_CHECKING:
+    from watersmeet.engine.meanings import Shelf
 
 
 class Session:
@@ -30,10 +35,14 @@ class Session:
         self._meta: dict[str, str] = {}
         self._store: TextStore | None = None
         self._ports: dict[str, Any] = {}
+        self._shelf: Shelf | None = None
+        self._shelf_version = -1
         self._pipelines: dict[tuple[str, tuple[str, ...]], Pipeline] = {}
 
     def close(self) -> None:
         self._forget_store()
+        if self._shelf is not None:
+            self._shelf.close()
         self.view.close()
 
     @contextmanager
@@ -48,11 +57,31 @@ class Session:
     def meta(self) -> dict[str, str]:
         return self._meta
 
+    def coverage(self) -> Mapping[str, float]:
+        """The share of the chunks that each model has seen; empty if there are no vectors."""
+        tiers = tiers_of(self._meta)
+        if not tiers:
+            return {}
+        return self._vectors(tiers).coverage
+
+    def _vectors(self, tiers: Mapping[str, Tier]) -> Shelf:
+        from watersmeet.engine.meanings import Shelf  # numpy is loaded here and not before
+
+        if self._shelf is None:
+            self._shelf = Shelf(self._folder)
+        if self._shelf_version != self._version:
+            self._shelf.renew(self.view, tiers)
+            self._shelf_version = self._version
+        return self._shelf
+
     def pipeline(self, settings: Settings, signals: tuple[str, ...]) -> Pipeline:
         """The query path for these settings, as long as the index stays as it is."""
         key = (settings.recipe, signals)
         if key not in self._pipelines:
-            self._pipelines[key] = assemble(settings, signals, self._ports, self._threads)
+            ports = self._ports
+            if any(signal in VECTORS for signal in signals):
+                ports = {**ports, **self._vectors(tiers_of(self._meta)).ports(settings, self.view)}
+            self._pipelines[key] = assemble(settings, signals, ports, self._threads)
         return self._pipelines[key]
 
     def _renew(self, view: SqliteView) -> None:

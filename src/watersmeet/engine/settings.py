@@ -36,11 +36,15 @@ class PipelineSettings:
 
 @dataclass(frozen=True, slots=True)
 class IndexSettings:
-    """How documents become an index. A change here needs `sync --recreate`."""
+    """How documents become an index. Another text store, chunker or embedder needs `sync --recreate`."""
 
     text: str = option("tantivy", "text store: tantivy or fts5")
     chunk: str = option("headings", "chunker")
     source: str = option("folder", "where documents come from")
+    vectors: bool = option(True, "embed what is indexed")
+    static: str = option("static", "embedder of the quick vectors; empty: none")
+    dense: str = option("onnx", "embedder of the deep vectors; empty: none")
+    take_part: float = option(0.9, "a vector signal votes once it has seen this share of the chunks")
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,26 +105,31 @@ class FolderSync:
             self.batch.file(self.root.id, item, hash, seen)
             self.report.unchanged += len(old)
             return
-        if state is None:
-            self._moved_here(hash, old)
-        self._documents(item, content, state, old)
+        source = self._moved_here(hash) if state is None else None
+        if source:
+            old.update(self.catalogue.documents_of(source.id))
+        if not self._documents(item, content, state, old):
+            item, hash = replace(item, stamp=()), b""  # read it again next time: the other may be gone by then
         self.batch.file(self.root.id, item, hash, seen)
         for document in old:
             self.batch.remove(document)
             self.report.removed += 1
+        if source:  # last: until then what is not yet stored belongs to the file that it was in
+            self.batch.forget(source.id)
 
-    def _moved_here(self, hash: bytes, old: dict[DocId, bytes]) -> None:
+    def _moved_here(self, hash: bytes) -> FileState | None:
         """A new file with the content of one that is gone: that one has moved."""
         states = self._missing.get(hash)
-        if states:
-            state = states.pop(0)
-            old.update(self.catalogue.documents_of(state.id))
-            self.batch.forget(state.id)
+        return states.pop(0) if states else None
 
-    def _documents(self, item: Found, content: bytes, state: FileState | None, old: dict[DocId, bytes]) -> None:
-        """Store what the file holds; what is left in `old` afterwards is no longer in it."""
+    def _documents(self, item: Found, content: bytes, state: FileState | None, old: dict[DocId, bytes]) -> bool:
+        """Store what the file holds; what is left in `old` afterwards is no longer in it.
+
+        False if another file's document stood in the way of one.
+        """
         parser = self.parsers[ending(item.name)]
         moved = state is None and bool(old)
+        complete = True
         for parsed in parser.parse(item, content):
             if isinstance(parsed, Skipped):
                 self.report.skipped.append(parsed)
@@ -132,7 +137,8 @@ class FolderSync:
             document = self._identified(parsed, item)
             if self._taken(document.id, item, state, old):
                 reason = f"the id {document.id!r} belongs to another document"
-                self.report.skipped.append(Skipped(f"{item.path}", reason))
+                self.report.skipped.append(Skipped(item.path, reason))
+                complete = False
                 continue
             self._put[document.id] = item.name
             self.report.warnings += [Skipped(item.path, text) for text in document.warnings]
@@ -149,6 +155,7 @@ class FolderSync:
             self._count(before, moved and (before or source) is not None)
             self.batch.put(document, prepared, hash, self.root.collection, (self.root.id, item.name), source)
             self.batch.maybe_commit()
+        return complete
 
     def _identified(self, document: Document, item: Found) -> Document:
         """A page is called by its path, with the root's name in front if there are several roots."""

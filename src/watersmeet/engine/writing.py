@@ -6,16 +6,20 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from watersmeet.core.errors import IndexDamaged, IndexMismatch
 from watersmeet.core.ports import TextWriter
-from watersmeet.engine.lock import writer_lock
+from watersmeet.engine.lock import writable, writer_lock
 from watersmeet.engine.opening import check_fingerprint, fingerprint, open_text
 from watersmeet.engine.settings import Settings, WriterSettings
+from watersmeet.engine.tiers import drop, tiers_of
 from watersmeet.store.catalogue import Catalogue
+
+STORES = ("text-", "vectors-")
+"""How the folders of the other stores are called."""
 
 
 @dataclass(slots=True)
@@ -35,6 +39,8 @@ class Writing:
             return 0
         self.text.drop(rows)
         self.text.commit()
+        for tier in tiers_of(self.catalogue.meta()).values():
+            drop(tier, self.folder, rows)
         self.catalogue.bury(rows)
         return len(rows)
 
@@ -46,12 +52,14 @@ def writing(folder: str, settings: Settings, *, recreate: bool = False) -> Itera
     with writer_lock(folder, writer.lock_seconds), ExitStack() as stack:
         catalogue = _open_catalogue(folder, recreate)
         stack.callback(catalogue.close)
-        meta = _settled(catalogue, settings, recreate)
-        _sweep(folder, meta["text_folder"], writer.grace_seconds)
+        meta, fresh = _settled(catalogue, settings, recreate)
+        _sweep(folder, meta, writer.grace_seconds)
         store = open_text(settings.section("index").text, folder, meta["text_folder"])
         stack.callback(store.close)
         text = store.writer()
         stack.callback(text.close)
+        if fresh:
+            catalogue.clear(meta)  # only now: the catalogue never names a store that is not there
         catalogue.reclaim()
         yield Writing(catalogue, text, folder, writer)
 
@@ -59,7 +67,7 @@ def writing(folder: str, settings: Settings, *, recreate: bool = False) -> Itera
 def _open_catalogue(folder: str, recreate: bool) -> Catalogue:
     ignore = os.path.join(folder, ".gitignore")
     if not os.path.exists(ignore):
-        with open(ignore, "w", encoding="utf8") as file:
+        with writable(folder), open(ignore, "w", encoding="utf8") as file:
             file.write("*\n")
     try:
         return Catalogue(folder)
@@ -72,24 +80,33 @@ def _open_catalogue(folder: str, recreate: bool) -> Catalogue:
     return Catalogue(folder)
 
 
-def _settled(catalogue: Catalogue, settings: Settings, recreate: bool) -> dict[str, str]:
-    """The index's own facts, once it is certain that they fit the settings."""
+def _settled(catalogue: Catalogue, settings: Settings, recreate: bool) -> tuple[dict[str, str], bool]:
+    """The index's own facts, once it is certain that they fit the settings; and whether it is to begin anew."""
     meta = catalogue.meta()
     wanted = fingerprint(settings)
     if "fingerprint" not in meta or recreate:
+        _retire(catalogue.folder)
         number = 1 + int(meta.get("text_folder", "text-0").removeprefix("text-"))
         while os.path.exists(os.path.join(catalogue.folder, f"text-{number}")):
             number += 1
-        meta |= {"fingerprint": json.dumps(wanted, sort_keys=True), "text_folder": f"text-{number}"}
-        catalogue.clear(meta)
-        return meta
+        meta |= {"fingerprint": json.dumps(wanted, sort_keys=True), "text_folder": f"text-{number}", "tiers": "{}"}
+        return meta, True
     check_fingerprint(json.loads(meta["fingerprint"]), wanted)
-    return meta
+    return meta, False
 
 
-def _sweep(folder: str, current: str, grace: float) -> None:
-    """Remove text folders of before a rebuild, once no query can still read them."""
+def _retire(folder: str) -> None:
+    """Queries of this moment may still have to open the stores that are about to be replaced."""
+    for name in os.listdir(folder):
+        if name.startswith(STORES):
+            os.utime(os.path.join(folder, name))
+
+
+def _sweep(folder: str, meta: Mapping[str, str], grace: float) -> None:
+    """Remove the stores of before a rebuild, once no query can still read them."""
+    current = {meta["text_folder"], *(tier.folder for tier in tiers_of(meta).values())}
     for name in os.listdir(folder):
         path = os.path.join(folder, name)
-        if name.startswith("text-") and name != current and os.path.getmtime(path) < time.time() - grace:
+        old = name.startswith(STORES) and name not in current
+        if old and os.path.getmtime(path) < time.time() - grace:
             shutil.rmtree(path, ignore_errors=True)

@@ -21,12 +21,16 @@ NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query with its judgements, document to grade; none at all means that nothing should be found."""
+    """A query with its judgements, document to grade; none at all means that nothing should be found.
+
+    `withheld` are chunks that are left out of its results, because the query was taken from them.
+    """
 
     id: str
     text: str
     relevant: Mapping[str, int]
     classes: tuple[str, ...] = ()
+    withheld: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

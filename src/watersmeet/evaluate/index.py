@@ -54,7 +54,7 @@ def cached(name: str, corpus: Path, settings: Settings) -> Path:
         while block := file.read(1 << 20):
             state.update(block)
     safe = re.sub(r"[^\w.-]+", "-", name)[:60] or "dataset"
-    return cache_folder() / "eval" / f"{safe}-{state.hexdigest()}"
+    return Path(cache_folder()) / "eval" / f"{safe}-{state.hexdigest()}"
 
 
 def is_index(folder: str) -> bool:

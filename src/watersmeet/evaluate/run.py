@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from watersmeet.core.model import DocId, Failure, Request
@@ -19,7 +19,7 @@ DEEP = 100
 """How many results are looked at."""
 BUDGETS = (500, 1000, 2000)
 
-Ask = Callable[[Request, int], Trial]
+Ask = Callable[[Request, int, Collection[str]], Trial]
 
 
 @dataclass(slots=True)
@@ -54,9 +54,9 @@ def ask_all(ask: Ask, questions: Sequence[Question], recipe: str, mode: str, tel
     """The questions one after another, as users come; the first is asked once more to begin with, untimed."""
     made = Run(recipe)
     known: dict[str, str] = {}
-    ask(Request(questions[0].text, mode, top_n=DEEP), 0)
+    ask(Request(questions[0].text, mode, top_n=DEEP), 0, ())
     for number, question in enumerate(questions):
-        trial = ask(Request(question.text, mode, top_n=DEEP), DEEP)
+        trial = ask(Request(question.text, mode, top_n=DEEP), DEEP, question.withheld)
         made.mode = trial.mode
         made.latency.append(trial.took_ms)
         made.failures.update(trial.failures)
@@ -81,11 +81,12 @@ def _documents(ranking: Sequence[tuple[DocId, float]], known: dict[str, str]) ->
 
 
 def _packed(trial: Trial, name: str, question: Question) -> tuple[bool, ...]:
-    """Whether a relevant document is in the pack of each size."""
-    return tuple(
-        any(cited.document in question.relevant for cited in pack(trial.read[name], budget).citations)
-        for budget in BUDGETS
-    )
+    """Whether a relevant document is in the pack of each size: only the results down to it matter."""
+    results = trial.read[name]
+    first = next((i for i, result in enumerate(results) if result.document in question.relevant), None)
+    if first is None:
+        return (False,) * len(BUDGETS)
+    return tuple(len(pack(results[: first + 1], budget).citations) > first for budget in BUDGETS)
 
 
 def peak_memory_mb() -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,34 @@ from watersmeet.evaluate.data import Question
 
 VERSION = 1
 SHOWN = 20
-FEWEST = 6
-"""With fewer differences than this, no sign test can reach the level."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """How this run stands against a saved one, and the queries that lost."""
+
+    file: str
+    difference: Difference
+    lost: list[dict[str, Any]]
+
+    @property
+    def passed(self) -> bool:
+        """Unless this run is significantly worse."""
+        return not self.difference.worse
+
+    def to_json(self) -> dict[str, Any]:
+        d = self.difference
+        return {
+            "file": self.file,
+            "passed": self.passed,
+            "delta": round(d.delta, 4),
+            "low": round(d.low, 4),
+            "high": round(d.high, 4),
+            "p": round(d.p, 5),
+            "won": d.won,
+            "lost": d.lost,
+            "queries_lost": self.lost[:SHOWN],
+        }
 
 
 def save(
@@ -59,28 +86,6 @@ def gate(place: str | os.PathLike[str], questions: Sequence[Question], quality: 
         key=lambda row: (row["delta"], row["id"]),
     )
     return Gate(os.fspath(place), difference, lost)
-
-
-class Gate:
-    """Passed, unless this run is significantly worse than the saved one."""
-
-    def __init__(self, file: str, difference: Difference, lost: list[dict[str, Any]]) -> None:
-        self.file, self.difference, self.lost = file, difference, lost
-        self.passed = not difference.worse
-
-    def to_json(self) -> dict[str, Any]:
-        d = self.difference
-        return {
-            "file": self.file,
-            "passed": self.passed,
-            "delta": round(d.delta, 4),
-            "low": round(d.low, 4),
-            "high": round(d.high, 4),
-            "p": round(d.p, 5),
-            "won": d.won,
-            "lost": d.lost,
-            "queries_lost": self.lost[:SHOWN],
-        }
 
 
 def _read(path: Path) -> dict[str, float]:

@@ -27,10 +27,10 @@ def read_run(place: str | os.PathLike[str], questions: Sequence[Question]) -> tu
                 f"{path}, line {number} is not in TREC run format: {line[:60]!r}",
                 "each line is `query Q0 document rank score name`",
             ) from None
-    missing = [question.id for question in questions if question.id not in found]
+    missing = [question.id for question in questions if key(question) not in found]
     if len(missing) == len(questions):
         raise SourceProblem(f"{path} has none of the dataset's queries", "is it a run of another dataset?")
-    rankings = [tuple(dict.fromkeys(d for _, _, d in sorted(found.get(q.id, [])))) for q in questions]
+    rankings = [tuple(dict.fromkeys(d for _, _, d in sorted(found.get(key(q), [])))) for q in questions]
     warnings = (f"{path.name} lacks {len(missing)} queries; they count as nothing found",) if missing else ()
     return Run(path.name, rankings={WHOLE: rankings}), warnings
 
@@ -39,9 +39,13 @@ def write_run(place: str | os.PathLike[str], questions: Sequence[Question], run:
     name = "-".join(("watersmeet", run.recipe, run.mode))
     with open(place, "w", encoding="utf8") as file:
         for question, documents, scores in zip(questions, run.rankings[WHOLE], run.scores, strict=True):
-            key = "_".join(question.id.split())
             for rank, (document, score) in enumerate(zip(documents, scores, strict=True), 1):
-                file.write(f"{key} Q0 {document} {rank} {score:.6f} {name}\n")
+                file.write(f"{key(question)} Q0 {document} {rank} {score:.6f} {name}\n")
+
+
+def key(question: Question) -> str:
+    """A query's name without spaces, which the format cannot hold."""
+    return "_".join(question.id.split())
 
 
 def _lines(path: Path) -> list[str]:

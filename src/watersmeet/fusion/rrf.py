@@ -26,6 +26,6 @@ class Rrf:
             for rank, hit in enumerate(ranking.hits, 1):
                 part = weight / (self.k + rank)
                 score[hit.chunk] += part
-                detail = {"weight": weight, "contribution": part}
+                detail = {"weight": weight, "contribution": part, **ranking.notes.get(hit.chunk, {})}
                 evidence[hit.chunk].append(Evidence(ranking.by, rank, hit.score, detail))
         return Ranking.of("rrf", (Hit(chunk, s, tuple(evidence[chunk])) for chunk, s in score.items()))

@@ -23,12 +23,18 @@ def results(ranking: Ranking, fused: Ranking, passages: Mapping[ChunkId, Passage
             text=passage.text,
             score=hit.score,
             fusion_score=raw.get(hit.chunk, hit.score),
-            similarity=None,
+            similarity=_similarity(hit.evidence),
             evidence=hit.evidence,
         )
         for hit in ranking.hits
         for passage in (passages[hit.chunk],)
     )
+
+
+def _similarity(evidence: tuple[Evidence, ...]) -> float | None:
+    """The cosine by the best model that has seen the chunk itself."""
+    seen = {e.by: e.score for e in evidence if e.by in ("static", "dense") and not e.detail.get("estimated")}
+    return seen.get("dense", seen.get("static"))
 
 
 def to_json(answer: Answer) -> dict[str, Any]:

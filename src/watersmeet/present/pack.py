@@ -32,6 +32,7 @@ _WEIGHTS = (
 )
 """What of a text costs how many hundredths of a token, besides words."""
 _BOUNDARY = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
+_SPACE = re.compile(r"\s+")
 _TITLE = 160
 
 
@@ -103,7 +104,7 @@ def pack(results: Sequence[Citable], budget: int) -> Pack:
         lines = result.lines
         if cut:
             room = left - _cost(head + "\n") - 200
-            body = _beginning(body, room)
+            body = _beginning(body, room, _BOUNDARY) or ("" if parts else _beginning(body, room, _SPACE))
             if not body or (parts and _cost(body) < WORTHWHILE * 100):
                 break
             lines = _lines_of(body, result)
@@ -128,9 +129,9 @@ def _head(number: int, result: Citable, lines: tuple[int, int]) -> str:
     return f"### [{number}] {crumb} ({document}:{lines[0]}-{lines[1]})"
 
 
-def _beginning(text: str, room: int) -> str:
-    """As many whole sentences or lines as fit; a code fence that was opened is closed."""
-    ends = [match.start() for match in _BOUNDARY.finditer(text)]
+def _beginning(text: str, room: int, boundary: re.Pattern[str]) -> str:
+    """As much as fits up to a boundary; a code fence that was opened is closed."""
+    ends = [match.start() for match in boundary.finditer(text) if match.start()]
     low, high = 0, len(ends)
     while low < high:
         middle = (low + high + 1) // 2

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from watersmeet.core.errors import DiskFull, IndexDamaged, IndexMismatch, NoIndex
+from watersmeet.core.errors import DiskFull, IndexBusy, IndexDamaged, IndexMismatch, NoIndex
 
 FILE = "catalogue.db"
 FORMAT = 1
@@ -23,6 +23,8 @@ def guarded(path: str) -> Iterator[None]:
         text = str(error)
         if "disk is full" in text or "disk I/O" in text:
             raise DiskFull(f"{path}: {text}", "make room and run the same command again; nothing was lost") from error
+        if "locked" in text:
+            raise IndexBusy(f"{path}: {text}", "another process is busy with it; try again") from error
         if "unable to open" in text or "readonly" in text:
             raise IndexDamaged(f"{path}: {text}", "check the folder's permissions") from error
         raise
@@ -39,10 +41,14 @@ def connect(folder: str, *, create: bool = False) -> sqlite3.Connection:
         raise NoIndex(f"there is no index in {folder}", "make one with `watersmeet sync PATH`")
     with guarded(path):
         db = sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False, cached_statements=256)
-        db.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA mmap_size = 268435456")
-        version = db.execute("PRAGMA user_version").fetchone()[0]
-        if version != FORMAT:
-            _migrate(db, version, path)
+        try:
+            db.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA mmap_size = 268435456")
+            version = db.execute("PRAGMA user_version").fetchone()[0]
+            if version != FORMAT:
+                _migrate(db, version, path)
+        except BaseException:  # whatever it was, nobody else has the connection
+            db.close()
+            raise
     return db
 
 

@@ -1,7 +1,7 @@
 """The files of a vector store, and the one small file that says how much of them counts.
 
-A generation is five files that only grow: row numbers, codes, scales, exact vectors, drops. `commit.json` names
-the generation and the length of each, is replaced whole, and carries its own check sum. What lies beyond those
+A generation is seven files that only grow: row numbers, codes, scales, exact vectors, drops, and once it is large
+a frame and a sketch of each row. `commit.json` names the generation and the length of each, is replaced whole, and carries its own check sum. What lies beyond those
 lengths was never committed and is cut off by the next writer.
 """
 
@@ -19,7 +19,7 @@ from typing import IO
 
 from watersmeet.core.errors import DiskFull, IndexBusy, IndexDamaged, IndexProblem
 
-PARTS = ("rows", "codes", "scales", "exact", "drops")
+PARTS = ("rows", "codes", "scales", "exact", "drops", "frame", "sketch")
 _FORMAT = 1
 _COMMIT = "commit.json"
 _HINT = "run `watersmeet sync --recreate`; the embedding cache makes that quick"
@@ -33,11 +33,22 @@ class Commit:
     generation: int = 0
     rows: int = 0
     drops: int = 0
+    sketched: bool = False
 
     def size(self, part: str) -> int:
         """How many bytes of this part count."""
-        each = {"rows": 8, "codes": self.dimension, "scales": 8, "exact": 2 * self.dimension, "drops": 16}
-        return each[part] * (self.drops if part == "drops" else self.rows)
+        if part == "drops":
+            return 16 * self.drops
+        if part == "frame":
+            return 12 * self.dimension * self.sketched
+        if part == "sketch":
+            return self.sketch_width * self.rows * self.sketched
+        each = {"rows": 8, "codes": self.dimension, "scales": 8, "exact": 2 * self.dimension}
+        return each[part] * self.rows
+
+    @property
+    def sketch_width(self) -> int:
+        return (3 * self.dimension + 7) // 8
 
     def file(self, folder: Path, part: str) -> Path:
         return folder / f"{self.generation:06d}.{part}"

@@ -19,6 +19,7 @@ from watersmeet.core.model import Chunk, DocId, Document, Row
 from watersmeet.core.names import link_key, names_of
 from watersmeet.core.ports import Found
 from watersmeet.store._connect import FILE, connect, guarded
+from watersmeet.store.rename import rename
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +121,10 @@ class Catalogue:
     def roots(self) -> list[Root]:
         return [Root(*row) for row in self.db.execute("SELECT id, path, name, collection FROM roots ORDER BY id")]
 
-    def add_root(self, path: str, name: str, collection: int) -> Root:
+    def add_root(self, path: str, name: str, collection: int, renamed: Mapping[DocId, DocId]) -> Root:
+        """A new root, and the names that other documents have from now on."""
         with self.transaction() as db:
+            rename(db, renamed)
             db.execute("INSERT INTO roots (path, name, collection) VALUES (?, ?, ?)", (path, name, collection))
         return next(root for root in self.roots() if root.path == path)
 
@@ -165,6 +168,13 @@ class Catalogue:
         ):
             found.setdefault(digest, []).append(row)
         return found
+
+    def live(self, rows: Sequence[Row]) -> set[Row]:
+        """Those of the rows that are live."""
+        found = self.db.execute(
+            "SELECT c.row FROM json_each(?) j JOIN chunks c ON c.row = j.value", (json.dumps(rows),)
+        )
+        return {row for (row,) in found}
 
     def counts(self) -> tuple[int, int]:
         documents, chunks = self.db.execute(

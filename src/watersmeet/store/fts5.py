@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from errno import EDQUOT, ENOSPC
+from errno import EDQUOT, EFBIG, ENOSPC
 from threading import RLock
 from types import TracebackType
 from typing import Any, Self
@@ -309,7 +309,7 @@ def _understood(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in (ENOSPC, EDQUOT):
+        if error.errno in (ENOSPC, EDQUOT, EFBIG):
             raise DiskFull(f"{path}: no space left on the disk", MAKE_ROOM) from error
         raise IndexProblem(f"{path}: {error}", "check the folder's permissions") from error
     except sqlite3.DatabaseError as error:

@@ -13,8 +13,8 @@ from watersmeet.core.names import ALIAS, link_key, names_of
 
 
 def rename(db: sqlite3.Connection, names: Mapping[DocId, DocId]) -> None:
-    """Inside the caller's transaction."""
-    for old, new in names.items():
+    """Inside the caller's transaction. Long names first: a new name may be what a longer one was called."""
+    for old, new in sorted(names.items(), key=lambda pair: -len(pair[0])):
         key = db.execute("SELECT id FROM documents WHERE name = ?", (old,)).fetchone()[0]
         db.execute("UPDATE documents SET name = ? WHERE id = ?", (new, key))
         seen: Counter[str] = Counter()

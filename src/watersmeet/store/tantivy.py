@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from errno import EACCES, EDQUOT, ENOSPC, EROFS
+from errno import EACCES, EDQUOT, EFBIG, ENOSPC, EROFS
 from functools import cache
 from threading import Lock
 from types import TracebackType
@@ -310,7 +310,7 @@ def _understood(folder: str) -> Iterator[None]:
         raise _problem(folder, str(error)) from error
 
 
-_NO_SPACE = tuple(f"{kind} {number}" for kind in ("os error", "Errno") for number in (ENOSPC, EDQUOT))
+_NO_SPACE = tuple(f"{kind} {number}" for kind in ("os error", "Errno") for number in (ENOSPC, EDQUOT, EFBIG))
 _NOT_ALLOWED = tuple(f"{kind} {number}" for kind in ("os error", "Errno") for number in (EACCES, EROFS))
 
 

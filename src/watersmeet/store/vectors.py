@@ -2,7 +2,7 @@
 
 Every vector is kept twice: as bytes with a scale, scanned whole by SimSIMD, and as float16, by which the best
 candidates are scored again. SimSIMD multiplies unsigned bytes about a third faster than signed ones, so codes
-are stored with 128 added, and each row's share of the excess beside its scale.
+are stored with 128 added, and each row's share of the excess beside its scale. See `_nearest` for the search.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from watersmeet.core.errors import IndexDamaged, IndexMismatch
 from watersmeet.core.model import Row
 from watersmeet.core.options import option
 from watersmeet.store import _vectorfiles as files
-from watersmeet.store._nearest import Reader
+from watersmeet.store._nearest import LARGE, Reader, frame_of, sketch
 from watersmeet.store._vectorfiles import Commit
 
 if TYPE_CHECKING:
@@ -90,6 +90,8 @@ class Writer:
         self._lock: IO[bytes] | None = None
         self._commit = Commit(store.dimension)
         self._files: dict[str, IO[bytes]] = {}
+        self._written: set[str] = set()
+        self._frame: NDArray[np.float32] | None = None
 
     def add(self, rows: Sequence[Row], vectors: Matrix) -> None:
         import numpy as np
@@ -99,8 +101,10 @@ class Writer:
             raise ValueError(f"{len(rows)} rows of {self._store.dimension} numbers, but vectors of {matrix.shape}")
         if len(rows):
             exact, codes, scales = _encoded(matrix)
-            parts = {"rows": np.asarray(rows, dtype="<i8"), "codes": codes, "scales": scales, "exact": exact}
             self._begin()
+            parts = {"rows": np.asarray(rows, dtype="<i8"), "codes": codes, "scales": scales, "exact": exact}
+            if self._frame is not None:
+                parts["sketch"] = sketch(self._frame, exact)
             self._append(parts)
             self._commit = replace(self._commit, rows=self._commit.rows + len(rows))
 
@@ -120,8 +124,10 @@ class Writer:
         if self._lock is None:
             return
         try:
-            for file in self._files.values():
-                files.sync(file)
+            if self._frame is None and self._commit.rows >= LARGE:
+                self._sketch()
+            for part in sorted(self._written):
+                files.sync(self._files[part])
             files.publish(self._folder, self._commit)
             files.sweep(self._folder, self._commit, self._store.grace)
         except OSError as error:
@@ -131,6 +137,8 @@ class Writer:
 
     def rollback(self) -> None:
         """Give up what was not committed."""
+        self._written.clear()
+        self._frame = None
         files.close_all(self._files)
         if self._lock is not None:
             self._lock.close()
@@ -145,6 +153,7 @@ class Writer:
             reader = Reader.map(self._folder, old)
             new = Commit(old.dimension, old.generation + 1)
             files.close_all(self._files)
+            self._frame = None
             self._files = files.open_tail(self._folder, new)
             places = reader.places
             for start in range(0, len(places), _BLOCK):
@@ -156,13 +165,33 @@ class Writer:
             raise files.problem(self._folder, error) from error
         self.commit()
 
+    def _sketch(self) -> None:
+        """The store has become large: choose thresholds by what it holds, and sketch every row."""
+        import numpy as np
+
+        self._files["exact"].flush()
+        path, shape = self._commit.file(self._folder, "exact"), (self._commit.rows, self._store.dimension)
+        exact = np.memmap(path, dtype="<f2", mode="r", shape=shape)
+        frame = frame_of(exact[:: len(exact) // LARGE])
+        self._append({"frame": frame})
+        for start in range(0, len(exact), _BLOCK):
+            self._append({"sketch": sketch(frame, exact[start : start + _BLOCK])})
+        self._commit = replace(self._commit, sketched=True)
+
     def _begin(self) -> None:
+        import numpy as np
+
         if self._lock is not None:
             return
         self._lock = files.lock(self._folder)
         try:
             self._commit = self._store._commit(files.read_bytes(self._folder))
             self._files = files.open_tail(self._folder, self._commit)
+            if self._commit.sketched:
+                self._frame = np.fromfile(self._commit.file(self._folder, "frame"), dtype="<f4").reshape(3, -1)
+        except OSError as error:
+            self.rollback()
+            raise files.problem(self._folder, error) from error
         except BaseException:
             self.rollback()
             raise
@@ -172,6 +201,7 @@ class Writer:
 
         try:
             for part, array in parts.items():
+                self._written.add(part)
                 self._files[part].write(np.ascontiguousarray(array).data)
         except OSError as error:
             self.rollback()

@@ -218,6 +218,15 @@ class SqliteView:
         )[0][0]
         return found
 
+    def texts(self, rows: Collection[Row]) -> list[tuple[Row, str, tuple[str, ...], str]]:
+        """Row, title, headings and text of those rows that are live, in the order asked for."""
+        found = self._ask(
+            "SELECT c.row, d.title, c.headings, c.text FROM json_each(?) j JOIN chunks c ON c.row = j.value"
+            " JOIN documents d ON d.id = c.document ORDER BY j.key",
+            [json.dumps(list(rows))],
+        )
+        return [(row, title, tuple(json.loads(headings)), text) for row, title, headings, text in found]
+
     def live_rows(self) -> list[Row]:
         return [row for (row,) in self._ask("SELECT row FROM chunks ORDER BY row")]
 

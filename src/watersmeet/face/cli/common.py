@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -20,7 +21,7 @@ def common(function: F) -> F:
     for flag in (
         click.option("--quiet", "-q", is_flag=True, help="Print the result and nothing else."),
         click.option("--json", "as_json", is_flag=True, help="Print JSON."),
-        click.option("--index", metavar="DIR", default="", help="The index; else the nearest .watersmeet upwards."),
+        click.option("--index", metavar="DIR", default="", type=click.Path(), help="The index; else the nearest .watersmeet upwards."),
     ):
         function = flag(function)
     return function
@@ -39,17 +40,37 @@ def for_people() -> bool:
     return sys.stdout.isatty()
 
 
+def near(path: str) -> str:
+    """A path as seen from here, where that is the shorter way to say it."""
+    if not os.path.isabs(path):
+        return path
+    seen = os.path.relpath(path)
+    return path if seen.startswith("..") else seen
+
+
 def table(head: list[str], rows: list[list[str]]) -> None:
-    """A table on a terminal, tab-separated lines when piped."""
+    """A table on a terminal, tab-separated lines when piped. The first column is what one copies: it stays whole."""
     if not for_people():
         for row in rows:
             print("\t".join(row))
         return
-    from rich import box
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    drawn = Table(*head, box=box.SIMPLE_HEAD)
+    console = Console(highlight=False)
+    drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for number, name in enumerate(head):
+        cells = [row[number] for row in rows]
+        whole = min(max(map(len, cells), default=0), console.width * 3 // 5) if number == 0 else None
+        figures = cells and all(cell.replace(".", "").isdigit() for cell in cells if cell)
+        drawn.add_column(
+            name,
+            no_wrap=number > 0,
+            overflow="ellipsis" if number else "fold",
+            min_width=whole,
+            justify="right" if figures else "left",
+        )
     for row in rows:
-        drawn.add_row(*row)
-    Console().print(drawn)
+        drawn.add_row(*map(Text, row))
+    console.print(drawn)

@@ -6,10 +6,9 @@ import sys
 
 import click
 
-from watersmeet.engine.engine import Engine
-from watersmeet.engine.place import find_index
-from watersmeet.face.cli.common import common, opened, print_json, table
-from watersmeet.present.answer import place, to_json
+from watersmeet.core.model import Result
+from watersmeet.face.cli.common import common, for_people, near, opened, print_json, table
+from watersmeet.present.answer import to_json
 
 
 @click.command("get", epilog="Example: watersmeet get guides/setup.md")
@@ -23,7 +22,7 @@ def get_command(identity: str, index: str, as_json: bool, quiet: bool) -> None:
         print_json(found)
         return
     if not quiet:
-        print(f"{found['title']}\n{found['path']}\n")
+        print(f"{found['title']}\n{near(found['path'])}\n")
     print(found["text"])
 
 
@@ -37,18 +36,23 @@ def related_command(identity: str, top_n: int, index: str, as_json: bool, quiet:
         answer = engine.related(identity, top_n)
     if as_json:
         print_json(to_json(answer))
-    else:
-        table(
-            ["document", "title", "score", "by"],
-            [
-                [r.document, place(r), f"{r.score:.3f}", "; ".join(r.evidence[0].detail["paths"])]
-                for r in answer.results
-            ],
-        )
+    elif answer.results:
+        rows = [[r.document, r.title, f"{r.score:.3f}", _ways(r)] for r in answer.results]
+        table(["document", "title", "score", "link"], rows)
     if not answer.results:
         if not quiet and not as_json:
             print("no links lead from or to it", file=sys.stderr)
         sys.exit(1)
+
+
+def _ways(result: Result) -> str:
+    """Which way the links run: `to (wiki), from (related)`."""
+    ways: dict[str, list[str]] = {}
+    for path in result.evidence[0].detail["paths"]:
+        ends, _, type = path.rpartition(" (")
+        way = "to" if ends.endswith(f"-> {result.document}") else "from"
+        ways.setdefault(way, []).append(type.rstrip(")"))
+    return ", ".join(f"{way} ({', '.join(types)})" for way, types in ways.items())
 
 
 @click.command("list", epilog="Example: watersmeet list --json")
@@ -60,8 +64,17 @@ def list_command(index: str, as_json: bool, quiet: bool) -> None:
     if as_json:
         print_json({"documents": documents})
         return
-    names = ("document", "kind", "title", "modified", "chunks")
-    table(list(names), [[str(document[name] or "") for name in names] for document in documents])
+    names = ["document", "kind", "title", "modified", "chunks"]
+    rows = [[str(document[name] or "") for name in names] for document in documents]
+    if for_people():
+        for row in rows:
+            row[3] = row[3][:10]
+        if len({document["kind"] for document in documents}) == 1:  # then it says nothing
+            names.remove("kind")
+            rows = [[row[0], *row[2:]] for row in rows]
+    table(names, rows)
+    if not documents and not quiet:
+        print("the index is empty; `watersmeet sync PATH` fills it", file=sys.stderr)
 
 
 @click.command("remove", epilog="Example: watersmeet remove guides/old.md")
@@ -69,7 +82,7 @@ def list_command(index: str, as_json: bool, quiet: bool) -> None:
 @common
 def remove_command(identities: tuple[str, ...], index: str, as_json: bool, quiet: bool) -> None:
     """Forget documents. The next sync of their folder brings back those that are still there."""
-    with Engine(find_index(index)) as engine:
+    with opened(index) as engine:
         removed = engine.remove(identities)
     if as_json:
         print_json({"removed": removed})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from watersmeet.engine.inspect import inspect
@@ -10,7 +12,7 @@ from watersmeet.face.cli.common import common, print_json
 
 
 @click.command("inspect", epilog="Example: watersmeet inspect notes/today.md --json")
-@click.argument("file")
+@click.argument("file", type=click.Path())
 @common
 def inspect_command(file: str, index: str, as_json: bool, quiet: bool) -> None:
     """Show what is read from a file: headings, links, tags, front matter, chunks. No index is needed."""
@@ -19,16 +21,35 @@ def inspect_command(file: str, index: str, as_json: bool, quiet: bool) -> None:
         print_json(found)
         return
     print(found["title"])
-    for heading in found["headings"]:
-        print(f"{heading['line']:>6}  {'  ' * (heading['level'] - 1)}{heading['text']}")
-    for link in found["links"]:
-        print(f"  link ({link['type']}): {link['target']}" + (f"#{link['heading']}" if link["heading"] else ""))
-    if found["tags"]:
-        print(f"  tags: {', '.join(found['tags'])}")
-    for key, value in found["front_matter"].items():
-        print(f"  {key}: {value}")
-    for chunk in found["chunks"]:
-        first, last = chunk["lines"]
-        print(f"  chunk {chunk['id']}  lines {first}-{last}  {len(chunk['text'])} characters")
-    for warning in found["warnings"]:
-        print(f"  warning: {warning}")
+    for name, lines in _parts(found):
+        if lines:
+            print(f"\n{name}")
+            for line in lines:
+                print(f"  {line}")
+
+
+def _parts(found: dict[str, Any]) -> list[tuple[str, list[str]]]:
+    return [
+        ("headings", [f"{h['line']:>5}  {'  ' * (h['level'] - 1)}{h['text']}" for h in found["headings"]]),
+        ("links", [f"{link['type']:<9}{_target(link)}" for link in found["links"]]),
+        ("tags", [", ".join(found["tags"])] if found["tags"] else []),
+        ("front matter", [f"{key}: {_shown(value)}" for key, value in found["front_matter"].items()]),
+        ("chunks", [_chunk(chunk) for chunk in found["chunks"]]),
+        ("warnings", found["warnings"]),
+    ]
+
+
+def _target(link: dict[str, str]) -> str:
+    heading = f"#{link['heading']}" if link["heading"] else ""
+    alias = f"  as {link['alias']!r}" if link["alias"] else ""
+    return f"{link['target']}{heading}{alias}"
+
+
+def _shown(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _chunk(chunk: dict[str, Any]) -> str:
+    first, last = chunk["lines"]
+    lines = f"lines {first}-{last}"
+    return f"{chunk['id']}  {lines:<14}{len(chunk['text']):>5} characters  {' > '.join(chunk['headings'])}".rstrip()

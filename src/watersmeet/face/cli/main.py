@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
+import os
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -20,6 +23,7 @@ COMMANDS = {
     "inspect": ("inspect", "Show what is read from a file: headings, links, tags, chunks."),
     "status": ("status", "Show what the index holds."),
     "doctor": ("status", "Look for anything wrong with the index."),
+    "eval": ("eval", "Measure how good the answers are, and whether a change made them better."),
     "config": ("config", "Show the settings and where they come from."),
 }
 ALIASES = {"ingest": "sync", "query": "search"}
@@ -41,12 +45,13 @@ class LazyGroup(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            raise click.UsageError(f"no command called {args[0]!r}; {nearest(args[0], COMMANDS)}", ctx)
+            raise click.UsageError(f"no command called {args[0]!r}; {nearest(args[0], [*COMMANDS, *ALIASES])}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+            listed = [(name, text) for name, (_, text) in COMMANDS.items()]
+            formatter.write_dl([*listed, *((alias, f"The same as {name}.") for alias, name in ALIASES.items())])
 
 
 @click.command(
@@ -63,29 +68,56 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Run a command; whatever goes wrong is said in a sentence, with what to do."""
+    """The command as a process: it ends at once, without taking apart what ends with it anyway."""
+    gc.set_threshold(50_000)  # a command is short: most have nothing to collect
+    code = run()
     try:
-        sys.exit(cli.main(standalone_mode=False) or 0)
-    except click.exceptions.Abort:
-        _fail("stopped; what was committed is kept", "", 130)
-    except KeyboardInterrupt:
-        _fail("stopped; what was committed is kept", "", 130)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
-    except WatersmeetError as error:
-        _fail(str(error), error.hint, error.exit_code)
+        sys.stdout.flush()
+        sys.stderr.flush()
     except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(0)
+        pass  # whoever read it had enough
+    except OSError as error:
+        code = _failed(f"the output cannot be written: {error.strerror}", "", 2)
+    os._exit(code)
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code; whatever goes wrong is said in a sentence, with what to do."""
+    try:
+        return int(cli.main(args=arguments, standalone_mode=False) or 0)
+    except SystemExit as error:
+        return error.code if isinstance(error.code, int) else int(bool(error.code))
+    except (click.Abort, KeyboardInterrupt):
+        return _failed("stopped; what was committed is kept", "", 130)
+    except click.UsageError as error:
+        return _misused(error)
+    except click.ClickException as error:
+        return _failed(error.format_message(), "", error.exit_code)
+    except WatersmeetError as error:
+        return _failed(str(error), error.hint, error.exit_code)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0  # whoever read it had enough
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        return _failed(f"{where}{error.strerror or error}", "check the path, its permissions and the room on its disk", 2)
     except Exception as error:  # noqa: BLE001 - the face's boundary: no traceback reaches a user
         from watersmeet.face.cli.crash import keep
 
-        _fail(f"unexpected: {type(error).__name__}: {error}", f"this is a defect; the details are in {keep(error)}", 2)
+        hint = f"this is a defect; the details are in {keep(error)}"
+        return _failed(f"unexpected: {type(error).__name__}: {error}", hint, 2)
 
 
-def _fail(message: str, hint: str, code: int) -> None:
+def _misused(error: click.UsageError) -> int:
+    if error.ctx is None or isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
+        error.show()
+        return error.exit_code
+    message = error.format_message().rstrip(".")
+    return _failed(message, f"`{error.ctx.command_path} --help` shows what it takes", error.exit_code)
+
+
+def _failed(message: str, hint: str, code: int) -> int:
     print(f"watersmeet: {message}", file=sys.stderr)
     if hint:
         print(f"  hint: {hint}", file=sys.stderr)
-    sys.exit(code)
+    return code

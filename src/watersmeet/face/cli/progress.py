@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from watersmeet.engine.report import Progress, Tell
+
+SECONDS = 5.0
 
 
 @contextmanager
@@ -17,12 +20,30 @@ def progress(quiet: bool) -> Iterator[Tell]:
         with _bar() as tell:
             yield tell
     else:
-        yield _line
+        yield _Log()
 
 
-def _line(step: Progress) -> None:
-    if step.total and step.done:
-        print(f"{step.doing} {step.done} of {step.total} files", file=sys.stderr, flush=True)
+class _Log:
+    """A line for each commit; of what comes often, a line every few seconds."""
+
+    def __init__(self) -> None:
+        self._doing = ""
+        self._start = self._said = 0.0
+
+    def __call__(self, step: Progress) -> None:
+        now = time.monotonic()
+        if step.doing != self._doing:
+            self._doing, self._start, self._said = step.doing, now, now
+        if not step.total or not step.done:
+            return
+        text = f"{step.doing} {step.done} of {step.total} {step.unit}"
+        if step.unit != "files":
+            if now - self._said < SECONDS and step.done < step.total:
+                return
+            rate = step.done / max(now - self._start, 1e-3)
+            text += f", {rate:.0f}/s, {(step.total - step.done) / rate:.0f} s left"
+        self._said = now
+        print(text, file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -37,6 +58,8 @@ def _bar() -> Iterator[Tell]:
         task = bar.add_task("looking", total=None, rate="")
 
         def tell(step: Progress) -> None:
+            if step.done <= 1 and bar.tasks[0].description != step.doing:
+                bar.reset(task)
             speed = bar.tasks[0].speed
             shown = f"{speed:.0f}/s" if speed else ""
             bar.update(task, description=step.doing, completed=step.done, total=step.total or None, rate=shown)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import click
 
@@ -15,6 +16,10 @@ from watersmeet.face.cli.common import common, for_people, print_json
 from watersmeet.present.answer import explain_line, place, to_json
 from watersmeet.present.snippet import snippet
 
+SHOWN = 10
+PACKED = 100
+"""How many results a context pack is made from."""
+
 
 @click.command(
     "search", epilog="Examples: watersmeet search 'rotate keys' --filter tag=security | wm search E0308 --json"
@@ -23,7 +28,7 @@ from watersmeet.present.snippet import snippet
 @click.option("--in", "inside", metavar="PATH", default="", help="Search this folder; it is indexed first if need be.")
 @click.option("--mode", default="", metavar="MODE", help="lexical or exact; default: the best the index can do.")
 @click.option("--recipe", default="", metavar="NAME", help="Which recipe answers.")
-@click.option("--top-n", "-n", default=10, show_default=True, type=click.IntRange(1, 1000), help="How many results.")
+@click.option("--top-n", "-n", type=click.IntRange(1, 1000), help="How many results; 10, or what fits the budget.")
 @click.option(
     "--filter", "filters", multiple=True, metavar="K=V", help="kind, tag, path (glob), collection or any field."
 )
@@ -31,6 +36,7 @@ from watersmeet.present.snippet import snippet
 @click.option("--before", default="", metavar="DATE", help="Changed before.")
 @click.option("--intent", default="", metavar="TEXT", help="What the answer is for.")
 @click.option("--explain", is_flag=True, help="Say which signal put each result where it is.")
+@click.option("--budget", type=click.IntRange(1), metavar="TOKENS", help="The best passages in at most so many tokens.")
 @click.option("--strict", is_flag=True, help="Fail if any signal could not run.")
 @common
 def search_command(
@@ -38,22 +44,26 @@ def search_command(
     inside: str,
     mode: str,
     recipe: str,
-    top_n: int,
+    top_n: int | None,
     filters: tuple[str, ...],
     since: str,
     before: str,
     intent: str,
     explain: bool,
+    budget: int | None,
     strict: bool,
     index: str,
     as_json: bool,
     quiet: bool,
 ) -> None:
     """Find the passages that answer QUERY. Every character of it is text: there is no query language."""
-    request = Request(query, mode, recipe, top_n, condition(filters, since, before), intent, strict)
+    many = top_n or (PACKED if budget else SHOWN)
+    request = Request(query, mode, recipe, many, condition(filters, since, before), intent, strict)
     with Engine(_index(inside, index, quiet or as_json), load(recipe=recipe)) as engine:
         answer = engine.search(request)
-    if as_json:
+    if budget:
+        _pack(answer, budget, top_n, as_json)
+    elif as_json:
         print_json(to_json(answer))
     else:
         _print(answer, explain, quiet)
@@ -72,11 +82,30 @@ def _index(inside: str, index: str, quiet: bool) -> str:
     return folder
 
 
-def _print(answer: Answer, explain: bool, quiet: bool) -> None:
+def _pack(answer: Answer, budget: int, top_n: int | None, as_json: bool) -> None:
+    """The passages as one text to read, with citations."""
+    from watersmeet.present.pack import pack
+
+    made = pack(answer.results, budget)
+    if as_json:
+        shown = replace(answer, results=answer.results[: top_n or max(SHOWN, len(made.citations))])
+        print_json({**to_json(shown), "pack": made.to_json()})
+        return
+    _print_failures(answer)
+    if answer.results and not made.citations:
+        print(f"no passage fits into {budget} tokens", file=sys.stderr)
+    print(made.text)
+
+
+def _print_failures(answer: Answer) -> None:
     for failure in answer.failures:
         print(
             f"without {failure.by}: {failure.reason}" + (f" ({failure.hint})" if failure.hint else ""), file=sys.stderr
         )
+
+
+def _print(answer: Answer, explain: bool, quiet: bool) -> None:
+    _print_failures(answer)
     if explain and not quiet:
         steps = ", ".join(f"{name} {took:.1f} ms" for name, took in answer.timings.items())
         print(f"mode {answer.mode}, recipe {answer.recipe}: {steps}", file=sys.stderr)

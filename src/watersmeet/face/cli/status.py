@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
+from typing import Any
 
 import click
 
-from watersmeet.engine.engine import Engine
-from watersmeet.engine.place import find_index
-from watersmeet.face.cli.common import common, opened, print_json, table
+from watersmeet.face.cli.common import common, near, opened, print_json
 
 
 @click.command("status", epilog="Example: watersmeet status --json")
@@ -22,25 +21,34 @@ def status_command(index: str, as_json: bool, quiet: bool) -> None:
         print_json(status)
         return
     print(f"{status['documents']} documents, {status['chunks']} chunks, {status['size_bytes'] / 1e6:.1f} MB")
-    print(f"index: {status['index']}")
-    for root in status["roots"]:
-        print(f"folder: {root}")
-    for name in ("kinds", "collections"):
-        print(f"{name}: " + ", ".join(f"{key} {count}" for key, count in status[name].items()))
-    for name, signal in status["signals"].items():
-        print(f"signal {name}: {signal['coverage']:.0%} covered, {signal['model']}")
+    for name, text in _lines(status):
+        print(f"  {name:<12}{text}")
+
+
+def _lines(status: dict[str, Any]) -> list[tuple[str, str]]:
+    return [
+        ("index", near(status["index"])),
+        *(("folder", near(root)) for root in status["roots"]),
+        *((name, ", ".join(f"{k} {count}" for k, count in status[name].items())) for name in ("kinds", "collections")),
+        *((name, f"{s['coverage']:.0%} covered, {s['model']}") for name, s in status["signals"].items()),
+    ]
 
 
 @click.command("doctor", epilog="Example: watersmeet doctor")
 @common
 def doctor_command(index: str, as_json: bool, quiet: bool) -> None:
     """Look for anything wrong with the index; exit code 2 if something is."""
-    with Engine(find_index(index)) as engine:
+    with opened(index) as engine:
         checks = engine.doctor()
+    well = all(check.ok for check in checks)
     if as_json:
         print_json({"checks": [asdict(check) for check in checks]})
     else:
-        rows = [["ok" if check.ok else "PROBLEM", check.name, check.detail, check.hint] for check in checks]
-        table(["", "check", "found", "what to do"], rows)
-    if not all(check.ok for check in checks):
+        for check in checks:
+            if check.ok and quiet:
+                continue
+            print(f"{'ok' if check.ok else 'PROBLEM':<9}{check.name:<15}{check.detail}")
+            if check.hint:
+                print(f"{'':<9}  hint: {check.hint}")
+    if not well:
         sys.exit(2)

@@ -1,0 +1,176 @@
+"""Embed what a model has not seen yet, a window at a time; what is committed is kept, whatever happens next.
+
+The writer lock is held only while a window is written, so that a sync or another reader never waits for a
+model. What queries retrieved comes first.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from watersmeet.core.errors import IndexBusy
+from watersmeet.core.model import Row
+from watersmeet.engine.entries import breadcrumb
+from watersmeet.engine.lock import writer_lock
+from watersmeet.engine.models import Guarded, embedder
+from watersmeet.engine.report import Progress, Tell
+from watersmeet.engine.settings import Settings, cache_folder
+from watersmeet.engine.tiers import Tier, described, embedder_name, with_tier
+from watersmeet.store.catalogue import Catalogue
+from watersmeet.store.embeddings import EmbeddingCache, key_of
+from watersmeet.store.view import SqliteView
+
+if TYPE_CHECKING:
+    from watersmeet.core.vectors import Matrix
+    from watersmeet.store.vectors import Vectors
+
+WINDOWS = {"static": 8192, "dense": 256}
+"""How many chunks are committed at a time."""
+STREAM = {"static": 1024, "dense": 64}
+"""How many are kept in the cache at a time."""
+PATIENCE = 600.0
+"""Seconds to wait for a sync that is writing: what was embedded is in the cache, but why throw it away?"""
+ASKED = "asked"
+"""A file of row numbers that queries retrieved while a model had not seen everything."""
+
+
+@dataclass(slots=True)
+class Deepened:
+    embedded: set[Row]
+    cached: int = 0
+    seconds: float = 0.0
+
+
+def deepen(folder: str, settings: Settings, name: str, tell: Tell) -> Deepened:
+    """Bring one tier up to what is live. Raises `ModelProblem` if its model cannot be had."""
+    done = Deepened(set())
+    component = embedder_name(settings, name)
+    if not component:
+        return done
+    view = SqliteView(folder)
+    try:
+        with _alone(folder, name) as free:
+            if free:
+                _Pass(folder, settings, view, name, embedder(settings, component), tell, done).run()
+    finally:
+        view.close()
+    return done
+
+
+@dataclass(slots=True)
+class _Pass:
+    folder: str
+    settings: Settings
+    view: SqliteView
+    name: str
+    model: Guarded
+    tell: Tell
+    done: Deepened
+    written: int = 0
+
+    def run(self) -> None:
+        with self.view.moment():
+            tier = described(self.name, self.model, self.view.meta())
+        store = tier.open(self.folder)
+        cache = EmbeddingCache(os.path.join(cache_folder(), "embeddings"))
+        start = time.perf_counter()
+        try:
+            while True:
+                rows, texts, missing = self._window(store)
+                if not rows:
+                    break
+                self.tell(Progress(f"embedding ({self.name})", self.written, self.written + missing))
+                vectors = self._vectors(texts, rows, cache)
+                self.done.seconds = time.perf_counter() - start
+                tier = self._write(store, tier, rows, vectors)
+                self.written += len(rows)
+        finally:
+            cache.close()
+            store.close()
+        if self.written:
+            self.tell(Progress(f"embedding ({self.name})", self.written, self.written))
+
+    def _window(self, store: Vectors) -> tuple[list[Row], list[str], int]:
+        """The next rows to embed with their texts, and how many are missing in all."""
+        import numpy as np
+
+        with self.view.moment():
+            live = np.array(self.view.live_rows(), dtype=np.int64)
+            missing = live[~store.reader().has(live)] if len(live) else live
+            wanted = set(missing.tolist())
+            first = [row for row in _asked(self.folder) if row in wanted] if self.name == "dense" else []
+            chosen = list(dict.fromkeys([*first, *missing.tolist()]))[: WINDOWS[self.name]]
+            found = self.view.texts([Row(row) for row in chosen])
+        texts = [f"{breadcrumb(title, headings)}\n{text}" for _, title, headings, text in found]
+        return [row for row, *_ in found], texts, len(missing)
+
+    def _vectors(self, texts: Sequence[str], rows: Sequence[Row], cache: EmbeddingCache) -> Matrix:
+        """From the cache where it remembers, else from the model, remembered as it comes."""
+        import numpy as np
+
+        fingerprint = self.model.fingerprint
+        keys = [key_of(text) for text in texts]
+        known = cache.get_many(fingerprint, keys)
+        result = np.zeros((len(texts), self.model.dimension), dtype=np.float32)
+        new = [place for place, key in enumerate(keys) if key not in known]
+        for place, key in enumerate(keys):
+            if key in known:
+                result[place] = known[key]
+        self.done.cached += len(keys) - len(new)
+        for start, part in self.model.embed_stream([texts[place] for place in new], STREAM[self.name]):
+            places = new[start : start + len(part)]
+            result[places] = cache.put_many(fingerprint, [keys[place] for place in places], part)
+            self.done.embedded.update(rows[place] for place in places)
+        return result
+
+    def _write(self, store: Vectors, tier: Tier, rows: Sequence[Row], vectors: Matrix) -> Tier:
+        """Under the lock: add what is still live, commit, and let readers know through the catalogue."""
+        with writer_lock(self.folder, PATIENCE):
+            catalogue = Catalogue(self.folder)
+            try:
+                meta = catalogue.meta()
+                live = catalogue.live(rows)
+                keep = [place for place, row in enumerate(rows) if row in live]
+                writer = store.writer()
+                writer.add([rows[place] for place in keep], vectors[keep])
+                writer.commit()
+                rate = (self.written + len(rows)) / max(1e-3, self.done.seconds)
+                tier = replace(tier, rows=store.reader().size, rate=round(rate, 1))
+                catalogue.set_meta(with_tier(meta, tier))
+            finally:
+                catalogue.close()
+        return tier
+
+
+@contextmanager
+def _alone(folder: str, name: str) -> Iterator[bool]:
+    """Only one process embeds for a tier at a time; a second one has nothing to do."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(writer_lock(folder, 0, f"deepen-{name}.lock"))
+        except IndexBusy:
+            yield False
+            return
+        yield True
+
+
+def note_asked(folder: str, rows: Sequence[Row]) -> None:
+    """Remember what a query retrieved: row numbers only, appended in one write."""
+    with open(os.path.join(folder, ASKED), "ab") as file:
+        file.write(struct.pack(f"<{len(rows)}q", *rows))
+
+
+def _asked(folder: str) -> Iterator[int]:
+    try:
+        with open(os.path.join(folder, ASKED), "rb") as file:
+            content = file.read()
+    except FileNotFoundError:
+        return iter(())
+    whole = len(content) // 8
+    return iter(struct.unpack(f"<{whole}q", content[: whole * 8]))

@@ -1,0 +1,23 @@
+"""What is near in meaning, by a table of token vectors: quick, and there from the first second."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from watersmeet.core.meaning import by_meaning
+from watersmeet.core.model import ChunkId, Plan, Ranking
+from watersmeet.core.vectors import Meanings
+
+
+@dataclass(frozen=True, slots=True)
+class Static:
+    """Cosine of the query's vector and the chunk's."""
+
+    static: Meanings
+
+    def rank(self, plan: Plan) -> Ranking:
+        return by_meaning("static", self.static.nearest(plan.text, plan.condition, plan.pool))
+
+    def score(self, plan: Plan, ids: Collection[ChunkId]) -> dict[ChunkId, float]:
+        return {near.chunk: near.cosine for near in self.static.score(plan.text, ids)}

@@ -1,0 +1,91 @@
+"""A vector store as the catalogue lets it be seen: dead rows dropped, conditions held, gaps bridged."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from watersmeet.core.model import ChunkId, Condition, Row
+from watersmeet.core.ports import View
+from watersmeet.core.vectors import Embedder, Near, VectorReader
+
+if TYPE_CHECKING:
+    from watersmeet.core.vectors import RowArray, Vector
+
+ALL = 1 << 62
+SAMPLE = 400
+"""How many rows show how one model's cosines compare with the other's."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveMeanings:
+    """The `Meanings` port over one state of a vector store and one moment of the catalogue.
+
+    Rows in `missing` are live but not embedded yet: they get an estimate from `stand_in`, a quicker model that
+    has seen them, by putting them at the same quantile of this model's cosines as they have of the other's.
+    """
+
+    reader: VectorReader
+    view: View
+    embedder: Embedder
+    missing: RowArray
+    stand_in: LiveMeanings | None = None
+
+    def nearest(self, text: str, condition: Condition, limit: int) -> list[Near]:
+        vector = self.embedder.embed_query(text)
+        within = self.view.matching(condition, ALL) if condition else None
+        found = [Near(chunk, cosine) for chunk, cosine in self._live(vector, condition, limit, within)]
+        if self.stand_in is None or not len(self.missing):
+            return found
+        wanted = self.missing if within is None else sorted({*within}.intersection(self.missing.tolist()))
+        guesses = self._estimated(text, vector, wanted)
+        ids = self.view.resolve(list(guesses), condition)
+        found += [Near(ids[row], guess, True) for row, guess in guesses.items() if row in ids]
+        return sorted(found, key=lambda near: (-near.cosine, near.chunk))[:limit]
+
+    def score(self, text: str, ids: Collection[ChunkId]) -> list[Near]:
+        vector = self.embedder.embed_query(text)
+        rows = self.view.rows(ids)
+        known = {row: chunk for chunk, row in rows.items()}
+        found = self.reader.score(vector, list(known))
+        near = [Near(known[row], cosine) for row, cosine in found.items()]
+        unseen = sorted(set(known).intersection(self.missing.tolist()))
+        if self.stand_in is None or not unseen:
+            return near
+        return near + [Near(known[row], guess, True) for row, guess in self._estimated(text, vector, unseen).items()]
+
+    def _live(
+        self, vector: Vector, condition: Condition, limit: int, within: list[Row] | None
+    ) -> list[tuple[ChunkId, float]]:
+        """Fetch more until there are enough that are live, or no more."""
+        fetch = limit + limit // 4 + 8
+        while True:
+            offered = self.reader.search(vector, fetch, within)
+            ids = self.view.resolve([row for row, _ in offered], condition)
+            found = [(ids[row], cosine) for row, cosine in offered if row in ids]
+            if len(found) >= limit or len(offered) < fetch:
+                return found[:limit]
+            fetch *= 4
+
+    def _estimated(self, text: str, vector: Vector, rows: Collection[Row] | RowArray) -> dict[Row, float]:
+        """What this model would say of rows that it has not seen, as far as the stand-in can tell."""
+        import numpy as np
+
+        if self.stand_in is None or not len(rows):
+            return {}
+        other = self.stand_in.embedder.embed_query(text)
+        guessed = self.stand_in.reader.score(other, rows)
+        known = self.reader.rows()
+        sample = known[:: max(1, len(known) // SAMPLE)]
+        near = [row for row, _ in self.stand_in.reader.search(other, SAMPLE // 4, known)]
+        sample = np.unique(np.concatenate([sample, np.array(near, dtype=sample.dtype)]))
+        theirs = self.stand_in.reader.score(other, sample)
+        ours = self.reader.score(vector, sample)
+        both = sorted(theirs.keys() & ours.keys())
+        if not both or not guessed:
+            return {}
+        scale_from = np.sort([theirs[row] for row in both])
+        scale_to = np.sort([ours[row] for row in both])
+        mapped = np.interp(list(guessed.values()), scale_from, scale_to)
+        return dict(zip(guessed, mapped.tolist(), strict=True))
