@@ -11,13 +11,14 @@ import argparse
 import importlib
 import json
 import platform
+import re
 import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
-from watersmeet.core.tokens import STOPWORDS
+from watersmeet.core import tokens
 from watersmeet.engine.settings import Settings, load
 from watersmeet.evaluate.data import Dataset
 from watersmeet.evaluate.data import load as load_dataset
@@ -32,6 +33,8 @@ PLAIN = {
 }
 """Lexical alone with the bonuses at 0: what should equal a plain BM25."""
 K1, B, DEEP = 1.2, 0.75, 100
+_THEIRS = re.compile(r"\b\w\w+\b")
+"""What bm25s takes for a word by default."""
 
 
 def settings(recipe: str, flags: dict[str, Any] | None = None) -> Settings:
@@ -39,36 +42,44 @@ def settings(recipe: str, flags: dict[str, Any] | None = None) -> Settings:
     return load(recipe=recipe, environ={}, start=str(ROOT), flags=flags)
 
 
-def reference(dataset: Dataset) -> dict[str, float] | None:
-    """bm25s over whole records with the same stems and stop words; None if it is not installed."""
+def reference(dataset: Dataset, ours: bool) -> dict[str, float] | None:
+    """bm25s over whole records with the same stems and stop words; None if it is not installed.
+
+    `ours`: with our words too, so that what remains is the difference between the engines.
+    """
     try:
         bm25s = importlib.import_module("bm25s")
-        stemming = importlib.import_module("Stemmer")
+        stem = importlib.import_module("Stemmer").Stemmer("english").stemWords
     except ImportError:
         return None
     assert dataset.corpus is not None
     lines = [line for line in dataset.corpus.read_text("utf8").split("\n") if line.strip()]
     records = [json.loads(line) for line in lines]
-    stemmer = stemming.Stemmer("english")
 
-    def tokens(texts: list[str]) -> Any:
-        return bm25s.tokenize(texts, stopwords=sorted(STOPWORDS), stemmer=stemmer, show_progress=False)
+    def split(text: str, left_out: frozenset[str]) -> list[str]:
+        found = tokens.words(text) if ours else _THEIRS.findall(text.lower())
+        return list(stem([word for word in found if word not in left_out]))
 
     index = bm25s.BM25(k1=K1, b=B, method="lucene")
-    index.index(tokens([f"{r.get('title') or ''} {r.get('text') or ''}" for r in records]), show_progress=False)
-    asked = tokens([question.text for question in dataset.questions])
-    found, scores = index.retrieve(asked, k=min(DEEP, len(records)), show_progress=False)
-    rankings = [
-        [str(records[number]["_id"]) for number, score in zip(row, values, strict=True) if score > 0]
-        for row, values in zip(found, scores, strict=True)
-    ]
+    texts = [f"{r.get('title') or ''} {r.get('text') or ''}" for r in records]
+    index.index([split(text, tokens.STOPWORDS) for text in texts], show_progress=False)
+    vocabulary = index.vocab_dict
+    rankings = []
+    for question in dataset.questions:
+        words = split(question.text, tokens.ASKING if ours else tokens.STOPWORDS) or split(question.text, frozenset())
+        known = [word for word in (dict.fromkeys(words) if ours else words) if word in vocabulary]
+        if not known:
+            rankings.append([])
+            continue
+        found, scores = index.retrieve([known], k=min(DEEP, len(records)), show_progress=False)
+        rankings.append([str(records[n]["_id"]) for n, s in zip(found[0], scores[0], strict=True) if s > 0])
     return means(judge(dataset.questions, rankings))
 
 
-def measure(dataset: Dataset, recipes: list[str]) -> dict[str, Any]:
+def measure(dataset: Dataset, recipes: list[str], mode: str) -> dict[str, Any]:
     entry: dict[str, Any] = {"recipes": {}}
     for recipe in recipes:
-        report = to_json(evaluate(dataset, settings(recipe)))
+        report = to_json(evaluate(dataset, settings(recipe), mode=mode))
         entry |= {"documents": report["documents"], "queries": report["queries"]}
         entry["recipes"][recipe] = {
             "mode": report["mode"],
@@ -80,7 +91,8 @@ def measure(dataset: Dataset, recipes: list[str]) -> dict[str, Any]:
         }
     plain = to_json(evaluate(dataset, settings("default", PLAIN), mode="lexical"))
     entry["plain_lexical"] = {name: plain["metrics"][name] for name in RANKED}
-    entry["bm25s"] = reference(dataset)
+    entry["bm25s"] = reference(dataset, ours=False)
+    entry["bm25s_our_words"] = reference(dataset, ours=True)
     return entry
 
 
@@ -100,7 +112,8 @@ def columns(recipes: list[str], sets: dict[str, Any]) -> list[tuple[str, Any]]:
         for signal in signals:
             found.append((f"{signal} alone", lambda e, r=recipe, s=signal: e["recipes"][r]["signals"].get(s)))
     found.append(("lexical, no bonuses", lambda e: e["plain_lexical"][MAIN]))
-    found.append(("bm25s", lambda e: e["bm25s"] and e["bm25s"][MAIN]))
+    for name, key in (("bm25s, our words", "bm25s_our_words"), ("bm25s", "bm25s")):
+        found.append((name, lambda e, k=key: e[k] and e[k][MAIN]))
     return found
 
 
@@ -141,6 +154,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
     parser.add_argument("--sets", default="", help="names, separated by commas; all that have judgements by default")
     parser.add_argument("--recipes", default="default")
+    parser.add_argument("--mode", default="", help="lexical needs no vectors; by default the best there is")
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
     parser.add_argument("--limit", type=int, default=0, help="only so many queries of each set")
@@ -152,7 +166,7 @@ def main() -> None:
     sets: dict[str, Any] = {}
     for name in names:
         start = time.perf_counter()
-        sets[name] = measure(load_dataset(asked.data / name).limited(asked.limit, 0), recipes)
+        sets[name] = measure(load_dataset(asked.data / name).limited(asked.limit, 0), recipes, asked.mode)
         shown = ", ".join(f"{r} {sets[name]['recipes'][r][MAIN]:.3f}" for r in recipes)
         print(f"{name}: {shown} ({time.perf_counter() - start:.0f} s)", file=sys.stderr, flush=True)
     result = {
@@ -160,6 +174,7 @@ def main() -> None:
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
         "machine": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
         "recipes": recipes,
+        "mode": asked.mode,
         "limit": asked.limit,
         "sets": sets,
         "mean": {head: mean(sets, pick) for head, pick in columns(recipes, sets)},

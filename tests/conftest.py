@@ -58,5 +58,7 @@ def vault(write: Write) -> Path:
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Engine]:
-    with Engine(tmp_path / "index", load(start=str(tmp_path))) as made:
+    """Words only: what has to do with vectors is tested where vectors are."""
+    settings = load(start=str(tmp_path), environ={"WATERSMEET__INDEX__VECTORS": "false"})
+    with Engine(tmp_path / "index", settings) as made:
         yield made

@@ -91,7 +91,7 @@ def make(tmp_path: Path) -> Callable[..., Path]:
         (folder / "config.json").write_text(json.dumps(config or {}))
         if pooling is not None:
             (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
-        tokenizer = Tokenizer(models.WordLevel({word: n for n, word in enumerate(WORDS)}, unk_token="[UNK]"))
+        tokenizer = Tokenizer(models.WordLevel({word: n for n, word in enumerate(WORDS)}, "[UNK]"))
         tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
         tokenizer.post_processor = processors.TemplateProcessing(
             single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]

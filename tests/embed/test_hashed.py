@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from watersmeet.embed.hashed import Hashed
 
-
 KNOWN = [0.0, 0.0, 0.0, 0.155126, -0.82734, -0.517088, -0.155126, 0.0]
 
 

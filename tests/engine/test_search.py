@@ -49,7 +49,10 @@ def test_ordinary_words_gain_nothing_from_exact(regions: Engine) -> None:
     assert not regions.search(Request("Doors and a table", mode="exact")).results
 
 
-@pytest.mark.parametrize("query", ["NOT found AND", "C++", '"', "*", "(", "foo:bar", "a OR b", "", " ", "\x00", "[[x", "😀", "%' --", "x" * 5000])
+@pytest.mark.parametrize(
+    "query",
+    ["NOT found AND", "C++", '"', "*", "(", "foo:bar", "a OR b", "", " ", "\x00", "[[x", "😀", "%' --", "x" * 5000],
+)
 def test_a_query_is_data(regions: Engine, query: str) -> None:
     regions.search(query)
     regions.search(Request(query, mode="exact"))
@@ -63,7 +66,9 @@ def test_operators_are_words(engine: Engine, write) -> None:
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    words=st.lists(st.sampled_from(["region", "door", "D40", "E0308", "use", "Aboleth", "page", "the", "zzz"]), max_size=6),
+    words=st.lists(
+        st.sampled_from(["region", "door", "D40", "E0308", "use", "Aboleth", "page", "the", "zzz"]), max_size=6
+    ),
     top_n=st.integers(1, 40),
     mode=st.sampled_from(["lexical", "exact"]),
 )
@@ -168,7 +173,7 @@ def test_explain_says_who_put_it_there(regions: Engine) -> None:
     from watersmeet.present.answer import explain_line
 
     result = regions.search("tell me about Region D40").results[0]
-    assert explain_line(result) == "[exact#1, lexical#1] Region D40"
+    assert explain_line(result) == "[lexical#1, exact#1] Region D40"
     total = sum(evidence.detail["contribution"] for evidence in result.evidence)
     assert total == pytest.approx(result.fusion_score, abs=1e-9)
 

@@ -223,7 +223,10 @@ def test_filters_hold_before_ranking(engine: Engine, write, tmp_path: Path) -> N
 
 def test_another_chunk_size_is_refused(engine: Engine, vault: Path) -> None:
     engine.sync([vault])
-    with Engine(engine.folder, load(environ={"WATERSMEET__CHUNK__HEADINGS__MAX_CHARS": "500"})) as other:
+    with Engine(
+        engine.folder,
+        load(environ={"WATERSMEET__CHUNK__HEADINGS__MAX_CHARS": "500", "WATERSMEET__INDEX__VECTORS": "false"}),
+    ) as other:
         with pytest.raises(IndexMismatch, match=r"max_chars was 1600 and is 500") as error:
             other.sync([vault])
         assert "--recreate" in error.value.hint
@@ -261,7 +264,9 @@ def test_wrong_places(engine: Engine, tmp_path: Path) -> None:
 
 
 def test_fts5_gives_the_same_answers(tmp_path: Path, vault: Path) -> None:
-    with Engine(tmp_path / "fts", load(environ={"WATERSMEET__INDEX__TEXT": "fts5"})) as engine:
+    with Engine(
+        tmp_path / "fts", load(environ={"WATERSMEET__INDEX__TEXT": "fts5", "WATERSMEET__INDEX__VECTORS": "false"})
+    ) as engine:
         engine.sync([vault])
         assert best(engine, "rotate keys") == "guides/keys.md"
         assert best(engine, "tell me about TRN-1042") == "guides/keys.md"

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from zlib import crc32
 
+from watersmeet.chunk._pieces import pieces
 from watersmeet.core.model import Block, Section
 
 
 @dataclass(slots=True)
 class Node:
-    """A section in its place."""
+    """A section in its place, with its text in pieces that fit into a chunk."""
 
     index: int
     section: Section
@@ -27,10 +29,16 @@ class Node:
         """The line that names this section inside another's chunk."""
         return "#" * self.section.level + " " + self.section.headings[-1] if self.section.level else ""
 
-    def cost(self, piece: Block | None) -> int:
-        """What its heading and one piece of its text take up in a chunk."""
+    @property
+    def cost(self) -> int:
+        """What its heading and the last piece of its text take up in a chunk."""
         heading = self.section.level + 3 + len(self.section.headings[-1]) if self.section.level else 0
-        return heading + (len(piece.text) + 2 if piece else 0)
+        return heading + (len(self.pieces[-1].text) + 2 if self.pieces else 0)
+
+    @property
+    def hollow(self) -> bool:
+        """Nothing but a heading, which the sections below carry in their path."""
+        return not self.pieces and self.children > 0
 
     @property
     def parts_siblings(self) -> bool:
@@ -38,28 +46,42 @@ class Node:
         return crc32("\0".join(self.section.headings).encode("utf-8", "surrogatepass")) % 3 == 0
 
 
-def is_comment(text: str) -> bool:
-    """Is this block nothing but `<!-- a comment -->`?"""
-    text = text.strip()
-    return text.startswith("<!--") and text.find("-->") == len(text) - 3
-
-
-def tree(sections: Sequence[Section], cut: Sequence[list[Block]], least: int) -> list[Node]:
-    """The sections in order, each knowing its parent; first of all the document itself, from level 0."""
-    root = Node(0, Section((), 0, 1), -1, [], small=True)
+def tree(sections: Sequence[Section], least: int, limit: int) -> list[Node]:
+    """The sections in order, each knowing its parent; first of all the document itself."""
+    root = Node(0, Section((), -1, 1), -1, [], small=True)
     nodes, open_ = [root], [root]
-    for section, pieces in zip(sections, cut, strict=True):
-        while len(open_) > 1 and open_[-1].section.level >= section.level:
+    for section in sections:
+        while open_[-1].section.level >= section.level:
             open_.pop()
-        written = sum(len(block.text) for block in section.blocks if not is_comment(block.text))
-        small = len(pieces) < 2 and written < least
-        node = Node(len(nodes), section, open_[-1].index, pieces, small)
+        cut = pieces(section.blocks, limit)
+        small = not cut or (len(cut) == 1 and len(cut[0].text) < least)
+        node = Node(len(nodes), section, open_[-1].index, cut, small)
         nodes.append(node)
         open_.append(node)
     for node in reversed(nodes[1:]):
+        nodes[node.parent].children += 1
+    _pass_comments_on(nodes, limit)
+    for node in reversed(nodes[1:]):
         parent = nodes[node.parent]
-        parent.children += 1
         if node.small:
             parent.small_children += 1
-            parent.below += node.cost(node.pieces[0] if node.pieces else None) + node.below
+            parent.below += node.cost + node.below
     return nodes
+
+
+def _pass_comments_on(nodes: list[Node], limit: int) -> None:
+    """Where a section opens with nothing but `<!-- a comment -->`, that goes to the section below it."""
+    for node, after in pairwise(nodes):
+        if not node.small or after.parent != node.index or not all(_is_comment(b.text) for b in node.pieces):
+            continue
+        for comment in node.pieces:
+            first = after.pieces[0] if after.pieces else Block("", comment.last, comment.last)
+            text = f"{comment.text}\n\n{first.text}".strip()
+            if len(text) <= limit:
+                after.pieces[:1] = [Block(text, comment.first, first.last)]
+                node.pieces = []
+
+
+def _is_comment(text: str) -> bool:
+    text = text.strip()
+    return text.startswith("<!--") and text.find("-->") == len(text) - 3

@@ -9,6 +9,7 @@ is never stale.
 from __future__ import annotations
 
 import posixpath
+import unicodedata
 from collections.abc import Iterable
 
 from watersmeet.core.model import DocId
@@ -51,6 +52,8 @@ def is_page(document: str) -> bool:
 
 def _plain(name: str) -> str:
     name = name.strip().strip("/").casefold()
+    if not name.isascii():
+        name = unicodedata.normalize("NFC", name)  # some file systems take accents off their letters
     for ending in _ENDINGS:
         if name.endswith(ending):
             return name.removesuffix(ending)

@@ -10,6 +10,7 @@ from watersmeet.core.errors import ConfigError
 from watersmeet.core.model import Condition
 
 _AGO = re.compile(r"(\d{1,5})([hdwmy])")
+_YEAR_OR_MONTH = re.compile(r"\d{4}(-\d\d)?")
 _UNITS = {
     "h": timedelta(hours=1),
     "d": timedelta(days=1),
@@ -31,15 +32,29 @@ def condition(filters: Iterable[str] = (), since: str = "", before: str = "", no
 
 
 def _when(text: str, now: datetime | None = None) -> datetime:
-    """A date (2026-01-31), a time, or how long ago (12h, 7d, 2w, 3m, 1y)."""
-    ago = _AGO.fullmatch(text.strip().lower())
-    if ago:
-        return (now or datetime.now(UTC)) - int(ago[1]) * _UNITS[ago[2]]
+    """The start of a day, month or year (2026-01-31, 2026-01, 2026), a time, or how long ago (12h, 7d, 2w, 3m, 1y)."""
+    plain = text.strip()
+    ago = _AGO.fullmatch(plain.lower())
     try:
-        moment = datetime.fromisoformat(text.strip())
-    except ValueError:
+        if ago:
+            return (now or datetime.now(UTC)) - int(ago[1]) * _UNITS[ago[2]]
+        if _YEAR_OR_MONTH.fullmatch(plain):
+            plain = f"{plain}-01-01"[:10]
+        moment = datetime.fromisoformat(plain)
+    except (ValueError, OverflowError):
         raise ConfigError(f"{text!r} is not a date", "write 2026-01-31, or how long ago: 12h, 7d, 2w, 3m, 1y") from None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def globs(texts: Iterable[str]) -> list[str]:
+    """Globs that can match something."""
+    from watersmeet.core.globs import pattern
+
+    found = list(texts)
+    for text in found:
+        if pattern(text, may_negate=False) is None:
+            raise ConfigError(f"the pattern {text!r} can match nothing", "for example --exclude 'drafts/**'")
+    return found
 
 
 def pairs(texts: Iterable[str]) -> dict[str, str]:

@@ -42,6 +42,10 @@ class Batch:
         self._new += rows.count(None)
         self._waiting.append((Put(document, (), hash, collection, file, moved_from), list(prepared), rows))
 
+    def place(self, document: DocId, prepared: Sequence[Prepared]) -> None:
+        """It says what it said, perhaps some lines further down."""
+        self._changes.lines.append((document, [p.chunk.lines for p in prepared]))
+
     def remove(self, document: DocId) -> None:
         self._changes.removed.append(document)
 

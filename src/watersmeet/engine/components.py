@@ -48,14 +48,16 @@ def default(field: dataclasses.Field[Any]) -> Any:
     return field.default_factory() if callable(field.default_factory) else field.default
 
 
-def checked(cls: type[Any], table: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """A table of settings with its names and types checked."""
+def checked(cls: type[Any], table: Mapping[str, Any], where: str, origin: str = "") -> dict[str, Any]:
+    """A table of settings with its names and types checked; `origin` is where it was written."""
+    written = f"{origin}: " if origin else ""
     known = options(cls)
     for key in table:
         if key not in known:
-            raise ConfigError(f"[{where}] has no setting {key!r}", nearest(key, known) if known else "it has none")
+            hint = nearest(key, known) if known else "it has none"
+            raise ConfigError(f"{written}[{where}] has no setting {key!r}", hint)
     hints = get_type_hints(cls) if table else {}
-    return {key: typed(hints[key], value, f"{where}.{key}") for key, value in table.items()}
+    return {key: typed(hints[key], value, f"{written}{where}.{key}") for key, value in table.items()}
 
 
 def build(kind: str, name: str, table: Mapping[str, Any], **ports: object) -> Any:

@@ -21,7 +21,7 @@ from watersmeet.engine.lock import writer_lock
 from watersmeet.engine.models import Guarded, embedder
 from watersmeet.engine.report import Progress, Tell
 from watersmeet.engine.settings import Settings, cache_folder
-from watersmeet.engine.tiers import Tier, described, embedder_name, with_tier
+from watersmeet.engine.tiers import Tier, embedder_name, new_tier, tiers_of, with_tier
 from watersmeet.store.catalogue import Catalogue
 from watersmeet.store.embeddings import EmbeddingCache, key_of
 from watersmeet.store.view import SqliteView
@@ -76,16 +76,18 @@ class _Pass:
 
     def run(self) -> None:
         with self.view.moment():
-            tier = described(self.name, self.model, self.view.meta())
+            meta = self.view.meta()
+        tier = tiers_of(meta).get(self.name) or new_tier(self.name, self.model, meta)
         store = tier.open(self.folder)
         cache = EmbeddingCache(os.path.join(cache_folder(), "embeddings"))
         start = time.perf_counter()
         try:
             while True:
                 rows, texts, missing = self._window(store)
-                if not rows:
+                if not rows:  # the model is not even loaded if there is nothing for it to do
                     break
-                self.tell(Progress(f"embedding ({self.name})", self.written, self.written + missing))
+                tier.check(self.model)
+                self.tell(Progress(f"embedding ({self.name})", self.written, self.written + missing, "chunks"))
                 vectors = self._vectors(texts, rows, cache)
                 self.done.seconds = time.perf_counter() - start
                 tier = self._write(store, tier, rows, vectors)
@@ -94,7 +96,7 @@ class _Pass:
             cache.close()
             store.close()
         if self.written:
-            self.tell(Progress(f"embedding ({self.name})", self.written, self.written))
+            self.tell(Progress(f"embedding ({self.name})", self.written, self.written, "chunks"))
 
     def _window(self, store: Vectors) -> tuple[list[Row], list[str], int]:
         """The next rows to embed with their texts, and how many are missing in all."""

@@ -5,11 +5,16 @@ from __future__ import annotations
 import math
 import os
 from collections import defaultdict
+from difflib import get_close_matches
 from typing import Any
 
 from watersmeet.core.errors import NotFound
-from watersmeet.core.model import ChunkId, DocId, Evidence, Hit, Ranking
+from watersmeet.core.model import ChunkId, DocId, Evidence, Hit, Passage, Ranking
+from watersmeet.core.names import link_key, names_of
 from watersmeet.store.view import SqliteView
+
+COMPARABLE = 5_000
+"""With more documents than this, an id that is not there is not compared with each."""
 
 
 def document_of(view: SqliteView, identity: str) -> DocId:
@@ -18,8 +23,18 @@ def document_of(view: SqliteView, identity: str) -> DocId:
         return DocId(identity)
     passage = view.passages([ChunkId(identity)]).get(ChunkId(identity))
     if passage is None:
-        raise NotFound(f"no document or chunk called {identity!r}", "`watersmeet list` shows what there is")
+        raise NotFound(f"no document or chunk called {identity!r}", _meant(view, identity))
     return passage.document
+
+
+def _meant(view: SqliteView, identity: str) -> str:
+    """The hint for an id that there is not: a document that goes by this name, or by one much like it."""
+    records = view.records()
+    key = link_key(DocId(""), identity, "wiki")
+    named = [record.document for record in records if key in names_of(record.document)]
+    if not named and len(records) <= COMPARABLE:
+        named = get_close_matches(identity, [record.document for record in records], 1)
+    return f"did you mean {named[0]!r}?" if named else "`watersmeet list` shows what there is"
 
 
 def get(view: SqliteView, identity: str) -> dict[str, Any]:
@@ -33,13 +48,29 @@ def get(view: SqliteView, identity: str) -> dict[str, Any]:
         "kind": record.kind,
         "title": record.title,
         "path": record.path,
-        "text": "\n\n".join(p.text for p in passages),
+        "text": passages[0].text if identity != document else _whole(record.title, passages),
         "fields": record.fields,
         "links": [
             {"target": k.target, "heading": k.heading, "alias": k.alias, "type": k.type} for k in view.links(document)
         ],
         "chunks": [{"id": p.id, "headings": list(p.headings), "lines": list(p.lines)} for p in passages],
     }
+
+
+def _whole(title: str, passages: list[Passage]) -> str:
+    """A document's text: its passages, under the headings that they were found under."""
+    parts: list[str] = []
+    above: tuple[str, ...] = ()
+    for passage in passages:
+        top = 1 if passage.headings[:1] == (title,) else 2  # the title may be the file's name
+        written = {line.lstrip("# ").rstrip() for line in passage.text.splitlines() if line.startswith("#")}
+        kept = len(os.path.commonprefix([above, passage.headings]))
+        for depth, heading in enumerate(passage.headings[kept:], kept + top):
+            if heading not in written:
+                parts.append(f"{'#' * min(6, depth)} {heading}")
+        parts.append(passage.text)
+        above = passage.headings
+    return "\n\n".join(part for part in parts if part)
 
 
 def listing(view: SqliteView) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ from watersmeet.engine.pipeline import Outcome
 from watersmeet.engine.session import Session
 from watersmeet.engine.settings import Settings
 from watersmeet.engine.threads import Threads
-from watersmeet.engine.tiers import TIERS, tiers_of
+from watersmeet.engine.tiers import TIERS, embedder_name, tiers_of
 from watersmeet.present import answer as present
 from watersmeet.store.view import SqliteView
 
@@ -220,12 +220,13 @@ class Engine:
                 outcome = session.pipeline(settings, WORDS).run(plan)
                 outcome = replace(outcome, failures=(*failures, *outcome.failures))
             mode = really(mode, [ranking.by for ranking in outcome.rankings])
-            self._note(view, coverage, outcome)
+            if vectors:
+                self._note(view, settings, coverage, outcome)
             yield _Trace(mode, settings.recipe, outcome, view, start)
 
-    def _note(self, view: SqliteView, coverage: Mapping[str, float], outcome: Outcome) -> None:
+    def _note(self, view: SqliteView, settings: Settings, coverage: Mapping[str, float], outcome: Outcome) -> None:
         """While a model has not seen everything: what was retrieved is embedded first."""
-        if any(share < 1 for share in coverage.values()):
+        if any(embedder_name(settings, tier) and coverage.get(tier, 0.0) < 1 for tier in TIERS):
             from watersmeet.engine.deepen import note_asked
 
             note_asked(self.folder, list(view.rows([hit.chunk for hit in outcome.ranking.hits]).values()))
@@ -234,7 +235,7 @@ class Engine:
         if not recipe:
             return self.settings
         if recipe not in self._recipes:
-            self._recipes[recipe] = settings_of.load(recipe=recipe)
+            self._recipes[recipe] = self.settings.under(recipe)
         return self._recipes[recipe]
 
     def related(self, identity: str, top_n: int = 10) -> Answer:

@@ -15,6 +15,10 @@ from watersmeet.engine.settings import Settings
 from watersmeet.store.view import SqliteView
 
 
+FEW = 10_000
+"""So many replaced rows cost nobody anything."""
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
     name: str
@@ -60,19 +64,22 @@ def _stores(folder: str, settings: Settings, view: SqliteView) -> list[Check]:
             "" if facts["documents"] else "run `watersmeet sync PATH`",
         )
     ]
+    if not built:
+        return checks
     try:
         check_fingerprint(built, fingerprint(settings))
         checks.append(Check("settings", True, "the index was built with these settings"))
     except WatersmeetError as error:
         checks.append(Check("settings", False, str(error), error.hint))
     checks.append(_text(folder, built, meta, len(rows)))
+    few = facts["dead"] < FEW
     dead = facts["dead"] / max(1, facts["chunks"] + facts["dead"])
     checks.append(
         Check(
             "replaced rows",
-            dead < 0.5,
+            few or dead < 0.5,
             f"{facts['dead']} ({dead:.0%}) wait for compaction",
-            "" if dead < 0.5 else "run `watersmeet sync` again; it compacts",
+            "" if few or dead < 0.5 else "run `watersmeet sync` again; it compacts",
         )
     )
     missing = [path for path in facts["roots"] if not os.path.exists(path)]

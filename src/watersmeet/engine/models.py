@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.errors import ModelProblem
 from watersmeet.core.vectors import Embedder
-from watersmeet.engine.components import build
-from watersmeet.engine.settings import Settings
+from watersmeet.engine.components import build, default, find, options
+from watersmeet.engine.settings import Settings, secret
 
 if TYPE_CHECKING:
     from watersmeet.core.vectors import Matrix, Vector
@@ -22,8 +22,13 @@ LONGEST_PAUSE = 300.0
 
 
 def embedder(settings: Settings, name: str) -> Guarded:
-    """The embedder that the settings describe."""
-    return _made(name, json.dumps(settings.of("embed", name), sort_keys=True))
+    """The embedder that the settings describe, with the secrets that the environment keeps for it."""
+    table = dict(settings.of("embed", name))
+    known = options(find("embed", name))
+    for key, field in known.items():
+        if field.metadata.get("secret") and key not in table:
+            table[key] = secret(table.get(f"{key}_env", default(known[f"{key}_env"])))
+    return _made(name, json.dumps(table, sort_keys=True))
 
 
 @cache

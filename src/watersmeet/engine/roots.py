@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -38,7 +37,6 @@ def sync(
     recreate: bool,
     tell: Tell,
 ) -> SyncReport:
-    start = time.perf_counter()
     if not places:
         raise ConfigError("no path was named", "say what to index: `watersmeet sync PATH`")
     for place in places:
@@ -50,7 +48,6 @@ def sync(
             _sync_one(index, settings, place, collection, meta, report, tell)
         index.compact()
         report.documents, report.chunks = index.catalogue.counts()
-    report.took_ms = (time.perf_counter() - start) * 1000
     return report
 
 

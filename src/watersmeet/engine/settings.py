@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from watersmeet.core.errors import ConfigError, nearest
+from watersmeet.core.errors import ConfigError, UnknownComponent, nearest
 from watersmeet.core.options import option
-from watersmeet.engine.components import KINDS, checked, find
+from watersmeet.engine.components import KINDS, checked, find, names
 
 FILE = "watersmeet.toml"
 PREFIX = "WATERSMEET__"
@@ -64,6 +64,17 @@ SECTIONS: dict[str, type[Any]] = {
     "writer": WriterSettings,
 }
 
+NAMED = {
+    "pipeline.understand": "query",
+    "pipeline.signals": "signal",
+    "pipeline.fusion": "fusion",
+    "pipeline.stages": "stage",
+    "index.text": "store",
+    "index.chunk": "chunk",
+    "index.source": "source",
+}
+"""The settings that name components, and of which kind."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -72,10 +83,15 @@ class Settings:
     recipe: str
     tables: Table
     origins: Mapping[str, str] = field(default_factory=dict)
+    layers: tuple[tuple[str, Table], ...] = ()  # what was set beside the recipe, and where
 
     def section(self, name: str) -> Any:
         cls = SECTIONS[name]
         return cls(**checked(cls, self.tables.get(name, {}), name))
+
+    def under(self, recipe: str) -> Settings:
+        """The same files, environment and flags over another recipe."""
+        return settled(recipe, self.layers)
 
     def of(self, kind: str, name: str) -> Table:
         """The table of a component."""
@@ -98,13 +114,17 @@ def load(
     for origin, table in layers:
         check(table, origin)
     chosen = recipe or next((t["recipe"] for _, t in reversed(layers) if "recipe" in t), "default")
-    layers.insert(0, (f"recipe {chosen}", _recipe(chosen)))
+    return settled(chosen, tuple(layers))
+
+
+def settled(recipe: str, layers: tuple[tuple[str, Table], ...]) -> Settings:
+    """A recipe, and over it the layers in their order."""
     tables: Table = {}
     origins: dict[str, str] = {}
-    for origin, table in layers:
+    for origin, table in ((f"recipe {recipe}", _recipe(recipe)), *layers):
         tables = merge(tables, table)
         origins.update({path: origin for path, _ in leaves(table)})
-    return Settings(chosen, tables, origins)
+    return Settings(recipe, tables, origins, layers)
 
 
 def recipes() -> list[str]:
@@ -146,6 +166,11 @@ def cache_folder(environ: Mapping[str, str] | None = None) -> str:
     return os.path.join(home, "watersmeet")
 
 
+def secret(name: str) -> str:
+    """What the environment keeps under a name, such as a key; never shown and never stored."""
+    return os.environ.get(name, "")
+
+
 def _read(path: str) -> Table:
     try:
         with open(path, "rb") as file:
@@ -153,7 +178,7 @@ def _read(path: str) -> Table:
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path} is not valid TOML: {error}", "mend the line that it names") from error
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}") from error
+        raise ConfigError(f"{path} cannot be read: {error}", "it must be UTF-8 text that you may read") from error
 
 
 def from_environ(environ: Mapping[str, str]) -> Table:
@@ -179,7 +204,9 @@ def from_environ(environ: Mapping[str, str]) -> Table:
 def check(tables: Mapping[str, Any], origin: str) -> None:
     """Every name in the tables must be known: a typo is never silently ignored."""
     for top, table in tables.items():
-        if top == "recipe" and isinstance(table, str):
+        if top == "recipe":
+            if not isinstance(table, str):
+                raise ConfigError(f"{origin}: recipe must be text, not {table!r}", 'for example recipe = "default"')
             continue
         if top not in SECTIONS and top not in KINDS:
             known = ["recipe", *SECTIONS, *KINDS]
@@ -187,12 +214,23 @@ def check(tables: Mapping[str, Any], origin: str) -> None:
         if not isinstance(table, dict):
             raise ConfigError(f"{origin}: {top!r} is a table, not a value", f"write [{top}] and settings below it")
         if top in SECTIONS:
-            checked(SECTIONS[top], table, top)
+            checked(SECTIONS[top], table, top, origin)
+            _check_named(top, table, origin)
             continue
         for name, inner in table.items():
             if not isinstance(inner, dict):
                 raise ConfigError(f"{origin}: {top}.{name} is a table, not a value", f"write [{top}.{name}]")
-            checked(find(top, name), inner, f"{top}.{name}")
+            checked(find(top, name), inner, f"{top}.{name}", origin)
+
+
+def _check_named(section: str, table: Mapping[str, Any], origin: str) -> None:
+    """Components that are chosen must be there, also those that only some modes use."""
+    for key, kind in NAMED.items():
+        of, _, setting = key.partition(".")
+        chosen = table.get(setting, []) if of == section else []
+        for name in [chosen] if isinstance(chosen, str) else chosen:
+            if name not in names(kind):
+                raise UnknownComponent(f"{origin}: {key} names {name!r}, no {kind}", nearest(name, names(kind)))
 
 
 def merge(low: Mapping[str, Any], high: Mapping[str, Any]) -> Table:

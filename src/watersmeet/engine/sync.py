@@ -150,6 +150,7 @@ class FolderSync:
                 source = next(iter(old))
                 old.pop(source)
             if before == hash and not moved:
+                self.batch.place(document.id, prepared)
                 self.report.unchanged += 1
                 continue
             self._count(before, moved and (before or source) is not None)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from watersmeet.core.errors import IndexMismatch
+from watersmeet.core.errors import IndexMismatch, ModelProblem
 from watersmeet.core.model import Row
 from watersmeet.engine.settings import Settings
 
@@ -37,8 +38,8 @@ class Tier:
     rate: float = 0.0  # chunks a second, when last measured
 
     def check(self, model: Guarded) -> None:
-        """Vectors of another model are never compared with these."""
-        if self.fingerprint != model.fingerprint:
+        """Vectors of another model are never compared with these. A model that is broken says so itself."""
+        if self.fingerprint != model.fingerprint and model.dimension:
             raise IndexMismatch(
                 f"the index was embedded with {self.model}, and the settings now give {model.name} or other options",
                 f"set [embed] back, or build anew with `watersmeet sync --recreate` ({self.name})",
@@ -67,12 +68,19 @@ def embedder_name(settings: Settings, tier: str) -> str:
     return name
 
 
-def described(name: str, model: Guarded, meta: Mapping[str, str]) -> Tier:
-    """The tier as the index knows it, checked, or as it will be."""
-    known = tiers_of(meta).get(name)
-    if known is not None:
-        known.check(model)
-        return replace(known)
+def check_models(settings: Settings, meta: Mapping[str, str]) -> None:
+    """Refuse to go on with other models than the index has; one that is missing is no reason to stop."""
+    from watersmeet.engine.models import embedder
+
+    for name, tier in tiers_of(meta).items():
+        component = embedder_name(settings, name)
+        with suppress(ModelProblem):
+            if component:
+                tier.check(embedder(settings, component))
+
+
+def new_tier(name: str, model: Guarded, meta: Mapping[str, str]) -> Tier:
+    """A tier as it will be; its folder carries the model's fingerprint, so that no two models share one."""
     generation = meta["text_folder"].removeprefix("text-")
     folder = f"vectors-{name}-{generation}-{model.fingerprint[:8]}"
     return Tier(name, model.name, model.fingerprint, model.dimension, folder)

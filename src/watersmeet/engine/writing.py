@@ -15,7 +15,7 @@ from watersmeet.core.ports import TextWriter
 from watersmeet.engine.lock import writable, writer_lock
 from watersmeet.engine.opening import check_fingerprint, fingerprint, open_text
 from watersmeet.engine.settings import Settings, WriterSettings
-from watersmeet.engine.tiers import drop, tiers_of
+from watersmeet.engine.tiers import check_models, drop, tiers_of
 from watersmeet.store.catalogue import Catalogue
 
 STORES = ("text-", "vectors-")
@@ -92,6 +92,7 @@ def _settled(catalogue: Catalogue, settings: Settings, recreate: bool) -> tuple[
         meta |= {"fingerprint": json.dumps(wanted, sort_keys=True), "text_folder": f"text-{number}", "tiers": "{}"}
         return meta, True
     check_fingerprint(json.loads(meta["fingerprint"]), wanted)
+    check_models(settings, meta)
     return meta, False
 
 

@@ -124,7 +124,7 @@ def _asked(
     """The questions put to the index that was named, or to the dataset's own."""
     folder = index
     if not index:
-        ready = indexed(dataset, settings, tell, fresh)
+        ready = indexed(dataset, settings, mode, tell, fresh)
         folder = ready.folder
         warnings += ready.warnings
     with Engine(folder, settings) as engine:

@@ -6,17 +6,18 @@ import hashlib
 import json
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import watersmeet
 from watersmeet.core.errors import NoIndex, SourceProblem
 from watersmeet.engine.engine import Engine
+from watersmeet.engine.modes import VECTORS, wants_vectors
 from watersmeet.engine.opening import fingerprint
 from watersmeet.engine.place import find_index
 from watersmeet.engine.report import Tell
-from watersmeet.engine.settings import Settings, cache_folder
+from watersmeet.engine.settings import Settings, cache_folder, merge
 from watersmeet.evaluate.data import Dataset
 
 MARK = "dataset.json"
@@ -30,8 +31,11 @@ class Indexed:
     warnings: tuple[str, ...] = ()
 
 
-def indexed(dataset: Dataset, settings: Settings, tell: Tell, fresh: bool = False) -> Indexed:
-    """The dataset's index for these settings, through the same engine as every other index."""
+def indexed(dataset: Dataset, settings: Settings, mode: str, tell: Tell, fresh: bool = False) -> Indexed:
+    """The dataset's index for these settings, through the same engine as every other index.
+
+    Vectors are made only if the mode and the recipe can use them; a later run that can adds them.
+    """
     if dataset.corpus is None:
         raise SourceProblem(f"{dataset.name} has no corpus", "name an index with --index")
     folder = cached(dataset.name, dataset.corpus, settings)
@@ -42,8 +46,11 @@ def indexed(dataset: Dataset, settings: Settings, tell: Tell, fresh: bool = Fals
         facts = _make(dataset.corpus, folder, settings, tell, fresh)
         mark.write_text(json.dumps(facts), "utf8")
     skipped = facts["skipped"]
-    warnings = (f"{len(skipped)} records were not indexed, the first: {skipped[0]}",) if skipped else ()
-    return Indexed(str(folder), facts["documents"], warnings)
+    warnings = [f"{len(skipped)} records were not indexed, the first: {skipped[0]}"] if skipped else []
+    wanted = [name for name in settings.section("pipeline").signals if name in VECTORS]
+    if wanted and wants_vectors(mode) and settings.section("index").vectors:
+        warnings += _embed(folder, settings, wanted, tell)
+    return Indexed(str(folder), facts["documents"], tuple(warnings))
 
 
 def cached(name: str, corpus: Path, settings: Settings) -> Path:
@@ -65,7 +72,8 @@ def is_index(folder: str) -> bool:
 
 
 def _make(corpus: Path, folder: Path, settings: Settings, tell: Tell, fresh: bool) -> dict[str, Any]:
-    with Engine(folder, settings) as engine:
+    words = replace(settings, tables=merge(settings.tables, {"index": {"vectors": False}}))
+    with Engine(folder, words) as engine:
         if is_index(str(folder)) and not fresh:
             fresh = engine.status()["roots"] not in ([], [os.path.realpath(corpus)])
         report = engine.sync([corpus], recreate=fresh, tell=tell)
@@ -73,6 +81,15 @@ def _make(corpus: Path, folder: Path, settings: Settings, tell: Tell, fresh: boo
         raise SourceProblem(f"no record of {corpus} could be indexed", _reason(report.to_json()))
     skipped = [f"{item.path}: {item.reason}" for item in report.skipped]
     return {"documents": report.documents, "chunks": report.chunks, "skipped": skipped}
+
+
+def _embed(folder: Path, settings: Settings, wanted: list[str], tell: Tell) -> list[str]:
+    """Make the vectors that are missing; what could not be made is said."""
+    with Engine(folder, settings) as engine:
+        signals = engine.status()["signals"]
+        if all(signals.get(name, {}).get("coverage", 0.0) >= 1.0 for name in wanted):
+            return []
+        return [item.reason for item in engine.deepen(tell).warnings]
 
 
 def _reason(report: dict[str, Any]) -> str:

@@ -7,6 +7,9 @@ from typing import Any
 
 from watersmeet.core.model import Answer, ChunkId, Evidence, Passage, Ranking, Result
 
+SIGNALS = ("lexical", "dense", "sparse", "static", "exact")
+"""The order in which signals are named; others follow in the order of their evidence."""
+
 
 def results(ranking: Ranking, fused: Ranking, passages: Mapping[ChunkId, Passage]) -> tuple[Result, ...]:
     """The hits with their texts; `fused` has the scores from before the stages."""
@@ -71,7 +74,8 @@ def _evidence(evidence: Evidence) -> dict[str, Any]:
 
 def explain_line(result: Result) -> str:
     """`[lexical#1, exact#2] Title > Heading path`: which signal put it where."""
-    ranks = ", ".join(f"{evidence.by}#{evidence.rank}" for evidence in result.evidence)
+    found = sorted(result.evidence, key=lambda e: SIGNALS.index(e.by) if e.by in SIGNALS else len(SIGNALS))
+    ranks = ", ".join(f"{evidence.by}#{evidence.rank}" for evidence in found)
     return f"[{ranks}] {place(result)}"
 
 

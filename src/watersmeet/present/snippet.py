@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from watersmeet.core.tokens import ASKING, words
 
 LINES = 3
 WIDTH = 160
+_ENDINGS = ("ing", "ed", "es", "s", "e")
 
 
 def snippet(text: str, query: str, width: int = WIDTH) -> list[str]:
@@ -14,7 +17,7 @@ def snippet(text: str, query: str, width: int = WIDTH) -> list[str]:
     Lines that say nothing (blank, a fence, a rule) are left out. Of equally good places the first is taken, and
     the line that shares most stands in the middle of it, so that it can be understood.
     """
-    wanted = _stems(words(query)) - _stems(ASKING)
+    wanted = _stems(word for word in words(query) if word not in ASKING)
     lines = [line for line in text.splitlines() if _says_something(line)]
     if not lines:
         return []
@@ -39,10 +42,32 @@ def _says_something(line: str) -> bool:
     return any(character.isalnum() for character in plain) and not plain.startswith(("```", "~~~"))
 
 
-def _stems(found: object) -> set[str]:
+def _stems(found: Iterable[str]) -> set[str]:
     """Words without the commonest endings: enough to tell that two lines speak of the same thing."""
-    raise NotImplementedError
+    return {_stem(word) for word in found}
+
+
+def _stem(word: str) -> str:
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word.removesuffix(ending)
+    return word
 
 
 def _cut(line: str, wanted: set[str], width: int) -> str:
-    raise NotImplementedError
+    """A long line around the first word that was asked for, cut between words where there are any."""
+    line = line.rstrip().expandtabs(4)
+    if len(line) <= width:
+        return line
+    low = line.casefold()
+    first = min((at for at in (low.find(word) for word in wanted) if at >= 0), default=0)
+    start = 0
+    if first > width * 2 // 3:
+        start = min(first - width // 3, len(line) - width + 2)
+        start = line.find(" ", start, first) + 1 or start
+    room = width - 2 * (start > 0)
+    if len(line) - start <= room:
+        return f"… {line[start:]}"
+    end = start + room - 2
+    end = max(line.rfind(" ", start + room // 2, end + 1), 0) or end
+    return ("… " if start else "") + line[start:end].rstrip() + " …"

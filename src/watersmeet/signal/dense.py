@@ -17,6 +17,8 @@ class Dense:
     dense: Meanings
 
     def rank(self, plan: Plan) -> Ranking:
+        if not plan.words:  # a query of punctuation means nothing
+            return Ranking("dense")
         return by_meaning("dense", self.dense.nearest(plan.text, plan.condition, plan.pool))
 
     def score(self, plan: Plan, ids: Collection[ChunkId]) -> dict[ChunkId, float]:

@@ -17,6 +17,8 @@ class Static:
     static: Meanings
 
     def rank(self, plan: Plan) -> Ranking:
+        if not plan.words:  # a query of punctuation means nothing
+            return Ranking("static")
         return by_meaning("static", self.static.nearest(plan.text, plan.condition, plan.pool))
 
     def score(self, plan: Plan, ids: Collection[ChunkId]) -> dict[ChunkId, float]:

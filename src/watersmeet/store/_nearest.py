@@ -1,10 +1,4 @@
-"""One committed state of a vector store, mapped into memory, and the search over it.
-
-A small store is scanned whole by its codes. In a large one a sketch of three bits a number comes before: is it
-above the mean less two thirds of the deviation, above the mean, above the mean and two thirds? The number of bits
-in which two sketches differ is cheap to have, and the nearest tenth by it holds .9995 of the true 20 nearest
-(granite-30m, 5,000 chunks of real documentation).
-"""
+"""One committed state of a vector store, mapped into memory, and the search over it."""
 
 from __future__ import annotations
 
@@ -25,10 +19,6 @@ if TYPE_CHECKING:
 
 _SPARSE = 4  # fewer than one row in so many allowed: gather them instead of scanning all
 _RESCORED = 100
-_SPREAD = 0.67
-_COARSE = 16  # one row in so many is looked at after the sketches
-_SAMPLE = 8192
-LARGE = 20_000  # rows from which on sketches pay
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,8 +34,6 @@ class Reader:
     places: NDArray[np.int64]
     ranked: NDArray[np.bool_]
     whole: bool  # everything is ranked
-    frame: NDArray[np.float32]  # three thresholds for each dimension; empty in a small store
-    sketches: NDArray[np.uint8]
 
     @classmethod
     def map(cls, folder: Path, commit: Commit) -> Reader:
@@ -68,8 +56,6 @@ class Reader:
             places=places,
             ranked=ranked,
             whole=bool(ranked.all()),
-            frame=_mapped(folder, commit, "frame", "<f4", (3 * commit.sketched, commit.dimension)),
-            sketches=_mapped(folder, commit, "sketch", "u1", (commit.rows * commit.sketched, commit.sketch_width)),
         )
 
     @property
@@ -155,11 +141,6 @@ class Reader:
 
         if len(self.numbers) <= wanted:
             return np.flatnonzero(allowed)
-        if len(self.frame):
-            alike = _alike(sketch(self.frame, query[None]), self.sketches)
-            if not whole:
-                alike[~allowed] = -np.inf
-            return self._gather(query, wanted, _upper(alike, max(10 * wanted, len(alike) // _COARSE)))
         near = _products(query, self.codes, self.scales, self.excesses)
         if whole:
             return _largest(near, wanted, self.numbers)
@@ -188,32 +169,6 @@ class Reader:
         ]
 
 
-def frame_of(vectors: NDArray[Any]) -> NDArray[np.float32]:
-    """The thresholds that suit these vectors."""
-    import numpy as np
-
-    mean, deviation = vectors.mean(axis=0, dtype=np.float64), vectors.std(axis=0, dtype=np.float64)
-    return np.stack([mean + spread * deviation for spread in (-_SPREAD, 0, _SPREAD)]).astype("<f4")
-
-
-def sketch(frame: NDArray[np.float32], vectors: NDArray[Any]) -> NDArray[np.uint8]:
-    import numpy as np
-
-    bits = vectors[:, None, :].astype(np.float32) > frame[None]
-    return np.packbits(bits.reshape(len(vectors), frame.size), axis=1)
-
-
-def _alike(query: NDArray[np.uint8], sketches: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """How little each sketch differs from the query's."""
-    import numpy as np
-    import simsimd
-
-    differing = np.empty((1, len(sketches)), dtype=np.float32)
-    simsimd.cdist(query, sketches, metric="hamming", dtype="bin8", out=differing, threads=1)
-    alike: NDArray[np.float32] = np.negative(differing, out=differing)[0]
-    return alike
-
-
 def _mapped(folder: Path, commit: Commit, part: str, kind: str, shape: tuple[int, ...]) -> NDArray[Any]:
     import numpy as np
 
@@ -225,7 +180,9 @@ def _mapped(folder: Path, commit: Commit, part: str, kind: str, shape: tuple[int
     return np.asarray(np.memmap(path, dtype=kind, mode="r", shape=shape))
 
 
-def _live(numbers: NDArray[np.int64], drops: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _live(
+    numbers: NDArray[np.int64], drops: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The rows that are held and where: of a row added twice the last, unless it was dropped since."""
     import numpy as np
 
@@ -267,11 +224,12 @@ def _products(
     import simsimd
 
     signed = np.rint(query * (127 / np.abs(query).max())).astype(np.int16)
-    sums = np.empty((1, len(codes)), dtype=np.float32)
-    simsimd.cdist((signed + 128).astype(np.uint8)[None], codes, metric="dot", out=sums, threads=1)
+    shifted = (signed + 128).astype(np.uint8)[None]
+    # Not `out=`: there simsimd 6.5.16 gives None back without owning it, and after enough calls Python aborts.
+    sums = np.asarray(simsimd.cdist(shifted, codes, metric="dot", out_dtype="float32", threads=1))
     near: NDArray[np.float32] = sums[0]
-    near -= excesses
     near -= np.float32(128 * int(signed.sum()) + 128 * 128 * len(query))
+    near -= excesses
     near *= scales
     return near
 
@@ -283,17 +241,9 @@ def _largest(values: NDArray[np.float32], count: int, rows: NDArray[np.int64]) -
     if len(values) <= count:
         return np.arange(len(values))
     edge = np.partition(values, len(values) - count)[len(values) - count]
-    equal = np.flatnonzero(values == edge)
-    if len(equal) > count:
-        equal = equal[np.argsort(rows[equal], kind="stable")[:count]]
-    return np.concatenate([np.flatnonzero(values > edge), equal])
-
-
-def _upper(values: NDArray[np.float32], count: int) -> NDArray[np.int64]:
-    """Where about `count` of the largest values are; the edge is taken from a sample."""
-    import numpy as np
-
-    sample = values[:: max(1, len(values) // _SAMPLE)]
-    kept = min(len(sample), len(sample) * count // len(values) + 1)
-    edge = np.partition(sample, len(sample) - kept)[len(sample) - kept]
-    return np.flatnonzero(values >= max(edge, np.finfo(np.float32).min))
+    found = np.flatnonzero(values >= edge)
+    if len(found) <= 2 * count:
+        return found
+    tied = values[found] == edge
+    equal = found[tied]
+    return np.concatenate([found[~tied], equal[np.argsort(rows[equal], kind="stable")[:count]]])

@@ -1,7 +1,7 @@
 """The files of a vector store, and the one small file that says how much of them counts.
 
-A generation is seven files that only grow: row numbers, codes, scales, exact vectors, drops, and once it is large
-a frame and a sketch of each row. `commit.json` names the generation and the length of each, is replaced whole, and carries its own check sum. What lies beyond those
+A generation is five files that only grow: row numbers, codes, scales, exact vectors, drops. `commit.json` names
+the generation and the length of each, is replaced whole, and carries its own check sum. What lies beyond those
 lengths was never committed and is cut off by the next writer.
 """
 
@@ -19,7 +19,7 @@ from typing import IO
 
 from watersmeet.core.errors import DiskFull, IndexBusy, IndexDamaged, IndexProblem
 
-PARTS = ("rows", "codes", "scales", "exact", "drops", "frame", "sketch")
+PARTS = ("rows", "codes", "scales", "exact", "drops")
 _FORMAT = 1
 _COMMIT = "commit.json"
 _HINT = "run `watersmeet sync --recreate`; the embedding cache makes that quick"
@@ -33,22 +33,11 @@ class Commit:
     generation: int = 0
     rows: int = 0
     drops: int = 0
-    sketched: bool = False
 
     def size(self, part: str) -> int:
         """How many bytes of this part count."""
-        if part == "drops":
-            return 16 * self.drops
-        if part == "frame":
-            return 12 * self.dimension * self.sketched
-        if part == "sketch":
-            return self.sketch_width * self.rows * self.sketched
-        each = {"rows": 8, "codes": self.dimension, "scales": 8, "exact": 2 * self.dimension}
-        return each[part] * self.rows
-
-    @property
-    def sketch_width(self) -> int:
-        return (3 * self.dimension + 7) // 8
+        each = {"rows": 8, "codes": self.dimension, "scales": 8, "exact": 2 * self.dimension, "drops": 16}
+        return each[part] * (self.drops if part == "drops" else self.rows)
 
     def file(self, folder: Path, part: str) -> Path:
         return folder / f"{self.generation:06d}.{part}"
@@ -162,7 +151,9 @@ def lock(folder: Path) -> IO[bytes]:
 
 def problem(folder: Path, error: OSError) -> IndexProblem:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return DiskFull(f"no room left for {folder}", "free some space and run the command again; nothing was lost")
+        return DiskFull(
+            f"no room left for {folder}", "free some space and run the command again; nothing was lost"
+        )
     return IndexDamaged(f"{error.filename or folder}: {error.strerror or error}", _HINT)
 
 

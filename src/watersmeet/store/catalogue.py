@@ -66,6 +66,7 @@ class Changes:
 
     put: list[Put] = field(default_factory=list)
     files: list[tuple[int, Found, bytes, int]] = field(default_factory=list)  # root, file, hash, seen
+    lines: list[tuple[DocId, list[tuple[int, int]]]] = field(default_factory=list)  # where unchanged chunks now stand
     removed: list[DocId] = field(default_factory=list)
     forgotten: list[int] = field(default_factory=list)  # files that are gone
     stale: list[int] = field(default_factory=list)  # files to read again
@@ -212,6 +213,8 @@ class Catalogue:
                     " DO UPDATE SET stamp = excluded.stamp, hash = excluded.hash, seen = excluded.seen",
                     (root, found.name, " ".join(map(str, found.stamp)), digest, seen),
                 )
+            for document, lines in changes.lines:
+                _place(db, document, lines)
             for document in changes.removed:
                 _remove(db, document)
             for put in changes.put:
@@ -256,6 +259,14 @@ def _remove(db: sqlite3.Connection, document: DocId, keep: frozenset[int] = froz
     for table in ("chunks", "facets", "names", "links"):
         db.execute(f"DELETE FROM {table} WHERE document = ?", found)
     db.execute("DELETE FROM documents WHERE id = ?", found)
+
+
+def _place(db: sqlite3.Connection, document: DocId, lines: Sequence[tuple[int, int]]) -> None:
+    db.executemany(
+        "UPDATE chunks SET first = ?1, last = ?2 WHERE ordinal = ?3 AND (first <> ?1 OR last <> ?2)"
+        " AND document = (SELECT id FROM documents WHERE name = ?4)",
+        [(first, last, ordinal, document) for ordinal, (first, last) in enumerate(lines)],
+    )
 
 
 def _put(db: sqlite3.Connection, put: Put) -> None:

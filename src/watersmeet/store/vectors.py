@@ -2,7 +2,7 @@
 
 Every vector is kept twice: as bytes with a scale, scanned whole by SimSIMD, and as float16, by which the best
 candidates are scored again. SimSIMD multiplies unsigned bytes about a third faster than signed ones, so codes
-are stored with 128 added, and each row's share of the excess beside its scale. See `_nearest` for the search.
+are stored with 128 added, and each row's share of the excess beside its scale.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from watersmeet.core.errors import IndexDamaged, IndexMismatch
 from watersmeet.core.model import Row
 from watersmeet.core.options import option
 from watersmeet.store import _vectorfiles as files
-from watersmeet.store._nearest import LARGE, Reader, frame_of, sketch
+from watersmeet.store._nearest import Reader
 from watersmeet.store._vectorfiles import Commit
 
 if TYPE_CHECKING:
@@ -91,20 +91,19 @@ class Writer:
         self._commit = Commit(store.dimension)
         self._files: dict[str, IO[bytes]] = {}
         self._written: set[str] = set()
-        self._frame: NDArray[np.float32] | None = None
 
     def add(self, rows: Sequence[Row], vectors: Matrix) -> None:
         import numpy as np
 
         matrix = np.asarray(vectors)
         if matrix.shape != (len(rows), self._store.dimension):
-            raise ValueError(f"{len(rows)} rows of {self._store.dimension} numbers, but vectors of {matrix.shape}")
+            raise ValueError(
+                f"{len(rows)} rows of {self._store.dimension} numbers, but vectors of {matrix.shape}"
+            )
         if len(rows):
             exact, codes, scales = _encoded(matrix)
             self._begin()
             parts = {"rows": np.asarray(rows, dtype="<i8"), "codes": codes, "scales": scales, "exact": exact}
-            if self._frame is not None:
-                parts["sketch"] = sketch(self._frame, exact)
             self._append(parts)
             self._commit = replace(self._commit, rows=self._commit.rows + len(rows))
 
@@ -124,8 +123,6 @@ class Writer:
         if self._lock is None:
             return
         try:
-            if self._frame is None and self._commit.rows >= LARGE:
-                self._sketch()
             for part in sorted(self._written):
                 files.sync(self._files[part])
             files.publish(self._folder, self._commit)
@@ -138,7 +135,6 @@ class Writer:
     def rollback(self) -> None:
         """Give up what was not committed."""
         self._written.clear()
-        self._frame = None
         files.close_all(self._files)
         if self._lock is not None:
             self._lock.close()
@@ -153,7 +149,6 @@ class Writer:
             reader = Reader.map(self._folder, old)
             new = Commit(old.dimension, old.generation + 1)
             files.close_all(self._files)
-            self._frame = None
             self._files = files.open_tail(self._folder, new)
             places = reader.places
             for start in range(0, len(places), _BLOCK):
@@ -165,33 +160,13 @@ class Writer:
             raise files.problem(self._folder, error) from error
         self.commit()
 
-    def _sketch(self) -> None:
-        """The store has become large: choose thresholds by what it holds, and sketch every row."""
-        import numpy as np
-
-        self._files["exact"].flush()
-        path, shape = self._commit.file(self._folder, "exact"), (self._commit.rows, self._store.dimension)
-        exact = np.memmap(path, dtype="<f2", mode="r", shape=shape)
-        frame = frame_of(exact[:: len(exact) // LARGE])
-        self._append({"frame": frame})
-        for start in range(0, len(exact), _BLOCK):
-            self._append({"sketch": sketch(frame, exact[start : start + _BLOCK])})
-        self._commit = replace(self._commit, sketched=True)
-
     def _begin(self) -> None:
-        import numpy as np
-
         if self._lock is not None:
             return
         self._lock = files.lock(self._folder)
         try:
             self._commit = self._store._commit(files.read_bytes(self._folder))
             self._files = files.open_tail(self._folder, self._commit)
-            if self._commit.sketched:
-                self._frame = np.fromfile(self._commit.file(self._folder, "frame"), dtype="<f4").reshape(3, -1)
-        except OSError as error:
-            self.rollback()
-            raise files.problem(self._folder, error) from error
         except BaseException:
             self.rollback()
             raise

@@ -72,5 +72,5 @@ def table(head: list[str], rows: list[list[str]]) -> None:
             justify="right" if figures else "left",
         )
     for row in rows:
-        drawn.add_row(*map(Text, row))
+        drawn.add_row(*(Text(cell, overflow="ellipsis" if n else "fold") for n, cell in enumerate(row)))
     console.print(drawn)

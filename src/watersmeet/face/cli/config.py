@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import click
 
 from watersmeet.engine.effective import effective
@@ -28,4 +30,4 @@ def show_command(origin: bool, recipe: str, index: str, as_json: bool, quiet: bo
         print_json({"recipe": settings.recipe, "settings": shown if origin else plain})
         return
     for path, (value, source) in values.items():
-        print(f"{path} = {value!r}" + (f"  # {source}" if origin else ""))
+        print(f"{path} = {json.dumps(value, ensure_ascii=False)}" + (f"  # {source}" if origin else ""))

@@ -15,6 +15,7 @@ from watersmeet.core.errors import WatersmeetError, nearest
 
 COMMANDS = {
     "sync": ("sync", "Index folders and files, or bring an index up to date."),
+    "deepen": ("sync", "Embed what no model has seen yet."),
     "search": ("search", "Find the passages that answer a query."),
     "get": ("documents", "Show a document or a chunk."),
     "related": ("documents", "Show what a document is linked with."),

@@ -12,7 +12,7 @@ from watersmeet.engine.asked import condition
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.place import find_index, index_in
 from watersmeet.engine.settings import load
-from watersmeet.face.cli.common import common, for_people, print_json
+from watersmeet.face.cli.common import common, for_people, near, print_json
 from watersmeet.present.answer import explain_line, place, to_json
 from watersmeet.present.snippet import snippet
 
@@ -24,8 +24,8 @@ PACKED = 100
 @click.command(
     "search", epilog="Examples: watersmeet search 'rotate keys' --filter tag=security | wm search E0308 --json"
 )
-@click.argument("query")
-@click.option("--in", "inside", metavar="PATH", default="", help="Search this folder; it is indexed first if need be.")
+@click.argument("query", nargs=-1, required=True, metavar="QUERY")
+@click.option("--in", "inside", metavar="PATH", default="", type=click.Path(), help="Search this folder; it is indexed first if need be.")
 @click.option("--mode", default="", metavar="MODE", help="lexical or exact; default: the best the index can do.")
 @click.option("--recipe", default="", metavar="NAME", help="Which recipe answers.")
 @click.option("--top-n", "-n", type=click.IntRange(1, 1000), help="How many results; 10, or what fits the budget.")
@@ -40,7 +40,7 @@ PACKED = 100
 @click.option("--strict", is_flag=True, help="Fail if any signal could not run.")
 @common
 def search_command(
-    query: str,
+    query: tuple[str, ...],
     inside: str,
     mode: str,
     recipe: str,
@@ -58,7 +58,7 @@ def search_command(
 ) -> None:
     """Find the passages that answer QUERY. Every character of it is text: there is no query language."""
     many = top_n or (PACKED if budget else SHOWN)
-    request = Request(query, mode, recipe, many, condition(filters, since, before), intent, strict)
+    request = Request(" ".join(query), mode, recipe, many, condition(filters, since, before), intent, strict)
     with Engine(_index(inside, index, quiet or as_json), load(recipe=recipe)) as engine:
         answer = engine.search(request)
     if budget:
@@ -97,6 +97,11 @@ def _pack(answer: Answer, budget: int, top_n: int | None, as_json: bool) -> None
     print(made.text)
 
 
+def _nothing(query: str) -> str:
+    asks = any(character.isalnum() for character in query)
+    return "nothing found" if asks else "nothing found: the query has no letters or digits to look for"
+
+
 def _print_failures(answer: Answer) -> None:
     for failure in answer.failures:
         print(
@@ -110,14 +115,14 @@ def _print(answer: Answer, explain: bool, quiet: bool) -> None:
         steps = ", ".join(f"{name} {took:.1f} ms" for name, took in answer.timings.items())
         print(f"mode {answer.mode}, recipe {answer.recipe}: {steps}", file=sys.stderr)
     if not answer.results and not quiet:
-        print("nothing found", file=sys.stderr)
+        print(_nothing(answer.query), file=sys.stderr)
     if for_people():
         from watersmeet.face.cli.pretty import print_answer
 
-        print_answer(answer, explain)
+        print_answer(answer, explain, quiet)
         return
     for number, result in enumerate(answer.results, 1):
         print(explain_line(result) if explain else f"{number}. {place(result)}")
-        print(f"   {result.path}:{result.lines[0]}  score {result.score:.3f}")
+        print(f"   {near(result.path)}:{result.lines[0]}  score {result.score:.3f}")
         for line in snippet(result.text, answer.query):
             print(f"   {line}")

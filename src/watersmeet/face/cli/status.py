@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from watersmeet.face.cli.common import common, near, opened, print_json
+from watersmeet.face.cli.common import common, opened, print_json
 
 
 @click.command("status", epilog="Example: watersmeet status --json")
@@ -27,8 +27,8 @@ def status_command(index: str, as_json: bool, quiet: bool) -> None:
 
 def _lines(status: dict[str, Any]) -> list[tuple[str, str]]:
     return [
-        ("index", near(status["index"])),
-        *(("folder", near(root)) for root in status["roots"]),
+        ("index", status["index"]),
+        *(("folder", root) for root in status["roots"]),
         *((name, ", ".join(f"{k} {count}" for k, count in status[name].items())) for name in ("kinds", "collections")),
         *((name, f"{s['coverage']:.0%} covered, {s['model']}") for name, s in status["signals"].items()),
     ]

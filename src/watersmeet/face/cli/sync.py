@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import click
 
-from watersmeet.engine.asked import pairs
+from watersmeet.engine.asked import globs, pairs
 from watersmeet.engine.engine import Engine
-from watersmeet.engine.place import index_to_make
+from watersmeet.engine.place import find_index, index_to_make
 from watersmeet.engine.report import SyncReport
 from watersmeet.engine.settings import load
-from watersmeet.face.cli.common import common, print_json
+from watersmeet.face.cli.common import common, near, print_json
 from watersmeet.face.cli.progress import progress
 
 SHOWN = 10
 
 
 @click.command("sync", epilog="Examples: watersmeet sync docs notes | watersmeet sync . --exclude 'drafts/**'")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path())
 @click.option("--collection", default="", metavar="NAME", help="A named part of the index.")
 @click.option("--meta", multiple=True, metavar="K=V", help="Metadata of the collection, to filter by.")
 @click.option("--include", multiple=True, metavar="GLOB", help="Only these files, instead of the usual endings.")
 @click.option("--exclude", multiple=True, metavar="GLOB", help="Not these files or folders.")
 @click.option("--recreate", is_flag=True, help="Drop the index and build it anew.")
+@click.option("--no-vectors", is_flag=True, help="Words only; a later sync without this adds the vectors.")
+@click.option("--no-deepen", is_flag=True, help="Leave the deep vectors for later: `watersmeet deepen`.")
 @common
 def sync_command(
     paths: tuple[str, ...],
@@ -30,6 +32,8 @@ def sync_command(
     include: tuple[str, ...],
     exclude: tuple[str, ...],
     recreate: bool,
+    no_vectors: bool,
+    no_deepen: bool,
     index: str,
     as_json: bool,
     quiet: bool,
@@ -39,7 +43,7 @@ def sync_command(
     Unchanged files cost a look at their time stamp; moved files keep their rows; deleted files disappear.
     Stop it at any moment: what was committed is kept, and the next sync goes on from there.
     """
-    folder = {key: list(value) for key, value in (("include", include), ("exclude", exclude)) if value}
+    folder = {key: globs(value) for key, value in (("include", include), ("exclude", exclude)) if value}
     settings = load(flags={"source": {"folder": folder}} if folder else {})
     place = index_to_make(index)
     with Engine(place, settings) as engine, progress(quiet or as_json) as tell:
@@ -48,6 +52,24 @@ def sync_command(
         print_json(report.to_json())
     elif not quiet:
         _print(report, place)
+
+
+@click.command("deepen", epilog="Example: watersmeet deepen")
+@common
+def deepen_command(index: str, as_json: bool, quiet: bool) -> None:
+    """Embed what no model has seen yet. Stop it at any moment: it goes on from there."""
+    place = find_index(index)
+    with Engine(place) as engine, progress(quiet or as_json) as tell:
+        report = engine.deepen(tell)
+        signals = engine.status()["signals"]
+    covered = {name: signal["coverage"] for name, signal in signals.items()}
+    if as_json:
+        warnings = report.to_json()["warnings"]
+        print_json({"embedded": report.embedded, "coverage": covered, "warnings": warnings, "took_ms": report.took_ms})
+    elif not quiet:
+        print(f"{report.embedded} chunks embedded in {report.took_ms / 1000:.1f} s")
+        for item in report.warnings:
+            print(f"  warning: {item.path}: {item.reason}")
 
 
 def _print(report: SyncReport, place: str) -> None:
@@ -63,4 +85,4 @@ def _print(report: SyncReport, place: str) -> None:
             print(f"  {name.removesuffix('s') if name == 'warnings' else name}: {item.path}: {item.reason}")
         if len(items) > SHOWN:
             print(f"  ... and {len(items) - SHOWN} more {name}; --json lists all")
-    print(f"{report.documents} documents, {report.chunks} chunks in {place}")
+    print(f"{report.documents} documents, {report.chunks} chunks in {near(place)}")
