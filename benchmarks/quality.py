@@ -64,7 +64,7 @@ def reference(dataset: Dataset, ours: bool) -> dict[str, float] | None:
     texts = [f"{r.get('title') or ''} {r.get('text') or ''}" for r in records]
     index.index([split(text, tokens.STOPWORDS) for text in texts], show_progress=False)
     vocabulary = index.vocab_dict
-    rankings = []
+    rankings: list[list[str]] = []
     for question in dataset.questions:
         words = split(question.text, tokens.ASKING if ours else tokens.STOPWORDS) or split(question.text, frozenset())
         known = [word for word in (dict.fromkeys(words) if ours else words) if word in vocabulary]

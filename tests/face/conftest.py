@@ -47,7 +47,7 @@ def start(*arguments: str, cwd: Path, **environ: str) -> subprocess.CompletedPro
     return subprocess.run(
         [sys.executable, "-c", START, *arguments],
         cwd=cwd,
-        env={**os.environ, **environ},
+        env={**os.environ, "WATERSMEET__INDEX__VECTORS": "false", **environ},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -69,7 +69,7 @@ def fill(folder: Path, files: dict[str, str]) -> Path:
 def synced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A vault with its index in `.watersmeet`; tests that use it only read."""
     vault = fill(tmp_path_factory.mktemp("synced") / "vault", VAULT)
-    made = start("sync", ".", "--quiet", cwd=vault, HOME=str(vault.parent), XDG_CONFIG_HOME=str(vault.parent))
+    made = start("sync", ".", "--no-vectors", "--quiet", cwd=vault, HOME=str(vault.parent), XDG_CONFIG_HOME=str(vault.parent))
     assert (made.returncode, made.stdout, made.stderr) == (0, "", "")
     return vault
 
@@ -92,7 +92,8 @@ def ask(run: Run) -> Ask:
     """The JSON that a command prints, and nothing beside it."""
 
     def ask(*arguments: str, code: int = 0, **more: Any) -> Any:
-        done = run(*arguments, "--json", **more)
+        name = 2 if arguments[0] == "config" else 1
+        done = run(*arguments[:name], "--json", *arguments[name:], **more)
         assert (done.returncode, done.stderr) == (code, "")
         return json.loads(done.stdout)
 

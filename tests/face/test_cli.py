@@ -153,11 +153,9 @@ def test_top_n_filters_and_dates(ask: Ask) -> None:
     ask("search", "archive", "--since", "2026-01-06", "--before", "2026-02", code=1)
 
 
-@pytest.mark.parametrize("query", ["NOT keys AND", 'keys"', "keys*", "(keys", "foo:keys", "keys OR", "-keys", "k\0eys keys"])
+@pytest.mark.parametrize("query", ["NOT keys AND", 'keys"', "keys*", "(keys", "foo:keys", "keys OR", "-keys", "a\tkeys"])
 def test_a_query_is_text(ask: Ask, query: str) -> None:
-    if "\0" in query:
-        query = query.replace("\0", "\t")
-    assert ask("search", "--json", "--", query)["results"][0]["document"] in ("guides/keys.md", "links/plain.md")
+    assert ask("search", "--", query)["results"][0]["document"] in ("guides/keys.md", "links/plain.md")
 
 
 def test_nothing_found_is_exit_code_1(run: Run, ask: Ask) -> None:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core import tokens
+from watersmeet.core.errors import NoIndex
 from watersmeet.core.ports import TextStore
 from watersmeet.engine.components import build
 from watersmeet.engine.modes import VECTORS
@@ -76,6 +77,8 @@ class Session:
 
     def pipeline(self, settings: Settings, signals: tuple[str, ...]) -> Pipeline:
         """The query path for these settings, as long as the index stays as it is."""
+        if not self._ports:
+            raise NoIndex(f"nothing was ever synced into {self._folder}", "fill it with `watersmeet sync PATH`")
         key = (settings.recipe, signals)
         if key not in self._pipelines:
             ports = self._ports

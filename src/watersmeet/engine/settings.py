@@ -72,6 +72,8 @@ NAMED = {
     "index.text": "store",
     "index.chunk": "chunk",
     "index.source": "source",
+    "index.static": "embed",
+    "index.dense": "embed",
 }
 """The settings that name components, and of which kind."""
 
@@ -229,7 +231,7 @@ def _check_named(section: str, table: Mapping[str, Any], origin: str) -> None:
         of, _, setting = key.partition(".")
         chosen = table.get(setting, []) if of == section else []
         for name in [chosen] if isinstance(chosen, str) else chosen:
-            if name not in names(kind):
+            if name and name not in names(kind):
                 raise UnknownComponent(f"{origin}: {key} names {name!r}, no {kind}", nearest(name, names(kind)))
 
 

@@ -36,6 +36,7 @@ from watersmeet.store._text import (
 
 FILE = "text.db"
 FORMAT = 1
+_NOT_WRITTEN = (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE)
 WRITER_WAITS = 1.0
 """Seconds for another writer to finish."""
 
@@ -313,8 +314,10 @@ def _understood(path: str) -> Iterator[None]:
             raise DiskFull(f"{path}: no space left on the disk", MAKE_ROOM) from error
         raise IndexProblem(f"{path}: {error}", "check the folder's permissions") from error
     except sqlite3.DatabaseError as error:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and disk_full(os.path.dirname(path))):
+        exactly = getattr(error, "sqlite_errorcode", 0)
+        code = exactly & 0xFF
+        no_room = exactly in _NOT_WRITTEN or (code == sqlite3.SQLITE_IOERR and disk_full(os.path.dirname(path)))
+        if code == sqlite3.SQLITE_FULL or no_room:
             raise DiskFull(f"{path}: no space left on the disk", MAKE_ROOM) from error
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             raise IndexBusy(f"{path}: another process is writing", "wait until it is done") from error

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from watersmeet.engine.asked import globs, pairs
@@ -44,10 +46,15 @@ def sync_command(
     Stop it at any moment: what was committed is kept, and the next sync goes on from there.
     """
     folder = {key: globs(value) for key, value in (("include", include), ("exclude", exclude)) if value}
-    settings = load(flags={"source": {"folder": folder}} if folder else {})
+    flags: dict[str, Any] = {"source": {"folder": folder}} if folder else {}
+    if no_vectors:
+        flags["index"] = {"vectors": False}
     place = index_to_make(index)
-    with Engine(place, settings) as engine, progress(quiet or as_json) as tell:
-        report = engine.sync(paths, collection=collection, meta=pairs(meta), recreate=recreate, tell=tell)
+    known = pairs(meta)
+    with Engine(place, load(flags=flags)) as engine, progress(quiet or as_json) as tell:
+        report = engine.sync(
+            paths, collection=collection, meta=known, recreate=recreate, deepen=not no_deepen, tell=tell
+        )
     if as_json:
         print_json(report.to_json())
     elif not quiet:

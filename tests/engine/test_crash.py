@@ -1,0 +1,106 @@
+"""kill -9 at any moment leaves an index that opens, answers and can be completed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from watersmeet import Engine
+from watersmeet.engine.settings import load
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_kills_at_random_moments(tmp_path: Path) -> None:
+    """A short run of the script; `python scripts/killing.py` is the long one."""
+    argv = [sys.executable, str(ROOT / "scripts" / "killing.py")]
+    argv += ["--kills", "6", "--files", "60", "--records", "100", "--batch", "60"]
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    summary = json.loads(done.stdout)
+    assert (summary["kills"], summary["failures"]) == (6, [])
+
+
+class Stopped(RuntimeError):
+    """Stands in for a kill that comes exactly between two commits."""
+
+
+def records(path: Path, numbers: range) -> None:
+    path.write_text("".join(json.dumps({"_id": f"r{n}", "text": f"only_{n}_here"}) + "\n" for n in numbers))
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Engine:
+    environ = {"WATERSMEET__INDEX__VECTORS": "false", "WATERSMEET__WRITER__BATCH_CHUNKS": "10"}
+    return Engine(tmp_path / "index", load(start=str(tmp_path), environ=environ))
+
+
+def stop_in_the_middle(engine: Engine, root: Path) -> None:
+    """The first commit is the last."""
+
+    def tell(step: object) -> None:
+        if getattr(step, "doing", "") == "committed":
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        engine.sync([root], tell=tell)
+
+
+def test_a_move_of_many_records_that_is_cut_short(tmp_path: Path, small: Engine) -> None:
+    """Until the last record has moved, the rest belong to the file they were in."""
+    root = tmp_path / "vault"
+    (root / "new").mkdir(parents=True)
+    records(root / "a.jsonl", range(35))
+    small.sync([root])
+    (root / "a.jsonl").rename(root / "new/b.jsonl")
+    stop_in_the_middle(small, root)
+    assert len(small.documents()) == 35
+    report = small.sync([root])
+    assert (report.skipped, report.documents) == ([], 35)
+    assert {small.get(f"r{n}")["path"] for n in range(35)} == {str(root / "new/b.jsonl")}
+    (root / "new/b.jsonl").unlink()
+    assert small.sync([root]).documents == 0
+
+
+def test_a_record_that_goes_to_another_file(tmp_path: Path, small: Engine) -> None:
+    """It is in the other one's way at first; no later than the next sync it is found again."""
+    root = tmp_path / "vault"
+    root.mkdir()
+    for first, second in (("a", "b"), ("b", "a")):
+        records(root / f"{first}.jsonl", range(5))
+        records(root / f"{second}.jsonl", range(10, 12))
+        small.sync([root])
+        small.sync([root])
+        records(root / f"{first}.jsonl", range(4))
+        records(root / f"{second}.jsonl", range(4, 5))
+        small.sync([root])
+        small.sync([root])
+        assert small.get("r4")["path"] == str(root / f"{second}.jsonl")
+
+
+def test_a_second_root_gives_every_document_its_new_name_at_once(tmp_path: Path, small: Engine) -> None:
+    """Also where one's new name is what another was called."""
+    for name in ("z/x.md", "z/z/x.md", "other/y.md"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"# Page\n\n{name}\n")
+    small.sync([tmp_path / "z"])
+    stop_in_the_middle(small, tmp_path / "other")
+    assert {d["document"] for d in small.documents()} == {"z/x.md", "z/z/x.md", "other/y.md"}
+    assert small.get("z/x.md")["path"] == str(tmp_path / "z/x.md")
+
+
+def test_stores_that_are_replaced_stay_for_those_who_read(tmp_path: Path, small: Engine) -> None:
+    """A query that began before `--recreate` may open its stores after it."""
+    root = tmp_path / "vault"
+    root.mkdir()
+    records(root / "a.jsonl", range(5))
+    small.sync([root])
+    with Engine(small.folder, small.settings) as reader, reader._session() as session, session.view.moment():
+        small.sync([root], recreate=True)
+        session._renew(session.view)
+        assert session._ports["words"].size == 5
+    assert reader.search("only_3_here").results[0].document == "r3"

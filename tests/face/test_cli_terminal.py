@@ -1,0 +1,133 @@
+"""What a person sees: help with examples, tables and highlights that fit the terminal, completion, a quick start."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from watersmeet.face.cli.main import ALIASES, COMMANDS
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+START = "import sys; sys.argv[0] = 'watersmeet'; from watersmeet.face.cli.main import main; main()"
+CODES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b\]8;[^\x1b]*\x1b\\")
+
+
+def on_a_terminal(*arguments: str, cwd: Path, columns: int = 80) -> str:
+    """What a command draws on a terminal so wide."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    environ = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
+    process = subprocess.Popen(
+        [sys.executable, "-c", START, *arguments],
+        cwd=cwd,
+        env={**environ, "TERM": "xterm-256color", "WATERSMEET__INDEX__VECTORS": "false"},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    drawn = b""
+    while True:
+        try:
+            part = os.read(ours, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        drawn += part
+    process.wait(timeout=30)
+    os.close(ours)
+    return drawn.decode("utf8")
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_results_are_highlighted_and_fit(synced: Path, columns: int) -> None:
+    drawn = on_a_terminal("search", "upgrade header of the proxy", "--explain", "-n", "2", cwd=synced, columns=columns)
+    plain = CODES.sub("", drawn)
+    assert "[lexical#1] Setup > Ports > Behind a proxy" in plain
+    assert "guides/setup.md:19" in plain
+    assert "\x1b[1;33mupgrade\x1b[0m" in drawn
+    assert f"file://{synced}/guides/setup.md" in drawn
+    assert all(len(line) <= columns for line in plain.splitlines() if not line.startswith("mode "))
+
+
+@pytest.mark.parametrize("command", [["list"], ["related", "guides/keys.md"], ["status"], ["doctor"]])
+def test_tables_fit_and_show_ids_whole(synced: Path, command: list[str]) -> None:
+    plain = CODES.sub("", on_a_terminal(*command, cwd=synced))
+    lines = plain.splitlines()
+    assert "Traceback" not in plain
+    if command[0] in ("list", "related"):
+        assert all(len(line) <= 80 for line in lines)
+        assert lines[0].split()[0] == "document"
+        assert {"links/alias.md", "links/heading.md"} <= {line.split()[0] for line in lines[1:]}
+
+
+def test_progress_leaves_nothing_but_the_report(fresh: Path) -> None:
+    drawn = on_a_terminal("sync", ".", cwd=fresh)
+    assert "9 added in " in drawn
+    assert CODES.sub("", drawn).splitlines()[-1].endswith("chunks in .watersmeet")
+
+
+def test_json_on_a_terminal_is_still_json(synced: Path) -> None:
+    drawn = on_a_terminal("search", "keys", "--json", cwd=synced)
+    assert "\x1b" not in drawn
+    assert drawn.startswith("{")
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, *ALIASES])
+def test_every_command_has_an_example(run: Run, command: str) -> None:
+    done = run(command, "--help") if command != "config" else run("config", "show", "--help")
+    assert done.returncode == 0
+    assert re.search(r"Examples?: (watersmeet|wm) \w+", done.stdout)
+    for flag in ("--json", "--index", "--quiet"):
+        assert flag in done.stdout
+
+
+def test_the_help_lists_every_command(run: Run) -> None:
+    done = run("--help")
+    assert done.returncode == 0
+    for name, (_, text) in COMMANDS.items():
+        assert re.search(rf"^  {name} +{re.escape(text[:30])}", done.stdout, re.MULTILINE), name
+    assert run("--version").stdout.startswith("watersmeet, version ")
+
+
+def complete(run: Run, words: str) -> list[str]:
+    done = run(COMP_WORDS=words, COMP_CWORD=str(words.count(" ")), _WATERSMEET_COMPLETE="bash_complete")
+    assert (done.returncode, done.stderr) == (0, "")
+    return [line.split(",", 1)[1] for line in done.stdout.splitlines()]
+
+
+def test_shell_completion(run: Run) -> None:
+    assert "complete " in run(_WATERSMEET_COMPLETE="bash_source").stdout
+    assert complete(run, "watersmeet se") == ["search"]
+    assert set(COMMANDS) <= set(complete(run, "watersmeet "))
+    assert complete(run, "watersmeet search --m") == ["--mode"]
+    assert complete(run, "watersmeet config s") == ["show"]
+
+
+HEAVY = (
+    "rich yaml pyromark numpy onnxruntime tokenizers logging pathlib hashlib concurrent.futures shutil socket difflib "
+    "multiprocessing subprocess asyncio urllib.request watersmeet.engine.sync watersmeet.parse.markdown "
+    "watersmeet.source.folder watersmeet.engine.documents watersmeet.engine.health watersmeet.face.cli.progress "
+    "watersmeet.store.vectors watersmeet.present.pack watersmeet.evaluate"
+).split()
+
+
+def test_a_piped_lexical_search_loads_nothing_that_it_does_not_use(synced: Path) -> None:
+    script = (
+        "import sys; from watersmeet.face.cli.main import run; code = run(['search', 'keys', '--mode', 'lexical']);"
+        f"print(sorted(set({HEAVY!r}) & set(sys.modules)), file=sys.stderr); sys.exit(code)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=synced, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "[]\n")
