@@ -63,13 +63,14 @@ def _letters(number: int) -> str:
 
 
 def page(number: int, version: int) -> str:
-    chance = random.Random(number * 1_000_003 + version)
+    chance = random.Random(number * 1_000_003 + version)  # noqa: S311 - to be repeatable
     word = word_of(number, version)
     sections = [
         f"## {chance.choice(WORDS)} {n}\n\n{word} MK-{number}-{version}-{n} {' '.join(chance.choices(WORDS, k=60))}.\n"
         for n in range(chance.randint(1, 4))
     ]
-    return f"---\ntags: [t{number % 5}]\nnumber: {number}\nversion: {version}\n---\n# Page {number}\n\n" + "\n".join(sections)
+    matter = f"tags: [t{number % 5}]\nnumber: {number}\nversion: {version}"
+    return f"---\n{matter}\n---\n# Page {number}\n\n" + "\n".join(sections)
 
 
 @lru_cache(maxsize=5000)
@@ -213,7 +214,8 @@ class Writer:
             self.put(name, self.pages[name][0])
         elif fate < 0.8:
             folder, _, stem = name.partition("/")
-            new = f"f{self.chance.randrange(5)}/{stem}" if fate < 0.7 else f"{folder}/r{self.versions.total()}-{stem[-8:]}"
+            elsewhere = f"f{self.chance.randrange(5)}/{stem}"
+            new = elsewhere if fate < 0.7 else f"{folder}/r{self.versions.total()}-{stem[-8:]}"
             if new not in self.pages:
                 os.replace(self.root / name, self.root / new)
                 self.pages[new] = self.pages.pop(name)
@@ -230,7 +232,8 @@ class Writer:
 
 
 def read(index: str, environ: dict[str, str], seed: int, end: float, out: Any) -> None:
-    reader = Reader(index, load(start=index, environ=environ), random.Random(seed))
+    chance = random.Random(seed)  # noqa: S311 - to be repeatable
+    reader = Reader(index, load(start=index, environ=environ), chance)
     reader.run(end)
     out.put((reader.counts, reader.wrong, reader.errors))
 
@@ -245,7 +248,8 @@ def torture(asked: argparse.Namespace, folder: str) -> dict[str, Any]:
         "WATERSMEET__INDEX__DENSE": "",
     }
     index = os.path.join(folder, "index")
-    writer = Writer(Path(folder, "pages"), index, load(start=folder, environ=environ), random.Random(asked.seed))
+    chance = random.Random(asked.seed)  # noqa: S311 - to be repeatable
+    writer = Writer(Path(folder, "pages"), index, load(start=folder, environ=environ), chance)
     for _ in range(150):
         writer.change()
     with Engine(index, writer.settings) as engine:

@@ -84,9 +84,8 @@ def sync(tmp_path: Path, bad: Path) -> Sync:
     def run() -> tuple[dict[str, Any], float, int]:
         argv = [*COMMAND, "sync", str(bad), "--json", "--index", str(tmp_path / "index")]
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = subprocess.run(
-            argv, cwd=tmp_path, env={**os.environ, **WORDS_ONLY}, capture_output=True, text=True, timeout=60, check=False
-        )
+        env = {**os.environ, **WORDS_ONLY}
+        done = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         assert done.returncode == 0, done.stderr
         assert "Traceback" not in done.stderr

@@ -9,10 +9,12 @@ import random
 import re
 import resource
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -22,6 +24,8 @@ import pytest
 from watersmeet import Engine
 from watersmeet.core.errors import IndexBusy, WatersmeetError
 from watersmeet.engine.settings import load
+from watersmeet.store._connect import guarded
+from watersmeet.store.catalogue import Catalogue
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-c", "from watersmeet.face.cli.main import main; main()"]
@@ -34,7 +38,7 @@ def many(tmp_path: Path) -> Path:
     """Enough pages for a sync of some ten commits; page N alone says `only N`, as an identifier."""
     root = tmp_path / "many"
     root.mkdir()
-    chance = random.Random(1)
+    chance = random.Random(1)  # noqa: S311 - to be repeatable
     words = [a + b for a in ("tide", "reed", "silt", "bank") for b in ("gate", "mark", "song", "line")]
     for n in range(300):
         text = " ".join(chance.choices(words, k=250))
@@ -184,8 +188,6 @@ def test_a_folder_that_cannot_be_written(many: Path, start: Start, tmp_path: Pat
 
 def test_a_writer_that_never_began_is_no_index(tmp_path: Path, start: Start, engine: Engine) -> None:
     """Killed after the catalogue was made and before anything else."""
-    from watersmeet.store.catalogue import Catalogue
-
     Catalogue(engine.folder).close()
     code, _, err = finish(start("search", "anything"))
     assert code == 2
@@ -194,22 +196,16 @@ def test_a_writer_that_never_began_is_no_index(tmp_path: Path, start: Start, eng
     assert engine.documents() == []
 
 
-def test_a_locked_catalogue_is_said_to_be_busy(many: Path, engine: Engine) -> None:
-    import sqlite3
-
-    engine.sync([many])
-    with pytest.raises(IndexBusy, match="locked"):
-        from watersmeet.store._connect import guarded
-
-        holder = sqlite3.connect(Path(engine.folder, "catalogue.db"), isolation_level=None)
-        other = sqlite3.connect(Path(engine.folder, "catalogue.db"), isolation_level=None, timeout=0)
-        holder.execute("BEGIN IMMEDIATE")
-        try:
-            with guarded("catalogue.db"):
-                other.execute("BEGIN IMMEDIATE")
-        finally:
-            holder.close()
-            other.close()
+def test_a_locked_catalogue_is_said_to_be_busy(tmp_path: Path) -> None:
+    path = tmp_path / "some.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as holder:
+        holder.execute("BEGIN EXCLUSIVE")
+        with (
+            closing(sqlite3.connect(path, isolation_level=None, timeout=0)) as other,
+            pytest.raises(IndexBusy, match="locked"),
+            guarded(str(path)),
+        ):
+            other.execute("BEGIN IMMEDIATE")
 
 
 @pytest.mark.parametrize("text", ["tantivy", "fts5"])

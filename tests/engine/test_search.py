@@ -126,7 +126,7 @@ def test_a_failing_signal_is_named(regions: Engine) -> None:
     with regions._session() as session, session.moment():
         whole = session.pipeline(regions.settings, ("lexical", "exact"))
         path = Pipeline(
-            whole.understand, [*whole.signals, ("broken", Broken()), ("slow", Slow())], whole.fusion, whole.stages, 0.1, whole.threads
+            whole.understand, [*whole.signals, ("broken", Broken()), ("slow", Slow())], [], whole.fusion, whole.stages, 0.1, whole.threads
         )  # fmt: skip
         outcome = path.run(Plan("D40"))
     assert outcome.ranking.hits
@@ -145,7 +145,7 @@ def test_signals_run_at_the_same_time(regions: Engine) -> None:
 
     with regions._session() as session, session.moment():
         whole = session.pipeline(regions.settings, ("lexical",))
-        path = Pipeline([], [(str(i), Slow()) for i in range(4)], whole.fusion, [], 5, whole.threads)
+        path = Pipeline([], [(str(i), Slow()) for i in range(4)], [], whole.fusion, [], 5, whole.threads)
         start = perf_counter()
         path.run(Plan("x"))
     assert perf_counter() - start < 0.6

@@ -15,7 +15,7 @@ from watersmeet.engine.settings import Settings, load
 WORDS = [a + b for a in "ba ke lo mi nu pra sto tri vel wen".split() for b in "dor fin gal hun mar nel pos rek".split()]
 
 VAULT = {
-    "guides/setup.md": "# Setup\n\nUnpack the archive and run `tern serve --no-telemetry`. See [rotating keys](keys.md).\n\n"
+    "guides/setup.md": "# Setup\n\nUnpack it and run `tern serve --no-telemetry`. See [rotating keys](keys.md).\n\n"
     "## Ports\n\n" + "The server listens on port 7878 unless another one is named in its settings file. " * 4 + "\n",
     "guides/keys.md": "# Keys\n\nRotate keys every quarter with `rotate_keys(user_id)`. Old keys stay valid for a week"
     " after they were replaced by new ones. "
@@ -34,7 +34,7 @@ def settings() -> Settings:
 
 
 @pytest.fixture
-def vault(tmp_path: Path, settings: Settings, write: Callable[[dict[str, str]], Path]) -> Iterator[Engine]:
+def linked(tmp_path: Path, settings: Settings, write: Callable[[dict[str, str]], Path]) -> Iterator[Engine]:
     """An index of a few linked notes."""
     folder = write(VAULT)
     with Engine(tmp_path / "vault-index", settings) as engine:

@@ -207,8 +207,8 @@ def fixtures(tmp_path: Path, content: str = FIXTURES) -> Path:
     return file
 
 
-def test_fixtures_against_an_index_that_there_is(vault: Engine, tmp_path: Path) -> None:
-    made = evaluate(load_dataset(fixtures(tmp_path)), vault.settings, mode="lexical", index=vault.folder)
+def test_fixtures_against_an_index_that_there_is(linked: Engine, tmp_path: Path) -> None:
+    made = evaluate(load_dataset(fixtures(tmp_path)), linked.settings, mode="lexical", index=linked.folder)
     report: dict[str, Any] = to_json(made)
     assert report["queries"] == 4
     assert report["metrics"]["hit@1"] == 1.0
@@ -217,10 +217,10 @@ def test_fixtures_against_an_index_that_there_is(vault: Engine, tmp_path: Path) 
     assert made.quality == [1.0, 1.0, 1.0, 0.0]
 
 
-def test_a_fixture_that_expects_an_unknown_document_is_refused(vault: Engine, tmp_path: Path) -> None:
+def test_a_fixture_that_expects_an_unknown_document_is_refused(linked: Engine, tmp_path: Path) -> None:
     file = fixtures(tmp_path, FIXTURES.replace("guides/keys.md", "guides/kees.md"))
     with pytest.raises(SourceProblem, match=r"kees\.md") as error:
-        evaluate(load_dataset(file), vault.settings, index=vault.folder)
+        evaluate(load_dataset(file), linked.settings, index=linked.folder)
     assert "guides/keys.md" in error.value.hint
 
 

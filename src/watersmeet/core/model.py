@@ -137,12 +137,14 @@ class Hit:
 class Ranking:
     """Hits in descending order of score, each chunk once; the position is the rank.
 
-    `notes` is what a signal wants said of a hit in its evidence, such as that the score is an estimate.
+    `notes` is what a signal wants said of a hit in its evidence, such as that the score is an estimate. `filled` has
+    the scores of chunks that others ranked and this signal did not.
     """
 
     by: str
     hits: tuple[Hit, ...] = ()
     notes: Mapping[ChunkId, Mapping[str, Any]] = field(default_factory=dict)
+    filled: Mapping[ChunkId, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         last = float("inf")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from watersmeet.core.model import Chunk, ChunkId, Condition, Document, Plan, Ranking, Row
 
@@ -143,13 +143,22 @@ class Signal(Protocol):
     def rank(self, plan: Plan) -> Ranking: ...
 
 
+@runtime_checkable
 class Scorer(Signal, Protocol):
     def score(self, plan: Plan, ids: Collection[ChunkId]) -> dict[ChunkId, float]: ...
 
 
-class Fusion(Protocol):
-    """What do the signals agree on?"""
+class Derived(Protocol):
+    """A signal that reads what the others ranked, in a second wave."""
 
+    def derive(self, plan: Plan, rankings: Sequence[Ranking]) -> Ranking: ...
+
+
+class Fusion(Protocol):
+    """What do the signals agree on? One that `fills` gets every candidate scored by every signal that can."""
+
+    @property
+    def fills(self) -> bool: ...
     def fuse(self, rankings: Sequence[Ranking], plan: Plan) -> Ranking: ...
 
 

@@ -16,11 +16,15 @@ KINDS = ("source", "parse", "chunk", "embed", "store", "query", "signal", "fusio
 
 def names(kind: str) -> list[str]:
     """What there is of a kind."""
+    import re
     from pathlib import Path
+
+    def is_component(path: Path) -> bool:
+        return re.search(rf"^@dataclass.*\nclass {path.stem}\b", path.read_text("utf8"), re.M | re.I) is not None
 
     package = importlib.import_module(f"watersmeet.{kind}")
     files = [path for folder in package.__path__ for path in Path(folder).glob("[!_]*.py")]
-    return sorted(path.stem for path in files if f"\nclass {path.stem}" in path.read_text("utf8").lower())
+    return sorted(path.stem for path in files if is_component(path))
 
 
 def find(kind: str, name: str) -> type[Any]:

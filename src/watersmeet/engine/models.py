@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 FIRST_PAUSE = 2.0
 LONGEST_PAUSE = 300.0
+REMEMBERED = 256
 
 
 def embedder(settings: Settings, name: str) -> Guarded:
@@ -45,6 +46,7 @@ class Guarded:
         self._problem: ModelProblem | None = None
         self._until = 0.0
         self._pause = FIRST_PAUSE
+        self._queries: dict[str, Vector] = {}
 
     @property
     def name(self) -> str:
@@ -65,7 +67,14 @@ class Guarded:
         return self._inner.embed_stream(texts, batch)
 
     def embed_query(self, text: str) -> Vector:
-        return self._tried(lambda: self._inner.embed_query(text))  # type: ignore[no-any-return] # likewise
+        """The same query is asked for several times on its way: it is remembered for a while."""
+        vector = self._queries.get(text)
+        if vector is None:
+            vector = self._tried(lambda: self._inner.embed_query(text))
+            if len(self._queries) > REMEMBERED:
+                self._queries.clear()
+            self._queries[text] = vector
+        return vector
 
     def _tried(self, work: Any) -> Any:
         with self._lock:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
+from typing import TypeVar
 
 from watersmeet.core.errors import WatersmeetError
 from watersmeet.core.model import Failure, Plan, Ranking
-from watersmeet.core.ports import Fusion, Signal, Stage, Step
-from watersmeet.engine.threads import Task, Threads
+from watersmeet.core.ports import Derived, Fusion, Scorer, Signal, Stage, Step
+from watersmeet.engine.threads import Threads
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,7 @@ class Outcome:
 class Pipeline:
     understand: Sequence[Step]
     signals: Sequence[tuple[str, Signal]]
+    derived: Sequence[tuple[str, Derived]]
     fusion: Fusion
     stages: Sequence[tuple[str, Stage]]
     deadline: float
@@ -40,7 +44,11 @@ class Pipeline:
         for step in self.understand:
             plan = step.apply(plan)
         start = _lap(timings, "understand", start)
-        rankings, failures = self._fan_out(plan, timings)
+        rankings, failures = self._ranked(plan, timings)
+        if self.fusion.fills:
+            start = perf_counter()
+            rankings = self._filled(plan, rankings)
+            _lap(timings, "fill", start)
         start = perf_counter()
         fused = ranking = self.fusion.fuse(rankings, plan)
         start = _lap(timings, "fusion", start)
@@ -49,26 +57,45 @@ class Pipeline:
             start = _lap(timings, name, start)
         return Outcome(plan, tuple(rankings), fused, ranking, tuple(failures), timings)
 
-    def _fan_out(self, plan: Plan, timings: dict[str, float]) -> tuple[list[Ranking], list[Failure]]:
-        """Ask every signal at once. One that fails or is late becomes a failure in the answer."""
+    def _ranked(self, plan: Plan, timings: dict[str, float]) -> tuple[list[Ranking], list[Failure]]:
+        """Ask every signal at once; then those that read the others' rankings."""
+        found, failures = self._fan_out({name: partial(signal.rank, plan) for name, signal in self.signals}, timings)
+        rankings = list(found.values())
+        second = {name: partial(signal.derive, plan, rankings) for name, signal in self.derived}
+        more, late = self._fan_out(second, timings)
+        return [*rankings, *more.values()], [*failures, *late]
+
+    def _filled(self, plan: Plan, rankings: Sequence[Ranking]) -> list[Ranking]:
+        """Every candidate scored by every signal that can; one that cannot now leaves its gaps."""
+        candidates = {hit.chunk for ranking in rankings for hit in ranking.hits}
+        scorers = {name: signal.score for name, signal in self.signals if isinstance(signal, Scorer)}
+        work = {}
+        for ranking in rankings:
+            gaps = candidates - {hit.chunk for hit in ranking.hits}
+            if gaps and ranking.hits and ranking.by in scorers:
+                work[ranking.by] = partial(scorers[ranking.by], plan, gaps)
+        found, _ = self._fan_out(work, {})
+        return [replace(ranking, filled=found.get(ranking.by, {})) for ranking in rankings]
+
+    def _fan_out(
+        self, work: Mapping[str, Callable[[], T]], timings: dict[str, float]
+    ) -> tuple[dict[str, T], list[Failure]]:
+        """All at once. What fails or is late becomes a failure in the answer."""
         end = perf_counter() + self.deadline
-        asked = [(name, self.threads.submit(partial(_timed, signal, plan))) for name, signal in self.signals]
-        rankings: list[Ranking] = []
+        asked = [(name, self.threads.submit(partial(_timed, task))) for name, task in work.items()]
+        results: dict[str, T] = {}
         failures: list[Failure] = []
         for name, task in asked:
             try:
-                ranking, took = task.result(max(0.0, end - perf_counter()))
+                results[name], timings[name] = task.result(max(0.0, end - perf_counter()))
             except Exception as error:  # noqa: BLE001 - the fan-out: a signal's failure is a value
-                failures.append(_failure(name, error, task, self.deadline))
-            else:
-                rankings.append(ranking)
-                timings[name] = took
-        return rankings, failures
+                failures.append(_failure(name, error, task.done, self.deadline))
+        return results, failures
 
 
-def _timed(signal: Signal, plan: Plan) -> tuple[Ranking, float]:
+def _timed(work: Callable[[], T]) -> tuple[T, float]:
     start = perf_counter()
-    return signal.rank(plan), (perf_counter() - start) * 1000
+    return work(), (perf_counter() - start) * 1000
 
 
 def _lap(timings: dict[str, float], name: str, start: float) -> float:
@@ -77,8 +104,8 @@ def _lap(timings: dict[str, float], name: str, start: float) -> float:
     return now
 
 
-def _failure(name: str, error: Exception, task: Task[tuple[Ranking, float]], deadline: float) -> Failure:
-    if isinstance(error, TimeoutError) and not task.done:
+def _failure(name: str, error: Exception, done: bool, deadline: float) -> Failure:
+    if isinstance(error, TimeoutError) and not done:
         return Failure(name, f"no answer within {deadline:g} s", "raise pipeline.deadline_ms or leave the signal out")
     if isinstance(error, WatersmeetError):
         return Failure(name, str(error), error.hint)

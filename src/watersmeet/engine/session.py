@@ -115,10 +115,12 @@ def assemble(settings: Settings, signals: tuple[str, ...], ports: dict[str, Any]
     def make(kind: str, name: str) -> Any:
         return build(kind, name, settings.of(kind, name), **ports)
 
+    made = {name: make("signal", name) for name in signals}
     wanted: PipelineSettings = settings.section("pipeline")
     return Pipeline(
         understand=[make("query", name) for name in wanted.understand],
-        signals=[(name, make("signal", name)) for name in signals],
+        signals=[(name, signal) for name, signal in made.items() if not hasattr(signal, "derive")],
+        derived=[(name, signal) for name, signal in made.items() if hasattr(signal, "derive")],
         fusion=make("fusion", wanted.fusion),
         stages=[(name, make("stage", name)) for name in wanted.stages],
         deadline=wanted.deadline_ms / 1000,

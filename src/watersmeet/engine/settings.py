@@ -191,9 +191,10 @@ def from_environ(environ: Mapping[str, str]) -> Table:
             continue
         *path, leaf = name.removeprefix(PREFIX).lower().split("__")
         try:
-            value: Any = tomllib.loads(f"value = {raw}")["value"]
+            parsed = tomllib.loads(f"value = {raw}")
         except tomllib.TOMLDecodeError:
-            value = raw
+            parsed = {}
+        value: Any = parsed["value"] if len(parsed) == 1 else raw
         table = tables
         for part in path:
             table = table.setdefault(part, {})

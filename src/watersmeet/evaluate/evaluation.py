@@ -14,7 +14,7 @@ from watersmeet.engine.settings import Settings
 from watersmeet.evaluate.compare import Difference, compare, interval
 from watersmeet.evaluate.data import Dataset, Question, check_expected
 from watersmeet.evaluate.index import indexed
-from watersmeet.evaluate.metrics import MAIN, Scores, judge, means, percentile
+from watersmeet.evaluate.metrics import MAIN, Scores, judge, means, measures, percentile
 from watersmeet.evaluate.run import WHOLE, Run, peak_memory_mb, run
 from watersmeet.evaluate.trec import read_run
 
@@ -98,6 +98,7 @@ def evaluate(
     start = time.perf_counter()
     if against is not None and against_run:
         raise ConfigError("--against and --against-run exclude each other", "compare with one at a time")
+    measures()  # should the library be missing, better now than after the last query
     judged = [i for i, question in enumerate(dataset.questions) if question.relevant]
     warnings = list(dataset.warnings)
     made, documents = _asked(dataset, settings, mode, index, fresh, tell, warnings)

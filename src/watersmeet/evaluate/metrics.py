@@ -18,7 +18,8 @@ Scores = dict[str, list[float]]
 """For each metric, its value for each question that has a relevant document, in order."""
 
 
-def _measures() -> tuple[Any, dict[Any, str]]:
+def measures() -> tuple[Any, dict[Any, str]]:
+    """The library, and our name for each of its measures."""
     try:
         import ir_measures
     except ImportError:
@@ -33,14 +34,14 @@ def judge(
     packs: Sequence[Sequence[bool]] | None = None,
 ) -> Scores:
     """Every metric of every question; only questions with a relevant document may be given."""
-    library, measures = _measures()
+    library, named = measures()
     # Rankings are judged in our order, so the scores that they are given only count down.
     run = {str(i): {d: -float(rank) for rank, d in enumerate(found)} for i, found in enumerate(rankings)}
     qrels = {str(i): dict(question.relevant) for i, question in enumerate(questions)}
     scores: Scores = {name: [0.0] * len(questions) for name in RANKED}
     if any(run.values()):
-        for found in library.iter_calc(list(measures), qrels, run):
-            scores[measures[found.measure]][int(found.query_id)] = float(found.value)
+        for found in library.iter_calc(list(named), qrels, run):
+            scores[named[found.measure]][int(found.query_id)] = float(found.value)
     if packs is not None:
         for column, name in enumerate(PACKED):
             scores[name] = [float(row[column]) for row in packs]

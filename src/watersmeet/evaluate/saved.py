@@ -66,7 +66,7 @@ def save(
 
 def gate(place: str | os.PathLike[str], questions: Sequence[Question], quality: Sequence[float], seed: int) -> Gate:
     """Hold this run against a saved one of the same questions."""
-    before = _read(Path(place))
+    before = read(place)
     if set(before) != {question.id for question in questions}:
         new = sorted({question.id for question in questions} - set(before))
         gone = sorted(set(before) - {question.id for question in questions})
@@ -88,7 +88,9 @@ def gate(place: str | os.PathLike[str], questions: Sequence[Question], quality: 
     return Gate(os.fspath(place), difference, lost)
 
 
-def _read(path: Path) -> dict[str, float]:
+def read(place: str | os.PathLike[str]) -> dict[str, float]:
+    """The quality of each query of a saved evaluation."""
+    path = Path(place)
     hint = "make one with `watersmeet eval ... --save FILE`"
     try:
         saved = json.loads(path.read_text("utf8"))

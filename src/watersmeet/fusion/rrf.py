@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from watersmeet.core.model import ChunkId, Evidence, Hit, Plan, Ranking
 from watersmeet.core.options import option
@@ -16,6 +17,8 @@ class Rrf:
 
     k: int = option(60, "the larger, the less the first ranks stand out")
     weights: Mapping[str, float] = option({}, "weight of each signal; 1 where none is given")
+
+    fills: ClassVar[bool] = False
 
     def fuse(self, rankings: Sequence[Ranking], plan: Plan) -> Ranking:
         weights = {**self.weights, **plan.weights}

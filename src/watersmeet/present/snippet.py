@@ -22,7 +22,7 @@ def snippet(text: str, query: str, width: int = WIDTH) -> list[str]:
     if not lines:
         return []
     shared = [wanted & _stems(words(line)) for line in lines]
-    starts = range(max(1, len(lines) - LINES + 1))
+    starts = range(max(1, len(lines) - LINES + 1) if any(shared) else 1)
     start = max(starts, key=lambda i: (*_worth(lines[i : i + LINES], shared[i : i + LINES]), -i))
     found = lines[start : start + LINES]
     while len(found) > 1 and found[-1].lstrip().startswith("#") and not shared[start + len(found) - 1]:

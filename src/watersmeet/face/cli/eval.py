@@ -19,7 +19,7 @@ from watersmeet.evaluate.data import load as load_dataset
 from watersmeet.evaluate.evaluation import Evaluation, evaluate, to_json
 from watersmeet.evaluate.markdown import facts, markdown, ranks_line, rows, verdict
 from watersmeet.evaluate.metrics import NAMES
-from watersmeet.evaluate.saved import gate, save
+from watersmeet.evaluate.saved import gate, read, save
 from watersmeet.evaluate.trec import write_run
 from watersmeet.face.cli.common import common, for_people, print_json, table
 from watersmeet.face.cli.progress import progress
@@ -72,7 +72,7 @@ def eval_command(
     a file of fixtures about an index that there is: [[query]] tables in TOML, or JSON lines, with `query` and
     `expect`, a list of documents, empty where nothing should be found.
     """
-    _check(dataset, from_corpus, reports)
+    _check(dataset, from_corpus, reports, gate_file)
     settings = load(recipe=recipe)
     with progress(quiet or as_json) as tell:
         asked, place = _questions(dataset, from_corpus, queries, index, seed, tell)
@@ -97,12 +97,15 @@ def eval_command(
         sys.exit(1)
 
 
-def _check(dataset: str, from_corpus: bool, reports: tuple[str, ...]) -> None:
+def _check(dataset: str, from_corpus: bool, reports: tuple[str, ...], gate_file: str) -> None:
+    """Whatever can be known to be wrong before anything is measured."""
     if bool(dataset) == from_corpus:
         raise ConfigError("name a dataset, or say --from-corpus", "`watersmeet eval --help` shows examples")
     for file in reports:
         if not file.endswith(REPORTS):
             raise ConfigError(f"no report can be written as {file}", f"it must end in {' or '.join(REPORTS)}")
+    if gate_file:
+        read(gate_file)
 
 
 def _questions(dataset: str, from_corpus: bool, queries: int, index: str, seed: int, tell: Tell) -> tuple[Dataset, str]:

@@ -49,6 +49,13 @@ class LazyGroup(click.Group):
             raise click.UsageError(f"no command called {args[0]!r}; {nearest(args[0], [*COMMANDS, *ALIASES])}", ctx)
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:  # whoever read it had enough; click would call that a failure
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             listed = [(name, text) for name, (_, text) in COMMANDS.items()]
@@ -96,12 +103,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _failed(error.format_message(), "", error.exit_code)
     except WatersmeetError as error:
         return _failed(str(error), error.hint, error.exit_code)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0  # whoever read it had enough
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        return _failed(f"{where}{error.strerror or error}", "check the path, its permissions and the room on its disk", 2)
+        hint = "check the path, its permissions and the room on its disk"
+        return _failed(f"{where}{error.strerror or error}", hint, 2)
     except Exception as error:  # noqa: BLE001 - the face's boundary: no traceback reaches a user
         from watersmeet.face.cli.crash import keep
 

@@ -1,0 +1,39 @@
+"""The registry's additive score of before rank fusion: clamp((cosine + 1) / 2 + 0.1 * boost, 0, 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from watersmeet.core.model import ChunkId, Evidence, Hit, Plan, Ranking
+from watersmeet.core.options import option
+
+
+@dataclass(frozen=True, slots=True)
+class Legacy:
+    """A cosine moved to 0 to 1, and a tenth of the text boost on top, never above 1."""
+
+    cosine: str = option("dense", "the signal that gives cosines")
+    boost: str = option("boost", "the signal that gives text boosts")
+    share: float = option(0.1, "what a point of boost adds")
+
+    fills: ClassVar[bool] = False
+
+    def fuse(self, rankings: Sequence[Ranking], plan: Plan) -> Ranking:
+        parts: dict[ChunkId, list[Evidence]] = {}
+        for ranking in sorted(rankings, key=lambda r: r.by):
+            for rank, hit in enumerate(ranking.hits, 1):
+                part = self._part(ranking.by, hit.score)
+                detail = {"contribution": part, **ranking.notes.get(hit.chunk, {})}
+                parts.setdefault(hit.chunk, []).append(Evidence(ranking.by, rank, hit.score, detail))
+        hits = []
+        for chunk, evidence in parts.items():
+            total = sum(e.detail["contribution"] for e in evidence)
+            hits.append(Hit(chunk, min(1.0, max(0.0, total)), tuple(evidence)))
+        return Ranking.of("legacy", hits)
+
+    def _part(self, by: str, score: float) -> float:
+        if by == self.cosine:
+            return (score + 1) / 2
+        return self.share * score if by == self.boost else 0.0

@@ -1,0 +1,224 @@
+"""Where settings come from, which wins, and what is said of a wrong one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from watersmeet.core.errors import ConfigError, UnknownComponent
+from watersmeet.engine.components import KINDS, build, default, find, names, options
+from watersmeet.engine.effective import effective
+from watersmeet.engine.place import find_index, index_in, index_to_make
+from watersmeet.engine.settings import NAMED, SECTIONS, cache_folder, check, from_environ, leaves, load, merge, recipes
+from watersmeet.engine.typed import typed
+
+Tree = st.recursive(
+    st.integers() | st.text(max_size=3),
+    lambda inner: st.dictionaries(st.text("abc", min_size=1, max_size=2), inner, max_size=3),
+    max_leaves=8,
+)
+Tables = st.dictionaries(st.text("abc", min_size=1, max_size=2), Tree, max_size=3)
+
+
+def settings_file(folder: Path, text: str) -> str:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "watersmeet.toml"
+    path.write_text(text, "utf8")
+    return os.path.realpath(path)
+
+
+# ------------------------------------------------------------ which one wins
+
+
+def test_later_layers_win_and_are_named(tmp_path: Path, home: Path) -> None:
+    user = settings_file(home / "config" / "watersmeet", "[fusion.rrf]\nk = 1\n[pipeline]\npool = 1\n[writer]\nbatch_chunks = 1\n")
+    work = tmp_path / "work" / "deep" / "deeper"
+    project = settings_file(tmp_path / "work", "[fusion.rrf]\nk = 2\n[pipeline]\npool = 2\n")
+    work.mkdir(parents=True)
+    environ = {"XDG_CONFIG_HOME": str(home / "config"), "WATERSMEET__FUSION__RRF__K": "3", "OTHER": "x"}
+    made = load(start=str(work), environ=environ, flags={"fusion": {"rrf": {"weights": {"lexical": 2.0}}}})
+    shown = effective(made)
+    assert shown["writer.batch_chunks"] == (1, user)
+    assert shown["pipeline.pool"] == (2, project)
+    assert shown["fusion.rrf.k"] == (3, "environment")
+    assert shown["fusion.rrf.weights.lexical"] == (2.0, "flag")
+    assert shown["pipeline.fusion"] == ("rrf", "recipe default")
+    assert shown["index.text"] == ("tantivy", "default")
+    assert made.section("pipeline").pool == 2
+    assert build("fusion", "rrf", made.of("fusion", "rrf")).k == 3
+
+
+def test_only_the_nearest_project_file_counts(tmp_path: Path) -> None:
+    settings_file(tmp_path, "[pipeline]\npool = 1\n")
+    settings_file(tmp_path / "inner", "[fusion.rrf]\nk = 2\n")
+    made = load(start=str(tmp_path / "inner"), environ={})
+    assert made.section("pipeline").pool == 100
+    assert made.of("fusion", "rrf") == {"k": 2}
+
+
+def test_the_user_file_is_below_home_without_xdg(tmp_path: Path) -> None:
+    settings_file(tmp_path / ".config" / "watersmeet", "[pipeline]\npool = 7\n")
+    assert load(start="/", environ={"HOME": str(tmp_path)}).section("pipeline").pool == 7
+    assert cache_folder({"HOME": "/h"}) == "/h/.cache/watersmeet"
+    assert cache_folder({"HOME": "/h", "XDG_CACHE_HOME": "/c"}) == "/c/watersmeet"
+
+
+def test_a_recipe_can_be_chosen_in_a_file_or_by_flag(tmp_path: Path) -> None:
+    assert "default" in recipes()
+    settings_file(tmp_path, "recipe = 'default'\n")
+    assert load(start=str(tmp_path), environ={}).recipe == "default"
+    with pytest.raises(ConfigError, match="no recipe called 'x'"):
+        load(start=str(tmp_path), environ={}, recipe="x")
+
+
+@pytest.mark.parametrize("name", recipes())
+def test_every_recipe_is_valid(name: str) -> None:
+    made = load(recipe=name, start="/", environ={})
+    check(made.tables, name)
+    for key, (value, _) in effective(made).items():
+        assert key
+        assert value is not None
+
+
+# ------------------------------------------------------------ environment
+
+
+@pytest.mark.parametrize(
+    ("raw", "value"),
+    [
+        ("7", 7),
+        ("0.5", 0.5),
+        ("true", True),
+        ("plain text", "plain text"),
+        ('"7"', "7"),
+        ('["a", "b"]', ["a", "b"]),
+        ("{a = 1}", {"a": 1}),
+        ("", ""),
+        ("1\nb = 2", "1\nb = 2"),
+    ],
+)
+def test_a_value_of_the_environment_is_toml_else_text(raw: str, value: Any) -> None:
+    assert from_environ({"WATERSMEET__A__B": raw, "PATH": "x"}) == {"a": {"b": value}}
+
+
+def test_the_environment_cannot_make_a_value_a_table() -> None:
+    with pytest.raises(ConfigError, match="cannot be a table"):
+        from_environ({"WATERSMEET__A": "1", "WATERSMEET__A__B": "2"})
+
+
+# ------------------------------------------------------------ what is wrong
+
+
+@pytest.mark.parametrize(
+    ("tables", "said", "hint"),
+    [
+        ({"fusoin": {}}, "origin: no setting called 'fusoin'", "'fusion'"),
+        ({"fusion": {"rff": {}}}, "no fusion called 'rff'", "'rrf'"),
+        ({"fusion": {"_x": {}}}, "no fusion called '_x'", "rrf"),
+        ({"fusion": {"rrf": {"kk": 1}}}, "origin: [fusion.rrf] has no setting 'kk'", "'k'"),
+        ({"fusion": {"rrf": {"k": "x"}}}, "origin: fusion.rrf.k must be a whole number, not 'x'", ""),
+        ({"fusion": {"rrf": {"k": True}}}, "a whole number", ""),
+        ({"fusion": {"rrf": {"k": 1.0}}}, "a whole number", ""),
+        ({"fusion": {"rrf": {"weights": {"a": "x"}}}}, "origin: fusion.rrf.weights.a must be a number", ""),
+        ({"pipeline": {"signals": ["lexical", 3]}}, "pipeline.signals[1] must be text", ""),
+        ({"pipeline": {"signals": ["lexicl"]}}, "origin: pipeline.signals names 'lexicl'", "'lexical'"),
+        ({"pipeline": {"fusion": "rff"}}, "pipeline.fusion names 'rff'", "'rrf'"),
+        ({"index": {"text": "fts"}}, "index.text names 'fts'", "'fts5'"),
+        ({"index": {"dense": "onx"}}, "index.dense names 'onx'", "'onnx'"),
+        ({"fusion": 1}, "'fusion' is a table", "[fusion]"),
+        ({"fusion": {"rrf": 1}}, "fusion.rrf is a table", "[fusion.rrf]"),
+        ({"recipe": 3}, "recipe must be text", "default"),
+    ],
+)
+def test_a_wrong_setting_is_named_with_the_nearest(tables: dict[str, Any], said: str, hint: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        check(tables, "origin")
+    assert said in str(error.value)
+    assert hint in error.value.hint
+
+
+def test_what_may_be_empty_may_be_empty() -> None:
+    check({"index": {"dense": "", "static": ""}, "pipeline": {"signals": []}, "recipe": "default"}, "origin")
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    path = settings_file(tmp_path, "a = [")
+    with pytest.raises(ConfigError, match="not valid TOML") as error:
+        load(start=str(tmp_path), environ={})
+    assert path in str(error.value)
+
+
+# ------------------------------------------------------------ components and types
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_component_can_be_found_and_says_what_its_settings_mean(kind: str) -> None:
+    assert names(kind)
+    for name in names(kind):
+        cls = find(kind, name)
+        assert cls.__name__.lower() == name
+        for field in options(cls).values():
+            assert field.metadata["meaning"]
+            default(field)
+
+
+def test_every_setting_that_names_a_component_exists() -> None:
+    for path, kind in NAMED.items():
+        section, _, setting = path.partition(".")
+        assert setting in options(SECTIONS[section])
+        assert kind in KINDS
+
+
+def test_a_file_that_is_no_component_is_refused() -> None:
+    with pytest.raises(UnknownComponent):
+        find("stage", "nothing")
+    with pytest.raises(UnknownComponent):
+        find("store", "rename")  # a helper
+
+
+def test_types() -> None:
+    assert typed(float, 3, "x") == 3.0
+    assert typed(tuple[str, ...], ["a"], "x") == ("a",)
+    assert typed(int | None, None, "x") is None
+    assert typed(int | None, 3, "x") == 3
+    assert typed(dict[str, float], {"a": 1}, "x") == {"a": 1.0}
+    for hint, value in ((bool, 1), (str, 1), (list[str], "a"), (dict[str, int], []), (float, True)):
+        with pytest.raises(ConfigError, match="x must be"):
+            typed(hint, value, "x")
+
+
+@given(Tables, Tables)
+def test_merging_keeps_what_is_set_last(low: dict[str, Any], high: dict[str, Any]) -> None:
+    merged = dict(leaves(merge(low, high)))
+    for path, value in leaves(high):
+        assert merged[path] == value
+    assert set(merged) <= {path for path, _ in leaves(low)} | {path for path, _ in leaves(high)}
+    assert merge(low, {}) == low
+    assert merge({}, high) == high
+
+
+# ------------------------------------------------------------ where the index is
+
+
+def test_the_index_is_found_upwards(tmp_path: Path) -> None:
+    deep = tmp_path / "a" / "b"
+    deep.mkdir(parents=True)
+    assert index_to_make(start=str(deep)) == str(deep / ".watersmeet")
+    (tmp_path / ".watersmeet").mkdir()
+    (tmp_path / ".watersmeet" / "catalogue.db").touch()
+    assert os.path.samefile(find_index(start=str(deep)), tmp_path / ".watersmeet")
+    assert os.path.samefile(index_to_make(start=str(deep)), tmp_path / ".watersmeet")
+    assert find_index(str(tmp_path / ".watersmeet")) == str(tmp_path / ".watersmeet")
+
+
+def test_the_index_of_a_folder_is_kept_by_its_real_path(tmp_path: Path, home: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "notes")
+    assert index_in(str(tmp_path / "link")) == index_in(str(tmp_path / "notes" / ".." / "notes"))
+    assert index_in(str(tmp_path / "notes")).startswith(str(home / "cache" / "watersmeet" / "indexes" / "notes-"))
+    assert index_in(str(tmp_path)) != index_in(str(tmp_path / "notes"))

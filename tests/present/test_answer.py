@@ -1,0 +1,65 @@
+"""From a ranking to what its reader gets."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from watersmeet.core.model import Answer, ChunkId, DocId, Evidence, Failure, Hit, Passage, Ranking, Result
+from watersmeet.present.answer import explain_line, place, results, to_json
+
+
+def passage(name: str, title: str = "Keys", headings: tuple[str, ...] = ("Keys", "Errors")) -> Passage:
+    return Passage(ChunkId(name), DocId(f"{name}.md"), "document", title, f"/v/{name}.md", None, headings, (3, 5), "text")
+
+
+def result(**more: Any) -> Result:
+    ranking = Ranking("rrf", (Hit(ChunkId("a"), 1.0, more.pop("evidence", ())),))
+    (made,) = results(ranking, ranking, {ChunkId("a"): passage("a", **more)})
+    return made
+
+
+def test_results_keep_order_and_carry_both_scores() -> None:
+    fused = Ranking("rrf", (Hit(ChunkId("a"), 0.04), Hit(ChunkId("b"), 0.02), Hit(ChunkId("c"), 0.01)))
+    final = Ranking("top", (Hit(ChunkId("b"), 1.0), Hit(ChunkId("a"), 0.5)))
+    made = results(final, fused, {ChunkId(name): passage(name) for name in "ab"})
+    assert [(r.id, r.score, r.fusion_score) for r in made] == [("b", 1.0, 0.02), ("a", 0.5, 0.04)]
+    assert made[0].document == "b.md"
+    assert made[0].lines == (3, 5)
+
+
+def test_the_order_of_signals_in_an_explanation_is_fixed() -> None:
+    found = tuple(Evidence(by, rank, 1.0) for by, rank in (("exact", 2), ("graph", 4), ("dense", 3), ("lexical", 1)))
+    assert explain_line(result(evidence=found)) == "[lexical#1, dense#3, exact#2, graph#4] Keys > Errors"
+    assert explain_line(result(evidence=found[:1])) == "[exact#2] Keys > Errors"
+
+
+@pytest.mark.parametrize(
+    ("title", "headings", "shown"),
+    [
+        ("Keys", ("Keys", "Errors"), "Keys > Errors"),
+        ("Keys", ("Errors",), "Keys > Errors"),
+        ("Keys", ("Keys",), "Keys"),
+        ("Keys", (), "Keys"),
+        ("Keys", ("Errors", "Keys"), "Keys > Errors > Keys"),
+    ],
+)
+def test_a_place_says_nothing_twice(title: str, headings: tuple[str, ...], shown: str) -> None:
+    assert place(result(title=title, headings=headings)) == shown
+
+
+def test_json_has_the_fields_of_the_contract_in_order() -> None:
+    evidence = (Evidence("lexical", 1, 7.5, {"contribution": 0.1}),)
+    answer = Answer("q", "lexical", "default", (result(evidence=evidence),), (Failure("dense", "no model", "get it"),), 1.23456)
+    made = to_json(answer)
+    assert list(made)[:6] == ["query", "mode", "recipe", "results", "failures", "took_ms"]
+    assert list(made["results"][0]) == [
+        *("id", "document", "kind", "title", "headings", "path", "lines"),
+        *("text", "score", "fusion_score", "similarity", "evidence"),
+    ]
+    assert made["results"][0]["evidence"] == [{"by": "lexical", "rank": 1, "score": 7.5, "contribution": 0.1}]
+    assert made["results"][0]["lines"] == [3, 5]
+    assert made["failures"] == [{"by": "dense", "reason": "no model", "hint": "get it"}]
+    assert json.loads(json.dumps(made)) == made
