@@ -91,7 +91,9 @@ def test_the_architecture_links_every_folder() -> None:
         assert f"](src/watersmeet/{folder})" in text, folder
 
 
-@pytest.mark.parametrize("path", sorted(ROOT.glob("*.md")) + sorted((ROOT / "docs").rglob("*.md")), ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "path", sorted(ROOT.glob("*.md")) + sorted((ROOT / "docs").rglob("*.md")), ids=lambda p: p.name
+)
 def test_links_between_pages_lead_somewhere(path: Path) -> None:
     for target in re.findall(r"(?<!!)\[[^\]]*\]\(([^)#\s]+)[^)]*\)", path.read_text("utf8")):
         if not re.match(r"\w+:", target):

@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 from watersmeet.core.model import DocId
 from watersmeet.core.names import ALIAS, is_page, link_key, names_of
 
-PART = st.text(st.characters(exclude_characters="/\0", exclude_categories=("Cs", "Cc", "Zs")), min_size=1, max_size=8).filter(
-    lambda part: part.strip(".") != ""
-)
+PART = st.text(
+    st.characters(exclude_characters="/\0", exclude_categories=("Cs", "Cc", "Zs")), min_size=1, max_size=8
+).filter(lambda part: part.strip(".") != "")
 
 
-def answers(document: str, written: str, type: str = "wiki", source: str = "notes/today.md", aliases: tuple[str, ...] = ()) -> bool:
+def answers(
+    document: str, written: str, type: str = "wiki", source: str = "notes/today.md", aliases: tuple[str, ...] = ()
+) -> bool:
     return link_key(DocId(source), written, type) in names_of(DocId(document), aliases)
 
 
@@ -85,7 +87,9 @@ def test_the_closer_the_name_the_lower_the_rank() -> None:
     assert names["a/b/c.md"] == 0
 
 
-@pytest.mark.parametrize(("document", "page"), [("a/b.md", True), ("B.TXT", True), ("a.rst", True), ("/srv/x", False), ("12", False)])
+@pytest.mark.parametrize(
+    ("document", "page"), [("a/b.md", True), ("B.TXT", True), ("a.rst", True), ("/srv/x", False), ("12", False)]
+)
 def test_pages(document: str, page: bool) -> None:
     assert is_page(document) is page
 

@@ -191,3 +191,23 @@ def test_a_long_token_is_not_remembered() -> None:
 def test_surfaces_are_as_written() -> None:
     text = "Run `getUserById --no-vectors` on C++ 1.2.3, don't."
     assert surfaces(text) == ["Run", "getUserById", "--no-vectors", "on", "C++", "1.2.3", "don"]
+
+
+def test_families_of_codes() -> None:
+    assert tokens.families("LNK1186") == ["lnk118x", "lnk11xx", "lnk1xxx", "lnkxxxx"]
+    assert tokens.families("D40") == ["d4x", "dxx"]
+    assert tokens.families("scheduler") == tokens.families("v1.2.3") == []
+
+
+@pytest.mark.parametrize(
+    ("heading", "expected"),
+    [
+        ("Compiler warnings C4400 through C4599", ["c44xx", "c45xx"]),
+        ("Errors TRN-1000 to TRN-1099", [f"trn-10{i}x" for i in range(10)]),
+        ("Codes E100-199", [f"e1{i}x" for i in range(10)]),
+        ("From C4599 to C4400, and 2024 to 2026, and C44 to C4599", []),
+        ("Linker errors (LNKxxxx)", []),
+    ],
+)
+def test_ranges_in_headings_name_families(heading: str, expected: list[str]) -> None:
+    assert tokens.family_forms(heading) == expected

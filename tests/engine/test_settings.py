@@ -36,7 +36,9 @@ def settings_file(folder: Path, text: str) -> str:
 
 
 def test_later_layers_win_and_are_named(tmp_path: Path, home: Path) -> None:
-    user = settings_file(home / "config" / "watersmeet", "[fusion.rrf]\nk = 1\n[pipeline]\npool = 1\n[writer]\nbatch_chunks = 1\n")
+    user = settings_file(
+        home / "config" / "watersmeet", "[fusion.rrf]\nk = 1\n[pipeline]\npool = 1\n[writer]\nbatch_chunks = 1\n"
+    )
     work = tmp_path / "work" / "deep" / "deeper"
     project = settings_file(tmp_path / "work", "[fusion.rrf]\nk = 2\n[pipeline]\npool = 2\n")
     work.mkdir(parents=True)
@@ -47,7 +49,7 @@ def test_later_layers_win_and_are_named(tmp_path: Path, home: Path) -> None:
     assert shown["pipeline.pool"] == (2, project)
     assert shown["fusion.rrf.k"] == (3, "environment")
     assert shown["fusion.rrf.weights.lexical"] == (2.0, "flag")
-    assert shown["pipeline.fusion"] == ("rrf", "recipe default")
+    assert shown["pipeline.signals"][1] == "recipe default"
     assert shown["index.text"] == ("tantivy", "default")
     assert made.section("pipeline").pool == 2
     assert build("fusion", "rrf", made.of("fusion", "rrf")).k == 3

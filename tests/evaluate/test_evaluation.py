@@ -115,6 +115,16 @@ def test_an_interrupted_index_is_finished(beir: Path, settings: Settings) -> Non
     assert to_json(evaluate(dataset, settings))["documents"] == 60
 
 
+def test_a_damaged_cache_is_made_anew(beir: Path, settings: Settings) -> None:
+    dataset = load_dataset(beir)
+    first = to_json(evaluate(dataset, settings))["metrics"]
+    assert dataset.corpus is not None
+    folder = cached("tiny", dataset.corpus, settings)
+    (folder / "dataset.json").unlink()
+    (folder / "catalogue.db").write_bytes(b"not a database at all" * 100)
+    assert to_json(evaluate(dataset, settings))["metrics"] == first
+
+
 def test_against_another_recipe_with_its_explanation(beir: Path, settings: Settings, broken: Settings) -> None:
     dataset = load_dataset(beir)
     comparison = to_json(evaluate(dataset, settings, mode="hybrid", against=broken))["comparison"]

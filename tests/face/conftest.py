@@ -69,7 +69,9 @@ def fill(folder: Path, files: dict[str, str]) -> Path:
 def synced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A vault with its index in `.watersmeet`; tests that use it only read."""
     vault = fill(tmp_path_factory.mktemp("synced") / "vault", VAULT)
-    made = start("sync", ".", "--no-vectors", "--quiet", cwd=vault, HOME=str(vault.parent), XDG_CONFIG_HOME=str(vault.parent))
+    made = start(
+        "sync", ".", "--no-vectors", "--quiet", cwd=vault, HOME=str(vault.parent), XDG_CONFIG_HOME=str(vault.parent)
+    )
     assert (made.returncode, made.stdout, made.stderr) == (0, "", "")
     return vault
 

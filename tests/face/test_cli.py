@@ -44,7 +44,7 @@ def test_sync_reports_as_json(ask: Ask, fresh: Path) -> None:
     first = ask("sync", ".", cwd=fresh)
     has_shape(
         first,
-        {name: int for name in ("added", "changed", "moved", "removed", "unchanged")}
+        dict.fromkeys(("added", "changed", "moved", "removed", "unchanged"), int)
         | {"skipped": list, "warnings": list, "documents": int, "chunks": int, "embedded": int, "took_ms": float},
     )
     assert (first["added"], first["documents"], first["embedded"]) == (9, 9, 0)
@@ -93,7 +93,11 @@ def test_sync_with_every_flag(run: Run, ask: Ask, fresh: Path, tmp_path: Path) -
 def test_search_as_json(ask: Ask, synced: Path) -> None:
     answer = ask("search", "how often should I rotate keys")
     has_shape(answer, ANSWER)
-    assert (answer["query"], answer["mode"], answer["recipe"]) == ("how often should I rotate keys", "lexical", "default")
+    assert (answer["query"], answer["mode"], answer["recipe"]) == (
+        "how often should I rotate keys",
+        "lexical",
+        "default",
+    )
     assert answer["failures"] == []
     for result in answer["results"]:
         has_shape(result, RESULT)
@@ -153,7 +157,9 @@ def test_top_n_filters_and_dates(ask: Ask) -> None:
     ask("search", "archive", "--since", "2026-01-06", "--before", "2026-02", code=1)
 
 
-@pytest.mark.parametrize("query", ["NOT keys AND", 'keys"', "keys*", "(keys", "foo:keys", "keys OR", "-keys", "a\tkeys"])
+@pytest.mark.parametrize(
+    "query", ["NOT keys AND", 'keys"', "keys*", "(keys", "foo:keys", "keys OR", "-keys", "a\tkeys"]
+)
 def test_a_query_is_text(ask: Ask, query: str) -> None:
     assert ask("search", "--", query)["results"][0]["document"] in ("guides/keys.md", "links/plain.md")
 
@@ -269,14 +275,14 @@ def test_doctor(ask: Ask, run: Run, fresh: Path) -> None:
 
 def test_config_show(ask: Ask, run: Run, tmp_path: Path) -> None:
     shown = ask("config", "show", "--index", "unused", "--quiet")
-    assert (shown["recipe"], shown["settings"]["fusion.rrf.k"]) == ("default", 60)
+    assert (shown["recipe"], shown["settings"]["index.chunk"]) == ("default", "headings")
     (tmp_path / "watersmeet.toml").write_text("[fusion.rrf]\nk = 20\n")
     environ = {"WATERSMEET__PIPELINE__POOL": "50"}
     settings = ask("config", "show", "--origin", cwd=tmp_path, **environ)["settings"]
     assert settings["fusion.rrf.k"] == {"value": 20, "origin": str(tmp_path / "watersmeet.toml")}
     assert settings["pipeline.pool"] == {"value": 50, "origin": "environment"}
-    assert settings["pipeline.fusion"] == {"value": "rrf", "origin": "recipe default"}
+    assert settings["pipeline.signals"]["origin"] == "recipe default"
     assert settings["index.chunk"] == {"value": "headings", "origin": "default"}
     lines = run("config", "show", "--origin", cwd=tmp_path).stdout.splitlines()
     assert f"fusion.rrf.k = 20  # {tmp_path / 'watersmeet.toml'}" in lines
-    assert "pipeline.fusion = \"rrf\"" in run("config", "show").stdout.splitlines()
+    assert 'index.chunk = "headings"' in run("config", "show").stdout.splitlines()

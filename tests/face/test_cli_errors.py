@@ -78,7 +78,15 @@ def test_an_id_that_was_meant_is_suggested(run: Run, written: str) -> None:
 
 
 def test_no_index(run: Run, tmp_path: Path) -> None:
-    for command in (["search", "keys"], ["get", "x"], ["related", "x"], ["list"], ["remove", "x"], ["status"], ["doctor"]):
+    for command in (
+        ["search", "keys"],
+        ["get", "x"],
+        ["related", "x"],
+        ["list"],
+        ["remove", "x"],
+        ["status"],
+        ["doctor"],
+    ):
         fails(run(*command, cwd=tmp_path), "there is no index", "watersmeet sync PATH")
 
 

@@ -12,7 +12,9 @@ from watersmeet.present.answer import explain_line, place, results, to_json
 
 
 def passage(name: str, title: str = "Keys", headings: tuple[str, ...] = ("Keys", "Errors")) -> Passage:
-    return Passage(ChunkId(name), DocId(f"{name}.md"), "document", title, f"/v/{name}.md", None, headings, (3, 5), "text")
+    return Passage(
+        ChunkId(name), DocId(f"{name}.md"), "document", title, f"/v/{name}.md", None, headings, (3, 5), "text"
+    )
 
 
 def result(**more: Any) -> Result:
@@ -52,7 +54,9 @@ def test_a_place_says_nothing_twice(title: str, headings: tuple[str, ...], shown
 
 def test_json_has_the_fields_of_the_contract_in_order() -> None:
     evidence = (Evidence("lexical", 1, 7.5, {"contribution": 0.1}),)
-    answer = Answer("q", "lexical", "default", (result(evidence=evidence),), (Failure("dense", "no model", "get it"),), 1.23456)
+    answer = Answer(
+        "q", "lexical", "default", (result(evidence=evidence),), (Failure("dense", "no model", "get it"),), 1.23456
+    )
     made = to_json(answer)
     assert list(made)[:6] == ["query", "mode", "recipe", "results", "failures", "took_ms"]
     assert list(made["results"][0]) == [

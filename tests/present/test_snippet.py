@@ -42,7 +42,7 @@ def test_fences_rules_and_blank_lines_are_not_shown() -> None:
 
 
 def test_a_heading_that_leads_nowhere_is_left_out() -> None:
-    assert snippet("One line of keys.\n\n## What follows\n\nText.", "keys") [-1] != "## What follows"
+    assert snippet("One line of keys.\n\n## What follows\n\nText.", "keys")[-1] != "## What follows"
 
 
 def test_without_shared_words_it_begins_at_the_beginning() -> None:

@@ -15,7 +15,7 @@ import re
 import unicodedata
 from functools import cache
 
-VERSION = 1
+VERSION = 2
 """Part of an index's fingerprint: raise it whenever a text would give other tokens."""
 
 STOPWORDS = frozenset(
@@ -195,3 +195,34 @@ def _units(word: str) -> list[str]:
     if end < len(word):
         found.append(word[end:])
     return found
+
+
+_CODE = r"([A-Za-z]{1,8}[-_]?)(\d{2,8})"
+_RANGE = _CODE + r"\s*(?:through|thru|to|until|--?|–|—|\.\.\.?)\s*(?:\1)?(\d{2,8})(?!\w)"
+MOST_FAMILIES = 10
+
+
+def families(form: str) -> list[str]:
+    """The families that a code belongs to, closest first: LNK1186 is one of lnk118x, lnk11xx, lnk1xxx, lnkxxxx."""
+    code = _pattern(_CODE).fullmatch(form)
+    if code is None:
+        return []
+    prefix, digits = code[1].lower(), code[2]
+    return [prefix + digits[:-known] + "x" * known for known in range(1, len(digits) + 1)]
+
+
+def family_forms(text: str) -> list[str]:
+    """The families that a heading says it is about: "C4400 through C4599" is c44xx and c45xx."""
+    found: dict[str, None] = {}
+    for prefix, first, last in _pattern(_RANGE).findall(text):
+        width = len(first)
+        if len(last) != width or int(last) <= int(first):
+            continue
+        for known in range(1, width + 1):
+            low, high = int(first) // 10**known, int(last) // 10**known
+            if high - low < MOST_FAMILIES:
+                for block in range(low, high + 1):
+                    head = str(block).zfill(width - known) if width > known else ""
+                    found[prefix.lower() + head + "x" * known] = None
+                break
+    return list(found)

@@ -6,6 +6,7 @@ import math
 import os
 from collections import defaultdict
 from difflib import get_close_matches
+from itertools import takewhile
 from typing import Any
 
 from watersmeet.core.errors import NotFound
@@ -31,7 +32,7 @@ def _meant(view: SqliteView, identity: str) -> str:
     """The hint for an id that there is not: a document that goes by this name, or by one much like it."""
     records = view.records()
     key = link_key(DocId(""), identity, "wiki")
-    named = [record.document for record in records if key in names_of(record.document)]
+    named: list[str] = [record.document for record in records if key in names_of(record.document)]
     if not named and len(records) <= COMPARABLE:
         named = get_close_matches(identity, [record.document for record in records], 1)
     return f"did you mean {named[0]!r}?" if named else "`watersmeet list` shows what there is"
@@ -64,7 +65,7 @@ def _whole(title: str, passages: list[Passage]) -> str:
     for passage in passages:
         top = 1 if passage.headings[:1] == (title,) else 2  # the title may be the file's name
         written = {line.lstrip("# ").rstrip() for line in passage.text.splitlines() if line.startswith("#")}
-        kept = len(os.path.commonprefix([above, passage.headings]))
+        kept = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(above, passage.headings, strict=False)))
         for depth, heading in enumerate(passage.headings[kept:], kept + top):
             if heading not in written:
                 parts.append(f"{'#' * min(6, depth)} {heading}")

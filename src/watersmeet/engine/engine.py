@@ -35,7 +35,8 @@ MOST_RESULTS = 1000
 class Trial:
     """What each signal and the whole made of a query, as (document, score of its best chunk), best first.
 
-    `read` has the first passages of each ranking, chunk by chunk; the whole's is under the empty name.
+    `read` has the passages of each ranking, chunk by chunk, down to the first of a document that was looked for,
+    and none where it is not ranked; the whole's are under the empty name.
     """
 
     mode: str
@@ -179,10 +180,10 @@ class Engine:
             timings=trace.outcome.timings,
         )
 
-    def trial(self, request: Request, read: int = 0, without: Collection[str] = ()) -> Trial:
+    def trial(self, request: Request, down_to: Collection[str] = (), without: Collection[str] = ()) -> Trial:
         """A search for the sake of measuring: every signal's ranking and the fused one, by document.
 
-        `read`: how many passages of each ranking to fetch as well. `without`: chunks to leave out of them all.
+        `down_to`: the documents that are looked for. `without`: chunks to leave out of all rankings.
         """
         with self._run(request) as trace:
             outcome = trace.outcome
@@ -190,11 +191,15 @@ class Engine:
             named = {"": outcome.ranking, **{ranking.by: ranking for ranking in outcome.rankings}}
             hits = {name: [h for h in ranking.hits if h.chunk not in without] for name, ranking in named.items()}
             owners = trace.view.documents_of({hit.chunk for found in hits.values() for hit in found})
-            wanted = {hit.chunk for found in hits.values() for hit in found[:read]}
+            read = {}
+            for name, found in hits.items():
+                last = next((i for i, hit in enumerate(found) if owners[hit.chunk] in down_to), -1)
+                read[name] = [hit.chunk for hit in found[: last + 1]]
+            wanted = {chunk for chunks in read.values() for chunk in chunks}
             passages = trace.view.passages(wanted) if wanted else {}
-        first = {name: [passages[hit.chunk] for hit in found[:read]] for name, found in hits.items()}
         by_document = {name: best_per_document(found, owners) for name, found in hits.items()}
-        return Trial(trace.mode, by_document.pop(""), by_document, outcome.failures, took, first)
+        texts = {name: [passages[chunk] for chunk in chunks] for name, chunks in read.items()}
+        return Trial(trace.mode, by_document.pop(""), by_document, outcome.failures, took, texts)
 
     @contextmanager
     def _run(self, request: Request) -> Iterator[_Trace]:

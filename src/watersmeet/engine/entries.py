@@ -35,7 +35,8 @@ def prepare(document: Document, chunks: Sequence[Chunk]) -> list[Prepared]:
     tags = " ".join(tokens.words("\n".join(document.tags)))
     prepared = []
     for chunk in chunks:
-        crumb, crumb_forms = tokens.both(breadcrumb(document.title, chunk.headings))
+        path = breadcrumb(document.title, chunk.headings)
+        crumb, crumb_forms = tokens.both(path)
         words, forms = tokens.both(chunk.text)
         fields = {
             "body": " ".join(crumb + words),
@@ -43,7 +44,7 @@ def prepare(document: Document, chunks: Sequence[Chunk]) -> list[Prepared]:
             "headings": " ".join(tokens.words("\n".join(chunk.headings))),
             "names": names,
             "tags": tags,
-            "forms": " ".join(crumb_forms + forms),
+            "forms": " ".join(crumb_forms + forms + tokens.family_forms(path)),
         }
         prepared.append(Prepared(chunk, fields, digest("\0".join(fields.values()), chunk.text)))
     return prepared

@@ -14,7 +14,6 @@ from watersmeet.engine.opening import check_fingerprint, fingerprint, open_text
 from watersmeet.engine.settings import Settings
 from watersmeet.store.view import SqliteView
 
-
 FEW = 10_000
 """So many replaced rows cost nobody anything."""
 

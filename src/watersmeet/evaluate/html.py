@@ -12,7 +12,8 @@ from watersmeet.evaluate.plots import bars, differences, dots, histogram
 from watersmeet.evaluate.run import WHOLE
 
 _STYLE = """
-:root { --paper: #fbfaf7; --ink: #22262b; --dim: #6b7178; --line: #dcd9d1; --main: #0b6e72; --soft: #8fb8b8;
+:root { color-scheme: light dark;
+  --paper: #fbfaf7; --ink: #22262b; --dim: #6b7178; --line: #dcd9d1; --main: #0b6e72; --soft: #8fb8b8;
   --mark: #b4572a; --won: #2f7d4f; --lost: #b3402f; --card: #ffffff }
 @media (prefers-color-scheme: dark) { :root { --paper: #14171a; --ink: #e4e4e0; --dim: #969ca3; --line: #333a40;
   --main: #4fb8b6; --soft: #3b6d70; --mark: #e09263; --won: #5fb884; --lost: #e0796a; --card: #1b1f23 } }
@@ -28,8 +29,9 @@ p.facts, .dim { color: var(--dim) } p.facts { margin: 0 0 1rem } p.note { border
 tr.main td { font-weight: 600 } tr.part td { border-top: 2px solid var(--line) }
 td.query { white-space: normal; min-width: 14rem } th.ranks, td.ranks { text-align: left }
 td.ranks { white-space: normal; font-size: .82rem; color: var(--dim); overflow-wrap: anywhere }
-figure { margin: 1.25rem 0; padding: 1rem; background: var(--card); border: 1px solid var(--line); border-radius: 8px }
-figcaption { font-weight: 600; margin-bottom: .5rem } svg { display: block; width: 100%; height: auto;
+figure { margin: 1.25rem 0; padding: 1rem; background: var(--card); border: 1px solid var(--line); border-radius: 8px;
+  overflow-x: auto }
+figcaption { font-weight: 600; margin-bottom: .5rem } svg { display: block; width: 100%; min-width: 30rem; height: auto;
   font: 13px system-ui, sans-serif } svg text { fill: var(--ink) } svg .name, svg .value { text-anchor: end }
 svg .tick { text-anchor: middle; fill: var(--dim); font-size: 11px } svg .dim { fill: var(--dim); font-size: 11px }
 svg .grid, svg .axis { stroke: var(--line) } svg .whisker { stroke: var(--soft); stroke-width: 3 }

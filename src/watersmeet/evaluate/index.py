@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import watersmeet
-from watersmeet.core.errors import NoIndex, SourceProblem
+from watersmeet.core.errors import IndexDamaged, IndexMismatch, NoIndex, SourceProblem
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.modes import VECTORS, wants_vectors
 from watersmeet.engine.opening import fingerprint
@@ -39,11 +39,18 @@ def indexed(dataset: Dataset, settings: Settings, mode: str, tell: Tell, fresh: 
     if dataset.corpus is None:
         raise SourceProblem(f"{dataset.name} has no corpus", "name an index with --index")
     folder = cached(dataset.name, dataset.corpus, settings)
+    try:
+        return _ready(dataset.corpus, folder, settings, mode, tell, fresh)
+    except (IndexDamaged, IndexMismatch):  # it is only a cache
+        return _ready(dataset.corpus, folder, settings, mode, tell, fresh=True)
+
+
+def _ready(corpus: Path, folder: Path, settings: Settings, mode: str, tell: Tell, fresh: bool) -> Indexed:
     mark = folder / MARK
     if mark.exists() and not fresh:
         facts = json.loads(mark.read_text("utf8"))
     else:
-        facts = _make(dataset.corpus, folder, settings, tell, fresh)
+        facts = _make(corpus, folder, settings, tell, fresh)
         mark.write_text(json.dumps(facts), "utf8")
     skipped = facts["skipped"]
     warnings = [f"{len(skipped)} records were not indexed, the first: {skipped[0]}"] if skipped else []

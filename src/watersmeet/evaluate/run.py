@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
-from watersmeet.core.model import DocId, Failure, Request
+from watersmeet.core.model import DocId, Failure, Passage, Request
 from watersmeet.engine.engine import Engine, Trial
 from watersmeet.engine.report import Progress, Tell
 from watersmeet.evaluate.data import Question
@@ -19,7 +19,7 @@ DEEP = 100
 """How many results are looked at."""
 BUDGETS = (500, 1000, 2000)
 
-Ask = Callable[[Request, int, Collection[str]], Trial]
+Ask = Callable[[Request, Collection[str], Collection[str]], Trial]
 
 
 @dataclass(slots=True)
@@ -54,9 +54,9 @@ def ask_all(ask: Ask, questions: Sequence[Question], recipe: str, mode: str, tel
     """The questions one after another, as users come; the first is asked once more to begin with, untimed."""
     made = Run(recipe)
     known: dict[str, str] = {}
-    ask(Request(questions[0].text, mode, top_n=DEEP), 0, ())
+    ask(Request(questions[0].text, mode, top_n=DEEP), (), ())
     for number, question in enumerate(questions):
-        trial = ask(Request(question.text, mode, top_n=DEEP), DEEP, question.withheld)
+        trial = ask(Request(question.text, mode, top_n=DEEP), question.relevant, question.withheld)
         made.mode = trial.mode
         made.latency.append(trial.took_ms)
         made.failures.update(trial.failures)
@@ -67,7 +67,7 @@ def ask_all(ask: Ask, questions: Sequence[Question], recipe: str, mode: str, tel
             rankings += [()] * (number - len(rankings))  # where it had failed
             packs += [(False,) * len(BUDGETS)] * (number - len(packs))
             rankings.append(_documents(ranking, known))
-            packs.append(_packed(trial, "" if name == WHOLE else name, question))
+            packs.append(_packed(trial.read["" if name == WHOLE else name]))
         tell(Progress("asking", number + 1, len(questions), "queries"))
     for name in made.signals:
         made.rankings[name] += [()] * (len(questions) - len(made.rankings[name]))
@@ -80,13 +80,9 @@ def _documents(ranking: Sequence[tuple[DocId, float]], known: dict[str, str]) ->
     return tuple(known.setdefault(document, document) for document, _ in ranking)
 
 
-def _packed(trial: Trial, name: str, question: Question) -> tuple[bool, ...]:
-    """Whether a relevant document is in the pack of each size: only the results down to it matter."""
-    results = trial.read[name]
-    first = next((i for i, result in enumerate(results) if result.document in question.relevant), None)
-    if first is None:
-        return (False,) * len(BUDGETS)
-    return tuple(len(pack(results[: first + 1], budget).citations) > first for budget in BUDGETS)
+def _packed(results: Sequence[Passage]) -> tuple[bool, ...]:
+    """Whether the last of these, the first relevant one, is still in the pack of each size."""
+    return tuple(0 < len(results) == len(pack(results, budget).citations) for budget in BUDGETS)
 
 
 def peak_memory_mb() -> float:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from watersmeet.core.model import ChunkId, Hit, Plan, Ranking
 from watersmeet.core.options import option
 from watersmeet.core.ports import Term, Words
+from watersmeet.core.tokens import families
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,7 @@ class Exact:
     share: float = option(0.05, "an identifier in more than this share of the chunks is ignored")
     always: int = option(10, "... unless it is in at most this many")
     other_case: float = option(0.5, "weight of a match in another case")
+    family: float = option(0.3, "weight of a page about the code's family: C44xx, or C4400 through C4599, for C4478")
     name_share: float = option(0.002, "a capitalised word is a name if it is in at most this share of the chunks")
     name_always: int = option(3, "... or in at most this many")
 
@@ -42,6 +44,8 @@ class Exact:
             if 0 < self.words.frequency("forms", form) <= most:
                 other = form.lower() == form and any(f.lower() == form for f in plan.forms if f != form)
                 terms.append(Term("forms", form, self.other_case if other else 1.0))
+        related = {family: None for form in plan.forms for family in families(form)}
+        terms += [Term("forms", f, self.family) for f in related if 0 < self.words.frequency("forms", f) <= most]
         most = max(self.name_always, self.name_share * size)
         for name in plan.names:
             if 0 < self.words.frequency("body", name) <= most:

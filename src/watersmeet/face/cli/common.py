@@ -21,7 +21,13 @@ def common(function: F) -> F:
     for flag in (
         click.option("--quiet", "-q", is_flag=True, help="Print the result and nothing else."),
         click.option("--json", "as_json", is_flag=True, help="Print JSON."),
-        click.option("--index", metavar="DIR", default="", type=click.Path(), help="The index; else the nearest .watersmeet upwards."),
+        click.option(
+            "--index",
+            metavar="DIR",
+            default="",
+            type=click.Path(),
+            help="The index; else the nearest .watersmeet upwards.",
+        ),
     ):
         function = flag(function)
     return function

@@ -25,8 +25,17 @@ PACKED = 100
     "search", epilog="Examples: watersmeet search 'rotate keys' --filter tag=security | wm search E0308 --json"
 )
 @click.argument("query", nargs=-1, required=True, metavar="QUERY")
-@click.option("--in", "inside", metavar="PATH", default="", type=click.Path(), help="Search this folder; it is indexed first if need be.")
-@click.option("--mode", default="", metavar="MODE", help="lexical or exact; default: the best the index can do.")
+@click.option(
+    "--in",
+    "inside",
+    metavar="PATH",
+    default="",
+    type=click.Path(),
+    help="Search this folder; it is indexed first if need be.",
+)
+@click.option(
+    "--mode", default="", metavar="MODE", help="lexical, exact, static, dense or hybrid; default: the best here."
+)
 @click.option("--recipe", default="", metavar="NAME", help="Which recipe answers.")
 @click.option("--top-n", "-n", type=click.IntRange(1, 1000), help="How many results; 10, or what fits the budget.")
 @click.option(

@@ -30,8 +30,14 @@ def _lines(status: dict[str, Any]) -> list[tuple[str, str]]:
         ("index", status["index"]),
         *(("folder", root) for root in status["roots"]),
         *((name, ", ".join(f"{k} {count}" for k, count in status[name].items())) for name in ("kinds", "collections")),
-        *((name, f"{s['coverage']:.0%} covered, {s['model']}") for name, s in status["signals"].items()),
+        *((name, _covered(signal)) for name, signal in status["signals"].items()),
     ]
+
+
+def _covered(signal: dict[str, Any]) -> str:
+    left = signal.get("seconds_left") or 0
+    rest = f", {signal['rate']:.0f} chunks a second, about {left / 60:.0f} min left" if left > 0 else ""
+    return f"{signal['coverage']:.0%} covered, {signal['model']}{rest}"
 
 
 @click.command("doctor", epilog="Example: watersmeet doctor")
