@@ -184,6 +184,13 @@ def test_a_folder_that_cannot_be_written(many: Path, start: Start, tmp_path: Pat
     assert "cannot be written" in err
     assert "hint:" in err
     assert "defect" not in err
+    (tmp_path / "index").unlink()
+    (tmp_path / "index/catalogue.db").mkdir(parents=True)  # SQLite cannot open it: as in a folder without rights
+    for command in (("search", "x"), ("status",), ("doctor",), ("sync", str(many))):
+        code, out, err = finish(start(*command))
+        assert code == 2
+        assert "hint" in out + err
+        assert "defect" not in err
 
 
 def test_a_writer_that_never_began_is_no_index(tmp_path: Path, start: Start, engine: Engine) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 def test_kills_at_random_moments(tmp_path: Path) -> None:
     """A short run of the script; `python scripts/killing.py` is the long one."""
     argv = [sys.executable, str(ROOT / "scripts" / "killing.py")]
-    argv += ["--kills", "6", "--files", "60", "--records", "100", "--batch", "60"]
+    argv += ["--kills", "6", "--files", "40", "--records", "60", "--batch", "40"]
     done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     summary = json.loads(done.stdout)
@@ -91,6 +92,31 @@ def test_a_second_root_gives_every_document_its_new_name_at_once(tmp_path: Path,
     stop_in_the_middle(small, tmp_path / "other")
     assert {d["document"] for d in small.documents()} == {"z/x.md", "z/z/x.md", "other/y.md"}
     assert small.get("z/x.md")["path"] == str(tmp_path / "z/x.md")
+
+
+def test_a_root_that_holds_earlier_ones_takes_them_over_at_once(tmp_path: Path, small: Engine) -> None:
+    """Nothing is forgotten on the way, and nothing is indexed again."""
+    top = tmp_path / "top"
+    for name in ("docs/x.md", "docs/docs/x.md", "notes/y.md", "docs-2/docs/x.md", "single.md"):
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / name).write_text(f"# Page\n\n{name}. See [other](x.md).\n")
+        os.utime(top / name, (1_700_000_000, 1_700_000_000))
+    records(top / "notes/r.jsonl", range(3))
+    os.utime(top / "notes/r.jsonl", (1_700_000_000, 1_700_000_000))
+    small.sync([top / "docs", top / "notes", top / "docs-2" / "docs", top / "single.md"])
+    before = small.status()["chunks"]
+    (top / "new.md").write_text("# New\n")
+    stop_in_the_middle(small, top)
+    pages = {"docs/x.md", "docs/docs/x.md", "notes/y.md", "docs-2/docs/x.md", "single.md", "new.md"}
+    assert {d["document"] for d in small.documents()} == pages | {"r0", "r1", "r2"}
+    report = small.sync([top])
+    assert (report.added, report.changed, report.removed, report.unchanged) == (0, 0, 0, 9)
+    assert (report.chunks, small.status()["dead"]) == (before + 1, 0)
+    assert small.status()["roots"] == [str(top)]
+    with Engine(tmp_path / "fresh", small.settings) as fresh:
+        fresh.sync([top])
+        for page in pages:
+            assert small.get(page) == fresh.get(page)
 
 
 def test_stores_that_are_replaced_stay_for_those_who_read(tmp_path: Path, small: Engine) -> None:

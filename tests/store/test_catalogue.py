@@ -145,7 +145,9 @@ def test_every_row_is_live_dead_or_was_never_given(steps: list[tuple[str, list[s
 
 
 def test_files_are_remembered_and_forgotten(catalogue: Catalogue) -> None:
-    root = catalogue.add_root("/v", "v", catalogue.collection("default"), {})
+    with catalogue.transaction() as db:
+        db.execute("INSERT INTO roots (path, name, collection) VALUES ('/v', 'v', 1)")
+    (root,) = catalogue.roots()
     found = Found("a.md", "/v/a.md", (5, 1, 2, 3), 1.0)
     changes = Changes(put=[put(catalogue, "a.md", file=(root.id, "a.md"))], files=[(root.id, found, b"h", 7)])
     catalogue.apply(changes)

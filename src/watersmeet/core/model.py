@@ -80,9 +80,18 @@ class Condition:
     fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     since: datetime | None = None
     before: datetime | None = None
+    also: tuple[tuple[str, tuple[str, ...]], ...] = ()  # further keys with their values, where a key comes again
 
     def __bool__(self) -> bool:
-        return bool(self.fields) or self.since is not None or self.before is not None
+        return bool(self.fields or self.also) or self.since is not None or self.before is not None
+
+    def narrowed(self, key: str, values: tuple[str, ...]) -> Condition:
+        """This, and one of these values for the key; saying it twice changes nothing."""
+        if self.fields.get(key) == values or (key, values) in self.also:
+            return self
+        if key not in self.fields:
+            return replace(self, fields={**self.fields, key: values})
+        return replace(self, also=(*self.also, (key, values)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +116,24 @@ class Plan:
     forms: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     intent: str = ""
+    intent_words: tuple[str, ...] = ()
+    intent_weight: float = 0.0  # what the intent's words count for beside the query's own
     kind: str = "conceptual"
     length: str = "short"
+    anchors: tuple[str, ...] = ()  # identifiers as they are written
+    expansion: tuple[str, ...] = ()  # related terms, for meaning only
+    only: tuple[str, ...] = ()  # the signals that may run; empty: all
     weights: Mapping[str, float] = field(default_factory=dict)
     condition: Condition = Condition()
     top_n: int = 10
     pool: int = 100
     now: datetime | None = None
+
+    @property
+    def semantic_text(self) -> str:
+        """What is embedded: the query, its related terms, and the intent once a step has weighed it."""
+        intent = self.intent if self.intent_weight > 0 else ""
+        return " ".join(part for part in (self.text, *self.expansion, intent) if part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +191,30 @@ class Ranking:
                 for score in (scores[hit.chunk],)
             ),
         )
+
+    def multiplied(
+        self, by: str, factors: Mapping[ChunkId, float], notes: Mapping[ChunkId, Mapping[str, Any]] | None = None
+    ) -> Ranking:
+        """Some scores times a factor, which is added to those hits' evidence; equal scores stay in their order.
+
+        A factor above 1 always lifts: a score below 0 is divided by it.
+        """
+        notes = notes or {}
+        moved = {chunk: factor for chunk, factor in factors.items() if factor != 1.0}
+        if not moved:
+            return self
+        scored = []
+        for hit in self.hits:
+            factor = moved.get(hit.chunk, 1.0)
+            scored.append((hit, hit.score * factor if hit.score >= 0 else hit.score / factor))
+        scored.sort(key=lambda pair: -pair[1])
+        hits = []
+        for rank, (hit, score) in enumerate(scored, 1):
+            if hit.chunk in moved:
+                detail = {"factor": moved[hit.chunk], **notes.get(hit.chunk, {})}
+                hit = Hit(hit.chunk, score, (*hit.evidence, Evidence(by, rank, score, detail)))
+            hits.append(hit)
+        return Ranking(by, tuple(hits))
 
 
 @dataclass(frozen=True, slots=True)

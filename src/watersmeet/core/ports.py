@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from datetime import datetime
+from typing import NamedTuple, Protocol, runtime_checkable
 
-from watersmeet.core.model import Chunk, ChunkId, Condition, Document, Plan, Ranking, Row
+from watersmeet.core.model import Chunk, ChunkId, Condition, DocId, Document, Passage, Plan, Ranking, Row
 
 # ---------------------------------------------------------------- index time
 
@@ -126,6 +127,72 @@ class Words(Protocol):
     def match(self, terms: Sequence[Term], condition: Condition, limit: int) -> list[tuple[ChunkId, float]]: ...
     def score(self, terms: Sequence[Term], ids: Collection[ChunkId]) -> dict[ChunkId, float]: ...
     def frequency(self, field: str, text: str) -> int: ...
+
+
+class Reading(Protocol):
+    """What stages ask about chunks that are live; one that is not there is left out of the answer."""
+
+    def passages(self, ids: Collection[ChunkId]) -> dict[ChunkId, Passage]: ...
+    def documents_of(self, ids: Collection[ChunkId]) -> dict[ChunkId, DocId]: ...
+    def dates_of(self, ids: Collection[ChunkId]) -> dict[ChunkId, datetime]: ...
+
+
+class Surroundings(Protocol):
+    """What stands around chunks in their documents, in reading order."""
+
+    def around(self, ids: Collection[ChunkId], before: int, after: int) -> dict[ChunkId, list[Passage]]:
+        """Each chunk with so many chunks before and after it."""
+        ...
+
+    def parents(self, ids: Collection[ChunkId]) -> dict[ChunkId, Passage]:
+        """The first chunk of the section that each chunk's section lies in, if that says anything itself."""
+        ...
+
+
+class Edge(NamedTuple):
+    """A link between two documents, in the direction in which it was written."""
+
+    source: DocId
+    target: DocId
+    type: str
+
+    def __str__(self) -> str:
+        return f"{self.source} -> {self.target} ({self.type})"
+
+
+class Links(Protocol):
+    """What graph signals ask of the links between documents."""
+
+    def edges(self, documents: Collection[DocId]) -> dict[DocId, Sequence[Edge] | None]:
+        """The links from and to each document; None for one that has too many to be worth reading."""
+        ...
+
+    def documents_of(self, ids: Collection[ChunkId]) -> dict[ChunkId, DocId]: ...
+    def first_chunks(self, documents: Collection[DocId], condition: Condition) -> dict[DocId, ChunkId]:
+        """Where each document begins, of those that satisfy the condition."""
+        ...
+
+
+class Pairs(Protocol):
+    """A model that reads a query and a text together: how well does the one answer the other?"""
+
+    def score(self, model: str, query: str, texts: Sequence[str]) -> list[float]: ...
+
+
+class Newest(Protocol):
+    """The catalogue where nothing but a condition is asked for."""
+
+    def newest(self, condition: Condition, limit: int) -> list[ChunkId]:
+        """The first chunk of each document that satisfies the condition, the last changed first."""
+        ...
+
+
+class Concepts(Protocol):
+    """The terms of this corpus, by meaning."""
+
+    def near(self, text: str, limit: int) -> Sequence[str]:
+        """The terms nearest to a text that it does not hold itself, the nearest first."""
+        ...
 
 
 # ---------------------------------------------------------------- query time

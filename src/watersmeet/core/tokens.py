@@ -160,6 +160,13 @@ def is_identifier(surface: str) -> bool:
     return len(surface) > 1 and (surface.isupper() or _HUMP.search(surface) is not None)
 
 
+def is_code(surface: str) -> bool:
+    """An identifier that is neither a bare number nor plain words with hyphens: those are everywhere."""
+    if not is_identifier(surface) or surface.isdigit():
+        return False
+    return surface.startswith("-") or not (surface.islower() and surface.replace("-", "").isalpha())
+
+
 def _humps(piece: str) -> list[str]:
     """The parts of a camelCase or letters-and-digits piece; nothing if there is but one."""
     if piece.isdigit() or (piece.islower() and piece.isalpha()):

@@ -69,6 +69,8 @@ class Encoder:
             return np.asarray(result, dtype=np.float32)
         if result.ndim != 3:
             raise ModelProblem(f"{self.path}: {self.output} has {result.ndim} dimensions, not 2 or 3", _HINT)
+        if self.pooling == "max":  # of what is padding, nothing counts
+            return np.asarray(np.where(mask[:, :, None] > 0, result, -np.inf).max(axis=1), dtype=np.float32)
         if self.pooling == "cls":
             return np.asarray(result[:, 0], dtype=np.float32)
         weights = mask[:, :, None].astype(np.float32)

@@ -39,7 +39,7 @@ class Static:
 
     @property
     def dimension(self) -> int:
-        return int(self._table().rows.shape[1])
+        return int(self.table().rows.shape[1])
 
     @property
     def fingerprint(self) -> str:
@@ -48,7 +48,7 @@ class Static:
     def embed(self, texts: Sequence[str]) -> Matrix:
         import numpy as np
 
-        table = self._table()
+        table = self.table()
         sums = np.zeros((len(texts), table.rows.shape[1]), dtype=np.float32)
         for number, ids in enumerate(table.tokens([clean(text) for text in texts])):
             if ids.size:
@@ -65,13 +65,14 @@ class Static:
     def _path(self) -> Path:
         return Path(self.folder).expanduser() if self.folder else _SHIPPED
 
-    def _table(self) -> _Table:
+    def table(self) -> Table:
+        """The tokens' vectors, loaded once per process whoever asks for them."""
         with _loading:
             return _load(self._path())
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
+class Table:
     rows: NDArray[np.int8]
     scales: NDArray[np.float32]
     tokenizer: Any  # tokenizers.Tokenizer: a compiled module without types
@@ -90,7 +91,7 @@ class _Table:
 
 
 @functools.lru_cache(maxsize=4)
-def _load(folder: Path) -> _Table:
+def _load(folder: Path) -> Table:
     import numpy as np
     from tokenizers import Tokenizer
 
@@ -113,7 +114,7 @@ def _load(folder: Path) -> _Table:
     if rows.ndim != 2 or scales.shape != rows.shape[:1] or tokenizer.get_vocab_size() > len(rows):
         raise _broken(folder, "rows.npy", "not one row and one scale for each token")
     unknown = tokenizer.token_to_id("[UNK]")
-    return _Table(rows, scales, tokenizer, -1 if unknown is None else unknown)
+    return Table(rows, scales, tokenizer, -1 if unknown is None else unknown)
 
 
 def _broken(folder: Path, file: str, why: object) -> ModelProblem:

@@ -6,12 +6,12 @@ import math
 import os
 from collections import defaultdict
 from difflib import get_close_matches
-from itertools import takewhile
 from typing import Any
 
 from watersmeet.core.errors import NotFound
-from watersmeet.core.model import ChunkId, DocId, Evidence, Hit, Passage, Ranking
+from watersmeet.core.model import ChunkId, DocId, Evidence, Hit, Ranking
 from watersmeet.core.names import link_key, names_of
+from watersmeet.present.whole import whole
 from watersmeet.store.view import SqliteView
 
 COMPARABLE = 5_000
@@ -49,29 +49,13 @@ def get(view: SqliteView, identity: str) -> dict[str, Any]:
         "kind": record.kind,
         "title": record.title,
         "path": record.path,
-        "text": passages[0].text if identity != document else _whole(record.title, passages),
+        "text": passages[0].text if identity != document else whole(record.title, passages),
         "fields": record.fields,
         "links": [
             {"target": k.target, "heading": k.heading, "alias": k.alias, "type": k.type} for k in view.links(document)
         ],
         "chunks": [{"id": p.id, "headings": list(p.headings), "lines": list(p.lines)} for p in passages],
     }
-
-
-def _whole(title: str, passages: list[Passage]) -> str:
-    """A document's text: its passages, under the headings that they were found under."""
-    parts: list[str] = []
-    above: tuple[str, ...] = ()
-    for passage in passages:
-        top = 1 if passage.headings[:1] == (title,) else 2  # the title may be the file's name
-        written = {line.lstrip("# ").rstrip() for line in passage.text.splitlines() if line.startswith("#")}
-        kept = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(above, passage.headings, strict=False)))
-        for depth, heading in enumerate(passage.headings[kept:], kept + top):
-            if heading not in written:
-                parts.append(f"{'#' * min(6, depth)} {heading}")
-        parts.append(passage.text)
-        above = passage.headings
-    return "\n\n".join(part for part in parts if part)
 
 
 def listing(view: SqliteView) -> list[dict[str, Any]]:

@@ -8,23 +8,26 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from watersmeet.core.errors import ConfigError, Degraded, ModelProblem
+from watersmeet.core.errors import ConfigError, Degraded, ModelProblem, NoIndex
 from watersmeet.core.model import Answer, ChunkId, DocId, Failure, Hit, Passage, Plan, Request, Row
 from watersmeet.engine import settings as settings_of
 from watersmeet.engine.modes import WORDS, choose, really, wants_vectors
-from watersmeet.engine.pipeline import Outcome
+from watersmeet.engine.pipeline import Outcome, Pipeline
 from watersmeet.engine.session import Session
-from watersmeet.engine.settings import Settings
+from watersmeet.engine.settings import Settings, TwoStageSettings
 from watersmeet.engine.threads import Threads
 from watersmeet.engine.tiers import TIERS, embedder_name, tiers_of
 from watersmeet.present import answer as present
 from watersmeet.store.view import SqliteView
 
 if TYPE_CHECKING:
+    from watersmeet.engine.classified import Classified
+    from watersmeet.engine.twostage import TwoStage
     from watersmeet.engine.health import Check
     from watersmeet.engine.report import SyncReport, Tell
 
@@ -61,6 +64,17 @@ class _Trace:
     outcome: Outcome
     view: SqliteView
     start: float
+
+
+def _path(session: Session, settings: Settings, signals: tuple[str, ...], view: SqliteView) -> Pipeline | TwoStage:
+    """The pipeline, or the wrapper that looks twice."""
+    pipeline = session.pipeline(settings, signals)
+    twice: TwoStageSettings = settings.section("two_stage")
+    if twice.enabled or (twice.auto and twice.active(view.count())):
+        from watersmeet.engine.twostage import TwoStage
+
+        return TwoStage(pipeline, view, twice)
+    return pipeline
 
 
 class Engine:
@@ -134,6 +148,8 @@ class Engine:
         """A model that cannot be had is a warning: the words are indexed all the same."""
         from watersmeet.core.ports import Skipped
         from watersmeet.engine.deepen import deepen
+        from watersmeet.engine.vocabulary import refresh
+        from watersmeet.store.vocabulary import FILE
 
         if not self.settings.section("index").vectors:
             return
@@ -141,8 +157,12 @@ class Engine:
         for tier in tiers:
             try:
                 embedded |= deepen(self.folder, self.settings, tier, tell).embedded
+                if tier == TIERS[0]:
+                    refresh(self.folder, self.settings)
             except ModelProblem as problem:
                 report.warnings.append(Skipped(tier, f"no {tier} vectors: {problem}. {problem.hint}".strip()))
+            except OSError as error:
+                report.warnings.append(Skipped(FILE, f"no related terms: {error.strerror}"))
         report.embedded = len(embedded)
 
     def remove(self, ids: Sequence[str]) -> int:
@@ -169,7 +189,7 @@ class Engine:
             if request.strict and trace.outcome.failures:
                 failure = trace.outcome.failures[0]
                 raise Degraded(f"{failure.by} could not run: {failure.reason}", failure.hint)
-            passages = trace.view.passages([hit.chunk for hit in trace.outcome.ranking.hits])
+            passages = trace.view.passages(present.needed(trace.outcome.ranking))
         return Answer(
             query=request.query,
             mode=trace.mode,
@@ -213,16 +233,17 @@ class Engine:
             intent=request.intent,
             condition=request.condition,
             top_n=request.top_n,
-            pool=max(pipeline.pool, request.top_n),
+            now=datetime.now(UTC),
+            pool=max(pipeline.pool, pipeline.pool_times * request.top_n, request.top_n),
         )
         vectors = wants_vectors(request.mode) and index.vectors
         with self._session() as session, session.moment() as view:
             coverage = session.coverage() if vectors else {}
             mode, signals = choose(request.mode, pipeline.signals, coverage, index.take_part)
-            outcome = session.pipeline(settings, signals).run(plan)
+            outcome = _path(session, settings, signals, view).run(plan)
             if not outcome.rankings and signals != WORDS:  # nothing of what was asked for could run: the words can
                 mode, failures = "lexical", outcome.failures
-                outcome = session.pipeline(settings, WORDS).run(plan)
+                outcome = _path(session, settings, WORDS, view).run(plan)
                 outcome = replace(outcome, failures=(*failures, *outcome.failures))
             mode = really(mode, [ranking.by for ranking in outcome.rankings])
             if vectors:
@@ -242,6 +263,16 @@ class Engine:
         if recipe not in self._recipes:
             self._recipes[recipe] = self.settings.under(recipe)
         return self._recipes[recipe]
+
+    def classify(self, query: str) -> Classified:
+        """What sort of query it is, and how it is best asked; an index helps and is not needed."""
+        from watersmeet.engine.classified import classify
+
+        try:
+            with self._session() as session, session.moment():
+                return classify(query, self.settings, session.words, bool(tiers_of(session.meta)))
+        except NoIndex:
+            return classify(query, self.settings)
 
     def related(self, identity: str, top_n: int = 10) -> Answer:
         """What links to this document, or is linked from it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -37,15 +37,37 @@ def _made(name: str, table: str) -> Guarded:
     return Guarded(build("embed", name, json.loads(table)))
 
 
-class Guarded:
-    """An embedder whose failure is remembered: asked again only after a pause that doubles each time."""
+class Patience:
+    """A failure is remembered: what failed is tried again only after a pause that doubles each time."""
 
-    def __init__(self, inner: Embedder) -> None:
-        self._inner = inner
+    def __init__(self) -> None:
         self._lock = Lock()
         self._problem: ModelProblem | None = None
         self._until = 0.0
         self._pause = FIRST_PAUSE
+
+    def tried(self, work: Callable[[], Any]) -> Any:
+        with self._lock:
+            if self._problem is not None and time.monotonic() < self._until:
+                raise self._problem
+        try:
+            value = work()
+        except ModelProblem as problem:
+            with self._lock:
+                self._problem, self._until = problem, time.monotonic() + self._pause
+                self._pause = min(LONGEST_PAUSE, 2 * self._pause)
+            raise
+        with self._lock:
+            self._problem, self._pause = None, FIRST_PAUSE
+        return value
+
+
+class Guarded:
+    """An embedder that is asked with patience."""
+
+    def __init__(self, inner: Embedder) -> None:
+        self._inner = inner
+        self._tried = Patience().tried
         self._queries: dict[str, Vector] = {}
 
     @property
@@ -75,18 +97,3 @@ class Guarded:
                 self._queries.clear()
             self._queries[text] = vector
         return vector
-
-    def _tried(self, work: Any) -> Any:
-        with self._lock:
-            if self._problem is not None and time.monotonic() < self._until:
-                raise self._problem
-        try:
-            value = work()
-        except ModelProblem as problem:
-            with self._lock:
-                self._problem, self._until = problem, time.monotonic() + self._pause
-                self._pause = min(LONGEST_PAUSE, 2 * self._pause)
-            raise
-        with self._lock:
-            self._problem, self._pause = None, FIRST_PAUSE
-        return value

@@ -38,30 +38,48 @@ class Pipeline:
     deadline: float
     threads: Threads
 
-    def run(self, plan: Plan) -> Outcome:
+    def run(self, plan: Plan, cap: Callable[[Ranking], Ranking] | None = None) -> Outcome:
+        """`cap` is a wrapper's say between fusion and the stages."""
         timings: dict[str, float] = {}
         start = perf_counter()
-        for step in self.understand:
-            plan = step.apply(plan)
+        plan, misread = self._understood(plan)
         start = _lap(timings, "understand", start)
         rankings, failures = self._ranked(plan, timings)
+        failures = [*misread, *failures]
         if self.fusion.fills:
             start = perf_counter()
             rankings = self._filled(plan, rankings)
             _lap(timings, "fill", start)
         start = perf_counter()
         fused = ranking = self.fusion.fuse(rankings, plan)
+        ranking = cap(fused) if cap else fused
         start = _lap(timings, "fusion", start)
         for name, stage in self.stages:
-            ranking = stage.apply(ranking, plan)
+            try:
+                ranking = stage.apply(ranking, plan)
+            except WatersmeetError as error:  # the ranking stays as it was before this stage
+                failures.append(Failure(name, str(error), error.hint))
             start = _lap(timings, name, start)
         return Outcome(plan, tuple(rankings), fused, ranking, tuple(failures), timings)
 
+    def _understood(self, plan: Plan) -> tuple[Plan, list[Failure]]:
+        """A step that cannot run leaves the plan as it was."""
+        failures: list[Failure] = []
+        for step in self.understand:
+            try:
+                plan = step.apply(plan)
+            except WatersmeetError as error:
+                failures.append(Failure(type(step).__name__.lower(), str(error), error.hint))
+        return plan, failures
+
     def _ranked(self, plan: Plan, timings: dict[str, float]) -> tuple[list[Ranking], list[Failure]]:
-        """Ask every signal at once; then those that read the others' rankings."""
-        found, failures = self._fan_out({name: partial(signal.rank, plan) for name, signal in self.signals}, timings)
+        """Ask every signal that the plan lets run at once; then those that read the others' rankings."""
+        barred = plan.only and any(name in plan.only for name, _ in self.signals)
+        first = {n: partial(signal.rank, plan) for n, signal in self.signals if not barred or n in plan.only}
+        found, failures = self._fan_out(first, timings)
         rankings = list(found.values())
-        second = {name: partial(signal.derive, plan, rankings) for name, signal in self.derived}
+        derived = [pair for pair in self.derived if not barred or pair[0] in plan.only]
+        second = {name: partial(signal.derive, plan, rankings) for name, signal in derived}
         more, late = self._fan_out(second, timings)
         return [*rankings, *more.values()], [*failures, *late]
 

@@ -11,6 +11,7 @@ from watersmeet.core.model import DocId
 from watersmeet.core.ports import Parser
 from watersmeet.engine.batch import Batch
 from watersmeet.engine.components import build
+from watersmeet.engine.dates import Dates
 from watersmeet.engine.report import SyncReport, Tell
 from watersmeet.engine.settings import Settings
 from watersmeet.engine.sync import FolderSync
@@ -76,6 +77,7 @@ def _sync_one(
         root=root,
         prefix=f"{root.name}/" if len(catalogue.roots()) > 1 else "",
         scope=scope,
+        dates=Dates(names.dates),
     )
     batch.committed = folder.committed
     folder.run(place)
@@ -96,14 +98,16 @@ def _root_for(catalogue: Catalogue, place: str, collection: str, meta: Mapping[s
             if collection or meta:
                 raise ConfigError(f"{place} is part of {root.path}", "a collection is given to the whole of it")
             return root, os.path.relpath(place, root.path) + ("/" if os.path.isdir(place) else "")
-    for root in roots:
-        if root.path.startswith(place.rstrip("/") + "/"):
-            _absorb(catalogue, root)
-    taken = {root.name for root in catalogue.roots()}
+    inside = [root for root in roots if root.path.startswith(place.rstrip("/") + "/")]
+    others = [root for root in roots if root not in inside]
+    taken = {root.name for root in others}
     name = os.path.basename(place) or "root"
     unique = next(n for n in (name, *(f"{name}-{i}" for i in range(2, len(taken) + 3))) if n not in taken)
+    renamed, files = _taken_over(catalogue, inside, place, f"{unique}/" if others else "")
+    if len(roots) == len(others) == 1:
+        renamed = _told_apart(catalogue, *others)
     chosen = catalogue.collection(collection or "default", meta)
-    return catalogue.add_root(place, unique, chosen, _told_apart(catalogue)), ""
+    return catalogue.add_root(place, unique, chosen, renamed, files, inside), ""
 
 
 def _in_collection(catalogue: Catalogue, root: Root, collection: str, meta: Mapping[str, str]) -> Root:
@@ -115,22 +119,24 @@ def _in_collection(catalogue: Catalogue, root: Root, collection: str, meta: Mapp
     return replace(root, collection=chosen)
 
 
-def _absorb(catalogue: Catalogue, root: Root) -> None:
-    """A root inside a new one: its documents are indexed again as the new root's."""
-    changes = Changes()
-    for state in catalogue.files(root.id).values():
-        changes.removed += [document for document, _ in catalogue.documents_of(state.id)]
-        changes.forgotten.append(state.id)
-    catalogue.apply(changes)
-    catalogue.remove_root(root.id)
+def _taken_over(
+    catalogue: Catalogue, inside: Sequence[Root], place: str, prefix: str
+) -> tuple[dict[DocId, DocId], dict[int, str]]:
+    """Roots inside a new one become part of it: what their documents and files are called from now on."""
+    documents: dict[DocId, DocId] = {}
+    files: dict[int, str] = {}
+    for root in inside:
+        folder = root.path if os.path.isdir(root.path) else os.path.dirname(root.path)
+        for state in catalogue.files(root.id).values():
+            files[state.id] = os.path.relpath(os.path.join(folder, state.name), place)
+            for document, _ in catalogue.documents_of(state.id):
+                if document in (state.name, f"{root.name}/{state.name}"):
+                    documents[document] = DocId(prefix + files[state.id])
+    return documents, files
 
 
-def _told_apart(catalogue: Catalogue) -> dict[DocId, DocId]:
+def _told_apart(catalogue: Catalogue, root: Root) -> dict[DocId, DocId]:
     """A second root is about to come: the first one's documents get its name in front."""
-    roots = catalogue.roots()
-    if len(roots) != 1:
-        return {}
-    (root,) = roots
     return {
         document: DocId(f"{root.name}/{state.name}")
         for state in catalogue.files(root.id).values()

@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from watersmeet.core import tokens
 from watersmeet.core.errors import NoIndex
-from watersmeet.core.ports import TextStore
+from watersmeet.core.ports import TextStore, Words
 from watersmeet.engine.components import build
 from watersmeet.engine.modes import VECTORS
 from watersmeet.engine.opening import check_fingerprint, open_text
+from watersmeet.engine.pairs import Readers
 from watersmeet.engine.pipeline import Pipeline
 from watersmeet.engine.settings import PipelineSettings, Settings
 from watersmeet.engine.threads import Threads
 from watersmeet.engine.tiers import Tier, tiers_of
+from watersmeet.engine.vocabulary import LiveConcepts
 from watersmeet.store._connect import FORMAT
+from watersmeet.store.graph import LiveLinks
 from watersmeet.store.live import LiveWords
 from watersmeet.store.view import SqliteView
 
@@ -58,6 +61,11 @@ class Session:
     def meta(self) -> dict[str, str]:
         return self._meta
 
+    @property
+    def words(self) -> Words | None:
+        """The words of the index; None if nothing was ever synced into it."""
+        return self._ports.get("words")
+
     def coverage(self) -> Mapping[str, float]:
         """The share of the chunks that each model has seen; empty if there are no vectors."""
         tiers = tiers_of(self._meta)
@@ -81,9 +89,10 @@ class Session:
             raise NoIndex(f"nothing was ever synced into {self._folder}", "fill it with `watersmeet sync PATH`")
         key = (settings.recipe, signals)
         if key not in self._pipelines:
-            ports = self._ports
+            ports = {**self._ports, "pairs": Readers(settings)}
             if any(signal in VECTORS for signal in signals):
                 ports = {**ports, **self._vectors(tiers_of(self._meta)).ports(settings, self.view)}
+                ports["concepts"] = LiveConcepts(self._folder, settings, tiers_of(self._meta))
             self._pipelines[key] = assemble(settings, signals, ports, self._threads)
         return self._pipelines[key]
 
@@ -100,7 +109,7 @@ class Session:
             check_fingerprint(built, {"format": FORMAT, "tokenizer": tokens.VERSION}, ["format", "tokenizer"])
             if self._store is None:
                 self._store = open_text(built["text"], self._folder, meta["text_folder"])
-            self._ports = {"words": LiveWords(self._store.reader(), view), "view": view}
+            self._ports = {"words": LiveWords(self._store.reader(), view), "view": view, "links": LiveLinks(view)}
         self._version = view.version
 
     def _forget_store(self) -> None:

@@ -30,7 +30,8 @@ class PipelineSettings:
     signals: list[str] = option([], "what votes")
     fusion: str = option("rrf", "how the votes become one ranking")
     stages: list[str] = option([], "what happens to the ranking afterwards, in order")
-    pool: int = option(100, "how many candidates each signal gives")
+    pool: int = option(100, "how many candidates each signal gives, at least")
+    pool_times: int = option(0, "... and at least this many times the results asked for")
     deadline_ms: int = option(10_000, "a signal that takes longer is left out and named in the answer")
 
 
@@ -44,6 +45,9 @@ class IndexSettings:
     vectors: bool = option(True, "embed what is indexed")
     static: str = option("static", "embedder of the quick vectors; empty: none")
     dense: str = option("onnx", "embedder of the deep vectors; empty: none")
+    dates: list[str] = option(
+        ["matter", "name", "git", "mtime"], "where a document's date is looked for, in this order"
+    )
     take_part: float = option(0.9, "a vector signal votes once it has seen this share of the chunks")
 
 
@@ -58,8 +62,24 @@ class WriterSettings:
     compact_share: float = option(0.2, "compact when more than this share of the rows is dead")
 
 
+@dataclass(frozen=True, slots=True)
+class TwoStageSettings:
+    """A wide net over all documents, then a second look into the best of them."""
+
+    enabled: bool = option(False, "always look twice")
+    auto: bool = option(False, "look twice from `auto_min_documents` documents on")
+    auto_min_documents: int = option(10, "how many documents make a second look worthwhile")
+    pool: int = option(200, "how many candidates each signal gives at the first look")
+    documents: int = option(5, "how many documents are looked into")
+    sections: int = option(10, "how many sections of each document may be in the result")
+
+    def active(self, documents: int) -> bool:
+        return self.enabled or (self.auto and documents >= self.auto_min_documents)
+
+
 SECTIONS: dict[str, type[Any]] = {
     "pipeline": PipelineSettings,
+    "two_stage": TwoStageSettings,
     "index": IndexSettings,
     "writer": WriterSettings,
 }
@@ -173,6 +193,11 @@ def secret(name: str) -> str:
     return os.environ.get(name, "")
 
 
+def for_child(added: Mapping[str, str], without: str) -> dict[str, str]:
+    """The environment that a process of ours gets: all but the names that begin so, and these."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(without)} | dict(added)
+
+
 def _read(path: str) -> Table:
     try:
         with open(path, "rb") as file:
@@ -223,7 +248,16 @@ def check(tables: Mapping[str, Any], origin: str) -> None:
         for name, inner in table.items():
             if not isinstance(inner, dict):
                 raise ConfigError(f"{origin}: {top}.{name} is a table, not a value", f"write [{top}.{name}]")
-            checked(find(top, name), inner, f"{top}.{name}", origin)
+            values = checked(find(top, name), inner, f"{top}.{name}", origin)
+            if top == "query":  # a step needs nothing but its settings, and says itself what is wrong with them
+                _try(find(top, name), values, origin)
+
+
+def _try(cls: type[Any], values: Table, origin: str) -> None:
+    try:
+        cls(**values)
+    except ConfigError as error:
+        raise ConfigError(f"{origin}: {error}", error.hint) from None
 
 
 def _check_named(section: str, table: Mapping[str, Any], origin: str) -> None:

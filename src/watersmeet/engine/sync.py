@@ -6,11 +6,11 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 
 from watersmeet.core.model import DocId, Document
 from watersmeet.core.ports import Chunker, Found, Parser, Skipped, Source
 from watersmeet.engine.batch import Batch
+from watersmeet.engine.dates import SOURCES, Dates
 from watersmeet.engine.entries import digest, document_hash, prepare
 from watersmeet.engine.report import Progress, SyncReport, Tell
 from watersmeet.store.catalogue import Catalogue, FileState, Root
@@ -37,6 +37,7 @@ class FolderSync:
     root: Root
     prefix: str  # in front of document ids when there are several roots
     scope: str = ""  # empty: all; else a folder with a slash at the end, or one file
+    dates: Dates = field(default_factory=lambda: Dates(SOURCES))
     _missing: dict[bytes, list[FileState]] = field(default_factory=dict)
     _put: dict[DocId, str] = field(default_factory=dict)
     _closed: list[str] = field(default_factory=list)
@@ -57,6 +58,7 @@ class FolderSync:
             else:
                 changed.append(item)
         self._total = len(changed)
+        self.dates.expected = [item.path for item in changed]
         self.tell(Progress("reading", 0, self._total))
         for item in changed:
             self._read(item, known.get(item.name))
@@ -134,7 +136,7 @@ class FolderSync:
             if isinstance(parsed, Skipped):
                 self.report.skipped.append(parsed)
                 continue
-            document = self._identified(parsed, item)
+            document = self._identified(parsed, item, content)
             if self._taken(document.id, item, state, old):
                 reason = f"the id {document.id!r} belongs to another document"
                 self.report.skipped.append(Skipped(item.path, reason))
@@ -158,11 +160,10 @@ class FolderSync:
             self.batch.maybe_commit()
         return complete
 
-    def _identified(self, document: Document, item: Found) -> Document:
+    def _identified(self, document: Document, item: Found, content: bytes) -> Document:
         """A page is called by its path, with the root's name in front if there are several roots."""
         identity = DocId(self.prefix + document.id) if document.id == item.name else document.id
-        modified = document.modified or datetime.fromtimestamp(item.mtime, UTC)
-        return replace(document, id=identity, modified=modified)
+        return replace(document, id=identity, modified=self.dates.of(document, item, content))
 
     def _taken(self, document: DocId, item: Found, state: FileState | None, old: Mapping[DocId, bytes]) -> bool:
         if document in self._put:

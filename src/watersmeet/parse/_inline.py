@@ -8,18 +8,12 @@ from typing import Any
 from urllib.parse import unquote
 
 from watersmeet.core.model import Link
+from watersmeet.core.tags import tags
 from watersmeet.parse._values import clean, flat
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+:|//")
 _WIKI = re.compile(r"\[\[([^\[\]]+)\]\]")
 _LONGEST_ALIAS = 200
-# Everything but blanks and punctuation, so that marks of scripts that are not \w in `re` belong to a tag.
-_TAG = re.compile(
-    r"(?<![^\s(\[,;])#([^\s\x00-,.:-@\[-^`{-\xa0\xa1-\xa9\xab-\xb4\xb6-\xb9\xbb-\xbf"
-    r"\u2000-\u200b\u200e-\u206f\u3000-\u303f\ufe10-\ufe1f\ufe30-\ufe6f\uff00-\uff0f\uff1a-\uff20\uff3b-\uff40]+)"
-)
-_COLOUR = re.compile(r"(?:[0-9a-f]{3}){1,2}|(?=[a-f]*[0-9])(?:[0-9a-f]{4}){1,2}", re.IGNORECASE)
-_SEPARATORS = "-/_"
 
 
 def wiki_link(written: str, alias: str, type_: str) -> Link | None:
@@ -55,16 +49,9 @@ def related(value: Any) -> Iterator[Link]:
 
 
 def body_tags(text: str) -> Iterator[str]:
-    """The `#tags` of running text.
-
-    A tag begins after a blank, a bracket or a comma, so neither `foo#bar` nor the fragment of a URL is one.
-    It holds something other than digits, so `#123` is none. Nor is a colour: three or six hex digits
-    (`#fff`, `#add`, `#a1b2c3`), or four or eight of which one is 0 to 9 (`#ff0c`); `#cafe` is a tag.
-    """
-    for found in _TAG.findall(text):
-        tag = found.rstrip(_SEPARATORS)
-        if tag.strip("0123456789" + _SEPARATORS) and not _COLOUR.fullmatch(tag):
-            yield tag
+    """The `#tags` of running text."""
+    for _, _, tag in tags(text):
+        yield tag
 
 
 def listed_tags(value: Any) -> Iterator[str]:

@@ -6,9 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from watersmeet.core.model import Answer, ChunkId, Evidence, Passage, Ranking, Result
+from watersmeet.present.whole import context_of, in_context
 
 SIGNALS = ("lexical", "dense", "sparse", "static", "exact")
 """The order in which signals are named; others follow in the order of their evidence."""
+
+
+def needed(ranking: Ranking) -> set[ChunkId]:
+    """The chunks whose passages `results` will ask for."""
+    return {chunk for hit in ranking.hits for chunk in (hit.chunk, *context_of(hit))}
 
 
 def results(ranking: Ranking, fused: Ranking, passages: Mapping[ChunkId, Passage]) -> tuple[Result, ...]:
@@ -30,7 +36,7 @@ def results(ranking: Ranking, fused: Ranking, passages: Mapping[ChunkId, Passage
             evidence=hit.evidence,
         )
         for hit in ranking.hits
-        for passage in (passages[hit.chunk],)
+        for passage in (in_context(hit, passages),)
     )
 
 

@@ -1,36 +1,20 @@
-"""A context pack: the best passages as Markdown with citations, never more than so many tokens.
-
-Tokens are estimated, so that packing needs no model: from letters, digits, signs and spaces, with weights
-fitted to byte-pair counts of prose, Markdown, code and tables. Of 1,863 such passages, 97 % were within 15 %
-of the count by the tokenizer of granite-embedding-30m; characters / 4 is off by up to 40 % on code.
-"""
+"""A context pack: the best passages as Markdown with citations, never more than so many tokens."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
+from watersmeet.core.cost import estimate
+from watersmeet.core.cost import hundredths as cost_of
 from watersmeet.core.model import ChunkId, Passage, Result
 from watersmeet.present.answer import place
 
 WORTHWHILE = 40
 """A passage that does not fit is cut only if at least so many tokens of it remain."""
 
-_WORD = re.compile(r"[A-Za-z]+")
-_SHORT = 6
-_WEIGHTS = (
-    (re.compile(r"[0-9]+"), 70),
-    (re.compile(r"[0-9]"), 40),
-    (re.compile(r"[!-/:-@\[-`{-~]"), 85),
-    (re.compile(r"\n+"), 100),
-    (re.compile(r"[^\x00-\x7f]"), 130),
-    (re.compile(r"(?<=[a-z])[A-Z]"), 100),
-    (re.compile(r"(?<=[ \t\n])[ \t]"), 90),
-)
-"""What of a text costs how many hundredths of a token, besides words."""
 _BOUNDARY = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 _SPACE = re.compile(r"\s+")
 _TITLE = 160
@@ -78,19 +62,6 @@ class Pack:
         return {"text": self.text, "tokens": self.tokens, "budget": self.budget, "citations": cited}
 
 
-def estimate(text: str) -> int:
-    """About how many tokens a text costs a reader that is a language model."""
-    return -(-_cost(text) // 100)
-
-
-@lru_cache(maxsize=4096)
-def _cost(text: str) -> int:
-    """The same in hundredths: whole numbers, so that the parts add up to the whole."""
-    words = _WORD.findall(text)
-    cost = 104 * len(words) + 13 * sum(len(word) - _SHORT for word in words if len(word) > _SHORT)
-    return cost + sum(weight * len(pattern.findall(text)) for pattern, weight in _WEIGHTS)
-
-
 def pack(results: Sequence[Citable], budget: int) -> Pack:
     """Whole passages in rank order while they fit; the next one cut at the end of a sentence or line."""
     left = budget * 100
@@ -99,17 +70,17 @@ def pack(results: Sequence[Citable], budget: int) -> Pack:
     for number, result in enumerate(results, 1):
         body = result.text.strip("\n").rstrip()
         head = _head(number, result, result.lines)
-        cost = _cost(head + "\n") + _cost(f"\n{body}\n\n")
+        cost = cost_of(head + "\n") + cost_of(f"\n{body}\n\n")
         cut = cost > left
         lines = result.lines
         if cut:
-            room = left - _cost(head + "\n") - 200
+            room = left - cost_of(head + "\n") - 200
             body = _beginning(body, room, _BOUNDARY) or ("" if parts else _beginning(body, room, _SPACE))
-            if not body or (parts and _cost(body) < WORTHWHILE * 100):
+            if not body or (parts and cost_of(body) < WORTHWHILE * 100):
                 break
             lines = _lines_of(body, result)
             head = _head(number, result, lines)
-            cost = _cost(head + "\n") + _cost(f"\n{body}\n\n")
+            cost = cost_of(head + "\n") + cost_of(f"\n{body}\n\n")
             if cost > left:  # a line number may have become longer
                 break
         parts.append(f"{head}\n\n{body}")
@@ -135,7 +106,7 @@ def _beginning(text: str, room: int, boundary: re.Pattern[str]) -> str:
     low, high = 0, len(ends)
     while low < high:
         middle = (low + high + 1) // 2
-        if _cost(_closed(text[: ends[middle - 1]])) <= room:
+        if cost_of(_closed(text[: ends[middle - 1]])) <= room:
             low = middle
         else:
             high = middle - 1

@@ -19,7 +19,7 @@ class Dense:
     def rank(self, plan: Plan) -> Ranking:
         if not plan.words:  # a query of punctuation means nothing
             return Ranking("dense")
-        return by_meaning("dense", self.dense.nearest(plan.text, plan.condition, plan.pool))
+        return by_meaning("dense", self.dense.nearest(plan.semantic_text, plan.condition, plan.pool))
 
     def score(self, plan: Plan, ids: Collection[ChunkId]) -> dict[ChunkId, float]:
-        return {near.chunk: near.cosine for near in self.dense.score(plan.text, ids)}
+        return {near.chunk: near.cosine for near in self.dense.score(plan.semantic_text, ids)}

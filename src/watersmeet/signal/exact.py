@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from watersmeet.core.model import ChunkId, Hit, Plan, Ranking
 from watersmeet.core.options import option
 from watersmeet.core.ports import Term, Words
-from watersmeet.core.tokens import families
+from watersmeet.core.tokens import families, is_code
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Exact:
         size = self.words.size
         most = max(self.always, self.share * size)
         terms = []
-        for form in plan.forms:
+        for form in filter(is_code, plan.forms):
             if 0 < self.words.frequency("forms", form) <= most:
                 other = form.lower() == form and any(f.lower() == form for f in plan.forms if f != form)
                 terms.append(Term("forms", form, self.other_case if other else 1.0))

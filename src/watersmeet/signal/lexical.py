@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from watersmeet.core.model import ChunkId, Hit, Plan, Ranking
 from watersmeet.core.options import option
-from watersmeet.core.ports import Term, Words
+from watersmeet.core.ports import Newest, Term, Words
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +15,7 @@ class Lexical:
     """The main field holds breadcrumb and text; the others only nudge (a heavy title field loses quality)."""
 
     words: Words
+    view: Newest | None = None
     body: float = option(1.0, "weight of breadcrumb and text")
     title: float = option(0.3, "bonus for a word in the title")
     headings: float = option(0.0, "bonus for a word in the heading path")
@@ -22,6 +23,9 @@ class Lexical:
     tags: float = option(0.1, "bonus for a word that is a tag")
 
     def rank(self, plan: Plan) -> Ranking:
+        if self.view is not None and plan.condition and not plan.text.strip():  # tags and nothing else: list them
+            newest = self.view.newest(plan.condition, plan.pool)
+            return Ranking.of("lexical", (Hit(chunk, 1 / rank) for rank, chunk in enumerate(newest, 1)))
         found = self.words.match(self._terms(plan), plan.condition, plan.pool)
         return Ranking.of("lexical", (Hit(chunk, score) for chunk, score in found))
 
@@ -36,4 +40,11 @@ class Lexical:
             "names": self.names,
             "tags": self.tags,
         }
-        return [Term(field, word, boost) for field, boost in weights.items() if boost > 0 for word in plan.words]
+        said = dict.fromkeys(plan.words, 1.0)
+        meant = dict.fromkeys(plan.intent_words, plan.intent_weight) if said else {}
+        return [
+            Term(field, word, boost * weight)
+            for field, boost in weights.items()
+            if boost > 0
+            for word, weight in {**meant, **said}.items()
+        ]

@@ -19,7 +19,7 @@ class Static:
     def rank(self, plan: Plan) -> Ranking:
         if not plan.words:  # a query of punctuation means nothing
             return Ranking("static")
-        return by_meaning("static", self.static.nearest(plan.text, plan.condition, plan.pool))
+        return by_meaning("static", self.static.nearest(plan.semantic_text, plan.condition, plan.pool))
 
     def score(self, plan: Plan, ids: Collection[ChunkId]) -> dict[ChunkId, float]:
-        return {near.chunk: near.cosine for near in self.static.score(plan.text, ids)}
+        return {near.chunk: near.cosine for near in self.static.score(plan.semantic_text, ids)}

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from watersmeet.core.errors import DiskFull, IndexBusy, IndexDamaged, IndexMismatch, NoIndex
+from watersmeet.core.errors import DiskFull, IndexBusy, IndexDamaged, IndexMismatch, IndexProblem, NoIndex
 
 FILE = "catalogue.db"
 FORMAT = 1
@@ -26,7 +26,8 @@ def guarded(path: str) -> Iterator[None]:
         if "locked" in text:
             raise IndexBusy(f"{path}: {text}", "another process is busy with it; try again") from error
         if "unable to open" in text or "readonly" in text:
-            raise IndexDamaged(f"{path}: {text}", "check the folder's permissions") from error
+            hint = "check the folder's permissions; it must be writable even to be read: copy it if its disk is not"
+            raise IndexProblem(f"{path}: {text}", hint) from error
         raise
     except sqlite3.DatabaseError as error:
         if isinstance(error, sqlite3.IntegrityError):

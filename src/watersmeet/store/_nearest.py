@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from watersmeet.core.errors import IndexDamaged
 from watersmeet.core.model import Row
+from watersmeet.store import _commits as commits
+from watersmeet.store._slots import find, largest, live
 from watersmeet.store._vectorfiles import Commit
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from watersmeet.core.vectors import Matrix, RowArray, Vector
 
 _SPARSE = 4  # fewer than one row in so many allowed: gather them instead of scanning all
-_EVERY = 16
 _RESCORED = 100
 
 
@@ -43,7 +43,7 @@ class Reader:
         numbers = _mapped(folder, commit, "rows", "<i8", (commit.rows,))
         scales, excesses = np.ascontiguousarray(_mapped(folder, commit, "scales", "<f4", (commit.rows, 2)).T)
         drops = _mapped(folder, commit, "drops", "<i8", (commit.drops, 2))
-        keys, places = _live(numbers, drops)
+        keys, places = live(numbers, drops)
         ranked = np.zeros(commit.rows, dtype=np.bool_)
         ranked[places] = True
         ranked &= scales > 0
@@ -116,13 +116,7 @@ class Reader:
 
     def _find(self, rows: Collection[Row] | RowArray) -> NDArray[np.int64]:
         """Where each of these rows is; -1 for one that is not held."""
-        import numpy as np
-
-        asked = rows if isinstance(rows, np.ndarray) else np.fromiter(rows, dtype=np.int64, count=len(rows))
-        if not len(self.keys):
-            return np.full(len(asked), -1, dtype=np.int64)
-        at = np.minimum(np.searchsorted(self.keys, asked), len(self.keys) - 1)
-        return np.where(self.keys[at] == asked, self.places[at], -1)
+        return find(self.keys, self.places, rows)
 
     def _scan_within(self, query: Vector, wanted: int, found: NDArray[np.int64]) -> NDArray[np.int64]:
         import numpy as np
@@ -144,15 +138,15 @@ class Reader:
             return np.flatnonzero(allowed)
         near = _products(query, self.codes, self.scales, self.excesses)
         if whole:
-            return _largest(near, wanted, self.numbers)
+            return largest(near, wanted, self.numbers)
         near[~allowed] = -np.inf
-        places = _largest(near, wanted, self.numbers)
+        places = largest(near, wanted, self.numbers)
         return places[allowed[places]]
 
     def _gather(self, query: Vector, wanted: int, places: NDArray[np.int64]) -> NDArray[np.int64]:
         """Those of these places that come first by their codes."""
         near = _products(query, self.codes[places], self.scales[places], self.excesses[places])
-        return places[_largest(near, wanted, self.numbers[places])]
+        return places[largest(near, wanted, self.numbers[places])]
 
     def _rescored(self, query: Vector, places: NDArray[np.int64]) -> list[tuple[Row, float]]:
         """Cosines from the exact vectors, each row by itself so that company does not change it."""
@@ -177,30 +171,8 @@ def _mapped(folder: Path, commit: Commit, part: str, kind: str, shape: tuple[int
         return np.zeros(shape, dtype=kind)
     path = commit.file(folder, part)
     if path.stat().st_size < commit.size(part):
-        raise IndexDamaged(f"{path} is shorter than was committed", "run `watersmeet sync --recreate`")
+        raise commits.too_short(path)
     return np.asarray(np.memmap(path, dtype=kind, mode="r", shape=shape))
-
-
-def _live(
-    numbers: NDArray[np.int64], drops: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The rows that are held and where: of a row added twice the last, unless it was dropped since."""
-    import numpy as np
-
-    if (numbers[1:] > numbers[:-1]).all():
-        keys, places = np.array(numbers), np.arange(len(numbers))
-    else:
-        order = np.argsort(numbers, kind="stable")
-        ordered = numbers[order]
-        last = np.append(ordered[1:] != ordered[:-1], True)
-        keys, places = ordered[last], order[last]
-    if len(drops) and len(keys):
-        at = np.minimum(np.searchsorted(keys, drops[:, 0]), len(keys) - 1)
-        hit = (keys[at] == drops[:, 0]) & (places[at] < drops[:, 1])
-        keep = np.ones(len(keys), dtype=np.bool_)
-        keep[at[hit]] = False
-        keys, places = keys[keep], places[keep]
-    return keys, places
 
 
 def _query(vector: Vector) -> Vector | None:
@@ -233,33 +205,3 @@ def _products(
     near -= excesses
     near *= scales
     return near
-
-
-def _likely(values: NDArray[np.float32], count: int) -> NDArray[np.int64]:
-    """Where the largest values surely are, and few others: a sample says from which value on to look."""
-    import numpy as np
-
-    sample = values[::_EVERY]
-    guess = 2 * count // _EVERY + 16
-    if len(sample) > 4 * guess:
-        found = np.flatnonzero(values >= np.partition(sample, len(sample) - guess)[len(sample) - guess])
-        if len(found) >= count:
-            return found
-    return np.arange(len(values))
-
-
-def _largest(values: NDArray[np.float32], count: int, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where the largest values are; of those that equal the last, the lowest rows."""
-    import numpy as np
-
-    if len(values) <= count:
-        return np.arange(len(values))
-    found: NDArray[np.int64] = _likely(values, count)
-    near = values[found]
-    edge = np.partition(near, len(near) - count)[len(near) - count]
-    found = found[near >= edge]
-    if len(found) <= 2 * count:
-        return found
-    tied = values[found] == edge
-    equal = found[tied]
-    return np.concatenate([found[~tied], equal[np.argsort(rows[equal], kind="stable")[:count]]])

@@ -122,16 +122,25 @@ class Catalogue:
     def roots(self) -> list[Root]:
         return [Root(*row) for row in self.db.execute("SELECT id, path, name, collection FROM roots ORDER BY id")]
 
-    def add_root(self, path: str, name: str, collection: int, renamed: Mapping[DocId, DocId]) -> Root:
-        """A new root, and the names that other documents have from now on."""
+    def add_root(
+        self,
+        path: str,
+        name: str,
+        collection: int,
+        renamed: Mapping[DocId, DocId],
+        files: Mapping[int, str],
+        absorbed: Sequence[Root],
+    ) -> Root:
+        """A new root, and all that comes with it: new names of documents, roots inside it, their files' new names."""
         with self.transaction() as db:
             rename(db, renamed)
-            db.execute("INSERT INTO roots (path, name, collection) VALUES (?, ?, ?)", (path, name, collection))
-        return next(root for root in self.roots() if root.path == path)
-
-    def remove_root(self, root: int) -> None:
-        with self.transaction() as db:
-            db.execute("DELETE FROM roots WHERE id = ?", (root,))
+            db.executemany("DELETE FROM roots WHERE id = ?", [(root.id,) for root in absorbed])
+            sql = "INSERT INTO roots (path, name, collection) VALUES (?, ?, ?) RETURNING id"
+            identity = db.execute(sql, (path, name, collection)).fetchone()[0]
+            taken = [(identity, new, file) for file, new in files.items()]
+            db.executemany("UPDATE files SET root = ?, name = ? WHERE id = ?", taken)
+            db.executemany("UPDATE documents SET collection = ? WHERE file = ?", [(collection, file) for file in files])
+        return Root(identity, path, name, collection)
 
     def set_root_collection(self, root: int, collection: int) -> None:
         with self.transaction() as db:

@@ -13,9 +13,13 @@ from watersmeet.core.names import ALIAS, link_key, names_of
 
 
 def rename(db: sqlite3.Connection, names: Mapping[DocId, DocId]) -> None:
-    """Inside the caller's transaction. Long names first: a new name may be what a longer one was called."""
-    for old, new in sorted(names.items(), key=lambda pair: -len(pair[0])):
-        key = db.execute("SELECT id FROM documents WHERE name = ?", (old,)).fetchone()[0]
+    """Inside the caller's transaction."""
+    find = "SELECT id FROM documents WHERE name = ?"
+    renamed = {new: db.execute(find, (old,)).fetchone()[0] for old, new in names.items()}
+    for key in renamed.values():  # out of the way first: the new name of one may be what another was called
+        db.execute("UPDATE documents SET name = 'renamed ' || id WHERE id = ?", (key,))
+        db.execute("UPDATE chunks SET id = 'renamed ' || row WHERE document = ?", (key,))
+    for new, key in renamed.items():
         db.execute("UPDATE documents SET name = ? WHERE id = ?", (new, key))
         seen: Counter[str] = Counter()
         for row, headings in db.execute(

@@ -7,16 +7,17 @@ are stored with 128 added, and each row's share of the excess beside its scale.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from watersmeet.core.errors import IndexDamaged, IndexMismatch
+from watersmeet.core.errors import IndexMismatch
 from watersmeet.core.model import Row
 from watersmeet.core.options import option
+from watersmeet.store import _commits as commits
 from watersmeet.store import _vectorfiles as files
+from watersmeet.store._commits import Opened
 from watersmeet.store._nearest import Reader
 from watersmeet.store._vectorfiles import Commit
 
@@ -27,16 +28,6 @@ if TYPE_CHECKING:
     from watersmeet.core.vectors import Matrix
 
 _BLOCK = 8192
-_ATTEMPTS = 5
-
-
-@dataclass(slots=True)
-class _Opened:
-    """The last state that was mapped, and the commit file that it was mapped by."""
-
-    content: bytes = b""
-    reader: Reader | None = None
-    lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,35 +35,23 @@ class Vectors:
     folder: str
     dimension: int
     grace: float = option(60.0, "seconds for which replaced files are kept for other processes")
-    _opened: _Opened = field(default_factory=_Opened, init=False, repr=False, compare=False)
+    _opened: Opened[Reader] = field(default_factory=Opened, init=False, repr=False, compare=False)
 
     def reader(self) -> Reader:
         """The committed state as of now; the same object as long as nothing was committed."""
         folder = Path(self.folder)
-        with self._opened.lock:
-            for attempt in range(_ATTEMPTS):
-                content = files.read_bytes(folder)
-                if self._opened.reader is not None and content == self._opened.content:
-                    return self._opened.reader
-                try:
-                    reader = Reader.map(folder, self._commit(content))
-                except FileNotFoundError as error:  # replaced and swept since: look again
-                    if attempt + 1 == _ATTEMPTS or content == files.read_bytes(folder):
-                        raise files.problem(folder, error) from error
-                    continue
-                self._opened.content, self._opened.reader = content, reader
-                return reader
-        raise IndexDamaged(f"{folder} changes faster than it can be read", "try again")
+        return self._opened.current(folder, lambda content: Reader.map(folder, self._commit(content)))
 
     def writer(self) -> Writer:
         return Writer(self)
 
     def close(self) -> None:
-        with self._opened.lock:
-            self._opened.content, self._opened.reader = b"", None
+        self._opened.forget()
 
     def _commit(self, content: bytes) -> Commit:
-        commit = files.decode(Path(self.folder), content, self.dimension)
+        if not content:
+            return Commit(self.dimension)
+        commit = commits.decode(Path(self.folder), content, Commit)
         if commit.dimension != self.dimension:
             raise IndexMismatch(
                 f"{self.folder} holds vectors of {commit.dimension} numbers, the model gives {self.dimension}",
@@ -124,11 +103,11 @@ class Writer:
             return
         try:
             for part in sorted(self._written):
-                files.sync(self._files[part])
-            files.publish(self._folder, self._commit)
-            files.sweep(self._folder, self._commit, self._store.grace)
+                commits.sync(self._files[part])
+            commits.publish(self._folder, asdict(self._commit))
+            commits.sweep(self._folder, self._commit.is_old, self._store.grace)
         except OSError as error:
-            raise files.problem(self._folder, error) from error
+            raise commits.problem(self._folder, error) from error
         finally:
             self.rollback()
 
@@ -157,15 +136,15 @@ class Writer:
             files.retire(self._folder, old)
         except OSError as error:
             self.rollback()
-            raise files.problem(self._folder, error) from error
+            raise commits.problem(self._folder, error) from error
         self.commit()
 
     def _begin(self) -> None:
         if self._lock is not None:
             return
-        self._lock = files.lock(self._folder)
+        self._lock = commits.lock(self._folder)
         try:
-            self._commit = self._store._commit(files.read_bytes(self._folder))
+            self._commit = self._store._commit(commits.read_bytes(self._folder))
             self._files = files.open_tail(self._folder, self._commit)
         except BaseException:
             self.rollback()
@@ -180,7 +159,7 @@ class Writer:
                 self._files[part].write(np.ascontiguousarray(array).data)
         except OSError as error:
             self.rollback()
-            raise files.problem(self._folder, error) from error
+            raise commits.problem(self._folder, error) from error
 
 
 def _encoded(matrix: NDArray[Any]) -> tuple[NDArray[np.float16], NDArray[np.uint8], NDArray[np.float32]]:

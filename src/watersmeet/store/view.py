@@ -108,9 +108,12 @@ class SqliteView:
         """The condition as SQL over documents `d`; what the user wrote only ever becomes a value."""
         parts: list[str] = []
         values: list[Any] = []
-        for key, wanted in condition.fields.items():
+        for key, wanted in (*condition.fields.items(), *condition.also):
             if key == "kind":
                 parts.append("d.kind IN (SELECT value FROM json_each(?))")
+                values.append(json.dumps(wanted))
+            elif key == "document":
+                parts.append("d.name IN (SELECT value FROM json_each(?))")
                 values.append(json.dumps(wanted))
             elif key == "path":
                 parts.append("d.id IN (SELECT value FROM json_each(?))")
@@ -134,6 +137,17 @@ class SqliteView:
             parts.append("d.modified < ?")
             values.append(condition.before.timestamp())
         return " AND ".join(parts), values
+
+    def newest(self, condition: Condition, limit: int) -> list[ChunkId]:
+        """The first chunk of each document that satisfies the condition, the last changed first."""
+        where, values = self._where(condition)
+        found = self._ask(
+            "SELECT c.id FROM documents d JOIN chunks c ON c.document = d.id"
+            " AND c.ordinal = (SELECT min(o.ordinal) FROM chunks o WHERE o.document = d.id)"
+            f" {'WHERE ' + where if where else ''} ORDER BY d.modified DESC, d.name LIMIT ?",
+            [*values, limit],
+        )
+        return [chunk for (chunk,) in found]
 
     def _documents_at(self, globs: tuple[str, ...]) -> list[int]:
         from watersmeet.core.globs import pattern
@@ -159,6 +173,39 @@ class SqliteView:
                 [json.dumps(list(ids))],
             )
         )
+
+    def dates_of(self, ids: Collection[ChunkId]) -> dict[ChunkId, datetime]:
+        """When the document of each chunk was last changed, where that is known."""
+        found = self._ask(
+            "SELECT c.id, d.modified FROM json_each(?) j JOIN chunks c ON c.id = j.value"
+            " JOIN documents d ON d.id = c.document WHERE d.modified IS NOT NULL",
+            [json.dumps(list(ids))],
+        )
+        return {chunk: datetime.fromtimestamp(stamp, UTC) for chunk, stamp in found}
+
+    def around(self, ids: Collection[ChunkId], before: int, after: int) -> dict[ChunkId, list[Passage]]:
+        """Each chunk with so many chunks before and after it, in reading order."""
+        found = self._ask(
+            _PASSAGE.replace("SELECT", "SELECT m.id,", 1) + " JOIN chunks m ON m.document = c.document"
+            " AND c.ordinal BETWEEN m.ordinal - ? AND m.ordinal + ? JOIN json_each(?) j ON m.id = j.value"
+            " ORDER BY c.document, c.ordinal",
+            [before, after, json.dumps(list(ids))],
+        )
+        sides: dict[ChunkId, list[Passage]] = {}
+        for middle, *row in found:
+            sides.setdefault(middle, []).append(_passage(row))
+        return sides
+
+    def parents(self, ids: Collection[ChunkId]) -> dict[ChunkId, Passage]:
+        """The first chunk of the section that each chunk's section lies in, if that says anything itself."""
+        found = self._ask(
+            _PASSAGE.replace("SELECT", "SELECT m.id,", 1) + " JOIN chunks m ON m.document = c.document"
+            " AND json_array_length(m.headings) > 0"
+            " AND json(c.headings) = json_remove(m.headings, '$[#-1]') JOIN json_each(?) j ON m.id = j.value"
+            " ORDER BY c.document, c.ordinal DESC",
+            [json.dumps(list(ids))],
+        )
+        return {child: _passage(row) for child, *row in found}
 
     def passages_of(self, document: DocId) -> list[Passage]:
         return [_passage(row) for row in self._ask(f"{_PASSAGE} WHERE d.name = ? ORDER BY c.ordinal", [document])]
@@ -226,6 +273,11 @@ class SqliteView:
             [json.dumps(list(rows))],
         )
         return [(row, title, tuple(json.loads(headings)), text) for row, title, headings, text in found]
+
+    def count(self) -> int:
+        """How many documents there are."""
+        found: int = self._ask("SELECT count(*) FROM documents")[0][0]
+        return found
 
     def live_rows(self) -> list[Row]:
         return [row for (row,) in self._ask("SELECT row FROM chunks ORDER BY row")]

@@ -17,6 +17,7 @@ COMMANDS = {
     "sync": ("sync", "Index folders and files, or bring an index up to date."),
     "deepen": ("sync", "Embed what no model has seen yet."),
     "search": ("search", "Find the passages that answer a query."),
+    "classify": ("classify", "Say what sort of query it is."),
     "get": ("documents", "Show a document or a chunk."),
     "related": ("documents", "Show what a document is linked with."),
     "list": ("documents", "List the documents of the index."),

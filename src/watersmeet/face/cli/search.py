@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import click
 
-from watersmeet.core.model import Answer, Request
-from watersmeet.engine.asked import condition
+from watersmeet.core.model import Answer, Condition, Request
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.place import find_index, index_in
 from watersmeet.engine.settings import load
@@ -67,7 +66,7 @@ def search_command(
 ) -> None:
     """Find the passages that answer QUERY. Every character of it is text: there is no query language."""
     many = top_n or (PACKED if budget else SHOWN)
-    request = Request(" ".join(query), mode, recipe, many, condition(filters, since, before), intent, strict)
+    request = Request(" ".join(query), mode, recipe, many, _condition(filters, since, before), intent, strict)
     with Engine(_index(inside, index, quiet or as_json), load(recipe=recipe)) as engine:
         answer = engine.search(request)
     if budget:
@@ -78,6 +77,14 @@ def search_command(
         _print(answer, explain, quiet)
     if not answer.results:
         sys.exit(1)
+
+
+def _condition(filters: tuple[str, ...], since: str, before: str) -> Condition:
+    if not (filters or since or before):
+        return Condition()
+    from watersmeet.engine.asked import condition
+
+    return condition(filters, since, before)
 
 
 def _index(inside: str, index: str, quiet: bool) -> str:

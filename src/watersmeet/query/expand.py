@@ -1,0 +1,22 @@
+"""Which terms of this corpus are near to the query? For the semantic signals only: the words stay as they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from watersmeet.core.model import Plan
+from watersmeet.core.options import option
+from watersmeet.core.ports import Concepts
+
+
+@dataclass(frozen=True, slots=True)
+class Expand:
+    """Sets the plan's expansion to the nearest terms of the concept vocabulary that the query does not hold."""
+
+    concepts: Concepts | None = None
+    terms: int = option(3, "how many terms are added")
+
+    def apply(self, plan: Plan) -> Plan:
+        if self.concepts is None or self.terms < 1 or plan.only or not plan.text.strip():
+            return plan
+        return replace(plan, expansion=tuple(self.concepts.near(plan.text, self.terms)))

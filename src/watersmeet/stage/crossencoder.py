@@ -1,0 +1,43 @@
+"""The first few hits once more, by a model that reads query and text together (Nogueira and Cho, 2019)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from watersmeet.core.model import Evidence, Hit, Plan, Ranking
+from watersmeet.core.options import option
+from watersmeet.core.ports import Pairs, Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Crossencoder:
+    """Re-orders the first `top_n` hits among themselves; those behind keep their places and their scores.
+
+    The hits share out the scores that they had, so that the scale stays what fusion made it; the model's own score
+    is in the evidence.
+    """
+
+    view: Reading
+    pairs: Pairs
+    model: str = option(
+        "cross-encoder/ms-marco-MiniLM-L-6-v2", "a folder, an installed data package, or an owner/model of the hub"
+    )
+    top_n: int = option(10, "how many hits it reads")
+
+    def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
+        head, tail = ranking.hits[: self.top_n], ranking.hits[self.top_n :]
+        if not head or not plan.text.strip():
+            return ranking
+        passages = self.view.passages([hit.chunk for hit in head])
+        texts = []
+        for hit in head:
+            passage = passages[hit.chunk]
+            crumb = dict.fromkeys((passage.title, *passage.headings))
+            texts.append(f"{' > '.join(part for part in crumb if part)}\n{passage.text}")
+        scores = self.pairs.score(self.model, plan.text, texts)
+        order = sorted(range(len(head)), key=lambda place: (-scores[place], place))
+        moved = []
+        for rank, place in enumerate(order, 1):
+            evidence = Evidence("crossencoder", rank, scores[place], {"before": place + 1})
+            moved.append(Hit(head[place].chunk, head[rank - 1].score, (*head[place].evidence, evidence)))
+        return Ranking("crossencoder", (*moved, *tail))

@@ -1,0 +1,34 @@
+"""What was written lately counts a little more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from watersmeet.core.model import Plan, Ranking
+from watersmeet.core.options import option
+from watersmeet.core.ports import Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Recency:
+    """A factor by the age of the document at `plan.now`; both limits are inclusive."""
+
+    view: Reading
+    fresh_days: float = option(7.0, "up to this age a document is fresh")
+    fresh: float = option(1.2, "the factor of what is fresh")
+    recent_days: float = option(30.0, "up to this age a document is recent")
+    recent: float = option(1.1, "the factor of what is recent")
+
+    def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
+        if plan.now is None or not ranking.hits:
+            return ranking
+        dates = self.view.dates_of([hit.chunk for hit in ranking.hits])
+        factors = {chunk: self._factor(plan.now, modified) for chunk, modified in dates.items()}
+        return ranking.multiplied("recency", factors)
+
+    def _factor(self, now: datetime, modified: datetime) -> float:
+        age = now - modified
+        if age <= timedelta(days=self.fresh_days):
+            return self.fresh
+        return self.recent if age <= timedelta(days=self.recent_days) else 1.0

@@ -1,0 +1,85 @@
+"""Which rows are held, where, and which of them come first: what every store of numbers by row needs.
+
+A *slot* is the place of one added row, counted from the first that was ever added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from watersmeet.core.model import Row
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from watersmeet.core.vectors import RowArray
+
+_EVERY = 16
+
+
+def live(numbers: NDArray[np.int64], drops: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The rows that are held and where: of a row added twice the last, unless it was dropped since.
+
+    `drops` has a row and the number of slots that there were when it was dropped.
+    """
+    import numpy as np
+
+    if (numbers[1:] > numbers[:-1]).all():
+        keys, slots = np.array(numbers), np.arange(len(numbers))
+    else:
+        order = np.argsort(numbers, kind="stable")
+        ordered = numbers[order]
+        last = np.append(ordered[1:] != ordered[:-1], True)
+        keys, slots = ordered[last], order[last]
+    if len(drops) and len(keys):
+        at = np.minimum(np.searchsorted(keys, drops[:, 0]), len(keys) - 1)
+        hit = (keys[at] == drops[:, 0]) & (slots[at] < drops[:, 1])
+        keep = np.ones(len(keys), dtype=np.bool_)
+        keep[at[hit]] = False
+        keys, slots = keys[keep], slots[keep]
+    return keys, slots
+
+
+def find(
+    keys: NDArray[np.int64], slots: NDArray[np.int64], rows: Collection[Row] | RowArray
+) -> NDArray[np.int64]:
+    """The slot of each of these rows; -1 for one that is not held."""
+    import numpy as np
+
+    asked = rows if isinstance(rows, np.ndarray) else np.fromiter(rows, dtype=np.int64, count=len(rows))
+    if not len(keys):
+        return np.full(len(asked), -1, dtype=np.int64)
+    at = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
+    return np.where(keys[at] == asked, slots[at], -1)
+
+
+def largest(values: NDArray[np.float32], count: int, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where the largest values are; of those that equal the last, the lowest rows."""
+    import numpy as np
+
+    if len(values) <= count:
+        return np.arange(len(values))
+    found: NDArray[np.int64] = _likely(values, count)
+    near = values[found]
+    edge = np.partition(near, len(near) - count)[len(near) - count]
+    found = found[near >= edge]
+    if len(found) <= 2 * count:
+        return found
+    tied = values[found] == edge
+    equal = found[tied]
+    return np.concatenate([found[~tied], equal[np.argsort(rows[equal], kind="stable")[:count]]])
+
+
+def _likely(values: NDArray[np.float32], count: int) -> NDArray[np.int64]:
+    """Where the largest values surely are, and few others: a sample says from which value on to look."""
+    import numpy as np
+
+    sample = values[::_EVERY]
+    guess = 2 * count // _EVERY + 16
+    if len(sample) > 4 * guess:
+        found = np.flatnonzero(values >= np.partition(sample, len(sample) - guess)[len(sample) - guess])
+        if len(found) >= count:
+            return found
+    return np.arange(len(values))

@@ -1,0 +1,122 @@
+"""A few passages held in memory, for stages that ask about what they rank; and an engine with stages of choice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from watersmeet import Engine
+from watersmeet.core.model import Hit, Passage, Ranking
+from watersmeet.engine.settings import load
+
+
+@dataclass
+class Shelf:
+    """Passages in the order in which they stand in their documents."""
+
+    held: dict[str, Passage] = field(default_factory=dict)
+
+    def put(
+        self,
+        id: str,
+        text: str = "",
+        document: str = "",
+        title: str = "",
+        headings: tuple[str, ...] = (),
+        modified: datetime | None = None,
+    ) -> str:
+        self.held[id] = Passage(id, document or id, "note", title, document or id, modified, headings, (1, 1), text)
+        return id
+
+    def passages(self, ids: Collection[str]) -> dict[str, Passage]:
+        return {id: self.held[id] for id in ids}
+
+    def documents_of(self, ids: Collection[str]) -> dict[str, str]:
+        return {id: self.held[id].document for id in ids}
+
+    def dates_of(self, ids: Collection[str]) -> dict[str, datetime]:
+        return {id: date for id in ids if (date := self.held[id].modified) is not None}
+
+    def around(self, ids: Collection[str], before: int, after: int) -> dict[str, list[Passage]]:
+        found = {}
+        for id in ids:
+            mine = [p for p in self.held.values() if p.document == self.held[id].document]
+            place = mine.index(self.held[id])
+            found[id] = mine[max(0, place - before) : place + after + 1]
+        return found
+
+    def parents(self, ids: Collection[str]) -> dict[str, Passage]:
+        found = {}
+        for id in ids:
+            one = self.held[id]
+            same = [p for p in self.held.values() if p.document == one.document and one.headings]
+            above = [p for p in same if p.headings == one.headings[:-1]]
+            if above:
+                found[id] = above[0]
+        return found
+
+
+@dataclass
+class Reversing:
+    """A reader that likes best what comes last."""
+
+    asked: list[tuple[str, str, list[str]]] = field(default_factory=list)
+
+    def score(self, model: str, query: str, texts: Sequence[str]) -> list[float]:
+        self.asked.append((model, query, list(texts)))
+        return [float(place) for place in range(len(texts))]
+
+
+def _ranked(scores: dict[str, float]) -> Ranking:
+    return Ranking.of("fused", [Hit(chunk, score) for chunk, score in scores.items()])
+
+
+@pytest.fixture
+def shelf() -> Shelf:
+    return Shelf()
+
+
+@pytest.fixture(scope="session")
+def new_shelf() -> Callable[[], Shelf]:
+    return Shelf
+
+
+@pytest.fixture
+def reversing() -> Reversing:
+    return Reversing()
+
+
+@pytest.fixture(scope="session")
+def reader() -> Reversing:
+    return Reversing()
+
+
+@pytest.fixture(scope="session")
+def ranked() -> Callable[[dict[str, float]], Ranking]:
+    return _ranked
+
+
+@pytest.fixture
+def staged(tmp_path: Path) -> Iterator[Callable[..., Engine]]:
+    """An engine over words whose query path ends in these stages."""
+    made: list[Engine] = []
+
+    def build(*stages: str, fusion: str = "convex", **tables: Any) -> Engine:
+        flags = {
+            "index": {"vectors": False},
+            "pipeline": {"understand": ["words"], "signals": ["lexical"], "fusion": fusion, "stages": list(stages)},
+            "fusion": {"convex": {"scale": "raw"}},
+            **tables,
+        }
+        engine = Engine(tmp_path / "index", load(start=str(tmp_path), environ={}, flags=flags))
+        made.append(engine)
+        return engine
+
+    yield build
+    for engine in made:
+        engine.close()
