@@ -6,10 +6,14 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from watersmeet import Engine
 from watersmeet.engine.settings import load
+
+hypothesis.settings.register_profile("tests", deadline=None, derandomize="CI" in os.environ)
+hypothesis.settings.load_profile("tests")  # a busy machine is no reason to fail; CI repeats what it did before
 
 VAULT = {
     "index.md": "# Home\n\nWelcome. See [[Setup]] and [the guide](guides/keys.md).\n",

@@ -14,7 +14,7 @@ def score(shelf, ranked, anchors: tuple[str, ...], text: str, **said: str) -> fl
 def test_exactly_half_as_much_again(shelf, ranked) -> None:
     shelf.put("with", "Room D40 is cold.")
     shelf.put("without", "Room D41 is cold.")
-    out = Anchor(shelf).apply(ranked({"with": 0.7, "without": 0.7}), Plan("q", anchors=("D40",)))
+    out = Anchor(shelf).apply(ranked({"with": 0.5, "without": 0.5}), Plan("q", anchors=("D40",)))
     assert [hit.chunk for hit in out.hits] == ["with", "without"]
     assert out.hits[0].score / out.hits[1].score == 1.5
     (evidence,) = out.hits[0].evidence

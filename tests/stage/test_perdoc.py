@@ -13,7 +13,7 @@ def test_the_best_two_of_each_document(shelf, ranked) -> None:
 
 
 def test_a_long_document_does_not_fill_the_answer(staged, write) -> None:
-    sections = "".join(f"\n## Part {n}\n\nThe tide, the tide, part {n}.\n" for n in range(20))
+    sections = "".join(f"\n## Part {n}\n\n{'The tide, the tide. ' * 60}\n" for n in range(20))
     vault = write({"long.md": f"# Tides\n{sections}", "short.md": "# Moon\n\nIt makes the tide rise.\n"})
     plain = staged("top")
     plain.sync([vault])

@@ -108,6 +108,16 @@ def stamp(path: Path) -> tuple[int, int]:
     return found.st_mtime_ns, found.st_size
 
 
+def tokenizer_of(folder: Path, max_tokens: int) -> Any:
+    """The tokenizer in this folder, without the graph."""
+    return _tokenizer_of(folder, stamp(folder / "tokenizer.json"), max_tokens)
+
+
+@functools.lru_cache(maxsize=4)
+def _tokenizer_of(folder: Path, _: tuple[int, int], max_tokens: int) -> Any:
+    return _tokenizer(folder, _config(folder / "config.json"), max_tokens)
+
+
 def _load(folder: Path, graph: Path, max_tokens: int, pooling: str) -> Encoder:
     config = _config(folder / "config.json")
     tokenizer = _tokenizer(folder, config, max_tokens)

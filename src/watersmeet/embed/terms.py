@@ -38,7 +38,7 @@ _loading = threading.Lock()
 class Terms:
     related: int = option(3, "how many related words a strong word of a text adds; 0: none")
     strongest: int = option(20, "how many words of a text add related ones")
-    discount: float = option(0.5, "what a related word counts, times its cosine")
+    discount: float = option(0.6, "what a related word counts, times its cosine")
     least: float = option(0.5, "the least cosine of a related word")
     k1: float = option(1.2, "how soon a repeated word counts no more")
     b: float = option(0.75, "how much a longer text counts less; 0: not at all")
@@ -172,7 +172,7 @@ class _Neighbours:
         self.strengths = dict(zip(self._words, strengths, strict=True))
         self.found: dict[str, tuple[_Near, ...]] = {}
         self._places = {word: place for place, word in enumerate(self._words)}
-        self._wanted = wanted + 5  # other forms of the same word and words of the same text are passed over
+        self._wanted = wanted + 5  # those that a text has itself are passed over
         self._least = least
 
     def learn(self, words: set[str]) -> None:
@@ -185,20 +185,18 @@ class _Neighbours:
         import numpy as np
 
         cosines = self._vectors[places] @ self._vectors.T
-        cosines[np.arange(len(places)), places] = -1
-        many = min(self._wanted, len(self._words))
-        best = np.argpartition(cosines, -many, axis=1)[:, -many:]
-        for number, place in enumerate(places):
-            own = term_of(self._words[place])
-            ordered = sorted((-float(cosines[number, one]), one) for one in best[number].tolist())
-            near: dict[int, float] = {}
-            for distance, one in ordered:
-                term = term_of(self._words[one])
-                if -distance >= self._least and term != own:
-                    near.setdefault(term, -distance)
-            self.found[self._words[place]] = tuple(
-                _Near(term, round(cosine, 4)) for term, cosine in near.items()
-            )
+        found: list[list[tuple[float, int]]] = [[] for _ in places]
+        numbers, others = np.nonzero(cosines >= self._least)
+        for number, other, cosine in zip(
+            numbers.tolist(), others.tolist(), cosines[numbers, others].tolist(), strict=True
+        ):
+            found[number].append((-cosine, other))
+        for place, near in zip(places, found, strict=True):
+            terms = {term_of(self._words[place]): 0.0}  # itself, in whatever form
+            for distance, other in sorted(near):
+                terms.setdefault(term_of(self._words[other]), -distance)
+            nearest = [_Near(term, round(cosine, 4)) for term, cosine in terms.items()]
+            self.found[self._words[place]] = tuple(nearest[1 : self._wanted + 1])
 
 
 def _neighbours(folder: str, wanted: int, least: float) -> _Neighbours:

@@ -2,8 +2,8 @@
 
 Interest starts at the leading documents and follows links in both directions, shared out among a document's links at
 each step (Andersen, Chung and Lang, FOCS 2006: pushing only where there is something left to push). What counts is what
-a document receives through links, so one without links gains nothing, and a page that links to everything gives each
-of its neighbours next to nothing.
+a document receives through links, so one without links gains nothing, and a page with many links gives each of its
+neighbours next to nothing. One that links to everything is left out: it would be in every answer.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Graph:
     hops: int = option(2, "how many links it follows")
     damping: float = option(0.5, "the share that is passed on at each step")
     least: float = option(0.005, "what receives less than this share of the whole is left out")
-    hub: int = option(200, "a document with more links than this passes nothing on")
+    hub: int = option(200, "a document with more links than this neither passes on nor receives")
 
     def derive(self, plan: Plan, rankings: Sequence[Ranking]) -> Ranking:
         lead = leading(rankings, plan.weights, plan.pool)
@@ -43,10 +43,9 @@ class Graph:
         hits, notes = [], {}
         for document, share in strong.items():
             chunk = known[document][0] if document in known else first.get(document)
-            if chunk is not None:
-                mine = edges[document]
-                degree = self.hub if mine is None else len(mine)
-                hits.append(Hit(chunk, share / log2(2 + degree)))
+            mine = edges[document]
+            if chunk is not None and mine is not None and len(mine) <= self.hub:
+                hits.append(Hit(chunk, share / log2(2 + len(mine))))
                 notes[chunk] = {"path": ", ".join(map(str, paths[document]))}
         return Ranking("graph", Ranking.of("graph", hits).hits[: plan.pool], notes)
 

@@ -22,7 +22,7 @@ class Neighbours:
     links: Links
     seeds: int = option(10, "how many of the first hits of each signal bring in their neighbours")
     below: float = option(0.95, "a neighbour's score as a share of the score it came from")
-    hub: int = option(100, "a document with more links than this brings in nobody")
+    hub: int = option(100, "a document with more links than this neither brings in others nor is brought in")
 
     def derive(self, plan: Plan, rankings: Sequence[Ranking]) -> Ranking:
         lead = leading(rankings, plan.weights, self.seeds)
@@ -48,11 +48,12 @@ class Neighbours:
         found: dict[DocId, tuple[float, Edge]] = {}
         edges = self.links.edges(list(seeds))
         for document, score in seeds.items():
-            mine = edges[document]
-            if mine is None or len(mine) > self.hub:
-                continue
-            for edge in mine:
+            for edge in self._few(edges[document]):
                 other = edge.target if edge.source == document else edge.source
                 if other not in seeds and other not in found:  # seeds come best first
                     found[other] = (self.below * score, edge)
-        return found
+        theirs = self.links.edges(list(found))
+        return {document: reached for document, reached in found.items() if self._few(theirs[document])}
+
+    def _few(self, edges: Sequence[Edge] | None) -> Sequence[Edge]:
+        return edges if edges is not None and len(edges) <= self.hub else ()

@@ -1,0 +1,25 @@
+"""What is about the same terms, those that neither side uses included: words, with expansion."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from watersmeet.core.meaning import by_meaning
+from watersmeet.core.model import ChunkId, Plan, Ranking
+from watersmeet.core.vectors import Meanings
+
+
+@dataclass(frozen=True, slots=True)
+class Sparse:
+    """The product of the query's weighted terms and the chunk's."""
+
+    sparse: Meanings
+
+    def rank(self, plan: Plan) -> Ranking:
+        if not plan.words:  # a query of punctuation means nothing
+            return Ranking("sparse")
+        return by_meaning("sparse", self.sparse.nearest(plan.semantic_text, plan.condition, plan.pool))
+
+    def score(self, plan: Plan, ids: Collection[ChunkId]) -> dict[ChunkId, float]:
+        return {near.chunk: near.cosine for near in self.sparse.score(plan.semantic_text, ids)}
