@@ -36,7 +36,15 @@ class Counted:
         *("D40", "Aboleth", "30 CFR 75.1725", "PII-2024-0042", "MSHA 30 CFR 75"),  # as ADR-003 writes them
         *("d40", "pii-2024-0042", "30 cfr 75.1725"),  # whatever the case
         *("D4", "S3", "C#", "C++", "Go", "42"),  # however short
-        *("--no-vectors", "getUserById", "get_user", "v1.2.3", "std::vector", "X-Forwarded-For", "kube-proxy"),
+        *(
+            "--no-vectors",
+            "getUserById",
+            "get_user",
+            "v1.2.3",
+            "std::vector",
+            "X-Forwarded-For",
+            "kube-proxy",
+        ),
     ],
 )
 def test_an_identifier_alone(text: str) -> None:
@@ -47,8 +55,20 @@ def test_an_identifier_alone(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("What are the safety requirements?", "Tell me about fire hazards", "WHAT ARE THE SAFETY REQUIREMENTS"),
-        *("two-stage retrieval", "top 3 safety rules", "e.g. how to begin", "between 5 and 10 steps", "", "?!", "#"),
+        *(
+            "What are the safety requirements?",
+            "Tell me about fire hazards",
+            "WHAT ARE THE SAFETY REQUIREMENTS",
+        ),
+        *(
+            "two-stage retrieval",
+            "top 3 safety rules",
+            "e.g. how to begin",
+            "between 5 and 10 steps",
+            "",
+            "?!",
+            "#",
+        ),
     ],
 )
 def test_nothing_is_named(text: str) -> None:

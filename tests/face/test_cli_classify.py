@@ -21,7 +21,14 @@ Ask = Callable[..., Any]
     ],
 )
 def test_without_an_index(
-    ask: Ask, tmp_path: Path, query: str, kind: str, length: str, weights: tuple[float, float], mode: str, top_n: int
+    ask: Ask,
+    tmp_path: Path,
+    query: str,
+    kind: str,
+    length: str,
+    weights: tuple[float, float],
+    mode: str,
+    top_n: int,
 ) -> None:
     found = ask("classify", query, cwd=tmp_path)
     assert (found["kind"], found["length"]) == (kind, length)

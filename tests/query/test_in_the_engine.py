@@ -69,7 +69,9 @@ def opened(tmp_path: Path) -> Iterator[Open]:
         engine.close()
 
 
-def test_a_bare_identifier_asks_no_model(opened: Open, endpoint: Endpoint, write: Callable[..., Path]) -> None:
+def test_a_bare_identifier_asks_no_model(
+    opened: Open, endpoint: Endpoint, write: Callable[..., Path]
+) -> None:
     remote = {
         "INDEX__DENSE": "openai",
         "INDEX__STATIC": "",

@@ -38,7 +38,10 @@ def test_the_intent_tells_equals_apart_and_never_outweighs_the_query(tmp_path, w
             "c.md": "# Music\n\nThe piano is played for an evening in a hall.\n",
         }
     )
-    environ = {"WATERSMEET__INDEX__VECTORS": "false", "WATERSMEET__PIPELINE__UNDERSTAND": '["words", "intent"]'}
+    environ = {
+        "WATERSMEET__INDEX__VECTORS": "false",
+        "WATERSMEET__PIPELINE__UNDERSTAND": '["words", "intent"]',
+    }
     with Engine(tmp_path / "index", load(start=str(tmp_path), environ=environ)) as engine:
         engine.sync([root])
 

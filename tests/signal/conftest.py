@@ -27,6 +27,10 @@ class Linked:
         made = [Edge(a, b, "wiki") for a, b in self.pairs]
         return {d: None if d in self.unreadable else [e for e in made if d in e[:2]] for d in documents}
 
+    def degrees(self, documents: Collection[str]) -> dict[str, int]:
+        many = dict.fromkeys(self.unreadable, 10_000)
+        return {d: many.get(d, sum(d in pair for pair in self.pairs)) for d in documents}
+
     def documents_of(self, ids: Collection[str]) -> dict[str, str]:
         return {id: id.removesuffix("*") for id in ids}
 

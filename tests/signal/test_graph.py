@@ -10,9 +10,13 @@ from watersmeet.core.model import Condition, Hit, Plan, Ranking, Request
 from watersmeet.signal.graph import Graph
 
 
+def made(links) -> Graph:
+    return Graph(links, links)
+
+
 def derived(links, *found: str, **options: float) -> dict[str, float]:
     ranking = Ranking("lexical", tuple(Hit(f"{d}*", 9.0 - n) for n, d in enumerate(found)))
-    return {hit.chunk[:-1]: hit.score for hit in Graph(links, **options).derive(Plan("q"), [ranking]).hits}
+    return {hit.chunk[:-1]: hit.score for hit in Graph(links, links, **options).derive(Plan("q"), [ranking]).hits}
 
 
 def test_interest_thins_out_with_every_link(linked) -> None:
@@ -46,7 +50,7 @@ def test_many_links_count_against_a_document(linked) -> None:
 
 def test_the_way_is_told(linked) -> None:
     ranking = Ranking("lexical", (Hit("a*", 1.0),))
-    out = Graph(linked([("a", "b"), ("c", "b")])).derive(Plan("q"), [ranking])
+    out = made(linked([("a", "b"), ("c", "b")])).derive(Plan("q"), [ranking])
     assert out.notes["b*"] == {"path": "a -> b (wiki)"}
     assert out.notes["c*"] == {"path": "a -> b (wiki), c -> b (wiki)"}
 
@@ -64,8 +68,8 @@ graphs = st.lists(st.tuples(documents, documents).filter(lambda pair: pair[0] !=
 @given(pairs=graphs, found=st.lists(documents, unique=True, max_size=6))
 def test_the_promises(linked, pairs: list[tuple[str, str]], found: list[str]) -> None:
     ranking = Ranking("lexical", tuple(Hit(f"{d}*", 9.0 - n) for n, d in enumerate(found)))
-    out = Graph(linked(pairs)).derive(Plan("q", pool=5), [ranking])
-    assert out == Graph(linked(pairs[::-1])).derive(Plan("q", pool=5), [ranking]) or len(set(pairs)) < len(pairs)
+    out = made(linked(pairs)).derive(Plan("q", pool=5), [ranking])
+    assert out == made(linked(pairs[::-1])).derive(Plan("q", pool=5), [ranking]) or len(set(pairs)) < len(pairs)
     assert len(out.hits) <= 5
     assert all(0 < hit.score <= 0.5 for hit in out.hits)
     reached = {d for pair in pairs for d in pair}

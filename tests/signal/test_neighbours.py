@@ -58,8 +58,12 @@ def test_without_links_or_hits_nothing_comes(voting, write) -> None:
 def test_a_hub_brings_in_nobody(linked) -> None:
     links = linked([("hub", str(number)) for number in range(101)], frozenset({"list"}))
     found = Ranking.of("lexical", [Hit("hub*", 2.0), Hit("list*", 1.0)])
-    assert [hit.chunk for hit in Neighbours(links).derive(Plan("q"), [found]).hits] == ["hub*", "list*"]
-    assert len(Neighbours(links, hub=101).derive(Plan("q"), [found]).hits) == 100  # the pool
+    assert [hit.chunk for hit in Neighbours(links, links).derive(Plan("q"), [found]).hits] == ["hub*", "list*"]
+    assert len(Neighbours(links, links, hub=101).derive(Plan("q"), [found]).hits) == 100  # the pool
+
+
+def made(links) -> Neighbours:
+    return Neighbours(links, links)
 
 
 documents = st.sampled_from("abcdefgh")
@@ -76,12 +80,12 @@ def test_a_neighbour_stays_below_what_it_came_from(
         for by, names in (("lexical", first), ("dense", second))
     ]
     plan = Plan("q", weights={"neighbours": weight})
-    derived = Neighbours(linked(pairs)).derive(plan, rankings)
+    derived = made(linked(pairs)).derive(plan, rankings)
     hits = {d: n for n, d in enumerate(hit.chunk[0] for hit in derived.hits)}
     seeds = {*first, *second}
     near = {b for a, b in pairs if a in seeds} | {a for a, b in pairs if b in seeds}
     assert set(hits) == seeds | near
-    assert derived == Neighbours(linked(pairs)).derive(plan, rankings[::-1])
+    assert derived == made(linked(pairs)).derive(plan, rankings[::-1])
     for fusion in (Rrf(), Convex()):
         order = [hit.chunk[0] for hit in fusion.fuse([*rankings, derived], plan).hits]
         for document in near - seeds:

@@ -18,8 +18,19 @@ from watersmeet.store import vocabulary
 
 
 def test_the_most_frequent_terms_without_stop_words_and_numbers() -> None:
-    texts = ["The tide and the estuary, 1042 km.", "Tide tables: is it how? ab", "Überflut der tide", "estuary"]
-    assert vocabulary.gather(texts) == [("tide", 3), ("estuary", 2), ("der", 1), ("tables", 1), ("uberflut", 1)]
+    texts = [
+        "The tide and the estuary, 1042 km.",
+        "Tide tables: is it how? ab",
+        "Überflut der tide",
+        "estuary",
+    ]
+    assert vocabulary.gather(texts) == [
+        ("tide", 3),
+        ("estuary", 2),
+        ("der", 1),
+        ("tables", 1),
+        ("uberflut", 1),
+    ]
     assert vocabulary.gather(texts, most=2) == [("tide", 3), ("estuary", 2)]
     assert vocabulary.gather([]) == []
 
@@ -46,7 +57,13 @@ def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    ["", "{", "[]", "{}", '{"terms": [], "frequencies": [], "chunks": 1, "last_row": 1, "model": "", "vectors": "../x"}'],
+    [
+        "",
+        "{",
+        "[]",
+        "{}",
+        '{"terms": [], "frequencies": [], "chunks": 1, "last_row": 1, "model": "", "vectors": "../x"}',
+    ],
 )
 def test_what_cannot_be_used_is_none(tmp_path: Path, content: str) -> None:
     assert vocabulary.load(str(tmp_path)) is None

@@ -6,6 +6,7 @@ model. What queries retrieved comes first.
 
 from __future__ import annotations
 
+import math
 import os
 import struct
 import time
@@ -16,22 +17,25 @@ from typing import TYPE_CHECKING
 
 from watersmeet.core.errors import IndexBusy
 from watersmeet.core.model import Row
+from watersmeet.engine.encoders import GuardedEncoder
 from watersmeet.engine.entries import breadcrumb
 from watersmeet.engine.lock import writer_lock
-from watersmeet.engine.models import Guarded, embedder
 from watersmeet.engine.report import Progress, Tell
 from watersmeet.engine.settings import Settings, cache_folder
-from watersmeet.engine.tiers import Tier, embedder_name, new_tier, tiers_of, with_tier
+from watersmeet.engine.tiers import Store, Tier, embedder_name, model_of, new_tier, tiers_of, with_tier
 from watersmeet.store.catalogue import Catalogue
 from watersmeet.store.embeddings import EmbeddingCache, key_of
 from watersmeet.store.view import SqliteView
 
 if TYPE_CHECKING:
+    from watersmeet.core.sparse import Weighted
     from watersmeet.core.vectors import Matrix
-    from watersmeet.store.vectors import Vectors
+    from watersmeet.engine.models import Guarded
+    from watersmeet.engine.tiers import Model
 
 WINDOWS = {"static": 8192, "dense": 256}
-"""How many chunks are committed at a time."""
+"""How many chunks are committed at a time; of a tier that is not named, what its model does in a few seconds."""
+NARROWEST, WIDEST, SECONDS = 256, 8192, 5
 STREAM = {"static": 1024, "dense": 64}
 """How many are kept in the cache at a time."""
 PATIENCE = 600.0
@@ -47,8 +51,8 @@ class Deepened:
     seconds: float = 0.0
 
 
-def deepen(folder: str, settings: Settings, name: str, tell: Tell) -> Deepened:
-    """Bring one tier up to what is live. Raises `ModelProblem` if its model cannot be had."""
+def deepen(folder: str, settings: Settings, name: str, tell: Tell, seconds: float = math.inf) -> Deepened:
+    """Bring one tier up to what is live, as far as the time allows. `ModelProblem` if its model cannot be had."""
     done = Deepened(set())
     component = embedder_name(settings, name)
     if not component:
@@ -57,7 +61,8 @@ def deepen(folder: str, settings: Settings, name: str, tell: Tell) -> Deepened:
     try:
         with _alone(folder, name) as free:
             if free:
-                _Pass(folder, settings, view, name, embedder(settings, component), tell, done).run()
+                model = model_of(settings, name, component)
+                _Pass(folder, settings, view, name, model, tell, done, seconds).run()
     finally:
         view.close()
     return done
@@ -69,9 +74,10 @@ class _Pass:
     settings: Settings
     view: SqliteView
     name: str
-    model: Guarded
+    model: Model
     tell: Tell
     done: Deepened
+    seconds: float
     written: int = 0
 
     def run(self) -> None:
@@ -82,15 +88,15 @@ class _Pass:
         cache = EmbeddingCache(os.path.join(cache_folder(), "embeddings"))
         start = time.perf_counter()
         try:
-            while True:
+            while time.perf_counter() - start < self.seconds:
                 rows, texts, missing = self._window(store)
                 if not rows:  # the model is not even loaded if there is nothing for it to do
                     break
                 tier.check(self.model)
                 self.tell(Progress(f"embedding ({self.name})", self.written, self.written + missing, "chunks"))
-                vectors = self._vectors(texts, rows, cache)
+                made = self._made(texts, rows, cache)
                 self.done.seconds = time.perf_counter() - start
-                tier = self._write(store, tier, rows, vectors)
+                tier = self._write(store, tier, rows, made)
                 self.written += len(rows)
         finally:
             cache.close()
@@ -98,7 +104,7 @@ class _Pass:
         if self.written:
             self.tell(Progress(f"embedding ({self.name})", self.written, self.written, "chunks"))
 
-    def _window(self, store: Vectors) -> tuple[list[Row], list[str], int]:
+    def _window(self, store: Store) -> tuple[list[Row], list[str], int]:
         """The next rows to embed with their texts, and how many are missing in all."""
         import numpy as np
 
@@ -107,31 +113,41 @@ class _Pass:
             missing = live[~store.reader().has(live)] if len(live) else live
             wanted = set(missing.tolist())
             first = [row for row in _asked(self.folder) if row in wanted] if self.name == "dense" else []
-            chosen = list(dict.fromkeys([*first, *missing.tolist()]))[: WINDOWS[self.name]]
+            chosen = list(dict.fromkeys([*first, *missing.tolist()]))[: self._width()]
             found = self.view.texts([Row(row) for row in chosen])
         texts = [f"{breadcrumb(title, headings)}\n{text}" for _, title, headings, text in found]
         return [row for row, *_ in found], texts, len(missing)
 
-    def _vectors(self, texts: Sequence[str], rows: Sequence[Row], cache: EmbeddingCache) -> Matrix:
+    def _width(self) -> int:
+        """How many chunks to take next."""
+        rate = self.written / max(1e-3, self.done.seconds)
+        return WINDOWS.get(self.name) or max(NARROWEST, min(WIDEST, int(SECONDS * rate)))
+
+    def _made(self, texts: Sequence[str], rows: Sequence[Row], cache: EmbeddingCache) -> Matrix | list[Weighted]:
+        if isinstance(self.model, GuardedEncoder):
+            return self.model.encode(texts)
+        return self._vectors(self.model, texts, rows, cache)
+
+    def _vectors(self, model: Guarded, texts: Sequence[str], rows: Sequence[Row], cache: EmbeddingCache) -> Matrix:
         """From the cache where it remembers, else from the model, remembered as it comes."""
         import numpy as np
 
-        fingerprint = self.model.fingerprint
+        fingerprint = model.fingerprint
         keys = [key_of(text) for text in texts]
         known = cache.get_many(fingerprint, keys)
-        result = np.zeros((len(texts), self.model.dimension), dtype=np.float32)
+        result = np.zeros((len(texts), model.dimension), dtype=np.float32)
         new = [place for place, key in enumerate(keys) if key not in known]
         for place, key in enumerate(keys):
             if key in known:
                 result[place] = known[key]
         self.done.cached += len(keys) - len(new)
-        for start, part in self.model.embed_stream([texts[place] for place in new], STREAM[self.name]):
+        for start, part in model.embed_stream([texts[place] for place in new], STREAM[self.name]):
             places = new[start : start + len(part)]
             result[places] = cache.put_many(fingerprint, [keys[place] for place in places], part)
             self.done.embedded.update(rows[place] for place in places)
         return result
 
-    def _write(self, store: Vectors, tier: Tier, rows: Sequence[Row], vectors: Matrix) -> Tier:
+    def _write(self, store: Store, tier: Tier, rows: Sequence[Row], made: Matrix | list[Weighted]) -> Tier:
         """Under the lock: add what is still live, commit, and let readers know through the catalogue."""
         with writer_lock(self.folder, PATIENCE):
             catalogue = Catalogue(self.folder)
@@ -140,7 +156,8 @@ class _Pass:
                 live = catalogue.live(rows)
                 keep = [place for place, row in enumerate(rows) if row in live]
                 writer = store.writer()
-                writer.add([rows[place] for place in keep], vectors[keep])
+                chosen = [made[place] for place in keep] if isinstance(made, list) else made[keep]
+                writer.add([rows[place] for place in keep], chosen)
                 writer.commit()
                 rate = (self.written + len(rows)) / max(1e-3, self.done.seconds)
                 tier = replace(tier, rows=store.reader().size, rate=round(rate, 1))

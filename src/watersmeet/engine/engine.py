@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -21,15 +22,16 @@ from watersmeet.engine.pipeline import Outcome, Pipeline
 from watersmeet.engine.session import Session
 from watersmeet.engine.settings import Settings, TwoStageSettings
 from watersmeet.engine.threads import Threads
-from watersmeet.engine.tiers import TIERS, embedder_name, tiers_of
+from watersmeet.engine.tiers import TIERS, embedder_name, quick, tiers_of
 from watersmeet.present import answer as present
 from watersmeet.store.view import SqliteView
 
 if TYPE_CHECKING:
     from watersmeet.engine.classified import Classified
-    from watersmeet.engine.twostage import TwoStage
     from watersmeet.engine.health import Check
     from watersmeet.engine.report import SyncReport, Tell
+    from watersmeet.engine.twostage import TwoStage
+    from watersmeet.engine.whynot import WhyNot
 
 MOST_RESULTS = 1000
 
@@ -62,6 +64,7 @@ class _Trace:
     mode: str
     recipe: str
     outcome: Outcome
+    path: Pipeline | TwoStage
     view: SqliteView
     start: float
 
@@ -131,20 +134,20 @@ class Engine:
         start = time.perf_counter()
         places = [os.path.realpath(path) for path in paths]
         report = sync(self.folder, self.settings, places, collection, meta or {}, recreate, tell)
-        self._embed(TIERS if deepen else TIERS[:1], report, tell)
+        self._embed(TIERS if deepen else quick(self.settings), report, tell)
         report.took_ms = (time.perf_counter() - start) * 1000
         return report
 
-    def deepen(self, tell: Tell | None = None) -> SyncReport:
-        """Embed what no model has seen yet; the sync report says how much that was."""
+    def deepen(self, tell: Tell | None = None, seconds: float = math.inf) -> SyncReport:
+        """Embed what no model has seen yet, for so long at most; the report says how much that was."""
         from watersmeet.engine.report import SyncReport
 
         report, start = SyncReport(), time.perf_counter()
-        self._embed(TIERS, report, tell or (lambda _: None))
+        self._embed(TIERS, report, tell or (lambda _: None), seconds)
         report.took_ms = (time.perf_counter() - start) * 1000
         return report
 
-    def _embed(self, tiers: Sequence[str], report: SyncReport, tell: Tell) -> None:
+    def _embed(self, tiers: Sequence[str], report: SyncReport, tell: Tell, seconds: float = math.inf) -> None:
         """A model that cannot be had is a warning: the words are indexed all the same."""
         from watersmeet.core.ports import Skipped
         from watersmeet.engine.deepen import deepen
@@ -156,7 +159,7 @@ class Engine:
         embedded: set[Row] = set()
         for tier in tiers:
             try:
-                embedded |= deepen(self.folder, self.settings, tier, tell).embedded
+                embedded |= deepen(self.folder, self.settings, tier, tell, seconds).embedded
                 if tier == TIERS[0]:
                     refresh(self.folder, self.settings)
             except ModelProblem as problem:
@@ -200,6 +203,14 @@ class Engine:
             timings=trace.outcome.timings,
         )
 
+    def why_not(self, request: Request, document: str) -> WhyNot:
+        """Where a document fell out, and what weight would have brought it in."""
+        from watersmeet.engine.whynot import why_not
+
+        with self._run(request) as trace:
+            path = trace.path if isinstance(trace.path, Pipeline) else trace.path.pipeline
+            return why_not(path, trace.view, trace.outcome.plan, trace.outcome, document)
+
     def trial(self, request: Request, down_to: Collection[str] = (), without: Collection[str] = ()) -> Trial:
         """A search for the sake of measuring: every signal's ranking and the fused one, by document.
 
@@ -240,15 +251,17 @@ class Engine:
         with self._session() as session, session.moment() as view:
             coverage = session.coverage() if vectors else {}
             mode, signals = choose(request.mode, pipeline.signals, coverage, index.take_part)
-            outcome = _path(session, settings, signals, view).run(plan)
+            path = _path(session, settings, signals, view)
+            outcome = path.run(plan)
             if not outcome.rankings and signals != WORDS:  # nothing of what was asked for could run: the words can
                 mode, failures = "lexical", outcome.failures
-                outcome = _path(session, settings, WORDS, view).run(plan)
+                path = _path(session, settings, WORDS, view)
+                outcome = path.run(plan)
                 outcome = replace(outcome, failures=(*failures, *outcome.failures))
             mode = really(mode, [ranking.by for ranking in outcome.rankings])
             if vectors:
                 self._note(view, settings, coverage, outcome)
-            yield _Trace(mode, settings.recipe, outcome, view, start)
+            yield _Trace(mode, settings.recipe, outcome, path, view, start)
 
     def _note(self, view: SqliteView, settings: Settings, coverage: Mapping[str, float], outcome: Outcome) -> None:
         """While a model has not seen everything: what was retrieved is embedded first."""

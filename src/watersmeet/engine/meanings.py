@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.errors import ModelProblem, WatersmeetError
 from watersmeet.core.model import ChunkId, Condition
 from watersmeet.core.vectors import Meanings, Near
-from watersmeet.engine.models import embedder
 from watersmeet.engine.settings import Settings
-from watersmeet.engine.tiers import TIERS, Tier, embedder_name
+from watersmeet.engine.tiers import SPARSE, TIERS, Store, Tier, embedder_name, model_of
 from watersmeet.store.near import LiveMeanings
 from watersmeet.store.view import SqliteView
 
 if TYPE_CHECKING:
     from watersmeet.core.vectors import RowArray
-    from watersmeet.store.vectors import Vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +36,7 @@ class Shelf:
     """The open vector stores of one session."""
 
     folder: str
-    _stores: dict[str, tuple[Tier, Vectors]] = field(default_factory=dict)
+    _stores: dict[str, tuple[Tier, Store]] = field(default_factory=dict)
     _coverage: dict[str, float] = field(default_factory=dict)
     _missing: dict[str, RowArray] = field(default_factory=dict)
     _broken: dict[str, WatersmeetError] = field(default_factory=dict)
@@ -74,16 +72,18 @@ class Shelf:
     def ports(self, settings: Settings, view: SqliteView) -> dict[str, Meanings]:
         """For each tier what its signal asks, or what says why it cannot."""
         made: dict[str, Meanings] = {}
-        stand_in: LiveMeanings | None = None
+        stand_in: LiveMeanings[Any] | None = None
         for name in TIERS:
             try:
-                made[name] = port = self._port(name, settings, view, stand_in)
-                stand_in = stand_in or port
+                made[name] = port = self._port(name, settings, view, None if name == SPARSE else stand_in)
+                stand_in = port if stand_in is None and name != SPARSE else stand_in
             except WatersmeetError as error:
                 made[name] = Unavailable(error)
         return made
 
-    def _port(self, name: str, settings: Settings, view: SqliteView, stand_in: LiveMeanings | None) -> LiveMeanings:
+    def _port(
+        self, name: str, settings: Settings, view: SqliteView, stand_in: LiveMeanings[Any] | None
+    ) -> LiveMeanings[Any]:
         if name in self._broken:
             raise self._broken[name]
         component = embedder_name(settings, name)
@@ -93,6 +93,6 @@ class Shelf:
             what = "`watersmeet deepen`" if name == "dense" else "`watersmeet sync`"
             raise ModelProblem(f"the index holds no {name} vectors", f"make them with {what}")
         tier, store = self._stores[name]
-        model = embedder(settings, component)
+        model = model_of(settings, name, component)
         tier.check(model)
         return LiveMeanings(store.reader(), view, model, self._missing[name], stand_in)

@@ -82,6 +82,10 @@ class Guarded:
     def fingerprint(self) -> str:
         return str(self._tried(lambda: self._inner.fingerprint))
 
+    def ready(self) -> bool:
+        """True, or the reason why not is raised."""
+        return self.dimension > 0
+
     def embed(self, texts: Sequence[str]) -> Matrix:
         return self._tried(lambda: self._inner.embed(texts))  # type: ignore[no-any-return] # as the inner one gives it
 

@@ -7,12 +7,14 @@ from collections.abc import Collection, Mapping, Sequence
 from watersmeet.core.errors import ConfigError, nearest
 
 WORDS = ("lexical", "exact")
-VECTORS = ("static", "dense")
+VECTORS = ("static", "sparse", "dense")
+"""The signals that need more than words: each asks the tier of its name."""
 MODES: dict[str, tuple[str, ...]] = {
     "lexical": WORDS,
     "exact": ("exact",),
     "static": ("static",),
     "dense": ("dense",),
+    "sparse": ("sparse",),
     "hybrid": (*WORDS, *VECTORS),
 }
 

@@ -18,7 +18,6 @@ from watersmeet.engine.pipeline import Pipeline
 from watersmeet.engine.settings import PipelineSettings, Settings
 from watersmeet.engine.threads import Threads
 from watersmeet.engine.tiers import Tier, tiers_of
-from watersmeet.engine.vocabulary import LiveConcepts
 from watersmeet.store._connect import FORMAT
 from watersmeet.store.graph import LiveLinks
 from watersmeet.store.live import LiveWords
@@ -91,6 +90,8 @@ class Session:
         if key not in self._pipelines:
             ports = {**self._ports, "pairs": Readers(settings)}
             if any(signal in VECTORS for signal in signals):
+                from watersmeet.engine.vocabulary import LiveConcepts
+
                 ports = {**ports, **self._vectors(tiers_of(self._meta)).ports(settings, self.view)}
                 ports["concepts"] = LiveConcepts(self._folder, settings, tiers_of(self._meta))
             self._pipelines[key] = assemble(settings, signals, ports, self._threads)

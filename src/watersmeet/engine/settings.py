@@ -44,6 +44,7 @@ class IndexSettings:
     source: str = option("folder", "where documents come from")
     vectors: bool = option(True, "embed what is indexed")
     static: str = option("static", "embedder of the quick vectors; empty: none")
+    sparse: str = option("terms", "encoder of the weighted terms: terms or splade; empty: none")
     dense: str = option("onnx", "embedder of the deep vectors; empty: none")
     dates: list[str] = option(
         ["matter", "name", "git", "mtime"], "where a document's date is looked for, in this order"
@@ -93,6 +94,7 @@ NAMED = {
     "index.chunk": "chunk",
     "index.source": "source",
     "index.static": "embed",
+    "index.sparse": "embed",
     "index.dense": "embed",
 }
 """The settings that name components, and of which kind."""

@@ -1,4 +1,4 @@
-"""The vectors of an index: one store for each model, and what the index knows about each."""
+"""The vectors and weighted terms of an index: one store for each model, and what the index knows about each."""
 
 from __future__ import annotations
 
@@ -7,22 +7,37 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
-from watersmeet.core.errors import IndexMismatch, ModelProblem
+from watersmeet.core.errors import ConfigError, IndexMismatch, ModelProblem
 from watersmeet.core.model import Row
+from watersmeet.engine.components import find
 from watersmeet.engine.settings import Settings
 
 if TYPE_CHECKING:
+    from watersmeet.engine.encoders import GuardedEncoder
     from watersmeet.engine.models import Guarded
-    from watersmeet.store.vectors import Vectors
 
-TIERS = ("static", "dense")
+    Model = Guarded | GuardedEncoder
+
+TIERS = ("static", "sparse", "dense")
 """From the quickest to the best; each is a signal of the same name."""
+SPARSE = "sparse"
+"""The tier whose model gives weighted terms, where the others' give vectors."""
+QUICK = ("static", "terms")
+"""What is made at once, also when the deep vectors are left for later: a tier, or whichever has this model."""
 
 
 GARBAGE = 0.3
 """The share of dead vectors from which on the files are written anew."""
+
+
+class Store(Protocol):
+    """What all tiers' stores can do. Readers and writers take and give what the tier's model makes."""
+
+    def reader(self) -> Any: ...
+    def writer(self) -> Any: ...
+    def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +52,20 @@ class Tier:
     rows: int = 0
     rate: float = 0.0  # chunks a second, when last measured
 
-    def check(self, model: Guarded) -> None:
+    def check(self, model: Model) -> None:
         """Vectors of another model are never compared with these. A model that is broken says so itself."""
-        if self.fingerprint != model.fingerprint and model.dimension:
+        if self.fingerprint != model.fingerprint and model.ready():
             raise IndexMismatch(
                 f"the index was embedded with {self.model}, and the settings now give {model.name} or other options",
                 f"set [embed] back, or build anew with `watersmeet sync --recreate` ({self.name})",
             )
 
-    def open(self, index: str) -> Vectors:
+    def open(self, index: str) -> Store:
+        from watersmeet.store.postings import Postings
         from watersmeet.store.vectors import Vectors
 
-        return Vectors(os.path.join(index, self.folder), self.dimension)
+        folder = os.path.join(index, self.folder)
+        return Postings(folder) if self.name == SPARSE else Vectors(folder, self.dimension)
 
 
 def tiers_of(meta: Mapping[str, str]) -> dict[str, Tier]:
@@ -68,18 +85,32 @@ def embedder_name(settings: Settings, tier: str) -> str:
     return name
 
 
-def check_models(settings: Settings, meta: Mapping[str, str]) -> None:
-    """Refuse to go on with other models than the index has; one that is missing is no reason to stop."""
+def quick(settings: Settings) -> list[str]:
+    """The tiers that even a sync without deepening makes."""
+    return [tier for tier in TIERS if tier in QUICK or embedder_name(settings, tier) in QUICK]
+
+
+def model_of(settings: Settings, tier: str, component: str) -> Model:
+    """The model of this name, if it is of the sort that the tier needs."""
+    from watersmeet.engine.encoders import encoder
     from watersmeet.engine.models import embedder
 
+    if not hasattr(find("embed", component), "encode" if tier == SPARSE else "embed"):
+        wanted = "weighted terms: use terms or splade" if tier == SPARSE else "vectors: use another"
+        raise ConfigError(f"index.{tier} names {component!r}, which gives no {wanted.partition(':')[0]}", wanted)
+    return encoder(settings, component) if tier == SPARSE else embedder(settings, component)
+
+
+def check_models(settings: Settings, meta: Mapping[str, str]) -> None:
+    """Refuse to go on with other models than the index has; one that is missing is no reason to stop."""
     for name, tier in tiers_of(meta).items():
         component = embedder_name(settings, name)
         with suppress(ModelProblem):
             if component:
-                tier.check(embedder(settings, component))
+                tier.check(model_of(settings, name, component))
 
 
-def new_tier(name: str, model: Guarded, meta: Mapping[str, str]) -> Tier:
+def new_tier(name: str, model: Model, meta: Mapping[str, str]) -> Tier:
     """A tier as it will be; its folder carries the model's fingerprint, so that no two models share one."""
     generation = meta["text_folder"].removeprefix("text-")
     folder = f"vectors-{name}-{generation}-{model.fingerprint[:8]}"

@@ -1,4 +1,4 @@
-"""Two-stage retrieval: first which documents, then which of their sections. It wraps the pipeline; it does not open it."""
+"""Two-stage retrieval: first which documents, then which of their sections. It wraps the pipeline."""
 
 from __future__ import annotations
 

@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from watersmeet.core.vectors import Matrix
 
 TIER = "static"
-WINDOW = 8192
+WINDOW = 4096
 """How many chunks are read at a time."""
-SPARE = 40
-"""Looked at beyond those wanted: the nearest terms to a query are often its own words."""
+MOST_CHUNKS = 20_000
+"""Of more chunks, so many that lie evenly among them: they hold the frequent terms as well, in about a second."""
+SPARE = 100
+"""Looked at beyond those wanted: the nearest terms to a query are often its own words in other forms."""
 
 
 def refresh(folder: str, settings: Settings) -> None:
@@ -37,10 +39,15 @@ def refresh(folder: str, settings: Settings) -> None:
             held = vocabulary.load(folder)
             if tier is None or not rows or (held is not None and held.is_current(rows, tier.fingerprint)):
                 return
-            counted = vocabulary.gather(_texts(view, rows))
+            counted = vocabulary.gather(_texts(view, spread(rows, MOST_CHUNKS)))
     finally:
         view.close()
     vocabulary.save(folder, counted, len(rows), rows[-1], tier.fingerprint)
+
+
+def spread(rows: Sequence[Row], most: int) -> Sequence[Row]:
+    """At most so many, evenly from the first on."""
+    return rows if len(rows) <= most else [rows[n * len(rows) // most] for n in range(most)]
 
 
 def _texts(view: SqliteView, rows: Sequence[Row]) -> Iterator[str]:
@@ -71,9 +78,15 @@ class LiveConcepts:
         cosines = matrix @ embedder(self.settings, name).embed_query(text)
         many = min(len(terms), limit + SPARE)
         nearest = np.argpartition(-cosines, many - 1)[:many]
-        own = tokens.words(text)
-        ordered = sorted(nearest.tolist(), key=lambda n: (-cosines[n], n))
-        return [terms[n] for n in ordered if cosines[n] > 0 and not _said(terms[n], own)][:limit]
+        said, found = tokens.words(text), list[str]()
+        for n in sorted(nearest.tolist(), key=lambda n: (-cosines[n], n)):
+            if (
+                cosines[n] > 0
+                and len(found) < limit
+                and not any(_alike(terms[n], word) for word in (*said, *found))
+            ):
+                found.append(terms[n])
+        return found
 
     def _vocabulary(self, name: str) -> tuple[list[str], Matrix] | None:
         """As long as its file is the same, it is read once."""
@@ -90,8 +103,9 @@ class LiveConcepts:
         return self._held[1:]
 
 
-def _said(term: str, own: Sequence[str]) -> bool:
-    """Whether the query says it already, be it in another form: `key` for `keys`."""
-    return any(
-        term.startswith(word) or word.startswith(term) for word in own if len(word) >= vocabulary.SHORTEST
+def _alike(term: str, word: str) -> bool:
+    """Whether they are one word in two forms, as far as their beginnings tell: `rotate`, `rotation`."""
+    shared = next(
+        (n for n, (a, b) in enumerate(zip(term, word, strict=False)) if a != b), min(len(term), len(word))
     )
+    return shared >= max(vocabulary.SHORTEST, min(len(term), len(word)) - 2)

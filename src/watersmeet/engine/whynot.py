@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from watersmeet.core.model import ChunkId, Hit, Plan, Ranking
+from watersmeet.core.model import ChunkId, DocId, Hit, Plan, Ranking
 from watersmeet.engine.pipeline import Outcome, Pipeline
 from watersmeet.store.view import SqliteView
 
@@ -27,6 +27,13 @@ class WhyNot:
     rank: int | None = None
     weights: Mapping[str, float] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        lines = [f"{self.document}: {self.reason}"]
+        if self.ranks:
+            lines.append("  ranked by " + ", ".join(f"{name}#{rank}" for name, rank in self.ranks.items()))
+        lines += [f"  a weight of {weight:g} for {name} would bring it in" for name, weight in self.weights.items()]
+        return "\n".join(lines)
+
     def to_json(self) -> dict[str, Any]:
         return {
             "document": self.document,
@@ -39,7 +46,7 @@ class WhyNot:
 
 
 def why_not(path: Pipeline, view: SqliteView, plan: Plan, outcome: Outcome, document: str) -> WhyNot:
-    chunks = {passage.id for passage in view.passages_of(_id(document))}
+    chunks = {passage.id for passage in view.passages_of(DocId(document))}
     if not chunks:
         return WhyNot(document, "index", "the index has no such document")
     place = _position(outcome.ranking.hits, chunks)
@@ -74,7 +81,10 @@ def _never_found(path: Pipeline, plan: Plan, outcome: Outcome, document: str, ch
 
 def _weights(fused: Ranking, chunks: set[ChunkId], top_n: int) -> dict[str, float]:
     """For each signal the weight nearest to its own that would bring the document in, all else as it is."""
-    parts = {hit.chunk: {e.by: e.detail["contribution"] for e in hit.evidence if "contribution" in e.detail} for hit in fused.hits}
+    parts = {
+        hit.chunk: {e.by: float(e.detail["contribution"]) for e in hit.evidence if "contribution" in e.detail}
+        for hit in fused.hits
+    }
     now = {e.by: float(e.detail["weight"]) for hit in fused.hits for e in hit.evidence if e.detail.get("weight")}
     found: dict[str, float] = {}
     for signal, weight in now.items():
@@ -92,7 +102,3 @@ def _weights(fused: Ranking, chunks: set[ChunkId], top_n: int) -> dict[str, floa
 
 def _position(hits: Sequence[Hit], chunks: set[ChunkId]) -> int | None:
     return next((rank for rank, hit in enumerate(hits, 1) if hit.chunk in chunks), None)
-
-
-def _id(document: str) -> Any:
-    return document

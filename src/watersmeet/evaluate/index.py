@@ -54,7 +54,8 @@ def _ready(corpus: Path, folder: Path, settings: Settings, mode: str, tell: Tell
         mark.write_text(json.dumps(facts), "utf8")
     skipped = facts["skipped"]
     warnings = [f"{len(skipped)} records were not indexed, the first: {skipped[0]}"] if skipped else []
-    wanted = [name for name in settings.section("pipeline").signals if name in VECTORS]
+    voting = [mode] if mode in VECTORS else settings.section("pipeline").signals
+    wanted = [name for name in voting if name in VECTORS]
     if wanted and wants_vectors(mode) and settings.section("index").vectors:
         warnings += _embed(folder, settings, wanted, tell)
     return Indexed(str(folder), facts["documents"], tuple(warnings))

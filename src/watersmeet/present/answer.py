@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from watersmeet.core.model import Answer, ChunkId, Evidence, Passage, Ranking, Result
 from watersmeet.present.whole import context_of, in_context
 
-SIGNALS = ("lexical", "dense", "sparse", "static", "exact")
+SIGNALS = ("lexical", "keyword", "dense", "sparse", "static", "exact", "graph", "neighbours", "boost", "listed", "link")
 """The order in which signals are named; others follow in the order of their evidence."""
 
 
@@ -78,10 +78,14 @@ def _evidence(evidence: Evidence) -> dict[str, Any]:
     return {"by": evidence.by, "rank": evidence.rank, "score": evidence.score, **evidence.detail}
 
 
+def in_order(evidence: Sequence[Evidence]) -> list[Evidence]:
+    return sorted(evidence, key=lambda e: SIGNALS.index(e.by) if e.by in SIGNALS else len(SIGNALS))
+
+
 def explain_line(result: Result) -> str:
     """`[lexical#1, exact#2] Title > Heading path`: which signal put it where."""
-    found = sorted(result.evidence, key=lambda e: SIGNALS.index(e.by) if e.by in SIGNALS else len(SIGNALS))
-    ranks = ", ".join(f"{evidence.by}#{evidence.rank}" for evidence in found)
+    ranked = [e for e in in_order(result.evidence) if e.by in SIGNALS and not e.detail.get("filled")]
+    ranks = ", ".join(f"{e.by}#{e.rank}" for e in ranked)
     return f"[{ranks}] {place(result)}"
 
 
@@ -89,3 +93,20 @@ def place(result: Result | Passage) -> str:
     """Title > heading path, without saying the same thing twice."""
     path = list(result.headings)
     return " > ".join(path if path and path[0] == result.title else [result.title, *path])
+
+
+def breakdown(result: Result) -> list[str]:
+    """Each step's share in the score, in figures that add up."""
+    lines = []
+    for e in in_order(result.evidence):
+        d = e.detail
+        if "contribution" in d:
+            scaled = f", scaled {d['scaled']:.3f}" if "scaled" in d else ""
+            weight = f" x weight {d['weight']:.3f}" if "weight" in d else ""
+            marks = "".join(f" ({mark})" for mark in ("estimated", "filled") if d.get(mark))
+            lines.append(f"{e.by}: score {e.score:.4f}{scaled}{weight} = {d['contribution']:.4f}{marks}")
+        elif "factor" in d:
+            lines.append(f"{e.by}: x {d['factor']:g}")
+        if d.get("path"):
+            lines.append(f"{e.by}: {d['path']}")
+    return [*lines, f"fused {result.fusion_score:.4f}"]

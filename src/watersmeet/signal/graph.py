@@ -16,7 +16,7 @@ from math import log2
 from watersmeet.core.leading import by_document, leading
 from watersmeet.core.model import DocId, Hit, Plan, Ranking
 from watersmeet.core.options import option
-from watersmeet.core.ports import Edge, Links
+from watersmeet.core.ports import Edge, Links, Reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,7 @@ class Graph:
     """The share of the interest that reaches a document, less for one with many links."""
 
     links: Links
+    view: Reading
     seeds: int = option(10, "how many documents the interest starts from")
     hops: int = option(2, "how many links it follows")
     damping: float = option(0.5, "the share that is passed on at each step")
@@ -34,18 +35,18 @@ class Graph:
         lead = leading(rankings, plan.weights, plan.pool)
         if not lead:
             return Ranking("graph")
-        known = by_document(lead, self.links.documents_of(list(lead)))
+        known = by_document(lead, self.view.documents_of(list(lead)))
         seeds = list(known)[: self.seeds]
         received, paths = self._spread({document: 1 / rank for rank, document in enumerate(seeds, 1)})
         strong = {document: share for document, share in received.items() if share >= self.least}
-        edges = self.links.edges(list(strong))
+        degrees = self.links.degrees(list(strong))
         first = self.links.first_chunks([d for d in strong if d not in known], plan.condition)
         hits, notes = [], {}
         for document, share in strong.items():
             chunk = known[document][0] if document in known else first.get(document)
-            mine = edges[document]
-            if chunk is not None and mine is not None and len(mine) <= self.hub:
-                hits.append(Hit(chunk, share / log2(2 + len(mine))))
+            degree = degrees.get(document, 0)
+            if chunk is not None and degree <= self.hub:
+                hits.append(Hit(chunk, share / log2(2 + degree)))
                 notes[chunk] = {"path": ", ".join(map(str, paths[document]))}
         return Ranking("graph", Ranking.of("graph", hits).hits[: plan.pool], notes)
 

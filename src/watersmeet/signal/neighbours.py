@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from watersmeet.core.leading import by_document, leading
 from watersmeet.core.model import DocId, Hit, Plan, Ranking
 from watersmeet.core.options import option
-from watersmeet.core.ports import Edge, Links
+from watersmeet.core.ports import Edge, Links, Reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,7 @@ class Neighbours:
     """One hop, in both directions."""
 
     links: Links
+    view: Reading
     seeds: int = option(10, "how many of the first hits of each signal bring in their neighbours")
     below: float = option(0.95, "a neighbour's score as a share of the score it came from")
     hub: int = option(100, "a document with more links than this neither brings in others nor is brought in")
@@ -29,7 +30,7 @@ class Neighbours:
         if not lead:
             return Ranking("neighbours")
         known = leading(rankings, plan.weights, plan.pool)  # a neighbour that was found is shown where it was found
-        owners = self.links.documents_of(list(known))
+        owners = self.view.documents_of(list(known))
         seeds, chunks = by_document(lead, owners), by_document(known, owners)
         reached = self._reached({document: score for document, (_, score) in seeds.items()})
         first = self.links.first_chunks([d for d in reached if d not in chunks], plan.condition)
@@ -48,12 +49,12 @@ class Neighbours:
         found: dict[DocId, tuple[float, Edge]] = {}
         edges = self.links.edges(list(seeds))
         for document, score in seeds.items():
-            for edge in self._few(edges[document]):
+            mine = edges[document]
+            if mine is None or len(mine) > self.hub:
+                continue
+            for edge in mine:
                 other = edge.target if edge.source == document else edge.source
                 if other not in seeds and other not in found:  # seeds come best first
                     found[other] = (self.below * score, edge)
-        theirs = self.links.edges(list(found))
-        return {document: reached for document, reached in found.items() if self._few(theirs[document])}
-
-    def _few(self, edges: Sequence[Edge] | None) -> Sequence[Edge]:
-        return edges if edges is not None and len(edges) <= self.hub else ()
+        degrees = self.links.degrees(list(found))
+        return {document: reached for document, reached in found.items() if degrees.get(document, 0) <= self.hub}

@@ -1,20 +1,20 @@
 """The same thing said twice is shown once.
 
-Two texts are alike if they share most of their runs of three words (Broder 1997). To find such pairs without holding
-each text against each, only the rarest part of a text's runs is looked up: two texts with a Jaccard similarity of t
-must share one of the first (1 - t) of their runs in any common order (Chaudhuri, Ganti and Kaushik, ICDE 2006).
+Two texts are alike if they share most of their runs of three words (Broder 1997). A text that does not share so many
+with all better ones together shares them with none, so only a few are held against each other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import ceil
 
 from watersmeet.core.model import ChunkId, Evidence, Hit, Passage, Plan, Ranking
 from watersmeet.core.options import option
 from watersmeet.core.ports import Reading
 from watersmeet.core.tokens import forms
+
+_Runs = set[int]  # hashes: three strings each would take half as long again
 
 TELLING = 8
 """A text of fewer words says too little to be compared without what stands above it."""
@@ -52,30 +52,25 @@ class Dedupe:
     def _keepers(self, passages: Sequence[Passage]) -> dict[ChunkId, ChunkId]:
         """For each passage that repeats an earlier one: which."""
         found: dict[ChunkId, ChunkId] = {}
-        runs: list[set[int]] = []
-        kept: list[Passage] = []
-        places: dict[int, list[int]] = {}
+        kept: list[tuple[Passage, _Runs]] = []
+        seen: _Runs = set()
         for passage in passages:
             mine = _runs(passage)
-            looked_up = sorted(mine)[: len(mine) - ceil(self.alike * len(mine)) + 1]
-            near = sorted({place for run in looked_up for place in places.get(run, ())})
-            for place in near:
-                if self._same(mine, runs[place]) and _named(passage) == _named(kept[place]):
-                    found[passage.id] = kept[place].id
-                    break
-            else:
-                for run in looked_up:
-                    places.setdefault(run, []).append(len(kept))
-                kept.append(passage)
-                runs.append(mine)
+            if len(mine & seen) >= self.alike * len(mine):
+                better = next((one for one, runs in kept if self._same(mine, runs) and _alike(one, passage)), None)
+                if better is not None:
+                    found[passage.id] = better.id
+                    continue
+            kept.append((passage, mine))
+            seen |= mine
         return found
 
-    def _same(self, one: set[int], other: set[int]) -> bool:
+    def _same(self, one: _Runs, other: _Runs) -> bool:
         common = len(one & other)
         return common >= self.alike * (len(one) + len(other) - common)
 
 
-def _runs(passage: Passage) -> set[int]:
+def _runs(passage: Passage) -> _Runs:
     words = passage.text.casefold().split()
     if len(words) < TELLING:
         words = [*" ".join((passage.title, *passage.headings)).casefold().split(), *words]
@@ -84,5 +79,5 @@ def _runs(passage: Passage) -> set[int]:
     return set(map(hash, zip(words, words[1:], words[2:], strict=False)))
 
 
-def _named(passage: Passage) -> list[str]:
-    return forms("\n".join((passage.title, *passage.headings)))
+def _alike(one: Passage, other: Passage) -> bool:
+    return forms("\n".join((one.title, *one.headings))) == forms("\n".join((other.title, *other.headings)))

@@ -27,9 +27,7 @@ class LiveLinks:
     def __init__(self, view: SqliteView) -> None:
         self._view = view
         self._edges: dict[DocId, Sequence[Edge] | None] = {}
-
-    def documents_of(self, ids: Collection[ChunkId]) -> dict[ChunkId, DocId]:
-        return self._view.documents_of(ids)
+        self._degrees: dict[DocId, int] = {}
 
     def first_chunks(self, documents: Collection[DocId], condition: Condition) -> dict[DocId, ChunkId]:
         where, values = self._view._where(condition)
@@ -52,8 +50,26 @@ class LiveLinks:
         self._edges.update(read)
         return known | read
 
+    def degrees(self, documents: Collection[DocId]) -> dict[DocId, int]:
+        known = {document: self._degrees[document] for document in documents if document in self._degrees}
+        unknown = [document for document in documents if document not in known]
+        if not unknown:
+            return known
+        counted: dict[DocId, int] = dict(
+            self._asked(
+                "SELECT d.name, (SELECT count(*) FROM links l WHERE l.document = d.id) + (SELECT count(*) FROM names n"
+                " JOIN links l ON l.key = n.key WHERE n.document = d.id) FROM json_each(?) j"
+                " JOIN documents d ON d.name = j.value",
+                unknown,
+            )
+        )
+        if len(self._degrees) > REMEMBERED:
+            self._degrees = {}
+        self._degrees.update(counted)
+        return known | counted
+
     def _read(self, documents: Sequence[DocId]) -> dict[DocId, Sequence[Edge] | None]:
-        readable = [name for name, links in self._counts(documents) if links <= UNREADABLE]
+        readable = [name for name, links in self.degrees(documents).items() if links <= UNREADABLE]
         links = self._written(readable)
         resolve = _Resolver(self._named({key for _, key, _ in links}))
         edges: dict[DocId, dict[Edge, None]] = {document: {} for document in readable}
@@ -66,15 +82,6 @@ class LiveLinks:
                 if end in edges:
                     edges[end][edge] = None
         return {name: tuple(edges[name]) if name in edges else None for name in documents}
-
-    def _counts(self, documents: Iterable[DocId]) -> list[tuple[DocId, int]]:
-        """How many links leave or may reach each document."""
-        return self._asked(
-            "SELECT d.name, (SELECT count(*) FROM links l WHERE l.document = d.id) + (SELECT count(*) FROM names n"
-            " JOIN links l ON l.key = n.key WHERE n.document = d.id) FROM json_each(?) j"
-            " JOIN documents d ON d.name = j.value",
-            documents,
-        )
 
     def _written(self, documents: Iterable[DocId]) -> list[tuple[DocId, str, str]]:
         """The links that leave or may reach these documents, as (from, key, type)."""

@@ -1,36 +1,56 @@
-"""A vector store as the catalogue lets it be seen: dead rows dropped, conditions held, gaps bridged."""
+"""A store of vectors or terms as the catalogue lets it be seen: dead rows dropped, conditions held, gaps bridged."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from watersmeet.core.model import ChunkId, Condition, Row
 from watersmeet.core.ports import View
-from watersmeet.core.vectors import Embedder, Near, VectorReader
+from watersmeet.core.vectors import Near
 
 if TYPE_CHECKING:
-    from watersmeet.core.vectors import RowArray, Vector
+    from watersmeet.core.vectors import RowArray
 
 ALL = 1 << 62
 SAMPLE = 400
 """How many rows show how one model's cosines compare with the other's."""
 
 
+Q = TypeVar("Q", contravariant=True)
+A = TypeVar("A", covariant=True)
+T = TypeVar("T")
+"""A query as its model gives it: a vector, or weighted terms."""
+
+
+class Asking(Protocol[A]):
+    def embed_query(self, text: str) -> A: ...
+
+
+class Held(Protocol[Q]):
+    """A `VectorReader` or a `SparseReader`."""
+
+    def rows(self) -> RowArray: ...
+    def search(
+        self, query: Q, limit: int, within: Collection[Row] | RowArray | None = None, /
+    ) -> list[tuple[Row, float]]: ...
+    def score(self, query: Q, rows: Collection[Row] | RowArray, /) -> dict[Row, float]: ...
+
+
 @dataclass(frozen=True, slots=True)
-class LiveMeanings:
-    """The `Meanings` port over one state of a vector store and one moment of the catalogue.
+class LiveMeanings(Generic[T]):
+    """The `Meanings` port over one state of a store and one moment of the catalogue.
 
     Rows in `missing` are live but not embedded yet: they get an estimate from `stand_in`, a quicker model that
     has seen them, by putting them at the same quantile of this model's cosines as they have of the other's.
     """
 
-    reader: VectorReader
+    reader: Held[T]
     view: View
-    embedder: Embedder
+    embedder: Asking[T]
     missing: RowArray
-    stand_in: LiveMeanings | None = None
+    stand_in: LiveMeanings[Any] | None = None
 
     def nearest(self, text: str, condition: Condition, limit: int) -> list[Near]:
         vector = self.embedder.embed_query(text)
@@ -56,7 +76,7 @@ class LiveMeanings:
         return near + [Near(known[row], guess, True) for row, guess in self._estimated(text, vector, unseen).items()]
 
     def _live(
-        self, vector: Vector, condition: Condition, limit: int, within: list[Row] | None
+        self, vector: T, condition: Condition, limit: int, within: list[Row] | None
     ) -> list[tuple[ChunkId, float]]:
         """Fetch more until there are enough that are live, or no more."""
         fetch = limit + limit // 4 + 8
@@ -68,7 +88,7 @@ class LiveMeanings:
                 return found[:limit]
             fetch *= 4
 
-    def _estimated(self, text: str, vector: Vector, rows: Collection[Row] | RowArray) -> dict[Row, float]:
+    def _estimated(self, text: str, vector: T, rows: Collection[Row] | RowArray) -> dict[Row, float]:
         """What this model would say of rows that it has not seen, as far as the stand-in can tell."""
         import numpy as np
 

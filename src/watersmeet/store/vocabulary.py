@@ -78,17 +78,13 @@ def _terms(text: str) -> set[str]:
     return set((_ASCII if low.isascii() else _UNICODE).findall(low))
 
 
-def save(
-    folder: str, counted: Sequence[tuple[str, int]], chunks: int, last_row: int, model: str
-) -> Terms:
+def save(folder: str, counted: Sequence[tuple[str, int]], chunks: int, last_row: int, model: str) -> Terms:
     """Replace what is there in one step; vectors of other terms go."""
     terms = [term for term, _ in counted]
     digest = hashlib.blake2b(
         "\0".join((model, *terms)).encode("utf8", "surrogatepass"), digest_size=8
     ).hexdigest()
-    made = Terms(
-        terms, [n for _, n in counted], chunks, last_row, model, f"concept_vocabulary-{digest}.npy"
-    )
+    made = Terms(terms, [n for _, n in counted], chunks, last_row, model, f"concept_vocabulary-{digest}.npy")
     _replace(folder, FILE, json.dumps(asdict(made), ensure_ascii=False).encode("utf8", "surrogatepass"))
     for name in os.listdir(folder):
         if name.startswith("concept_vocabulary-") and name != made.vectors:

@@ -7,21 +7,26 @@ from dataclasses import replace
 
 import click
 
+from watersmeet.core.errors import IndexBusy
 from watersmeet.core.model import Answer, Condition, Request
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.place import find_index, index_in
 from watersmeet.engine.settings import load
 from watersmeet.face.cli.common import common, for_people, near, print_json
-from watersmeet.present.answer import explain_line, place, to_json
+from watersmeet.present.answer import breakdown, explain_line, place, to_json
 from watersmeet.present.snippet import snippet
 
 SHOWN = 10
+DEEPENED = 10.0
+"""Seconds that `--in` spends on deep vectors before it answers; the next call goes on from there."""
 PACKED = 100
 """How many results a context pack is made from."""
 
 
 @click.command(
-    "search", epilog="Examples: watersmeet search 'rotate keys' --filter tag=security | wm search E0308 --json"
+    "search",
+    epilog="Examples: watersmeet search 'rotate keys' --filter tag=security | wm search E0308 --json",
+    context_settings={"ignore_unknown_options": True},  # `--no-vectors` is a fine thing to look for
 )
 @click.argument("query", nargs=-1, required=True, metavar="QUERY")
 @click.option(
@@ -44,6 +49,7 @@ PACKED = 100
 @click.option("--before", default="", metavar="DATE", help="Changed before.")
 @click.option("--intent", default="", metavar="TEXT", help="What the answer is for.")
 @click.option("--explain", is_flag=True, help="Say which signal put each result where it is.")
+@click.option("--why-not", metavar="DOC", default="", help="Say where this document fell out, and why.")
 @click.option("--budget", type=click.IntRange(1), metavar="TOKENS", help="The best passages in at most so many tokens.")
 @click.option("--strict", is_flag=True, help="Fail if any signal could not run.")
 @common
@@ -58,6 +64,7 @@ def search_command(
     before: str,
     intent: str,
     explain: bool,
+    why_not: str,
     budget: int | None,
     strict: bool,
     index: str,
@@ -66,17 +73,34 @@ def search_command(
 ) -> None:
     """Find the passages that answer QUERY. Every character of it is text: there is no query language."""
     many = top_n or (PACKED if budget else SHOWN)
-    request = Request(" ".join(query), mode, recipe, many, _condition(filters, since, before), intent, strict)
+    request = Request(_text(query), mode, recipe, many, _condition(filters, since, before), intent, strict)
     with Engine(_index(inside, index, quiet or as_json), load(recipe=recipe)) as engine:
         answer = engine.search(request)
+        missing = engine.why_not(request, why_not) if why_not else None
     if budget:
         _pack(answer, budget, top_n, as_json)
     elif as_json:
-        print_json(to_json(answer))
+        print_json(to_json(answer) | ({"why_not": missing.to_json()} if missing else {}))
     else:
         _print(answer, explain, quiet)
+        if missing:
+            print(missing)
     if not answer.results:
         sys.exit(1)
+
+
+def _text(parts: tuple[str, ...]) -> str:
+    """The query; what looks like a flag is text too, unless it is one of ours misspelt."""
+    ours = [flag for option in click.get_current_context().command.params for flag in option.opts]
+    for part in parts:
+        if part.startswith("--"):
+            import difflib
+
+            close = difflib.get_close_matches(part.partition("=")[0], ours, 1, 0.75)
+            if close:
+                hint = f"did you mean {close[0]}? To look for it, write -- before the query"
+                raise click.UsageError(f"no such option: {part}; {hint}")
+    return " ".join(parts)
 
 
 def _condition(filters: tuple[str, ...], since: str, before: str) -> Condition:
@@ -94,7 +118,11 @@ def _index(inside: str, index: str, quiet: bool) -> str:
 
     folder = index_in(inside)
     with Engine(folder, load(start=inside)) as engine, progress(quiet) as tell:
-        engine.sync([inside], tell=tell)
+        try:
+            engine.sync([inside], deepen=False, tell=tell)
+            engine.deepen(tell, DEEPENED)
+        except IndexBusy as busy:  # someone else is bringing it up to date: what there is can be searched
+            print(f"searching what is indexed so far: {busy}", file=sys.stderr)
     return folder
 
 
@@ -140,5 +168,7 @@ def _print(answer: Answer, explain: bool, quiet: bool) -> None:
     for number, result in enumerate(answer.results, 1):
         print(explain_line(result) if explain else f"{number}. {place(result)}")
         print(f"   {near(result.path)}:{result.lines[0]}  score {result.score:.3f}")
+        for line in breakdown(result) if explain else ():
+            print(f"   {line}")
         for line in snippet(result.text, answer.query):
             print(f"   {line}")
