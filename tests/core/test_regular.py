@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 
 from watersmeet.core.regular import BadPattern, Regular
 
-LEAVES = st.sampled_from(
-    r"a b A é 1 . [ab] [^a] [a-c1-3] [\d_] [^\w] \d \w \s \D \W \S \b \B ^ $ \. \- []a] [a-] { x{".split()
-    + [" "]
-)
+PIECES = r"a b A é 1 . [ab] [^a] [a-c1-3] [\d_] [^\w] \d \w \s \D \W \S \b \B ^ $ \. \- []a] [a-] { x{"
+LEAVES = st.sampled_from([" ", *PIECES.split()])
 
 
 def _grown(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:

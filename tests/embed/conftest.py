@@ -83,11 +83,12 @@ def make(tmp_path: Path) -> Callable[..., Path]:
         reduced: list[int] | None = None,
         pooling: dict[str, Any] | None = None,
         config: dict[str, Any] | None = None,
+        values: np.ndarray | None = None,
     ) -> Path:
         folder = tmp_path / name
         (folder / "1_Pooling").mkdir(parents=True)
         asked = inputs or {"input_ids": "int64", "attention_mask": "int64"}
-        (folder / "model.onnx").write_bytes(graph(table(), asked, reduced))
+        (folder / "model.onnx").write_bytes(graph(table() if values is None else values, asked, reduced))
         (folder / "config.json").write_text(json.dumps(config or {}))
         if pooling is not None:
             (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
@@ -96,6 +97,7 @@ def make(tmp_path: Path) -> Callable[..., Path]:
         tokenizer.post_processor = processors.TemplateProcessing(
             single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
         )
+        tokenizer.add_special_tokens(WORDS[:4])
         tokenizer.save(str(folder / "tokenizer.json"))
         return folder
 

@@ -121,7 +121,9 @@ def test_a_folder_of_bad_files(tmp_path: Path, bad: Path, sync: Sync) -> None:
     }
     assert set(skipped) == set(expected)
     assert all(reason in skipped[name] for name, reason in expected.items()), skipped
-    assert set(warnings) == {"yaml.md", "line-5mb.md"}
+    named = {"utf16.md": "UTF-16", "utf16-bom.md": "UTF-16", "headings.md": "5001 headings", "nested.md": "deep"}
+    assert set(warnings) == {"yaml.md", "line-5mb.md", "lists.md", *named}
+    assert all(words in warnings[name] for name, words in named.items()), warnings
     assert cpu < 15
     assert memory < 600
     found = {

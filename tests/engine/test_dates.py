@@ -193,7 +193,8 @@ def test_a_repository_cannot_have_its_own_programs_run(engine: Engine, repositor
     (tmp_path / "evil").write_text(f"#!/bin/sh\ntouch {trap}\ncat\n")
     (tmp_path / "evil").chmod(0o755)
     (repository / ".gitattributes").write_text("*.md diff=evil filter=evil\n")
-    for key in ("core.pager", "core.fsmonitor", "diff.external", "diff.evil.textconv", "filter.evil.clean", "gpg.program"):
+    programs = ("core.pager", "core.fsmonitor", "diff.external", "diff.evil.textconv", "filter.evil.clean")
+    for key in (*programs, "gpg.program"):
         git(repository, "config", key, str(tmp_path / "evil"))
     git(repository, "config", "log.showSignature", "true")
     trap.unlink(missing_ok=True)

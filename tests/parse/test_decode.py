@@ -28,7 +28,10 @@ TEXT = "Naïve café, größer\nsecond line\n"
     ],
 )
 def test_unicode(content: bytes):
-    assert decode(content) == (TEXT, (), "")
+    text, warnings, refusal = decode(content)
+    assert (text, refusal) == (TEXT, "")
+    assert all(warning.startswith("decoded as UTF-") for warning in warnings)
+    assert bool(warnings) == (b"\0" in content)
 
 
 def test_an_older_western_encoding_is_a_warning():

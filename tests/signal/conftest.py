@@ -25,7 +25,7 @@ class Linked:
     def edges(self, documents: Collection[str]) -> dict[str, Sequence[Edge] | None]:
         self.read += documents
         made = [Edge(a, b, "wiki") for a, b in self.pairs]
-        return {d: None if d in self.unreadable else [e for e in made if d in e[:2]] for d in documents}
+        return {d: None if d in self.unreadable else sorted(e for e in made if d in e[:2]) for d in documents}
 
     def degrees(self, documents: Collection[str]) -> dict[str, int]:
         many = dict.fromkeys(self.unreadable, 10_000)

@@ -69,7 +69,7 @@ graphs = st.lists(st.tuples(documents, documents).filter(lambda pair: pair[0] !=
 def test_the_promises(linked, pairs: list[tuple[str, str]], found: list[str]) -> None:
     ranking = Ranking("lexical", tuple(Hit(f"{d}*", 9.0 - n) for n, d in enumerate(found)))
     out = made(linked(pairs)).derive(Plan("q", pool=5), [ranking])
-    assert out == made(linked(pairs[::-1])).derive(Plan("q", pool=5), [ranking]) or len(set(pairs)) < len(pairs)
+    assert out == made(linked(pairs[::-1])).derive(Plan("q", pool=5), [ranking])
     assert len(out.hits) <= 5
     assert all(0 < hit.score <= 0.5 for hit in out.hits)
     reached = {d for pair in pairs for d in pair}
@@ -81,7 +81,7 @@ def test_the_promises(linked, pairs: list[tuple[str, str]], found: list[str]) ->
 @pytest.fixture
 def hub(write) -> Path:
     """A page that links to a thousand others, of which a few link among themselves."""
-    pages = {f"n/{n}.md": f"# Page {n}\n\nAbout w{n}x. [[n/{n + 1}]]\n" if n < 5 else f"# Page {n}\n\nAbout w{n}x.\n" for n in range(1000)}  # fmt: skip
+    pages = {f"n/{n}.md": f"# Page {n}\n\nAbout w{n}x. {f'[[n/{n + 1}]]' if n < 5 else ''}\n" for n in range(1000)}
     pages["hub.md"] = "# Everything\n\nThe estuary and all else.\n\n" + "\n".join(f"- [[n/{n}]]" for n in range(1000))
     return write(pages)
 

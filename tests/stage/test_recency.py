@@ -57,6 +57,18 @@ def test_limits_and_factors_are_settings_and_now_is_given(shelf, ranked) -> None
     assert stage.apply(ranked({"a": 1.0}), Plan("q")).hits[0].score == 1
 
 
+@pytest.mark.parametrize("shift", [0.0, -1000.0])
+def test_the_first_are_as_if_all_had_been_looked_at(shelf, ranked, shift: float) -> None:
+    scores = {}
+    for number in range(300):
+        scores[shelf.put(f"{number:03}", modified=NOW - timedelta(days=number % 40))] = 300.0 - number + shift
+    factors = {id: 1.2 if int(id) % 40 <= 7 else 1.1 if int(id) % 40 <= 30 else 1.0 for id in scores}
+    whole = ranked({id: s * factors[id] if s >= 0 else s / factors[id] for id, s in scores.items()})
+    out = Recency(shelf).apply(ranked(scores), Plan("q", now=NOW, top_n=10))
+    assert [hit.chunk for hit in out.hits[:50]] == [hit.chunk for hit in whole.hits[:50]]
+    assert len(out.hits) == 300
+
+
 def test_three_pages_that_differ_in_age_only(staged, write) -> None:
     engine = staged("recency", "top")
     vault = write({f"{name}.md": "# Tides\n\nThe tide comes in twice a day.\n" for name in ("a", "b", "c")})

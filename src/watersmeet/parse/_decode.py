@@ -50,7 +50,8 @@ def _strictly(content: bytes, encoding: str) -> Decoded:
     odd = sum(map(text.count, ("\0", "\x01", "\x02", "\ufffd")))
     if odd * 10 > len(text):
         return Decoded("", refusal="binary")
-    return Decoded(_tidy(text))
+    read_as = encoding.removesuffix("-sig").upper()
+    return Decoded(_tidy(text), () if read_as == "UTF-8" else (f"decoded as {read_as}",))
 
 
 def _wide(sample: bytes) -> str:

@@ -25,6 +25,8 @@ _LONGEST_HEADING = 500
 _ANCHOR = re.compile(r"\s*\{\s*[#.][^{}]*\}\s*$")
 _SHORTCODE = re.compile(r"\{\{[<%]\s*\w+\s+\"([^\"]*)\"\s*[%>]\}\}")
 _BACKSLASH, _HASH = b"\\#"
+_MANY_HEADINGS = 1000
+_DEEP = 100
 _INLINE = frozenset({"Emphasis", "Strong", "Strikethrough"})
 
 
@@ -57,7 +59,16 @@ def outline(text: str, first: int = 1) -> Outline:
     reader = _Reader(source)
     reader.read(text)
     sections = _sections(reader.items, lines, source, first)
-    return Outline(sections, tuple(reader.links), tuple(reader.tags), warnings)
+    return Outline(sections, tuple(reader.links), tuple(reader.tags), (*warnings, *_odd(reader)))
+
+
+def _odd(reader: _Reader) -> Iterator[str]:
+    """What a person would hardly write: it is read all the same, and said."""
+    headings = sum(item.level > 0 for item in reader.items)
+    if headings > _MANY_HEADINGS:
+        yield f"{headings} headings: was this file made by a program?"
+    if reader.deepest > _DEEP:
+        yield f"blocks nested {reader.deepest} deep; they are kept in one piece where they fit"
 
 
 @cache
@@ -82,6 +93,7 @@ class _Reader:
         self.items: list[_Item] = []
         self.links: dict[Link, None] = {}
         self.tags: dict[str, None] = {}
+        self.deepest = 0
         self._open: list[tuple[str, dict[str, Any], list[str]]] = []  # links and images around this place
         self._heading: list[str] | None = None
         self._prose: list[str] | None = None  # text that may hold tags
@@ -105,6 +117,8 @@ class _Reader:
                 if depth == 0:
                     self._begin(tag, span["start"], span["end"])
                 depth += 1
+                if depth > self.deepest:
+                    self.deepest = depth
                 if type(tag) is dict:
                     code = self._enter(tag) or code
                 elif tag not in _INLINE:

@@ -9,6 +9,9 @@ from watersmeet.core.model import Plan, Ranking
 from watersmeet.core.options import option
 from watersmeet.core.ports import Reading
 
+REACH = 5
+"""Only hits that could come among the first `REACH * top_n` are looked at: for the others nothing would change."""
+
 
 @dataclass(frozen=True, slots=True)
 class Recency:
@@ -23,7 +26,10 @@ class Recency:
     def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
         if plan.now is None or not ranking.hits:
             return ranking
-        dates = self.view.dates_of([hit.chunk for hit in ranking.hits])
+        last = ranking.hits[: REACH * plan.top_n][-1].score
+        most = max(self.fresh, self.recent, 1.0)
+        least = last / most if last >= 0 else last * most
+        dates = self.view.dates_of([hit.chunk for hit in ranking.hits if hit.score >= least])
         factors = {chunk: self._factor(plan.now, modified) for chunk, modified in dates.items()}
         return ranking.multiplied("recency", factors)
 

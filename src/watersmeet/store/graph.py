@@ -81,7 +81,7 @@ class LiveLinks:
             for end in (source, target):
                 if end in edges:
                     edges[end][edge] = None
-        return {name: tuple(edges[name]) if name in edges else None for name in documents}
+        return {name: tuple(sorted(edges[name])) if name in edges else None for name in documents}
 
     def _written(self, documents: Iterable[DocId]) -> list[tuple[DocId, str, str]]:
         """The links that leave or may reach these documents, as (from, key, type)."""

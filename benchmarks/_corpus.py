@@ -1,0 +1,69 @@
+"""Folders of notes of any number, from real Markdown; where that is too little it is repeated with variation."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from _common import ROOT, SHARED
+
+SOURCES = [SHARED / "data" / "markdown", ROOT / "examples", ROOT]
+WORDS = 80
+"""A note is made of whole paragraphs and ends when it has so many words."""
+LONGEST = 400
+SYLLABLES = "ba ce di fo gu ha je ki lo mu na pe qui ro su ta ve wi xo yu za".split()
+
+
+def source() -> Path:
+    """The Markdown to take notes from: the shared corpora, or what the repository has."""
+    return next(one for one in SOURCES if one.is_dir())
+
+
+def notes(folder: Path) -> list[tuple[str, str]]:
+    """(title, text) of every piece of about a hundred words, in an order that mixes the pages."""
+    found: list[tuple[str, str]] = []
+    for path in sorted(folder.rglob("*.md")):
+        title, kept, count = path.stem, [], 0
+        for paragraph in path.read_text(errors="replace").split("\n\n"):
+            heading = re.match(r"#+ +(.+)", paragraph.strip())
+            title = heading[1] if heading else title
+            kept.append(paragraph)
+            count += len(paragraph.split())
+            if count >= WORDS:
+                found.append((title, " ".join("\n\n".join(kept).split(" ")[:LONGEST])))
+                kept, count = [], 0
+    if not found:
+        raise SystemExit(f"{folder} has no Markdown of {WORDS} words")
+    random.Random(1).shuffle(found)  # noqa: S311 - to be repeatable
+    return found
+
+
+def varied(text: str, chance: random.Random) -> str:
+    """The same sentences in another order, and words that are nowhere else: one of its own, one shared by some."""
+    sentences = re.split(r"(?<=[.!?])\s+", text)
+    chance.shuffle(sentences)
+    own = "".join(chance.choices(SYLLABLES, k=5))
+    shared = "".join(chance.choices(SYLLABLES, k=3))
+    return f"{' '.join(sentences)}\n\nSee also {own} and {shared}.\n"
+
+
+def documents(folder: Path) -> Iterator[str]:
+    """Notes without end, as Markdown: first as they are, then over and over with variation."""
+    found = notes(folder)
+    for title, text in found:
+        yield f"# {title}\n\n{text}\n"
+    chance = random.Random(2)  # noqa: S311 - to be repeatable
+    while True:
+        for title, text in found:
+            yield f"# {title}\n\n{varied(text, chance)}"
+
+
+def write(folder: Path, made: Iterator[str], first: int, last: int) -> None:
+    """The notes from one number to another, a thousand to a folder."""
+    for number in range(first, last):
+        place = folder / f"{number // 1000:03}"
+        if number % 1000 == 0 or number == first:
+            place.mkdir(parents=True, exist_ok=True)
+        (place / f"note-{number:06}.md").write_text(next(made), "utf8", "surrogatepass")
