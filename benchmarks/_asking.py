@@ -6,13 +6,12 @@ python benchmarks/_asking.py INDEX MODE QUERIES.json WARMING
 from __future__ import annotations
 
 import json
-import resource
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
-from _common import percentiles
+from _common import peak_mb, percentiles
 
 from watersmeet import Engine
 from watersmeet.core.model import Request
@@ -41,7 +40,7 @@ def asking(index: str, mode: str, asked: list[str], warming: int) -> dict[str, A
         "answered": answered,
         "cpu_ms": percentiles(processor),
         "wall_ms": percentiles(wall),
-        "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        "peak_mb": peak_mb(),
     }
 
 

@@ -116,6 +116,12 @@ def size_mb(folder: Path) -> float:
     return round(sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6, 1)
 
 
+def peak_mb() -> int:
+    """The most memory that this process has had; what its parent had before does not count."""
+    found = re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text())
+    return round(int(found[1]) / 1024) if found else 0
+
+
 def machine() -> dict[str, Any]:
     model = re.findall(r"model name\s*: (.+)", Path("/proc/cpuinfo").read_text()) or [platform.processor()]
     return {

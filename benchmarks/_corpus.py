@@ -1,10 +1,13 @@
-"""Folders of notes of any number, from real Markdown; where that is too little it is repeated with variation."""
+"""Folders of notes of any number, from real Markdown; where that is too little it is repeated with variation.
+
+python benchmarks/_corpus.py FOLDER FIRST LAST         (run by speed.py, to stay small itself)
+"""
 
 from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator
+import sys
 from pathlib import Path
 
 from _common import ROOT, SHARED
@@ -40,8 +43,9 @@ def notes(folder: Path) -> list[tuple[str, str]]:
     return found
 
 
-def varied(text: str, chance: random.Random) -> str:
+def varied(text: str, seed: int) -> str:
     """The same sentences in another order, and words that are nowhere else: one of its own, one shared by some."""
+    chance = random.Random(seed)  # noqa: S311 - to be repeatable
     sentences = re.split(r"(?<=[.!?])\s+", text)
     chance.shuffle(sentences)
     own = "".join(chance.choices(SYLLABLES, k=5))
@@ -49,21 +53,17 @@ def varied(text: str, chance: random.Random) -> str:
     return f"{' '.join(sentences)}\n\nSee also {own} and {shared}.\n"
 
 
-def documents(folder: Path) -> Iterator[str]:
-    """Notes without end, as Markdown: first as they are, then over and over with variation."""
-    found = notes(folder)
-    for title, text in found:
-        yield f"# {title}\n\n{text}\n"
-    chance = random.Random(2)  # noqa: S311 - to be repeatable
-    while True:
-        for title, text in found:
-            yield f"# {title}\n\n{varied(text, chance)}"
-
-
-def write(folder: Path, made: Iterator[str], first: int, last: int) -> None:
-    """The notes from one number to another, a thousand to a folder."""
+def write(folder: Path, first: int, last: int) -> None:
+    """The notes from one number to another, a thousand to a folder: first as they are, then with variation."""
+    found = notes(source())
     for number in range(first, last):
         place = folder / f"{number // 1000:03}"
         if number % 1000 == 0 or number == first:
             place.mkdir(parents=True, exist_ok=True)
-        (place / f"note-{number:06}.md").write_text(next(made), "utf8", "surrogatepass")
+        title, text = found[number % len(found)]
+        text = text if number < len(found) else varied(text, number)
+        (place / f"note-{number:06}.md").write_text(f"# {title}\n\n{text}\n", "utf8", "surrogatepass")
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

@@ -19,47 +19,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import _corpus
 from _common import RESULTS, ROOT, WATERSMEET, Runner, cold, exponent, keep, load, machine, queries, size_mb
 
-from watersmeet.engine.deepen import writer_lock
-from watersmeet.engine.models import embedder
 from watersmeet.engine.settings import cache_folder
-from watersmeet.engine.settings import load as load_settings
-from watersmeet.engine.tiers import embedder_name, new_tier, with_tier
-from watersmeet.store.catalogue import Catalogue
-from watersmeet.store.view import SqliteView
 
 HERE = ROOT / "benchmarks"
 WARMING = 60
 ASKED = 260
 COLD = 10
-BLOCK = 8192
-
-
-def synthetic(index: Path) -> None:
-    """A random dense vector for every live row, written into the store as deepening would."""
-    import numpy as np
-
-    settings = load_settings(start=str(index), environ={})
-    model = embedder(settings, embedder_name(settings, "dense"))
-    view = SqliteView(str(index))
-    with view.moment():
-        rows = list(view.live_rows())
-    view.close()
-    chance = np.random.default_rng(3)
-    with writer_lock(str(index), 10):
-        catalogue = Catalogue(str(index))
-        tier = new_tier("dense", model, catalogue.meta())
-        store = tier.open(str(index))
-        writer = store.writer()
-        for start in range(0, len(rows), BLOCK):
-            some = rows[start : start + BLOCK]
-            writer.add(some, chance.standard_normal((len(some), tier.dimension), dtype=np.float32))
-        writer.commit()
-        catalogue.set_meta(with_tier(catalogue.meta(), tier))
-        catalogue.close()
-        store.close()
 
 
 def indexing(run: Runner, corpus: Path, index: Path, real: bool) -> dict[str, Any]:
@@ -82,7 +49,7 @@ def indexing(run: Runner, corpus: Path, index: Path, real: bool) -> dict[str, An
         dense = run(*sync)
         figures |= {"dense": "embedded", "dense_cpu_s": round(dense.cpu, 2), "dense_peak_mb": round(dense.peak)}
     else:
-        synthetic(index)
+        run(sys.executable, str(HERE / "_synthetic.py"), str(index))
         figures["dense"] = "synthetic"
     figures["index_mb"] = size_mb(index)
     return figures
@@ -125,11 +92,10 @@ def sizes_of(text: str) -> list[int]:
 
 def everything(folder: Path, sizes: list[int], real_up_to: int) -> Iterator[tuple[int, dict[str, Any]]]:
     """Each size holds the smaller one, and all are asked the same."""
-    made = _corpus.documents(_corpus.source())
     corpus, asked, have = folder / "notes", folder / "queries.json", 0
     run = Runner(folder)
     for size in sizes:
-        _corpus.write(corpus, made, have, size)
+        run(sys.executable, str(HERE / "_corpus.py"), str(corpus), str(have), str(size))
         have = size
         if not asked.exists():
             asked.write_text(json.dumps(queries(corpus, ASKED, step=1)), "utf8")

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from watersmeet.core.errors import ModelProblem
 from watersmeet.core.sparse import Weighted
+from watersmeet.embed import static, terms
+from watersmeet.embed.static import Static
 from watersmeet.embed.terms import Terms, stem, term_of
 
 
@@ -97,6 +99,15 @@ def test_terms_are_the_same_in_every_process() -> None:
     code = "from watersmeet.embed.terms import Terms; print(Terms().encode(['The doctor drove.'])[0].terms.tolist())"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert out.strip() == str(Terms().encode(["The doctor drove."])[0].terms.tolist())
+
+
+def test_the_static_model_is_loaded_once_for_both() -> None:
+    Static().embed(["car"])
+    loads = static._load.cache_info().misses
+    terms._known.cache_clear()
+    terms._whole_words.cache_clear()
+    Terms().encode(["car"])
+    assert static._load.cache_info().misses == loads
 
 
 def test_the_fingerprint_covers_what_changes_a_term() -> None:

@@ -206,6 +206,22 @@ def test_many_small_commits_stay_few_segments(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("*.postings"))) == len(store.reader().segments)
 
 
+def test_a_drop_and_a_replacement_outlive_the_merging_of_their_segments(tmp_path: Path) -> None:
+    store = filled(tmp_path, [{1: 1.0}] * 300)
+    writer = store.writer()
+    writer.drop([5])
+    writer.add([6], [weighted({2: 1.0})])
+    writer.commit()
+    for row in range(300, 309):
+        writer.add([row], [weighted({2: 1.0})])
+        writer.commit()
+    reader = store.reader()
+    assert [len(segment.rows) for segment in reader.segments[:2]] == [300, 8]
+    assert reader.rows().tolist() == [row for row in range(309) if row != 5]
+    assert {5, 6}.isdisjoint(row for row, _ in reader.search(weighted({1: 1.0}), 999))
+    assert [row for row, _ in reader.search(weighted({2: 1.0}), 999)] == [6, *range(300, 309)]
+
+
 @pytest.mark.parametrize("how", ["cut", "gone", "commit"])
 def test_damage_is_named(tmp_path: Path, how: str) -> None:
     filled(tmp_path, some(30))

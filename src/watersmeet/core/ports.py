@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol
 
 from watersmeet.core.model import Chunk, ChunkId, Condition, DocId, Document, Passage, Plan, Ranking, Row
 
@@ -213,7 +213,6 @@ class Signal(Protocol):
     def rank(self, plan: Plan) -> Ranking: ...
 
 
-@runtime_checkable
 class Scorer(Signal, Protocol):
     def score(self, plan: Plan, ids: Collection[ChunkId]) -> dict[ChunkId, float]: ...
 

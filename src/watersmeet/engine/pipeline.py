@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from watersmeet.core.errors import WatersmeetError
 from watersmeet.core.model import Failure, Plan, Ranking
@@ -86,7 +86,7 @@ class Pipeline:
     def _filled(self, plan: Plan, rankings: Sequence[Ranking]) -> list[Ranking]:
         """Every candidate scored by every signal that can; one that cannot now leaves its gaps."""
         candidates = {hit.chunk for ranking in rankings for hit in ranking.hits}
-        scorers = {name: signal.score for name, signal in self.signals if isinstance(signal, Scorer)}
+        scorers = {name: cast(Scorer, signal).score for name, signal in self.signals if hasattr(signal, "score")}
         work = {}
         for ranking in rankings:
             gaps = candidates - {hit.chunk for hit in ranking.hits}

@@ -108,10 +108,13 @@ class Settings:
     tables: Table
     origins: Mapping[str, str] = field(default_factory=dict)
     layers: tuple[tuple[str, Table], ...] = ()  # what was set beside the recipe, and where
+    _sections: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def section(self, name: str) -> Any:
-        cls = SECTIONS[name]
-        return cls(**checked(cls, self.tables.get(name, {}), name))
+        if name not in self._sections:  # asked for with every query
+            cls = SECTIONS[name]
+            self._sections[name] = cls(**checked(cls, self.tables.get(name, {}), name))
+        return self._sections[name]
 
     def under(self, recipe: str) -> Settings:
         """The same files, environment and flags over another recipe."""

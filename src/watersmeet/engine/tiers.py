@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from watersmeet.core.errors import ConfigError, IndexMismatch, ModelProblem
 from watersmeet.core.model import Row
-from watersmeet.engine.components import find
+from watersmeet.engine.components import find, names
 from watersmeet.engine.settings import Settings
 
 if TYPE_CHECKING:
@@ -95,9 +95,10 @@ def model_of(settings: Settings, tier: str, component: str) -> Model:
     from watersmeet.engine.encoders import encoder
     from watersmeet.engine.models import embedder
 
-    if not hasattr(find("embed", component), "encode" if tier == SPARSE else "embed"):
-        wanted = "weighted terms: use terms or splade" if tier == SPARSE else "vectors: use another"
-        raise ConfigError(f"index.{tier} names {component!r}, which gives no {wanted.partition(':')[0]}", wanted)
+    method, gives = ("encode", "weighted terms") if tier == SPARSE else ("embed", "vectors")
+    if not hasattr(find("embed", component), method):
+        others = [name for name in names("embed") if hasattr(find("embed", name), method)]
+        raise ConfigError(f"index.{tier} names {component!r}, which gives no {gives}", f"use {' or '.join(others)}")
     return encoder(settings, component) if tier == SPARSE else embedder(settings, component)
 
 

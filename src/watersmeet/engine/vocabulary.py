@@ -80,11 +80,7 @@ class LiveConcepts:
         nearest = np.argpartition(-cosines, many - 1)[:many]
         said, found = tokens.words(text), list[str]()
         for n in sorted(nearest.tolist(), key=lambda n: (-cosines[n], n)):
-            if (
-                cosines[n] > 0
-                and len(found) < limit
-                and not any(_alike(terms[n], word) for word in (*said, *found))
-            ):
+            if cosines[n] > 0 and len(found) < limit and not any(_alike(terms[n], word) for word in (*said, *found)):
                 found.append(terms[n])
         return found
 
@@ -105,7 +101,5 @@ class LiveConcepts:
 
 def _alike(term: str, word: str) -> bool:
     """Whether they are one word in two forms, as far as their beginnings tell: `rotate`, `rotation`."""
-    shared = next(
-        (n for n, (a, b) in enumerate(zip(term, word, strict=False)) if a != b), min(len(term), len(word))
-    )
+    shared = next((n for n, (a, b) in enumerate(zip(term, word, strict=False)) if a != b), min(len(term), len(word)))
     return shared >= max(vocabulary.SHORTEST, min(len(term), len(word)) - 2)

@@ -35,24 +35,27 @@ class Convex:
         evidence: dict[ChunkId, list[Evidence]] = {chunk: [] for chunk in candidates}
         for ranking in voting:
             weight = given.get(ranking.by, 1.0) / total
-            raw = {**ranking.filled, **{hit.chunk: hit.score for hit in ranking.hits}}
-            low, span = self._bounds(raw, len(candidates))
-            places = [hit.chunk for hit in ranking.hits]
-            places += sorted(ranking.filled, key=lambda chunk: (-ranking.filled[chunk], chunk))
-            for rank, chunk in enumerate(places, 1):
-                scaled = (raw[chunk] - low) / span
+            scored = [(hit.chunk, hit.score) for hit in ranking.hits]
+            scored += sorted(ranking.filled.items(), key=lambda item: (-item[1], item[0]))
+            low, span = self._bounds([value for _, value in scored], len(candidates))
+            ranked, notes = len(ranking.hits), ranking.notes
+            for rank, (chunk, value) in enumerate(scored, 1):
+                scaled = (value - low) / span
                 part = weight * scaled
                 score[chunk] += part
-                detail = {"scaled": scaled, "weight": weight, "contribution": part, **ranking.notes.get(chunk, {})}
-                if rank > len(ranking.hits):
+                detail = {"scaled": scaled, "weight": weight, "contribution": part}
+                if chunk in notes:
+                    detail |= notes[chunk]
+                if rank > ranked:
                     detail["filled"] = True
-                evidence[chunk].append(Evidence(ranking.by, rank, raw[chunk], detail))
-        return Ranking.of("convex", (Hit(chunk, s, tuple(evidence[chunk])) for chunk, s in score.items()))
+                evidence[chunk].append(Evidence(ranking.by, rank, value, detail))
+        return Ranking.of("convex", [Hit(chunk, s, tuple(evidence[chunk])) for chunk, s in score.items()])
 
-    def _bounds(self, raw: Mapping[ChunkId, float], candidates: int) -> tuple[float, float]:
+    def _bounds(self, values: Sequence[float], candidates: int) -> tuple[float, float]:
         """What is taken off and what is divided by; a chunk without a score counts as the lowest, at 0."""
         if self.scale == "raw":
             return 0.0, 1.0
-        high = max(raw.values())
-        low = min(raw.values()) if self.scale == "min_max" and len(raw) == candidates else min(0.0, min(raw.values()))
+        high, low = max(values), min(values)
+        if self.scale != "min_max" or len(values) < candidates:
+            low = min(0.0, low)
         return low, high - low or 1.0

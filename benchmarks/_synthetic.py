@@ -1,0 +1,45 @@
+"""A random dense vector for every live row of an index, written into the store as deepening would.
+
+python benchmarks/_synthetic.py INDEX         (run by speed.py, to stay small itself)
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+from watersmeet.engine.lock import writer_lock
+from watersmeet.engine.models import embedder
+from watersmeet.engine.settings import load
+from watersmeet.engine.tiers import embedder_name, new_tier, with_tier
+from watersmeet.store.catalogue import Catalogue
+from watersmeet.store.view import SqliteView
+
+BLOCK = 8192
+
+
+def synthetic(index: str) -> None:
+    settings = load(start=index, environ={})
+    model = embedder(settings, embedder_name(settings, "dense"))
+    view = SqliteView(index)
+    with view.moment():
+        rows = list(view.live_rows())
+    view.close()
+    chance = np.random.default_rng(3)
+    with writer_lock(index, 10):
+        catalogue = Catalogue(index)
+        tier = new_tier("dense", model, catalogue.meta())
+        store = tier.open(index)
+        writer = store.writer()
+        for start in range(0, len(rows), BLOCK):
+            some = rows[start : start + BLOCK]
+            writer.add(some, chance.standard_normal((len(some), tier.dimension), dtype=np.float32))
+        writer.commit()
+        catalogue.set_meta(with_tier(catalogue.meta(), tier))
+        catalogue.close()
+        store.close()
+
+
+if __name__ == "__main__":
+    synthetic(sys.argv[1])
