@@ -181,9 +181,10 @@ def answers(ask: Ask, asked: dict[str, Any]) -> dict[str, Any]:
         if number >= warming:
             processor.append(1000 * cpu)
             wall.append(1000 * took)
-    peak = re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text())
     documents = [ask(query, asked["passages"]) for query in queries]
-    return {"documents": documents, "cpu_ms": processor, "wall_ms": wall, "peak_mb": int(peak[1]) // 1024 if peak else 0}
+    peak = re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text())
+    peak_mb = int(peak[1]) // 1024 if peak else 0
+    return {"documents": documents, "cpu_ms": processor, "wall_ms": wall, "peak_mb": peak_mb}
 
 
 def main() -> None:

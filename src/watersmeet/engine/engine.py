@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 from watersmeet.core.errors import ConfigError, Degraded, ModelProblem, NoIndex
 from watersmeet.core.model import Answer, ChunkId, DocId, Failure, Hit, Passage, Plan, Request, Row
 from watersmeet.engine import settings as settings_of
+from watersmeet.engine.diagnostics import note
 from watersmeet.engine.modes import WORDS, choose, really, wants_vectors
 from watersmeet.engine.pipeline import Outcome, Pipeline
 from watersmeet.engine.session import Session
@@ -193,6 +194,7 @@ class Engine:
                 failure = trace.outcome.failures[0]
                 raise Degraded(f"{failure.by} could not run: {failure.reason}", failure.hint)
             passages = trace.view.passages(present.needed(trace.outcome.ranking))
+            note(trace.outcome, passages)
         return Answer(
             query=request.query,
             mode=trace.mode,

@@ -15,7 +15,7 @@ from watersmeet.core.model import ChunkId, Condition, DocId
 from watersmeet.core.ports import Edge
 from watersmeet.store.view import SqliteView
 
-UNREADABLE = 5_000
+UNREADABLE = 1_000
 """A document with more links than this is a list of everything: it says nothing of any of them."""
 
 REMEMBERED = 50_000
@@ -51,15 +51,16 @@ class LiveLinks:
         return known | read
 
     def degrees(self, documents: Collection[DocId]) -> dict[DocId, int]:
+        """Nobody counts further than it takes to know that a document is a list of everything."""
         known = {document: self._degrees[document] for document in documents if document in self._degrees}
         unknown = [document for document in documents if document not in known]
         if not unknown:
             return known
         counted: dict[DocId, int] = dict(
             self._asked(
-                "SELECT d.name, (SELECT count(*) FROM links l WHERE l.document = d.id) + (SELECT count(*) FROM names n"
-                " JOIN links l ON l.key = n.key WHERE n.document = d.id) FROM json_each(?) j"
-                " JOIN documents d ON d.name = j.value",
+                "SELECT d.name, (SELECT count(*) FROM links l WHERE l.document = d.id) + (SELECT count(*) FROM"
+                " (SELECT 1 FROM names n JOIN links l ON l.key = n.key WHERE n.document = d.id"
+                f" LIMIT {UNREADABLE + 1})) FROM json_each(?) j JOIN documents d ON d.name = j.value",
                 unknown,
             )
         )
