@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from watersmeet.core.errors import ConfigError, nearest
 from watersmeet.core.model import ChunkId, Evidence, Hit, Plan, Ranking
 from watersmeet.core.options import option
+
+_Vote = tuple[Ranking, float, float, float, dict[ChunkId, int]]
+"""A ranking, its weight, what is taken off its scores and what they are divided by, and the ranks."""
 
 SCALES = ("min_max", "floor_max", "raw")
 
@@ -30,26 +33,19 @@ class Convex:
         given = {**self.weights, **plan.weights}
         voting = sorted((r for r in rankings if r.hits and given.get(r.by, 1.0) > 0), key=lambda r: r.by)
         total = sum(given.get(ranking.by, 1.0) for ranking in voting)
-        candidates = {hit.chunk: None for ranking in voting for hit in ranking.hits}
-        score = dict.fromkeys(candidates, 0.0)
-        evidence: dict[ChunkId, list[Evidence]] = {chunk: [] for chunk in candidates}
+        score = {hit.chunk: 0.0 for ranking in voting for hit in ranking.hits}
+        votes = []
         for ranking in voting:
             weight = given.get(ranking.by, 1.0) / total
             scored = [(hit.chunk, hit.score) for hit in ranking.hits]
             scored += sorted(ranking.filled.items(), key=lambda item: (-item[1], item[0]))
-            low, span = self._bounds([value for _, value in scored], len(candidates))
-            ranked, notes = len(ranking.hits), ranking.notes
-            for rank, (chunk, value) in enumerate(scored, 1):
-                scaled = (value - low) / span
-                part = weight * scaled
-                score[chunk] += part
-                detail = {"scaled": scaled, "weight": weight, "contribution": part}
-                if chunk in notes:
-                    detail |= notes[chunk]
-                if rank > ranked:
-                    detail["filled"] = True
-                evidence[chunk].append(Evidence(ranking.by, rank, value, detail))
-        return Ranking.of("convex", [Hit(chunk, s, tuple(evidence[chunk])) for chunk, s in score.items()])
+            low, span = self._bounds([value for _, value in scored], len(score))
+            for chunk, value in scored:
+                score[chunk] += weight * ((value - low) / span)
+            votes.append((ranking, weight, low, span, {chunk: rank for rank, (chunk, _) in enumerate(scored, 1)}))
+        order = sorted(score, key=lambda chunk: (-score[chunk], chunk))
+        told = [Hit(chunk, score[chunk], _evidence(chunk, votes)) for chunk in order[: plan.pool]]
+        return Ranking("convex", (*told, *(Hit(chunk, score[chunk]) for chunk in order[plan.pool :])))
 
     def _bounds(self, values: Sequence[float], candidates: int) -> tuple[float, float]:
         """What is taken off and what is divided by; a chunk without a score counts as the lowest, at 0."""
@@ -59,3 +55,22 @@ class Convex:
         if self.scale != "min_max" or len(values) < candidates:
             low = min(0.0, low)
         return low, high - low or 1.0
+
+
+def _evidence(chunk: ChunkId, votes: Sequence[_Vote]) -> tuple[Evidence, ...]:
+    """What each signal said of a chunk; only told of as many as anyone could ask for."""
+    found = []
+    for ranking, weight, low, span, ranks in votes:
+        rank = ranks.get(chunk)
+        if rank is None:
+            continue
+        filled = rank > len(ranking.hits)
+        value = ranking.filled[chunk] if filled else ranking.hits[rank - 1].score
+        scaled = (value - low) / span
+        detail: dict[str, Any] = {"scaled": scaled, "weight": weight, "contribution": weight * scaled}
+        if filled:
+            detail["filled"] = True
+        elif chunk in ranking.notes:
+            detail.update(ranking.notes[chunk])
+        found.append(Evidence(ranking.by, rank, value, detail))
+    return tuple(found)
