@@ -112,9 +112,7 @@ def searching(texts: list[str], count: int) -> dict[str, Any]:
         store = Vectors(folder, rows.shape[1])
         opening = timed(store.reader)[0]
         reader = store.reader()
-        agreed = sum(
-            len({row for row, _ in reader.search(q, 20)} & set(plain(rows, q).tolist())) for q in queries
-        )
+        agreed = sum(len({row for row, _ in reader.search(q, 20)} & set(plain(rows, q).tolist())) for q in queries)
         ours, theirs = [], []
         for _ in range(5):
             ours.append(statistics.median(timed(lambda q=q: reader.search(q, 20))[0] for q in queries))  # type: ignore[misc] # bound now

@@ -13,7 +13,11 @@ from pathlib import Path
 FILE_LINES = 400
 FUNCTION_LINES = 60
 FOLDERS = ("src", "tests", "scripts", "benchmarks", "models")
-BLIND_ALLOWED = {"src/watersmeet/engine/pipeline.py": "the fan-out", "src/watersmeet/face": "a face's boundary"}
+BLIND_ALLOWED = {
+    "src/watersmeet/engine/pipeline.py": "the fan-out",
+    "src/watersmeet/engine/threads.py": "the fan-out: carried to whoever asks for the result",
+    "src/watersmeet/face": "a face's boundary",
+}
 
 
 def problems(path: Path, name: str) -> Iterator[str]:
@@ -34,7 +38,7 @@ def is_blind(node: ast.ExceptHandler) -> bool:
     """`except:` and `except Exception:`, unless all it does is tidy up and raise again."""
     if any(isinstance(part, ast.Raise) and part.exc is None for part in ast.walk(node)):
         return False
-    return node.type is None or isinstance(node.type, ast.Name) and node.type.id in ("Exception", "BaseException")
+    return node.type is None or (isinstance(node.type, ast.Name) and node.type.id in ("Exception", "BaseException"))
 
 
 def main() -> int:

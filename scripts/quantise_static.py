@@ -42,9 +42,7 @@ def main(source: Path, target: Path) -> None:
     back = codes * scales[:, None]
     norms = np.linalg.norm(table, axis=1) * np.linalg.norm(back, axis=1)
     cosines = (table * back).sum(axis=1)[norms > 0] / norms[norms > 0]
-    print(
-        f"{codes.shape[0]} rows of {codes.shape[1]}; cosine of a row with its original: min {cosines.min():.5f}"
-    )
+    print(f"{codes.shape[0]} rows of {codes.shape[1]}; cosine of a row with its original: min {cosines.min():.5f}")
 
 
 if __name__ == "__main__":

@@ -188,9 +188,7 @@ def test_a_short_rest_is_evened_out():
     assert [len(chunk.text) for chunk in chunks] == [1402, 252]
 
 
-@pytest.mark.parametrize(
-    "text", ["x" * 100_000, "x " * 50_000, "。" * 50_000, "漢" * 50_000, "\n".join("y" * 99_999)]
-)
+@pytest.mark.parametrize("text", ["x" * 100_000, "x " * 50_000, "。" * 50_000, "漢" * 50_000, "\n".join("y" * 99_999)])
 def test_the_cap_holds_whatever_the_text(text: str):
     chunks = split((1, "A", text))
     assert max(len(chunk.text) for chunk in chunks) <= 1600
@@ -211,9 +209,7 @@ def test_a_title_or_heading_longer_than_a_chunk():
     assert max(len(chunk.text) for chunk in chunks) <= 50
 
 
-@pytest.mark.parametrize(
-    "options", [{"max_chars": 0}, {"min_chars": -1}, {"max_chars": 100, "min_chars": 101}]
-)
+@pytest.mark.parametrize("options", [{"max_chars": 0}, {"min_chars": -1}, {"max_chars": 100, "min_chars": 101}])
 def test_impossible_settings_are_refused(options: dict[str, int]):
     with pytest.raises(ConfigError) as error:
         Headings(**options)
@@ -276,9 +272,7 @@ def test_every_split_is_sound(sections: list[tuple[int, str, list[str]]], preamb
     assert chunks
     assert all(0 < len(chunk.text) <= limit.most for chunk in chunks)
     assert len({chunk.id for chunk in chunks}) == len(chunks)
-    last_line = max(
-        [1, *(s.line for s in whole.sections), *(b.last for s in whole.sections for b in s.blocks)]
-    )
+    last_line = max([1, *(s.line for s in whole.sections), *(b.last for s in whole.sections for b in s.blocks)])
     starts = [chunk.lines[0] for chunk in chunks]
     assert starts == sorted(starts)
     assert all(1 <= first <= last <= last_line for first, last in (chunk.lines for chunk in chunks))
@@ -324,9 +318,7 @@ def test_a_chunk_holds_at_most_one_full_sized_section_and_is_named_by_it(
 
 @settings(max_examples=500, deadline=None)
 @given(outlines(), st.data())
-def test_inserting_a_section_changes_no_other_id(
-    sections: list[tuple[int, str, list[str]]], data: st.DataObject
-):
+def test_inserting_a_section_changes_no_other_id(sections: list[tuple[int, str, list[str]]], data: st.DataObject):
     place = data.draw(st.integers(0, len(sections)))
     deepest = 1
     if place:  # as the first below a heading without text it would speak for that heading: not here

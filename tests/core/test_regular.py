@@ -20,16 +20,14 @@ def _grown(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     return st.one_of(
         st.lists(inner, min_size=1, max_size=3).map("".join),
         st.lists(inner, min_size=2, max_size=3).map("|".join).map(lambda part: f"({part})"),
-        st.tuples(
-            group, st.sampled_from(["*", "+", "?", "*?", "+?", "{2}", "{1,2}", "{,2}", "{1,}", "{0}"])
-        ).map("".join),
+        st.tuples(group, st.sampled_from(["*", "+", "?", "*?", "+?", "{2}", "{1,2}", "{,2}", "{1,}", "{0}"])).map(
+            "".join
+        ),
     )
 
 
 PATTERNS = st.recursive(LEAVES, _grown, max_leaves=8)
-TEXTS = st.text(
-    "aAbBcC1_. -éÉ{x", min_size=1, max_size=12
-)  # on an empty text Python versions differ about \\B
+TEXTS = st.text("aAbBcC1_. -éÉ{x", min_size=1, max_size=12)  # on an empty text Python versions differ about \\B
 
 
 @settings(max_examples=600, deadline=None)

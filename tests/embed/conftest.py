@@ -38,9 +38,7 @@ def value(name: str, kind: str, shape: list[int | str]) -> bytes:
 
 
 def node(kind: str, inputs: list[str], output: str, attributes: bytes = b"") -> bytes:
-    return block(
-        1, b"".join(block(1, one) for one in inputs) + block(2, output) + block(4, kind) + attributes
-    )
+    return block(1, b"".join(block(1, one) for one in inputs) + block(2, output) + block(4, kind) + attributes)
 
 
 def axes(places: list[int]) -> bytes:

@@ -16,9 +16,7 @@ def test_it_is_the_same_on_every_machine() -> None:
 
 
 def test_shared_words_are_near_and_others_are_not() -> None:
-    query, near, form, far = Hashed(512).embed(
-        ["sign in page", "the sign in page", "signing pages", "cheese omelette"]
-    )
+    query, near, form, far = Hashed(512).embed(["sign in page", "the sign in page", "signing pages", "cheese omelette"])
     assert query @ near > query @ form > query @ far + 0.1
     assert query @ near > 0.7
     assert abs(query @ far) < 0.2

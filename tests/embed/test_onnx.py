@@ -38,9 +38,7 @@ def test_the_first_token_speaks_for_all(make: Make, rows: Rows, pooling: dict[st
     assert vector == pytest.approx(unit(rows["[CLS]"]), abs=1e-5)
 
 
-@pytest.mark.parametrize(
-    "pooling", [None, {"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False}]
-)
+@pytest.mark.parametrize("pooling", [None, {"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False}])
 def test_the_mean_of_all_tokens(make: Make, rows: Rows, pooling: dict[str, Any] | None) -> None:
     vector = Onnx(str(make(pooling=pooling))).embed_query("red square")
     assert vector == pytest.approx(mean(rows, "red square"), abs=1e-5)
@@ -95,9 +93,7 @@ def test_long_texts_are_cut(make: Make, rows: Rows, config: dict[str, Any], leng
     long = " ".join(["red", *["green"] * 600])
     kept = " ".join(["red", *["green"] * (length - 3)])
     assert Onnx(str(folder)).embed_query(long) == pytest.approx(mean(rows, kept), abs=1e-4)
-    assert Onnx(str(folder), max_tokens=4).embed_query(long) == pytest.approx(
-        mean(rows, "red green"), abs=1e-4
-    )
+    assert Onnx(str(folder), max_tokens=4).embed_query(long) == pytest.approx(mean(rows, "red green"), abs=1e-4)
 
 
 def test_prefixes(make: Make, rows: Rows) -> None:
@@ -110,9 +106,7 @@ def test_it_is_loaded_once_even_by_many_threads(make: Make, monkeypatch: pytest.
     folder = make()
     loads: list[Path] = []
     load = _encoder._load
-    monkeypatch.setattr(
-        _encoder, "_load", lambda folder, *rest: (loads.append(folder), load(folder, *rest))[1]
-    )
+    monkeypatch.setattr(_encoder, "_load", lambda folder, *rest: (loads.append(folder), load(folder, *rest))[1])
     threads = [threading.Thread(target=lambda: Onnx(str(folder)).embed(["red", "blue"])) for _ in range(4)]
     for thread in threads:
         thread.start()

@@ -46,9 +46,7 @@ class Endpoint:
                 endpoint.headers.append(dict(self.headers))
                 endpoint.times.append(time.monotonic())
                 step = endpoint.script.pop(0) if endpoint.script else good
-                status, headers, body = (
-                    step(asked) if self.path == "/v1/embeddings" else (404, {}, b"no such path")
-                )
+                status, headers, body = step(asked) if self.path == "/v1/embeddings" else (404, {}, b"no such path")
                 try:
                     self.send_response(status)
                     for name, value in headers.items():

@@ -42,9 +42,7 @@ def test_a_weight_is_the_logarithm_of_the_highest_score(folder: Path) -> None:
     assert terms(found) == pytest.approx(wanted, abs=1e-6)
     assert not found.rarely
     (twice,) = Splade(str(folder), logarithms=2).encode(["red green"])
-    assert terms(twice) == pytest.approx(
-        {term: np.log1p(weight) for term, weight in wanted.items()}, abs=1e-6
-    )
+    assert terms(twice) == pytest.approx({term: np.log1p(weight) for term, weight in wanted.items()}, abs=1e-6)
 
 
 def test_a_query_is_read_by_the_same_model(folder: Path) -> None:
@@ -75,17 +73,13 @@ def test_only_the_heaviest_terms_are_kept(folder: Path) -> None:
     assert tied.terms.tolist() == [BLUE]
 
 
-@pytest.mark.parametrize(
-    "inputs", [{"input_ids": "int32"}, {"input_ids": "int64", "token_type_ids": "int64"}]
-)
+@pytest.mark.parametrize("inputs", [{"input_ids": "int32"}, {"input_ids": "int64", "token_type_ids": "int64"}])
 def test_the_graph_says_what_it_is_fed(make: Make, inputs: dict[str, str]) -> None:
     assert terms(Splade(str(make(values=logits(), inputs=inputs))).encode_query("red"))[RED] > 1
 
 
 def test_weights_by_token_make_queries_free(folder: Path) -> None:
-    (folder / "idf.json").write_text(
-        json.dumps({"red": 5.5, "round": 2, "green": 0, "[CLS]": 9, "strange": 3})
-    )
+    (folder / "idf.json").write_text(json.dumps({"red": 5.5, "round": 2, "green": 0, "[CLS]": 9, "strange": 3}))
     model = Splade(str(folder))
     (text,) = model.encode(["red"])
     assert terms(text) == pytest.approx({RED: np.log1p(3.0), ROUND: np.log1p(1.0)})

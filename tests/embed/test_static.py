@@ -26,17 +26,13 @@ def test_a_vector_is_the_mean_of_the_rows_of_its_tokens() -> None:
 
     text = "How do I log on to the unaffordable cluster?"
     ids = Tokenizer.from_file(str(SHIPPED / "tokenizer.json")).encode(text, add_special_tokens=False).ids
-    rows = (
-        np.load(SHIPPED / "rows.npy")[ids].astype(np.float64) * np.load(SHIPPED / "scales.npy")[ids][:, None]
-    )
+    rows = np.load(SHIPPED / "rows.npy")[ids].astype(np.float64) * np.load(SHIPPED / "scales.npy")[ids][:, None]
     mean = rows.mean(axis=0)
     assert Static().embed_query(text) == pytest.approx(mean / np.linalg.norm(mean), abs=1e-5)
 
 
 def test_meaning_is_near() -> None:
-    query, near, far = Static().embed(
-        ["how do I log on?", "Sign in with your password", "Bake the bread for an hour"]
-    )
+    query, near, far = Static().embed(["how do I log on?", "Sign in with your password", "Bake the bread for an hour"])
     assert query @ near > query @ far + 0.1
 
 
@@ -101,9 +97,7 @@ def test_the_licence_is_beside_the_weights() -> None:
 
 def test_it_is_fast() -> None:
     """Half of what is promised, since a test may run on a busy machine."""
-    words = (
-        "the scheduler assigns pods to nodes which satisfy resource requests and node affinity rules".split()
-    )
+    words = "the scheduler assigns pods to nodes which satisfy resource requests and node affinity rules".split()
     texts = [" ".join(words[(n + k) % len(words)] for k in range(100)) for n in range(1000)]
     Static().embed(texts[:50])
     start = time.process_time()

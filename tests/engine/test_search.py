@@ -125,9 +125,8 @@ def test_a_failing_signal_is_named(regions: Engine) -> None:
 
     with regions._session() as session, session.moment():
         whole = session.pipeline(regions.settings, ("lexical", "exact"))
-        path = Pipeline(
-            whole.understand, [*whole.signals, ("broken", Broken()), ("slow", Slow())], [], whole.fusion, whole.stages, 0.1, whole.threads
-        )  # fmt: skip
+        signals = [*whole.signals, ("broken", Broken()), ("slow", Slow())]
+        path = Pipeline(whole.understand, signals, [], whole.fusion, whole.stages, 0.1, whole.threads)
         outcome = path.run(Plan("D40"))
     assert outcome.ranking.hits
     assert {f.by: f.reason for f in outcome.failures}.keys() == {"broken", "slow"}

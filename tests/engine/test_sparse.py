@@ -20,9 +20,7 @@ HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 def opened(index: Path, **environ: str) -> Engine:
     """Words and terms only, unless something else is asked for."""
     wanted = {"INDEX__STATIC": "", "INDEX__DENSE": ""} | environ
-    return Engine(
-        index, load(start=str(index.parent), environ={f"WATERSMEET__{k}": v for k, v in wanted.items()})
-    )
+    return Engine(index, load(start=str(index.parent), environ={f"WATERSMEET__{k}": v for k, v in wanted.items()}))
 
 
 def found(engine: Engine, query: str, top_n: int = 5) -> list[str]:
@@ -105,9 +103,7 @@ def test_what_changes_is_followed_and_what_is_deleted_is_gone(tmp_path: Path, do
         assert engine.status()["signals"]["sparse"]["coverage"] == 1.0
 
 
-def test_what_was_committed_is_kept_when_it_stops(
-    tmp_path: Path, docs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_committed_is_kept_when_it_stops(tmp_path: Path, docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Stop(Exception): ...
 
     def tell(step: object) -> None:

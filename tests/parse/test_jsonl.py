@@ -62,9 +62,7 @@ def test_odd_metadata_does_no_harm(metadata: Any):
 
 
 def test_markdown_in_a_record_has_sections_on_its_line():
-    _, document = read(
-        {"_id": "0", "text": "x"}, {"_id": "1", "text": "intro #t [[L]]\n\n# A\n\na\n\n## B\n\nb"}
-    )
+    _, document = read({"_id": "0", "text": "x"}, {"_id": "1", "text": "intro #t [[L]]\n\n# A\n\na\n\n## B\n\nb"})
     assert isinstance(document, Document)
     assert [(s.headings, s.line) for s in document.sections] == [((), 2), (("A",), 2), (("A", "B"), 2)]
     assert {(b.first, b.last) for s in document.sections for b in s.blocks} == {(2, 2)}
@@ -103,15 +101,11 @@ def test_a_bad_line_is_skipped_and_the_rest_is_read(line: str, reason: str):
 def test_another_kind_of_jsonl_is_given_up_early():
     skipped = read(*({"event": n} for n in range(5000)))
     assert len(skipped) == 101
-    assert skipped[-1] == Skipped(
-        "/root/corpus.jsonl", "no record in the first 100 lines; the rest was not read"
-    )
+    assert skipped[-1] == Skipped("/root/corpus.jsonl", "no record in the first 100 lines; the rest was not read")
 
 
 def test_half_a_surrogate_pair_and_nul_are_replaced():
-    document = one(
-        {"_id": "a\ud800", "title": "t\0", "text": "x\udfff", "metadata": {"k\ud800": "\ud83d\ude00"}}
-    )
+    document = one({"_id": "a\ud800", "title": "t\0", "text": "x\udfff", "metadata": {"k\ud800": "\ud83d\ude00"}})
     for text in (document.id, document.title, document.sections[0].blocks[0].text, *document.fields):
         assert "\0" not in text
         text.encode()
@@ -125,9 +119,7 @@ def test_half_a_surrogate_pair_and_nul_are_replaced():
             st.none() | st.booleans() | st.floats() | st.integers() | st.text(),
             lambda inner: (
                 st.lists(inner, max_size=3)
-                | st.dictionaries(
-                    st.sampled_from(["_id", "title", "text", "metadata", "tags"]), inner, max_size=4
-                )
+                | st.dictionaries(st.sampled_from(["_id", "title", "text", "metadata", "tags"]), inner, max_size=4)
             ),
             max_leaves=10,
         ),

@@ -69,9 +69,7 @@ def opened(tmp_path: Path) -> Iterator[Open]:
         engine.close()
 
 
-def test_a_bare_identifier_asks_no_model(
-    opened: Open, endpoint: Endpoint, write: Callable[..., Path]
-) -> None:
+def test_a_bare_identifier_asks_no_model(opened: Open, endpoint: Endpoint, write: Callable[..., Path]) -> None:
     remote = {
         "INDEX__DENSE": "openai",
         "INDEX__STATIC": "",
@@ -98,9 +96,7 @@ def test_a_bare_identifier_asks_no_model(
     assert [failure.by for failure in named.failures] == ["dense"]
 
 
-def test_related_terms_go_to_meaning_and_not_to_words(
-    opened: Open, tmp_path: Path, write: Callable[..., Path]
-) -> None:
+def test_related_terms_go_to_meaning_and_not_to_words(opened: Open, tmp_path: Path, write: Callable[..., Path]) -> None:
     notes = {"INDEX__DENSE": "", "PIPELINE__UNDERSTAND": '["words", "expand"]'}
     engine = opened(**notes)
     engine.sync([write(REGIONS)])

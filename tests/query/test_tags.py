@@ -26,9 +26,7 @@ def test_several_tags_must_all_hold_beside_what_was_asked_for() -> None:
     assert plan.condition == Condition({"tag": ("x", "y")}, also=(("tag", ("a-b",)), ("tag", ("c/d",))))
 
 
-@pytest.mark.parametrize(
-    "text", ["#123 fails", "C# generics", "#", "colour #ff8800", "#fff", "a#b", "see x.html#top"]
-)
+@pytest.mark.parametrize("text", ["#123 fails", "C# generics", "#", "colour #ff8800", "#fff", "a#b", "see x.html#top"])
 def test_what_is_no_tag_stays(text: str) -> None:
     assert Tags().apply(Plan(text)) == Plan(text)
 

@@ -53,12 +53,8 @@ def brute(texts: dict[int, Terms], query: Terms, rarely: bool = False) -> list[t
             term: weight * math.log(1 + (len(texts) - counts[term] + 0.5) / (counts[term] + 0.5))
             for term, weight in query.items()
         }
-    scores = {
-        row: sum(weight * text.get(term, 0) for term, weight in query.items()) for row, text in texts.items()
-    }
-    return sorted(
-        ((row, score) for row, score in scores.items() if score), key=lambda pair: (-pair[1], pair[0])
-    )
+    scores = {row: sum(weight * text.get(term, 0) for term, weight in query.items()) for row, text in texts.items()}
+    return sorted(((row, score) for row, score in scores.items() if score), key=lambda pair: (-pair[1], pair[0]))
 
 
 def close(found: list[tuple[int, float]], wanted: list[tuple[int, float]]) -> bool:
@@ -190,9 +186,7 @@ def test_compaction_keeps_what_lives_and_readers_keep_reading(tmp_path: Path) ->
     assert after.search(weighted(texts[1]), 20) == found == before.search(weighted(texts[1]), 20)
     assert (after.garbage, len(after.segments)) == (0, 1)
     rare = weighted(texts[1], rarely=True)
-    assert close(
-        after.search(rare, 20), brute({row: texts[row] for row in range(1, 300, 2)}, texts[1], True)[:20]
-    )
+    assert close(after.search(rare, 20), brute({row: texts[row] for row in range(1, 300, 2)}, texts[1], True)[:20])
     time.sleep(0.25)
     writer.add([1000], [weighted({1: 1.0})])
     writer.commit()

@@ -29,9 +29,7 @@ def pieces(blocks: Sequence[Block], limit: int) -> list[Block]:
             length += len(part.text) + 2
     _even_out(packed, limit)
     return [
-        Block("\n\n".join(part.text for part in parts), parts[0].first, parts[-1].last)
-        for parts in packed
-        if parts
+        Block("\n\n".join(part.text for part in parts), parts[0].first, parts[-1].last) for parts in packed if parts
     ]
 
 

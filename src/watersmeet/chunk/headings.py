@@ -36,9 +36,7 @@ class Headings:
         if self.max_chars < _LEAST_LIMIT:
             raise ConfigError(f"chunk.headings.max_chars is {self.max_chars}", f"use {_LEAST_LIMIT} or more")
         if not 0 <= self.min_chars <= self.max_chars:
-            raise ConfigError(
-                f"chunk.headings.min_chars is {self.min_chars}", f"use 0 to max_chars ({self.max_chars})"
-            )
+            raise ConfigError(f"chunk.headings.min_chars is {self.min_chars}", f"use 0 to max_chars ({self.max_chars})")
 
     def split(self, document: Document) -> list[Chunk]:
         chunks: list[Chunk] = []

@@ -68,9 +68,7 @@ def read(text: str, words: Words | None = None) -> Reading:
     by_form = bool(anchors)
     if not anchors:
         anchors = _names(surfaces, telling, words)
-    return Reading(
-        tuple(surfaces), tuple(surfaces[n] for n in telling), tuple(surfaces[n] for n in anchors), by_form
-    )
+    return Reading(tuple(surfaces), tuple(surfaces[n] for n in telling), tuple(surfaces[n] for n in anchors), by_form)
 
 
 def _shouted(surfaces: list[str]) -> bool:
@@ -86,11 +84,7 @@ def _is_code(surface: str, shouted: bool) -> bool:
         return len(surface) > SMALL_NUMBER
     if not tokens.is_identifier(surface):
         return False
-    if (
-        any(character.isdigit() for character in surface)
-        or surface.startswith("-")
-        or "_" in surface.strip("_")
-    ):
+    if any(character.isdigit() for character in surface) or surface.startswith("-") or "_" in surface.strip("_"):
         return True
     if surface.isalpha():
         return surface.lower() not in tokens.ASKING and not (shouted and surface.isupper())

@@ -33,9 +33,7 @@ def unit(vectors: Matrix) -> Matrix:
     matrix = np.array(vectors, dtype=np.float32, ndmin=2)
     matrix[~np.isfinite(matrix).all(axis=1)] = 0
     lengths = np.sqrt(np.square(matrix, dtype=np.float64).sum(axis=1, keepdims=True))
-    scaled: Matrix = np.divide(
-        matrix, lengths, out=np.zeros_like(matrix), where=lengths > 0, casting="same_kind"
-    )
+    scaled: Matrix = np.divide(matrix, lengths, out=np.zeros_like(matrix), where=lengths > 0, casting="same_kind")
     return scaled
 
 

@@ -74,9 +74,7 @@ class Encoder:
         if self.pooling == "cls":
             return np.asarray(result[:, 0], dtype=np.float32)
         weights = mask[:, :, None].astype(np.float32)
-        return np.asarray(
-            (result * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), 1), dtype=np.float32
-        )
+        return np.asarray((result * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), 1), dtype=np.float32)
 
 
 def graph_file(folder: Path, file: str) -> Path:
@@ -191,9 +189,7 @@ def _pooling(path: Path) -> str:
         return "cls"
     if asked == ["pooling_mode_mean_tokens"] or (not asked and not stated):
         return "mean"
-    raise ModelProblem(
-        f"{path} asks for {stated or ' and '.join(asked)}", "only cls and mean pooling are known"
-    )
+    raise ModelProblem(f"{path} asks for {stated or ' and '.join(asked)}", "only cls and mean pooling are known")
 
 
 def _config(path: Path) -> dict[str, Any]:

@@ -25,9 +25,7 @@ def locate(model: str, file: str, download: bool) -> Path:
     if folder.is_dir():
         return folder
     if not model or folder.is_absolute() or model.startswith((".", "~")):
-        raise ModelMissing(
-            f"there is no model folder {model!r}", "name a folder with model.onnx and tokenizer.json"
-        )
+        raise ModelMissing(f"there is no model folder {model!r}", "name a folder with model.onnx and tokenizer.json")
     packaged = _packaged(model)
     if packaged is not None:
         return packaged
@@ -72,6 +70,15 @@ def _snapshot(model: str, wanted: list[str], local: bool) -> tuple[Path | None, 
 
     try:
         found = Path(snapshot_download(model, allow_patterns=wanted, local_files_only=local))
-    except Exception as error:  # noqa: BLE001 - the hub's client lets its HTTP library's errors through
+    except (OSError, ValueError, RuntimeError, *_transport_errors()) as error:
         return None, str(error).partition("\n")[0]
     return (found, "") if any(found.rglob("*.onnx")) else (None, "it has no ONNX file")
+
+
+def _transport_errors() -> tuple[type[Exception], ...]:
+    """What the hub's client lets through of the HTTP library that it happens to use."""
+    found: list[type[Exception]] = []
+    for library, name in (("httpx", "HTTPError"), ("httpx2", "HTTPError"), ("requests", "RequestException")):
+        if importlib.util.find_spec(library) is not None:
+            found.append(getattr(importlib.import_module(library), name))
+    return tuple(found)

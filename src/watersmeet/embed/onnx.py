@@ -32,9 +32,7 @@ class Onnx:
     model: str = option("granite-30m", "a folder, an installed data package, or owner/model of the hub")
     file: str = option("", "the graph's file in that folder; empty: model.onnx or onnx/model.onnx")
     threads: int = option(0, "passes that run side by side; 0: one for each core")
-    batch_tokens: int = option(
-        1, "padded tokens a pass; 1: each text alone, which makes its vector repeatable"
-    )
+    batch_tokens: int = option(1, "padded tokens a pass; 1: each text alone, which makes its vector repeatable")
     max_tokens: int = option(0, "where a text is cut; 0: what the model's configuration says")
     pooling: str = option("", "cls or mean; empty: what the model's configuration says")
     query_prefix: str = option("", "what the model wants before a query")
@@ -53,9 +51,7 @@ class Onnx:
     def fingerprint(self) -> str:
         folder = self._folder()
         files = [graph_file(folder, self.file), folder / "tokenizer.json"]
-        files += [
-            path for path in (folder / "config.json", folder / "1_Pooling" / "config.json") if path.is_file()
-        ]
+        files += [path for path in (folder / "config.json", folder / "1_Pooling" / "config.json") if path.is_file()]
         stamps = tuple((path, *stamp(path)) for path in files)
         return _fingerprint(
             stamps, self.batch_tokens, self.max_tokens, self.pooling, self.query_prefix, self.text_prefix
@@ -105,9 +101,7 @@ class Onnx:
     def _submit(self, pool: ThreadPoolExecutor, model: Encoder, texts: Sequence[str]) -> list[_Pass]:
         """Passes over these texts, the longest first so that the last to finish are short."""
         places = [place for place, text in enumerate(texts) if text.strip()]
-        tokens = dict(
-            zip(places, model.tokens([self.text_prefix + texts[place] for place in places]), strict=True)
-        )
+        tokens = dict(zip(places, model.tokens([self.text_prefix + texts[place] for place in places]), strict=True))
         places.sort(key=lambda place: -len(tokens[place]))
         passes: list[_Pass] = []
         while places:

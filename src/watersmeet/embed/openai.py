@@ -43,9 +43,7 @@ class OpenAI:
 
     def __post_init__(self) -> None:
         if not self.base_url.startswith(("http://", "https://")):
-            raise ConfigError(
-                f"base_url {self.base_url!r} is no web address", "it begins with http:// or https://"
-            )
+            raise ConfigError(f"base_url {self.base_url!r} is no web address", "it begins with http:// or https://")
 
     @property
     def name(self) -> str:
@@ -100,9 +98,7 @@ class OpenAI:
                 return self._checked(self._post(body), len(texts))
             except _Again as again:
                 if number + 1 == tries:
-                    raise self._problem(
-                        f"{again} ({tries} tries)", "is the endpoint up? try again later"
-                    ) from again
+                    raise self._problem(f"{again} ({tries} tries)", "is the endpoint up? try again later") from again
                 time.sleep(self._pause(number, again.after))
         raise self._problem("was not asked", "retries must not be negative")
 
@@ -149,9 +145,7 @@ class OpenAI:
         """The vectors in the order of the texts, all of the length that this endpoint has always given."""
         try:
             data = json.loads(content)["data"]
-            by_place = {
-                int(one.get("index", n)): [float(x) for x in one["embedding"]] for n, one in enumerate(data)
-            }
+            by_place = {int(one.get("index", n)): [float(x) for x in one["embedding"]] for n, one in enumerate(data)}
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise self._problem("gave an answer that is no list of embeddings", _WRONG) from error
         if sorted(by_place) != list(range(count)) or len(data) != count:

@@ -35,9 +35,7 @@ _loading = threading.Lock()
 class Splade:
     model: str = option("", "a folder, an installed data package, or owner/model of the hub")
     file: str = option("", "the graph's file in that folder; empty: model.onnx or onnx/model.onnx")
-    query_weights: str = option(
-        "idf.json", "a file of weights by token: where there is one, queries need no model"
-    )
+    query_weights: str = option("idf.json", "a file of weights by token: where there is one, queries need no model")
     top: int = option(256, "how many terms of a text are kept, the heaviest; 0: all")
     query_top: int = option(64, "how many terms of a query are kept; 0: all")
     logarithms: int = option(1, "how often the logarithm is taken: 2 for models that were trained so")
@@ -84,9 +82,7 @@ class Splade:
         if not text.strip():
             return Weighted(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32))
         scores: Vector = model.run(model.tokens([text]))[0]
-        special = [
-            token for token, added in model.tokenizer.get_added_tokens_decoder().items() if added.special
-        ]
+        special = [token for token, added in model.tokenizer.get_added_tokens_decoder().items() if added.special]
         scores[[token for token in special if token < len(scores)]] = 0
         scores = np.maximum(scores, 0)
         for _ in range(max(1, self.logarithms)):
@@ -123,10 +119,7 @@ def _read_weights(folder: Path, path: Path, _: tuple[int, int], max_tokens: int)
     """The file's weights by token number; what is no token of the model is left out."""
     try:
         stated = json.loads(path.read_bytes())
-        known = {
-            tokenizer_of(folder, max_tokens).token_to_id(token): float(value)
-            for token, value in stated.items()
-        }
+        known = {tokenizer_of(folder, max_tokens).token_to_id(token): float(value) for token, value in stated.items()}
     except OSError as error:
         raise unreadable(path, error) from error
     except (ValueError, TypeError, AttributeError) as error:

@@ -120,9 +120,7 @@ def _load(folder: Path) -> Table:
 def _broken(folder: Path, file: str, why: object) -> ModelProblem:
     return ModelProblem(
         f"the static model in {folder} is damaged: {file}: {why}",
-        "install watersmeet again"
-        if folder == _SHIPPED
-        else "make the folder again: scripts/quantise_static.py",
+        "install watersmeet again" if folder == _SHIPPED else "make the folder again: scripts/quantise_static.py",
     )
 
 

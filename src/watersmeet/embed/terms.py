@@ -85,9 +85,7 @@ class Terms:
     def _strong(self, words: Counter[str], near: _Neighbours) -> list[str]:
         """The words that say most: often used, and by the model's table not merely common."""
         known = near.strengths
-        scores = {
-            word: count / (count + self.k1) * known[word] for word, count in words.items() if word in known
-        }
+        scores = {word: count / (count + self.k1) * known[word] for word, count in words.items() if word in known}
         return sorted(scores, key=lambda word: (-scores[word], word))[: self.strongest]
 
     def _all(self, words: Counter[str], strong: Sequence[str], near: _Neighbours) -> dict[int, float]:
@@ -165,9 +163,7 @@ class _Near(NamedTuple):
 class _Neighbours:
     """The static model's words, and for each that was asked for the nearest others."""
 
-    def __init__(
-        self, table: tuple[list[str], NDArray[np.float32], list[float]], wanted: int, least: float
-    ) -> None:
+    def __init__(self, table: tuple[list[str], NDArray[np.float32], list[float]], wanted: int, least: float) -> None:
         self._words, self._vectors, strengths = table
         self.strengths = dict(zip(self._words, strengths, strict=True))
         self.found: dict[str, tuple[_Near, ...]] = {}

@@ -38,7 +38,8 @@ class Convex:
         for ranking in voting:
             weight = given.get(ranking.by, 1.0) / total
             scored = [(hit.chunk, hit.score) for hit in ranking.hits]
-            scored += sorted(ranking.filled.items(), key=lambda item: (-item[1], item[0]))
+            filled = [item for item in ranking.filled.items() if item[0] in score]
+            scored += sorted(filled, key=lambda item: (-item[1], item[0]))
             low, span = self._bounds([value for _, value in scored], len(score))
             for chunk, value in scored:
                 score[chunk] += weight * ((value - low) / span)

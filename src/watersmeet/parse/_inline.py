@@ -33,9 +33,7 @@ def markdown_link(destination: str, text: str) -> Link | None:
     if "%" in destination:
         target, heading = clean(unquote(target)), clean(unquote(heading))
     target = target.strip()
-    return (
-        Link(target, "markdown", heading.strip(), " ".join(text.split())[:_LONGEST_ALIAS]) if target else None
-    )
+    return Link(target, "markdown", heading.strip(), " ".join(text.split())[:_LONGEST_ALIAS]) if target else None
 
 
 def related(value: Any) -> Iterator[Link]:

@@ -114,9 +114,7 @@ def _sections(text: str, number: int) -> tuple[Section, ...]:
     else:
         sections = (Section((), 0, 1, tuple(paragraphs(text))),)
     return tuple(
-        replace(
-            section, line=number, blocks=tuple(Block(block.text, number, number) for block in section.blocks)
-        )
+        replace(section, line=number, blocks=tuple(Block(block.text, number, number) for block in section.blocks))
         for section in sections
         if section.level or section.blocks
     )

@@ -32,9 +32,7 @@ class Adapt:
         for name in ("if_many", "if_some", "if_few"):
             pair = getattr(self, name)
             if len(pair) != 2 or min(pair) < 0:
-                raise ConfigError(
-                    f"query.adapt.{name} cannot be {list(pair)}", "give two weights, such as [0.5, 0.5]"
-                )
+                raise ConfigError(f"query.adapt.{name} cannot be {list(pair)}", "give two weights, such as [0.5, 0.5]")
 
     def apply(self, plan: Plan) -> Plan:
         semantic, keyword = self.sides(plan.text)
@@ -44,9 +42,7 @@ class Adapt:
     def sides(self, text: str) -> tuple[float, float]:
         """What meaning weighs, and what words weigh."""
         share = read(text, self.words).share
-        semantic, keyword = (
-            self.if_many if share > self.many else self.if_some if share > self.some else self.if_few
-        )
+        semantic, keyword = self.if_many if share > self.many else self.if_some if share > self.some else self.if_few
         return semantic, keyword
 
 

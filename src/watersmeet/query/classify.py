@@ -15,9 +15,7 @@ class Classify:
     """Sets the plan's kind (identifier, mixed, conceptual) and length (short up to four words, else sentence)."""
 
     words: Words | None = None
-    keyword_only: bool = option(
-        False, "a bare identifier is looked up by its words: no embedding is asked for"
-    )
+    keyword_only: bool = option(False, "a bare identifier is looked up by its words: no embedding is asked for")
     keyword: tuple[str, ...] = option(("lexical", "exact", "keyword"), "the signals that look it up")
 
     def apply(self, plan: Plan) -> Plan:

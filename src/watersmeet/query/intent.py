@@ -13,9 +13,7 @@ from watersmeet.core.options import option
 class Intent:
     """Sets the words of the plan's intent and what they weigh; the semantic signals read both texts as one."""
 
-    weight: float = option(
-        0.3, "what a word of the intent counts for beside one of the query; 0: ignore the intent"
-    )
+    weight: float = option(0.3, "what a word of the intent counts for beside one of the query; 0: ignore the intent")
 
     def apply(self, plan: Plan) -> Plan:
         own = set(tokens.words(plan.text))

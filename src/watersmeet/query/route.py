@@ -24,9 +24,7 @@ Filters = dict[str, tuple[str, ...]]
 class Route:
     """Narrows the plan's condition."""
 
-    rules: list[dict[str, Any]] = option(
-        [], "each `{match = pattern, filters = {key = value or values}}`, in order"
-    )
+    rules: list[dict[str, Any]] = option([], "each `{match = pattern, filters = {key = value or values}}`, in order")
     _compiled: tuple[tuple[Regular, Filters], ...] = field(default=(), init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -56,15 +54,11 @@ def _rule(number: int, rule: dict[str, Any]) -> tuple[Regular, Filters]:
     try:
         return Regular(match), {key: _values(where, key, value) for key, value in filters.items()}
     except BadPattern as problem:
-        raise ConfigError(
-            f"{where}: {match!r}: {problem}", "see [query.route] in the settings' reference"
-        ) from None
+        raise ConfigError(f"{where}: {match!r}: {problem}", "see [query.route] in the settings' reference") from None
 
 
 def _values(where: str, key: str, value: Any) -> tuple[str, ...]:
     values = value if isinstance(value, list) else [value]
     if not values or not all(isinstance(one, str) and one.strip() for one in values):
-        raise ConfigError(
-            f"{where}: the filter {key!r} cannot be {value!r}", "give a text or a list of texts"
-        )
+        raise ConfigError(f"{where}: the filter {key!r} cannot be {value!r}", "give a text or a list of texts")
     return tuple(values)

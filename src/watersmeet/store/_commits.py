@@ -127,9 +127,7 @@ def lock(folder: Path) -> IO[bytes]:
 
 def problem(folder: Path, error: OSError) -> IndexProblem:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return DiskFull(
-            f"no room left for {folder}", "free some space and run the command again; nothing was lost"
-        )
+        return DiskFull(f"no room left for {folder}", "free some space and run the command again; nothing was lost")
     return IndexDamaged(f"{error.filename or folder}: {error.strerror or error}", HINT)
 
 

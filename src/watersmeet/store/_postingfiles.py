@@ -91,9 +91,7 @@ def made(rows: Sequence[int], drops: Sequence[int], texts: Sequence[Weighted]) -
     )
 
 
-def merged(
-    contents: Sequence[Content], kept: Sequence[NDArray[np.bool_]], drops: NDArray[np.int64]
-) -> Content:
+def merged(contents: Sequence[Content], kept: Sequence[NDArray[np.bool_]], drops: NDArray[np.int64]) -> Content:
     """Several segments as one, in their order; `kept` says which slots of each go into it.
 
     Nothing is sorted: how many postings each segment has of each term says where they belong.

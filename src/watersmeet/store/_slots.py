@@ -42,9 +42,7 @@ def live(numbers: NDArray[np.int64], drops: NDArray[np.int64]) -> tuple[NDArray[
     return keys, slots
 
 
-def find(
-    keys: NDArray[np.int64], slots: NDArray[np.int64], rows: Collection[Row] | RowArray
-) -> NDArray[np.int64]:
+def find(keys: NDArray[np.int64], slots: NDArray[np.int64], rows: Collection[Row] | RowArray) -> NDArray[np.int64]:
     """The slot of each of these rows; -1 for one that is not held."""
     import numpy as np
 

@@ -212,9 +212,7 @@ def _transaction(db: sqlite3.Connection) -> Iterator[None]:
 
 
 def _used_bytes(db: sqlite3.Connection) -> int:
-    values = [
-        db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
-    ]
+    values = [db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")]
     return int((values[0] - values[1]) * values[2])
 
 

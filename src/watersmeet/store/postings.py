@@ -232,13 +232,8 @@ class Writer:
         alive = np.zeros(len(reader.numbers), dtype=np.bool_)
         alive[reader.slots] = True
         old = reader.segments[start:]
-        kept = [
-            alive[base : base + len(content.rows)]
-            for base, content in zip(reader.bases[start:], old, strict=True)
-        ]
-        drops = (
-            np.unique(np.concatenate([content.drops for content in old])) if start else np.zeros(0, np.int64)
-        )
+        kept = [alive[base : base + len(content.rows)] for base, content in zip(reader.bases[start:], old, strict=True)]
+        drops = np.unique(np.concatenate([content.drops for content in old])) if start else np.zeros(0, np.int64)
         for segment in self._commit.segments[start:]:
             os.utime(segment.file(self._folder))
         self._append(files.merged(old, kept, drops), start)

@@ -76,9 +76,7 @@ class Writer:
 
         matrix = np.asarray(vectors)
         if matrix.shape != (len(rows), self._store.dimension):
-            raise ValueError(
-                f"{len(rows)} rows of {self._store.dimension} numbers, but vectors of {matrix.shape}"
-            )
+            raise ValueError(f"{len(rows)} rows of {self._store.dimension} numbers, but vectors of {matrix.shape}")
         if len(rows):
             exact, codes, scales = _encoded(matrix)
             self._begin()

@@ -62,9 +62,7 @@ def gather(texts: Iterable[str], most: int = MOST_TERMS) -> list[tuple[str, int]
         else:  # accents folded, scripts without spaces cut, as everywhere
             for word in set(tokens.words(term)):
                 found[word] += count
-    wanted = [
-        (t, n) for t, n in found.items() if t not in tokens.ASKING and (len(t) >= SHORTEST or not t.isascii())
-    ]
+    wanted = [(t, n) for t, n in found.items() if t not in tokens.ASKING and (len(t) >= SHORTEST or not t.isascii())]
     return sorted(wanted, key=lambda pair: (-pair[1], pair[0]))[:most]
 
 
@@ -81,9 +79,7 @@ def _terms(text: str) -> set[str]:
 def save(folder: str, counted: Sequence[tuple[str, int]], chunks: int, last_row: int, model: str) -> Terms:
     """Replace what is there in one step; vectors of other terms go."""
     terms = [term for term, _ in counted]
-    digest = hashlib.blake2b(
-        "\0".join((model, *terms)).encode("utf8", "surrogatepass"), digest_size=8
-    ).hexdigest()
+    digest = hashlib.blake2b("\0".join((model, *terms)).encode("utf8", "surrogatepass"), digest_size=8).hexdigest()
     made = Terms(terms, [n for _, n in counted], chunks, last_row, model, f"concept_vocabulary-{digest}.npy")
     _replace(folder, FILE, json.dumps(asdict(made), ensure_ascii=False).encode("utf8", "surrogatepass"))
     for name in os.listdir(folder):
@@ -100,11 +96,7 @@ def load(folder: str) -> Terms | None:
             held = Terms(**json.loads(file.read().decode("utf8", "surrogatepass")))
     except (OSError, ValueError, TypeError):
         return None
-    sound = (
-        held.version == VERSION
-        and len(held.terms) == len(held.frequencies)
-        and os.path.basename(held.vectors)
-    )
+    sound = held.version == VERSION and len(held.terms) == len(held.frequencies) and os.path.basename(held.vectors)
     return held if sound and os.path.basename(held.vectors) == held.vectors else None
 
 
