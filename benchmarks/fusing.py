@@ -42,9 +42,8 @@ def main() -> None:
         for stage in stages:
             ranking = stage.apply(ranking, plan)
         for hit in ranking.hits:
-            shown = Result(
-                hit.chunk, DocId("d"), "document", "T", ("H",), "p", (1, 2), "text", hit.score, fused[hit.chunk], None, hit.evidence
-            )  # fmt: skip
+            place = (DocId("d"), "document", "T", ("H",), "p", (1, 2), "text")
+            shown = Result(hit.chunk, *place, hit.score, fused[hit.chunk], None, hit.evidence)
             explain_line(shown)
             breakdown(shown)
         took.append((time.process_time() - start) * 1000)

@@ -10,23 +10,23 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
-import platform
 import re
-import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
+from _common import RESULTS, ROOT, SHARED, keep, load, machine
+
 from watersmeet.core import tokens
-from watersmeet.engine.settings import Settings, load
+from watersmeet.engine.settings import Settings
+from watersmeet.engine.settings import load as load_settings
 from watersmeet.evaluate.data import Dataset
 from watersmeet.evaluate.data import load as load_dataset
 from watersmeet.evaluate.evaluation import evaluate, to_json
 from watersmeet.evaluate.metrics import MAIN, RANKED, judge, means
 
-ROOT = Path(__file__).resolve().parent.parent
-DATA = ROOT.parent / "shared" / "data" / "eval"
+DATA = SHARED / "data" / "eval"
 PLAIN = {
     "pipeline": {"signals": ["lexical"]},
     "signal": {"lexical": {"title": 0.0, "headings": 0.0, "names": 0.0, "tags": 0.0}},
@@ -39,7 +39,7 @@ _THEIRS = re.compile(r"\b\w\w+\b")
 
 def settings(recipe: str, flags: dict[str, Any] | None = None) -> Settings:
     """Without the user's own settings, so that the figures are the package's."""
-    return load(recipe=recipe, environ={}, start=str(ROOT), flags=flags)
+    return load_settings(recipe=recipe, environ={}, start=str(ROOT), flags=flags)
 
 
 def reference(dataset: Dataset, ours: bool) -> dict[str, float] | None:
@@ -123,7 +123,7 @@ def markdown(result: dict[str, Any]) -> str:
     lines = [
         f"# Quality at {result['commit']}",
         "",
-        f"{result['date']}, {result['machine']}. A signal alone, without bonuses and bm25s (k1 {K1}, b {B}, the same "
+        f"{result['date']}, {result['machine']['system']}. A signal alone, without bonuses and bm25s (k1 {K1}, b {B}, the same "
         "stems and stop words, whole records): nDCG@10.",
         "",
         "| set | documents | queries | " + " | ".join(name for name, _ in chosen) + " |",
@@ -141,47 +141,37 @@ def _number(head: str, value: float | None) -> str:
     return "–" if value is None else f"{value:.1f}" if head.endswith("ms") else f"{value:.3f}"
 
 
-def commit() -> str:
-    def git(*words: str) -> str:
-        return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
-
-    return (git("rev-parse", "--short", "HEAD") or "unknown") + (
-        "-dirty" if git("status", "--porcelain", "src") else ""
-    )
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
     parser.add_argument("--sets", default="", help="names, separated by commas; all that have judgements by default")
     parser.add_argument("--recipes", default="default")
     parser.add_argument("--mode", default="", help="lexical needs no vectors; by default the best there is")
     parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
+    parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--limit", type=int, default=0, help="only so many queries of each set")
     asked = parser.parse_args()
     names = [n for n in asked.sets.split(",") if n] or sorted(p.parent.name for p in asked.data.glob("*/qrels.tsv"))
     if not names:
         sys.exit(f"no datasets in {asked.data}")
     recipes = asked.recipes.split(",")
+    facts = machine()
     sets: dict[str, Any] = {}
     for name in names:
         start = time.perf_counter()
         sets[name] = measure(load_dataset(asked.data / name).limited(asked.limit, 0), recipes, asked.mode)
         shown = ", ".join(f"{r} {sets[name]['recipes'][r][MAIN]:.3f}" for r in recipes)
         print(f"{name}: {shown} ({time.perf_counter() - start:.0f} s)", file=sys.stderr, flush=True)
-    result = {
-        "commit": commit(),
-        "date": time.strftime("%Y-%m-%d", time.gmtime()),
-        "machine": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
+    facts["load_after"] = load()
+    figures = {
+        "machine": facts,
         "recipes": recipes,
         "mode": asked.mode,
         "limit": asked.limit,
         "sets": sets,
         "mean": {head: mean(sets, pick) for head, pick in columns(recipes, sets)},
     }
-    asked.out.mkdir(parents=True, exist_ok=True)
+    result = keep("quality", figures, asked.out)
     place = asked.out / f"quality-{result['commit']}"
-    place.with_suffix(".json").write_text(json.dumps(result, indent=1) + "\n", "utf8")
     text = markdown(result)
     place.with_suffix(".md").write_text(text, "utf8")
     print(text)

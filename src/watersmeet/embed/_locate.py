@@ -70,14 +70,14 @@ def _snapshot(model: str, wanted: list[str], local: bool) -> tuple[Path | None, 
 
     try:
         found = Path(snapshot_download(model, allow_patterns=wanted, local_files_only=local))
-    except (OSError, ValueError, RuntimeError, *_transport_errors()) as error:
+    except _fetching_errors() as error:
         return None, str(error).partition("\n")[0]
     return (found, "") if any(found.rglob("*.onnx")) else (None, "it has no ONNX file")
 
 
-def _transport_errors() -> tuple[type[Exception], ...]:
-    """What the hub's client lets through of the HTTP library that it happens to use."""
-    found: list[type[Exception]] = []
+def _fetching_errors() -> tuple[type[Exception], ...]:
+    """What can go wrong, with what the hub's client lets through of the HTTP library that it happens to use."""
+    found: list[type[Exception]] = [OSError, ValueError, RuntimeError]
     for library, name in (("httpx", "HTTPError"), ("httpx2", "HTTPError"), ("requests", "RequestException")):
         if importlib.util.find_spec(library) is not None:
             found.append(getattr(importlib.import_module(library), name))

