@@ -123,8 +123,8 @@ def markdown(result: dict[str, Any]) -> str:
     lines = [
         f"# Quality at {result['commit']}",
         "",
-        f"{result['date']}, {result['machine']['system']}. A signal alone, without bonuses and bm25s (k1 {K1}, b {B}, the same "
-        "stems and stop words, whole records): nDCG@10.",
+        f"{result['date']}, {result['machine']['system']}. A signal alone, without bonuses and bm25s "
+        f"(k1 {K1}, b {B}, the same stems and stop words, whole records): nDCG@10.",
         "",
         "| set | documents | queries | " + " | ".join(name for name, _ in chosen) + " |",
         "|---|" + "--:|" * (len(chosen) + 2),
