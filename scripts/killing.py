@@ -7,6 +7,7 @@ each kill the index must open and answer, `doctor` must find it sound, what was 
 files") must be there with its text, whatever else is there must be a whole version, old or new; and the next sync
 must end with the same documents, chunks and answers as an index that was never disturbed. With --recreate the
 caller asks for the old index to be dropped: acknowledged is what the new run has committed. Prints JSON.
+`killing_vectors.py` does the same to what has to do with vectors.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,8 +32,8 @@ from typing import Any
 
 from watersmeet import Engine
 from watersmeet.core.errors import NoIndex
+from watersmeet.core.indexing import Found
 from watersmeet.core.model import ChunkId, Request
-from watersmeet.core.ports import Found
 from watersmeet.engine.settings import load
 from watersmeet.source.folder import Folder
 
@@ -137,6 +138,8 @@ class Trial:
     start: Path | None  # the index to begin with
     order: list[list[str]]
     versions: list[dict[str, Version]]  # every version that a document may have
+    told: bytes = rb"^committed (\d+) of \d+ files$"  # how it acknowledges
+    waits: bool = False  # it says a line when it begins in earnest
     seconds: float = 0.0
 
 
@@ -221,7 +224,7 @@ def prepare(folder: Path, corpus: Corpus, env: dict[str, str]) -> tuple[Bench, l
         Trial("first", [*COMMAND, *sync], None, every, [bench.final]),
         Trial("edited", [*COMMAND, *sync], before, changed, [versions(before), bench.final]),
         Trial("recreate", [*COMMAND, "sync", str(corpus.root), "--recreate", "--index"], fresh, every, [bench.final]),
-        Trial("compact", [sys.executable, "-c", COMPACT], dirty, [], [bench.final]),
+        Trial("compact", [sys.executable, "-c", COMPACT], dirty, [], [bench.final], waits=True),
     ]
     for trial in trials:
         trial.seconds = disturb(bench, trial, 3600, folder / "timing").seconds
@@ -232,11 +235,11 @@ def prepare(folder: Path, corpus: Corpus, env: dict[str, str]) -> tuple[Bench, l
 class Kill:
     seconds: float
     killed: bool
-    acknowledged: int  # files
+    acknowledged: int  # files, or chunks
 
 
 def disturb(bench: Bench, trial: Trial, moment: float, index: Path) -> Kill:
-    """Run the command and kill it after so many seconds; compaction is timed from its real beginning."""
+    """Run the command and kill it after so many seconds, from its real beginning if it tells."""
     shutil.rmtree(index, ignore_errors=True)
     if trial.start:
         shutil.copytree(trial.start, index)
@@ -244,7 +247,7 @@ def disturb(bench: Bench, trial: Trial, moment: float, index: Path) -> Kill:
         [*trial.argv, str(index)], env=bench.env, cwd=bench.folder, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL
     )
     assert process.stderr is not None
-    said = process.stderr.readline() if trial.situation == "compact" else b""
+    said = process.stderr.readline() if trial.waits else b""
     start = time.monotonic()
     try:
         process.wait(moment)
@@ -254,8 +257,8 @@ def disturb(bench: Bench, trial: Trial, moment: float, index: Path) -> Kill:
     process.stderr.close()
     code = process.wait()
     assert code in (0, -signal.SIGKILL), f"exit {code}: {said.decode()}"
-    commits = re.findall(rb"^committed (\d+) of (\d+) files$", said, re.MULTILINE)
-    return Kill(time.monotonic() - start, code != 0, int(commits[-1][0]) if commits else 0)
+    commits = re.findall(trial.told, said, re.MULTILINE)
+    return Kill(time.monotonic() - start, code != 0, int(commits[-1]) if commits else 0)
 
 
 def problems(bench: Bench, trial: Trial, kill: Kill, index: Path) -> Iterator[str]:
@@ -312,60 +315,83 @@ def search_problems(bench: Bench, index: Path, there: dict[str, Version]) -> Ite
             yield f"search: {error}"
 
 
-def run(asked: argparse.Namespace, folder: Path) -> dict[str, Any]:
+def environment(folder: Path, **settings: str) -> dict[str, str]:
+    """A home in this folder, and these settings and no others."""
     env = {key: value for key, value in os.environ.items() if not key.startswith("WATERSMEET__")}
     env |= {"HOME": str(folder), "XDG_CACHE_HOME": str(folder / "cache"), "XDG_CONFIG_HOME": str(folder / "config")}
-    env |= {
-        "WATERSMEET__WRITER__BATCH_CHUNKS": str(asked.batch),
-        "WATERSMEET__INDEX__TEXT": asked.text,
-        "WATERSMEET__INDEX__VECTORS": "false",
-    }
-    bench, trials = prepare(folder, Corpus(folder / "corpus", asked.files, asked.records, asked.seed), env)
+    return env | {f"WATERSMEET__{key}": value for key, value in settings.items()}
+
+
+Attempt = Callable[[Trial, float], tuple[Kill, list[str]]]
+"""Disturb a trial at a moment: what came of it, and what is wrong with that."""
+
+
+def hunt(asked: argparse.Namespace, trials: list[Trial], attempt: Attempt) -> dict[str, Any]:
+    """As many kills as asked for, in all situations in turn, each at a random moment of its duration."""
     chance = random.Random(asked.seed)  # noqa: S311 - to be repeatable
     counts = {trial.situation: {"kills": 0, "acknowledged": 0, "nothing_yet": 0} for trial in trials}
     failures: list[str] = []
     kills = tries = 0
     while kills < asked.kills and tries < 3 * asked.kills:
-        trial = trials[tries % len(trials)]
+        trial = trials[kills % len(trials)]
         tries += 1
         moment = chance.uniform(0.0, trial.seconds)
-        kill = disturb(bench, trial, moment, folder / "index")
+        kill, found = attempt(trial, moment)
         if not kill.killed:
             continue
         kills += 1
-        found = list(problems(bench, trial, kill, folder / "index"))
         failures += [f"{trial.situation} after {moment:.3f} s: {problem}" for problem in found[:5]]
         counts[trial.situation]["kills"] += 1
         counts[trial.situation]["acknowledged"] += kill.acknowledged
         counts[trial.situation]["nothing_yet"] += not kill.acknowledged
         if sys.stderr.isatty() or asked.verbose:
-            line = f"{kills}: {trial.situation} at {moment:.2f} s, {kill.acknowledged} files"
+            line = f"{kills}: {trial.situation} at {moment:.2f} s, {kill.acknowledged} acknowledged"
             print(line, *found[:5], file=sys.stderr, flush=True)
     return {
         "kills": kills,
         "failures": failures,
         "situations": counts,
         "undisturbed_seconds": {trial.situation: round(trial.seconds, 2) for trial in trials},
-        "documents": len(bench.final),
-        "text": asked.text,
         "seed": asked.seed,
     }
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kills", type=int, default=50)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--files", type=int, default=400)
-    parser.add_argument("--records", type=int, default=2000)
-    parser.add_argument("--batch", type=int, default=200, help="chunks in a commit")
-    parser.add_argument("--text", default="tantivy", help="text store: tantivy or fts5")
-    parser.add_argument("--verbose", action="store_true", help="a line for each kill")
-    asked = parser.parse_args()
+def run(asked: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    settings = {"WRITER__BATCH_CHUNKS": str(asked.batch), "INDEX__TEXT": asked.text, "INDEX__VECTORS": "false"}
+    corpus = Corpus(folder / "corpus", asked.files, asked.records, asked.seed)
+    bench, trials = prepare(folder, corpus, environment(folder, **settings))
+    index = folder / "index"
+
+    def attempt(trial: Trial, moment: float) -> tuple[Kill, list[str]]:
+        kill = disturb(bench, trial, moment, index)
+        return kill, list(problems(bench, trial, kill, index)) if kill.killed else []
+
+    return {**hunt(asked, trials, attempt), "documents": len(bench.final), "text": asked.text}
+
+
+def parser(about: str | None) -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("--kills", type=int, default=50)
+    made.add_argument("--seed", type=int, default=1)
+    made.add_argument("--verbose", action="store_true", help="a line for each kill")
+    return made
+
+
+def concluded(asked: argparse.Namespace, work: Callable[[argparse.Namespace, Path], dict[str, Any]]) -> int:
+    """Do it in a folder that is gone afterwards; print the summary and give the exit code."""
     with tempfile.TemporaryDirectory() as folder:
-        summary = run(asked, Path(folder).resolve())
+        summary = work(asked, Path(folder).resolve())
     print(json.dumps(summary, indent=1))
     return 1 if summary["failures"] or summary["kills"] < asked.kills else 0
+
+
+def main() -> int:
+    asked = parser(__doc__)
+    asked.add_argument("--files", type=int, default=400)
+    asked.add_argument("--records", type=int, default=2000)
+    asked.add_argument("--batch", type=int, default=200, help="chunks in a commit")
+    asked.add_argument("--text", default="tantivy", help="text store: tantivy or fts5")
+    return concluded(asked.parse_args(), run)
 
 
 if __name__ == "__main__":

@@ -35,8 +35,9 @@ from typing import Any
 from watersmeet import Engine
 from watersmeet.chunk.headings import Headings
 from watersmeet.core.errors import WatersmeetError
-from watersmeet.core.model import Condition, Document, Plan
-from watersmeet.core.ports import Found
+from watersmeet.core.indexing import Found
+from watersmeet.core.model import Condition, Plan
+from watersmeet.core.pages import Document
 from watersmeet.engine.entries import prepare
 from watersmeet.engine.session import Session
 from watersmeet.engine.settings import Settings, load

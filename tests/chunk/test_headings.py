@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from watersmeet.chunk.headings import Headings
 from watersmeet.core.errors import ConfigError
 from watersmeet.core.ids import chunk_id
-from watersmeet.core.model import Block, Chunk, DocId, Document, Section
+from watersmeet.core.model import DocId
+from watersmeet.core.pages import Block, Chunk, Document, Section
 
 SENTENCE = "Seven wise foxes jump over the lazy brown dogs of the old mill. "
 

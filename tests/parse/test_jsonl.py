@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from watersmeet.core.model import Block, Document, Link
-from watersmeet.core.ports import Found, Skipped
+from watersmeet.core.indexing import Found, Skipped
+from watersmeet.core.pages import Block, Document, Link
 from watersmeet.parse.jsonl import Jsonl
 
 FOUND = Found("corpus.jsonl", "/root/corpus.jsonl", (0,), 0.0)

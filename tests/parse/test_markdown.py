@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from watersmeet.core.model import Block, Document, Link
-from watersmeet.core.ports import Found
+from watersmeet.core.indexing import Found
+from watersmeet.core.pages import Block, Document, Link
 from watersmeet.parse.markdown import Markdown
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from watersmeet.core.model import Document
-from watersmeet.core.ports import Found, Skipped
+from watersmeet.core.indexing import Found, Skipped
+from watersmeet.core.pages import Document
 from watersmeet.parse.markdown import Markdown
 
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from watersmeet.core.model import Block, Document
-from watersmeet.core.ports import Found, Skipped
+from watersmeet.core.indexing import Found, Skipped
+from watersmeet.core.pages import Block, Document
 from watersmeet.parse.text import Text
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from watersmeet.core.ports import Found, Skipped
+from watersmeet.core.indexing import Found, Skipped
 from watersmeet.source.folder import Folder
 
 EVERYTHING = Folder(include=["*[!~]"])

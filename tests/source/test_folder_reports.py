@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from watersmeet.core.errors import SourceProblem
-from watersmeet.core.ports import Found, Skipped
+from watersmeet.core.indexing import Found, Skipped
 from watersmeet.source.folder import Folder
 
 

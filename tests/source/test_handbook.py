@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from watersmeet.core.ports import Found
+from watersmeet.core.indexing import Found
 from watersmeet.source.folder import Folder
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"

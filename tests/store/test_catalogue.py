@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from watersmeet.core.errors import IndexDamaged, IndexMismatch, NoIndex
-from watersmeet.core.model import Chunk, ChunkId, Condition, DocId, Document, Link, Row
-from watersmeet.core.ports import Found
+from watersmeet.core.indexing import Found
+from watersmeet.core.model import ChunkId, Condition, DocId, Row
+from watersmeet.core.pages import Chunk, Document, Link
 from watersmeet.store.catalogue import Catalogue, Changes, Put, StoredChunk, facets_of
 from watersmeet.store.view import SqliteView
 

@@ -20,8 +20,9 @@ from watersmeet.core.errors import (
     IndexProblem,
     NoIndex,
 )
+from watersmeet.core.indexing import Entry
 from watersmeet.core.model import Row
-from watersmeet.core.ports import Entry, Term, TextReader, TextStore
+from watersmeet.core.ports import Term, TextReader, TextStore
 from watersmeet.store.fts5 import Fts5
 from watersmeet.store.tantivy import Tantivy
 
@@ -92,7 +93,8 @@ def test_a_closed_writer_refuses(store):
 
 SCRIPT = """
 import sys, time
-from watersmeet.core.ports import Entry, Term
+from watersmeet.core.indexing import Entry
+from watersmeet.core.ports import Term
 from watersmeet.store.{kind} import {name}
 store = {name}(sys.argv[1])
 def say(*words): print(*words, flush=True)

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from watersmeet.core.indexing import Entry
 from watersmeet.core.model import Row
-from watersmeet.core.ports import Entry, Term, TextReader, TextStore
+from watersmeet.core.ports import Term, TextReader, TextStore
 from watersmeet.store.fts5 import Fts5
 from watersmeet.store.tantivy import Tantivy
 

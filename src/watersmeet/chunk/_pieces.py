@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from watersmeet.core.model import Block
+from watersmeet.core.pages import Block
 
 _SENTENCE = re.compile(r"[.!?…][\"')\]]*(?=\s)|[。！？]")
 _LAID_OUT = re.compile(r"[ \t]{4}|\s*(?:```|~~~|[-*+|<>]|\d+[.)]\s)")

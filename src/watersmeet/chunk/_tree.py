@@ -8,7 +8,7 @@ from itertools import pairwise
 from zlib import crc32
 
 from watersmeet.chunk._pieces import pieces
-from watersmeet.core.model import Block, Section
+from watersmeet.core.pages import Block, Section
 
 
 @dataclass(slots=True)

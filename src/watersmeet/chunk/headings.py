@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from watersmeet.chunk._tree import Node, tree
 from watersmeet.core.errors import ConfigError
 from watersmeet.core.ids import chunk_id
-from watersmeet.core.model import Block, Chunk, Document
 from watersmeet.core.options import option
+from watersmeet.core.pages import Block, Chunk, Document
 
 _LEAST_LIMIT = 20
 

@@ -1,61 +1,18 @@
-"""The verbs of the pipeline: every seam that a plug-in may fill. Few methods each."""
+"""The verbs of query time: every seam that a plug-in may fill. Few methods each."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from watersmeet.core.model import Chunk, ChunkId, Condition, DocId, Document, Passage, Plan, Ranking, Row
+from watersmeet.core.model import ChunkId, Condition, DocId, Passage, Plan, Ranking, Row
 
-# ---------------------------------------------------------------- index time
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A file that a source offers. `stamp` changes whenever the content may have changed."""
-
-    name: str  # POSIX path below the source's root
-    path: str  # where to open it
-    stamp: tuple[int, ...]  # size, mtime in ns, ctime in ns, inode
-    mtime: float
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """Something that was passed over, and why."""
-
-    path: str
-    reason: str
-
-
-class Source(Protocol):
-    """Where documents come from. `scan` only looks; `read` fetches, or says why it cannot."""
-
-    def scan(self, root: str) -> Iterator[Found | Skipped]: ...
-    def read(self, found: Found) -> bytes | Skipped: ...
-
-
-class Parser(Protocol):
-    """What is written in a file. A file may hold many documents; bad parts become `Skipped`."""
-
-    def parse(self, found: Found, content: bytes) -> Iterator[Document | Skipped]: ...
-
-
-class Chunker(Protocol):
-    def split(self, document: Document) -> Sequence[Chunk]: ...
-
+if TYPE_CHECKING:
+    from watersmeet.core.indexing import TextWriter
 
 # ---------------------------------------------------------------- stores
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A chunk as a text store sees it: words per field, already tokenised and joined by spaces."""
-
-    row: Row
-    fields: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +23,6 @@ class Term:
     text: str
     boost: float = 1.0
     constant: bool = False
-
-
-class TextWriter(Protocol):
-    """Appends and deletes; nothing is visible or durable before `commit`, which syncs to disk."""
-
-    def add(self, entries: Iterable[Entry]) -> None: ...
-    def drop(self, rows: Iterable[Row]) -> None: ...
-    def commit(self) -> None: ...
-    def close(self) -> None: ...
 
 
 class TextStore(Protocol):

@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from watersmeet.core.model import DocId, Document, Row
-from watersmeet.core.ports import Entry, Found, TextWriter
+from watersmeet.core.indexing import Entry, Found, TextWriter
+from watersmeet.core.model import DocId, Row
+from watersmeet.core.pages import Document
 from watersmeet.engine.entries import Prepared
 from watersmeet.store.catalogue import Catalogue, Changes, Put, StoredChunk
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, get_type_hints
 
 from watersmeet.core.errors import ConfigError, UnknownComponent, nearest
@@ -64,9 +64,17 @@ def checked(cls: type[Any], table: Mapping[str, Any], where: str, origin: str = 
     return {key: typed(hints[key], value, f"{written}{where}.{key}") for key, value in table.items()}
 
 
+class Later:
+    """A port that is made when the first component asks for it: what nobody asks for is not even imported."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self.make = make
+
+
 def build(kind: str, name: str, table: Mapping[str, Any], **ports: object) -> Any:
     """A component from its table; the engine supplies the ports that it asks for."""
     cls = find(kind, name)
     wanted = {field.name for field in dataclasses.fields(cls) if "meaning" not in field.metadata}
-    given = {port: value for port, value in ports.items() if port in wanted}
+    asked = {port: value for port, value in ports.items() if port in wanted}
+    given = {port: value.make() if isinstance(value, Later) else value for port, value in asked.items()}
     return cls(**checked(cls, table, f"{kind}.{name}"), **given)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from watersmeet.core.errors import ConfigError, nearest
-from watersmeet.core.model import Document
-from watersmeet.core.ports import Found
+from watersmeet.core.indexing import Found
+from watersmeet.core.pages import Document
 from watersmeet.engine.commits import Commits, history
 
 SOURCES = ("matter", "name", "git", "mtime")

@@ -8,11 +8,11 @@ import os
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from threading import Lock
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from watersmeet.core.errors import ConfigError, Degraded, ModelProblem, NoIndex
 from watersmeet.core.model import Answer, ChunkId, DocId, Failure, Hit, Passage, Plan, Request, Row
@@ -37,8 +37,7 @@ if TYPE_CHECKING:
 MOST_RESULTS = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(NamedTuple):
     """What each signal and the whole made of a query, as (document, score of its best chunk), best first.
 
     `read` has the passages of each ranking, chunk by chunk, down to the first of a document that was looked for,
@@ -60,8 +59,7 @@ def best_per_document(hits: Iterable[Hit], owners: Mapping[ChunkId, DocId]) -> l
     return list(best.items())
 
 
-@dataclass(frozen=True, slots=True)
-class _Trace:
+class _Trace(NamedTuple):
     mode: str
     recipe: str
     outcome: Outcome
@@ -150,7 +148,7 @@ class Engine:
 
     def _embed(self, tiers: Sequence[str], report: SyncReport, tell: Tell, seconds: float = math.inf) -> None:
         """A model that cannot be had is a warning: the words are indexed all the same."""
-        from watersmeet.core.ports import Skipped
+        from watersmeet.core.indexing import Skipped
         from watersmeet.engine.deepen import deepen
         from watersmeet.engine.vocabulary import refresh
         from watersmeet.store.vocabulary import FILE

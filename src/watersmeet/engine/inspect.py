@@ -6,8 +6,8 @@ import os
 from typing import Any
 
 from watersmeet.core.errors import SourceProblem
-from watersmeet.core.model import Document
-from watersmeet.core.ports import Skipped
+from watersmeet.core.indexing import Skipped
+from watersmeet.core.pages import Document
 from watersmeet.engine.components import build
 from watersmeet.engine.roots import parsers
 from watersmeet.engine.settings import Settings

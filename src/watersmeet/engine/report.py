@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from watersmeet.core.ports import Skipped
+from watersmeet.core.indexing import Skipped
 
 
 @dataclass(frozen=True, slots=True)

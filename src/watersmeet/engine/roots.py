@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from watersmeet.core.errors import ConfigError, NotFound, SourceProblem
+from watersmeet.core.indexing import Parser
 from watersmeet.core.model import DocId
-from watersmeet.core.ports import Parser
 from watersmeet.engine.batch import Batch
 from watersmeet.engine.components import build
 from watersmeet.engine.dates import Dates

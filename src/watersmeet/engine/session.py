@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from watersmeet.core import tokens
 from watersmeet.core.errors import NoIndex
-from watersmeet.core.ports import TextStore, Words
-from watersmeet.engine.components import build
+from watersmeet.core.ports import Links, Pairs, TextStore, Words
+from watersmeet.engine.components import Later, build
 from watersmeet.engine.modes import VECTORS
 from watersmeet.engine.opening import check_fingerprint, open_text
-from watersmeet.engine.pairs import Readers
 from watersmeet.engine.pipeline import Pipeline
 from watersmeet.engine.settings import PipelineSettings, Settings
 from watersmeet.engine.threads import Threads
 from watersmeet.engine.tiers import Tier, tiers_of
 from watersmeet.store._connect import FORMAT
-from watersmeet.store.graph import LiveLinks
 from watersmeet.store.live import LiveWords
 from watersmeet.store.view import SqliteView
 
@@ -88,7 +86,7 @@ class Session:
             raise NoIndex(f"nothing was ever synced into {self._folder}", "fill it with `watersmeet sync PATH`")
         key = (settings.recipe, signals)
         if key not in self._pipelines:
-            ports = {**self._ports, "pairs": Readers(settings)}
+            ports = {**self._ports, "pairs": Later(lambda: _pairs(settings))}
             if any(signal in VECTORS for signal in signals):
                 from watersmeet.engine.vocabulary import LiveConcepts
 
@@ -110,13 +108,29 @@ class Session:
             check_fingerprint(built, {"format": FORMAT, "tokenizer": tokens.VERSION}, ["format", "tokenizer"])
             if self._store is None:
                 self._store = open_text(built["text"], self._folder, meta["text_folder"])
-            self._ports = {"words": LiveWords(self._store.reader(), view), "view": view, "links": LiveLinks(view)}
+            self._ports = {
+                "words": LiveWords(self._store.reader(), view),
+                "view": view,
+                "links": Later(lambda: _links(view)),
+            }
         self._version = view.version
 
     def _forget_store(self) -> None:
         if self._store is not None:
             self._store.close()
         self._store = None
+
+
+def _links(view: SqliteView) -> Links:
+    from watersmeet.store.graph import LiveLinks
+
+    return LiveLinks(view)
+
+
+def _pairs(settings: Settings) -> Pairs:
+    from watersmeet.engine.pairs import Readers
+
+    return Readers(settings)
 
 
 def assemble(settings: Settings, signals: tuple[str, ...], ports: dict[str, Any], threads: Threads) -> Pipeline:

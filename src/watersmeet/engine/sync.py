@@ -7,8 +7,9 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from watersmeet.core.model import DocId, Document
-from watersmeet.core.ports import Chunker, Found, Parser, Skipped, Source
+from watersmeet.core.indexing import Chunker, Found, Parser, Skipped, Source
+from watersmeet.core.model import DocId
+from watersmeet.core.pages import Document
 from watersmeet.engine.batch import Batch
 from watersmeet.engine.dates import SOURCES, Dates
 from watersmeet.engine.entries import digest, document_hash, prepare

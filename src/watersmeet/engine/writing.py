@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from watersmeet.core.errors import IndexDamaged, IndexMismatch
-from watersmeet.core.ports import TextWriter
+from watersmeet.core.indexing import TextWriter
 from watersmeet.engine.lock import writable, writer_lock
 from watersmeet.engine.opening import check_fingerprint, fingerprint, open_text
 from watersmeet.engine.settings import Settings, WriterSettings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from watersmeet.core.model import Block
+from watersmeet.core.pages import Block
 
 
 def paragraphs(text: str) -> Iterator[Block]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import unquote
 
-from watersmeet.core.model import Link
+from watersmeet.core.pages import Link
 from watersmeet.core.tags import tags
 from watersmeet.parse._values import clean, flat
 

@@ -14,7 +14,7 @@ from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from watersmeet.core.model import Block, Link, Section
+from watersmeet.core.pages import Block, Link, Section
 from watersmeet.parse._inline import body_tags, markdown_link, wiki_link
 
 if TYPE_CHECKING:

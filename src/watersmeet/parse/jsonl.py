@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from watersmeet.core.model import Block, DocId, Document, Link, Section
-from watersmeet.core.ports import Found, Skipped
+from watersmeet.core.indexing import Found, Skipped
+from watersmeet.core.model import DocId
+from watersmeet.core.pages import Block, Document, Link, Section
 from watersmeet.parse._blocks import paragraphs
 from watersmeet.parse._decode import decode
 from watersmeet.parse._inline import distinct, listed_tags

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
-from watersmeet.core.model import Block, DocId, Document, Section
-from watersmeet.core.ports import Found, Skipped
+from watersmeet.core.indexing import Found, Skipped
+from watersmeet.core.model import DocId
+from watersmeet.core.pages import Block, Document, Section
 from watersmeet.parse._decode import decode
 from watersmeet.parse._inline import distinct, listed_tags, related
 from watersmeet.parse._matter import front_matter

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from watersmeet.core.model import DocId, Document, Section
-from watersmeet.core.ports import Found, Skipped
+from watersmeet.core.indexing import Found, Skipped
+from watersmeet.core.model import DocId
+from watersmeet.core.pages import Document, Section
 from watersmeet.parse._blocks import paragraphs
 from watersmeet.parse._decode import decode
 

@@ -10,12 +10,14 @@ hold beside those of the request, in every signal.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.errors import ConfigError, nearest
 from watersmeet.core.model import Plan
 from watersmeet.core.options import option
-from watersmeet.core.regular import BadPattern, Regular
+
+if TYPE_CHECKING:
+    from watersmeet.core.regular import Regular
 
 Filters = dict[str, tuple[str, ...]]
 
@@ -25,7 +27,7 @@ class Route:
     """Narrows the plan's condition."""
 
     rules: list[dict[str, Any]] = option([], "each `{match = pattern, filters = {key = value or values}}`, in order")
-    _compiled: tuple[tuple[Regular, Filters], ...] = field(default=(), init=False, repr=False, compare=False)
+    _compiled: tuple[tuple[Any, Filters], ...] = field(default=(), init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         compiled = tuple(_rule(number, rule) for number, rule in enumerate(self.rules, 1))
@@ -42,6 +44,8 @@ class Route:
 
 
 def _rule(number: int, rule: dict[str, Any]) -> tuple[Regular, Filters]:
+    from watersmeet.core.regular import BadPattern, Regular  # few have rules
+
     where = f"query.route: rule {number}"
     for key in rule:
         if key not in ("match", "filters"):

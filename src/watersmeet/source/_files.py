@@ -6,7 +6,7 @@ import errno
 import os
 import stat
 
-from watersmeet.core.ports import Skipped
+from watersmeet.core.indexing import Skipped
 
 
 def fetch(path: str, limit: int, setting: str) -> bytes | Skipped:

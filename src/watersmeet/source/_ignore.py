@@ -10,7 +10,7 @@ import os
 import stat
 
 from watersmeet.core.globs import Pattern, pattern
-from watersmeet.core.ports import Skipped
+from watersmeet.core.indexing import Skipped
 from watersmeet.source._files import fetch
 
 _LARGEST = 10_000_000

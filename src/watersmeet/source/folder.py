@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from watersmeet.core.errors import SourceProblem
 from watersmeet.core.globs import Pattern, pattern
+from watersmeet.core.indexing import Found, Skipped
 from watersmeet.core.options import option
-from watersmeet.core.ports import Found, Skipped
 from watersmeet.source._files import fetch, in_words, printable, too_large
 from watersmeet.source._ignore import Chain, Rules, above, ignored, of_folder
 

@@ -15,9 +15,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from watersmeet.core.model import Chunk, DocId, Document, Row
+from watersmeet.core.indexing import Found
+from watersmeet.core.model import DocId, Row
 from watersmeet.core.names import link_key, names_of
-from watersmeet.core.ports import Found
+from watersmeet.core.pages import Chunk, Document
 from watersmeet.store._connect import FILE, connect, guarded
 from watersmeet.store.rename import rename
 

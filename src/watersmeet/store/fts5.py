@@ -19,8 +19,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from watersmeet.core.errors import DiskFull, IndexBusy, IndexDamaged, IndexMismatch, IndexProblem, NoIndex
+from watersmeet.core.indexing import Entry
 from watersmeet.core.model import Row
-from watersmeet.core.ports import Entry, Term
+from watersmeet.core.ports import Term
 from watersmeet.core.tokens import STOPWORDS
 from watersmeet.store._stems import WORD_TOKENS, Stems
 from watersmeet.store._text import (

@@ -23,7 +23,7 @@ from watersmeet.core.errors import (
 )
 from watersmeet.core.model import Row
 from watersmeet.core.options import option
-from watersmeet.core.ports import Entry, Term
+from watersmeet.core.ports import Term
 from watersmeet.core.tokens import STOPWORDS
 from watersmeet.store._text import (
     EXACT_FIELD,
@@ -39,6 +39,8 @@ from watersmeet.store._text import (
 
 if TYPE_CHECKING:
     import tantivy
+
+    from watersmeet.core.indexing import Entry
 
 __all__ = ["EXACT_FIELD", "WORD_FIELDS", "Tantivy"]
 

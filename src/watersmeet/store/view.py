@@ -6,17 +6,18 @@ import json
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from watersmeet.core.model import ChunkId, Condition, DocId, Link, Passage, Row
+from watersmeet.core.model import ChunkId, Condition, DocId, Passage, Row
 from watersmeet.store._connect import connect, guarded
 
+if TYPE_CHECKING:
+    from watersmeet.core.pages import Link
 
-@dataclass(frozen=True, slots=True)
-class Record:
+
+class Record(NamedTuple):
     """A document as the catalogue knows it."""
 
     document: DocId
@@ -218,6 +219,8 @@ class SqliteView:
         return _record(found[0]) if found else None
 
     def links(self, document: DocId) -> list[Link]:
+        from watersmeet.core.pages import Link
+
         found = self._ask(
             "SELECT l.target, l.type, l.heading, l.alias FROM links l JOIN documents d ON d.id = l.document"
             " WHERE d.name = ? ORDER BY l.rowid",

@@ -1,0 +1,49 @@
+"""`watersmeet` as it is, but in small steps, each of them told, and with a line in a file for each text embedded.
+
+python scripts/_counted.py WINDOW SLICE FILE ARGUMENTS        (run by killing_vectors.py)
+
+WINDOW chunks are committed at a time, SLICE are kept in the cache at a time. The lines outlive a kill.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from watersmeet.embed._encoder import Encoder
+from watersmeet.embed.hashed import Hashed
+from watersmeet.engine import deepen
+from watersmeet.engine.settings import load
+from watersmeet.engine.tiers import embedder_name, model_of
+from watersmeet.face.cli import progress
+from watersmeet.face.cli.main import main
+
+PROBE = 4
+"""So few tokens are not a text: a model that is loaded is tried with a letter."""
+
+
+def count(cls: type[Any], method: str, log: int) -> None:
+    """A line for each text that this method has embedded."""
+    real = getattr(cls, method)
+
+    def counted(self: Any, texts: Sequence[Any]) -> Any:
+        made = real(self, texts)
+        os.write(log, b"1\n" * sum(len(text) > PROBE for text in texts))
+        return made
+
+    setattr(cls, method, counted)
+
+
+if __name__ == "__main__":
+    window, piece, file = sys.argv[1:4]
+    del sys.argv[1:4]
+    deepen.WINDOWS["dense"], deepen.STREAM["dense"], progress.SECONDS = int(window), int(piece), 0.0
+    log = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    count(Encoder, "run", log)
+    count(Hashed, "embed", log)
+    settings = load()
+    model_of(settings, "dense", embedder_name(settings, "dense")).ready()  # loading is not what is to be disturbed
+    print("ready", file=sys.stderr, flush=True)
+    main()
