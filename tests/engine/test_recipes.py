@@ -194,3 +194,18 @@ def test_why_not_names_a_weight_that_would_do(dungeon: Engine) -> None:
                 assert document in [r.document for r in other.search(request).results]
             return
     pytest.fail("no document could be brought in by any weight")
+
+
+def test_a_signal_that_likes_everything_alike_changes_nothing() -> None:
+    lexical = Ranking.of("lexical", [Hit("a", 3.0), Hit("b", 2.0), Hit("c", 1.0)])
+    flat = Ranking.of("flat", [Hit(chunk, 0.7) for chunk in "abc"])
+    for scale in ("min_max", "floor_max", "raw"):
+        alone = build("fusion", "convex", {"scale": scale}).fuse([lexical], Plan("x"))
+        both = build("fusion", "convex", {"scale": scale}).fuse([lexical, flat], Plan("x"))
+        assert [hit.chunk for hit in both.hits] == [hit.chunk for hit in alone.hits]
+
+
+def test_what_does_not_vote_is_named(engine: Engine, vault: Path) -> None:
+    engine.sync([vault])
+    assert engine.search("rotate keys").silent == {"static": "not in this index", "dense": "not in this index"}
+    assert engine.search(Request("rotate keys", mode="lexical")).silent == {}

@@ -12,7 +12,7 @@ import pytest
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 Ask = Callable[..., Any]
 
-ANSWER = {"query": str, "mode": str, "recipe": str, "results": list, "failures": list, "took_ms": float}
+ANSWER = {"query": str, "mode": str, "recipe": str, "results": list, "failures": list, "took_ms": float, "silent": dict}
 RESULT = {
     "id": str,
     "document": str,

@@ -30,7 +30,7 @@ def cut_off(folder: Path, code: str, *argv: str) -> subprocess.CompletedProcess[
 
 
 def found(folder: Path, mode: str) -> dict[str, Any]:
-    done = cut_off(folder, COMMAND, "search", "how do I log on?", "--mode", mode, "--top", "5", "--json")
+    done = cut_off(folder, COMMAND, "search", "how do I log on?", "--mode", mode, "--top-n", "5", "--json")
     assert done.returncode == 0, done.stderr
     answer: dict[str, Any] = json.loads(done.stdout)
     assert (answer["mode"], answer["failures"]) == (mode, [])

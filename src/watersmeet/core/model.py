@@ -213,3 +213,4 @@ class Answer:
     failures: tuple[Failure, ...]
     took_ms: float
     timings: Mapping[str, float] = field(default_factory=dict)
+    silent: Mapping[str, str] = field(default_factory=dict)  # signals of the recipe that did not vote, and why

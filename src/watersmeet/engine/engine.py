@@ -18,7 +18,7 @@ from watersmeet.core.errors import ConfigError, Degraded, ModelProblem, NoIndex
 from watersmeet.core.model import Answer, ChunkId, DocId, Failure, Hit, Passage, Plan, Request, Row
 from watersmeet.engine import settings as settings_of
 from watersmeet.engine.diagnostics import note
-from watersmeet.engine.modes import WORDS, choose, really, wants_vectors
+from watersmeet.engine.modes import WORDS, choose, really, silent_signals, wants_vectors
 from watersmeet.engine.pipeline import Outcome, Pipeline
 from watersmeet.engine.session import Session
 from watersmeet.engine.settings import Settings, TwoStageSettings
@@ -66,6 +66,7 @@ class _Trace(NamedTuple):
     path: Pipeline | TwoStage
     view: SqliteView
     start: float
+    silent: Mapping[str, str]
 
 
 def _path(session: Session, settings: Settings, signals: tuple[str, ...], view: SqliteView) -> Pipeline | TwoStage:
@@ -201,6 +202,7 @@ class Engine:
             failures=trace.outcome.failures,
             took_ms=(time.perf_counter() - trace.start) * 1000,
             timings=trace.outcome.timings,
+            silent=trace.silent,
         )
 
     def why_not(self, request: Request, document: str) -> WhyNot:
@@ -261,7 +263,8 @@ class Engine:
             mode = really(mode, [ranking.by for ranking in outcome.rankings])
             if vectors:
                 self._note(view, settings, coverage, outcome)
-            yield _Trace(mode, settings.recipe, outcome, path, view, start)
+            silent = silent_signals(request.mode, pipeline.signals, signals, coverage)
+            yield _Trace(mode, settings.recipe, outcome, path, view, start, silent)
 
     def _note(self, view: SqliteView, settings: Settings, coverage: Mapping[str, float], outcome: Outcome) -> None:
         """While a model has not seen everything: what was retrieved is embedded first."""

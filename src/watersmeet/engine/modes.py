@@ -44,3 +44,16 @@ def choose(
 def really(mode: str, ran: Collection[str]) -> str:
     """The mode that the answer may claim: hybrid without a vector signal is lexical."""
     return "lexical" if mode == "hybrid" and not any(signal in VECTORS for signal in ran) else mode
+
+
+def silent_signals(
+    asked: str, recipe: Sequence[str], voting: Collection[str], coverage: Mapping[str, float]
+) -> dict[str, str]:
+    """The recipe's signals that do not vote though no mode forbids it, and why: silence is never unexplained."""
+    if asked not in ("", "hybrid"):
+        return {}
+    return {
+        name: f"has seen {coverage[name]:.0%} of the chunks" if name in coverage else "not in this index"
+        for name in recipe
+        if name in VECTORS and name not in voting
+    }

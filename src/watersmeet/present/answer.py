@@ -54,6 +54,7 @@ def to_json(answer: Answer) -> dict[str, Any]:
         "results": [_result(result) for result in answer.results],
         "failures": [{"by": f.by, "reason": f.reason, "hint": f.hint} for f in answer.failures],
         "took_ms": round(answer.took_ms, 3),
+        "silent": dict(answer.silent),
     }
 
 

@@ -158,6 +158,8 @@ def _print(answer: Answer, explain: bool, quiet: bool) -> None:
     if explain and not quiet:
         steps = ", ".join(f"{name} {took:.1f} ms" for name, took in answer.timings.items())
         print(f"mode {answer.mode}, recipe {answer.recipe}: {steps}", file=sys.stderr)
+        for name, reason in answer.silent.items():
+            print(f"{name} does not vote: {reason}", file=sys.stderr)
     if not answer.results and not quiet:
         print(_nothing(answer.query), file=sys.stderr)
     if for_people():
