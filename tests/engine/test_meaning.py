@@ -93,7 +93,7 @@ def test_words_first_and_vectors_later(tmp_path: Path) -> None:
         assert (report.unchanged, report.embedded) == (23, report.chunks)
         signals = engine.status()["signals"]
         assert signals["static"]["coverage"] == 1.0
-        assert "dense" not in signals
+        assert signals["dense"]["coverage"] == 0.0
         assert engine.deepen().embedded == report.chunks
         assert engine.status()["signals"]["dense"] == {
             "coverage": 1.0, "model": "granite-30m", "rate": pytest.approx(100, abs=5000), "seconds_left": 0.0,

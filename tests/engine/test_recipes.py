@@ -188,7 +188,7 @@ def test_why_not_names_a_weight_that_would_do(dungeon: Engine) -> None:
         why = dungeon.why_not(request, document)
         assert why.place == "cut"
         for signal, weight in list(why.weights.items())[:1]:
-            weights = {"lexical": 0.3, "exact": 0.15, "static": 0.2, "dense": 0.5} | {signal: weight}
+            weights = {"lexical": 0.3, "exact": 0.4, "static": 0.2, "dense": 0.5} | {signal: weight}
             environ = {"WATERSMEET__FUSION__CONVEX__WEIGHTS": str(weights).replace("'", "").replace(":", " =")}
             with Engine(dungeon.folder, load(environ=environ)) as other:
                 assert document in [r.document for r in other.search(request).results]

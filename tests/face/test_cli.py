@@ -45,7 +45,15 @@ def test_sync_reports_as_json(ask: Ask, fresh: Path) -> None:
     has_shape(
         first,
         dict.fromkeys(("added", "changed", "moved", "removed", "unchanged"), int)
-        | {"skipped": list, "warnings": list, "documents": int, "chunks": int, "embedded": int, "took_ms": float},
+        | {
+            "skipped": list,
+            "warnings": list,
+            "documents": int,
+            "chunks": int,
+            "embedded": int,
+            "took_ms": float,
+            "cached": int,
+        },
     )
     assert (first["added"], first["documents"], first["embedded"]) == (9, 9, 0)
     assert first["chunks"] >= first["documents"]

@@ -7,22 +7,28 @@ from watersmeet.query.lean import Lean
 
 
 @pytest.mark.parametrize(
-    ("query", "weight"),
+    ("query", "share"),
     [
-        ("D40", 0.3),
-        ("tell me about D40", 0.3),
-        ("how do I use get_user_by_id here?", 0.3),
-        ("Explain regulation 75.1725", 0.15),
-        ("what are the safety requirements?", 0.03),
-        ("404", 0.03),
-        ("well-known ports", 0.03),
-        ("--no-vectors", 0.3),
-        ("", 0.03),
+        ("D40", 1.0),
+        ("tell me about D40", 1.0),
+        ("how do I use get_user_by_id here?", 1.0),
+        ("Explain regulation 75.1725", 0.5),
+        ("what are the safety requirements?", 0.0),
+        ("404", 0.0),
+        ("well-known ports", 0.0),
+        ("--no-vectors", 1.0),
+        ("", 0.0),
     ],
 )
-def test_the_weight_follows_the_share_of_identifiers(query: str, weight: float) -> None:
-    assert Lean().apply(Plan(query)).weights["exact"] == pytest.approx(weight)
+def test_the_weights_follow_the_share_of_identifiers(query: str, share: float) -> None:
+    factors = Lean().apply(Plan(query)).factors
+    assert factors["exact"] == pytest.approx(max(0.1, share))
+    assert factors["dense"] == factors["static"] == pytest.approx(1 - share / 2)
 
 
-def test_other_weights_stay() -> None:
-    assert Lean().apply(Plan("D40", weights={"dense": 0.5})).weights == {"dense": 0.5, "exact": 0.3}
+def test_factors_act_on_weights() -> None:
+    plan = Lean().apply(Plan("D40", weights={"dense": 0.6}))
+    assert plan.weight("dense", {"dense": 0.5}) == pytest.approx(0.3)
+    assert plan.weight("exact", {"exact": 0.4}) == pytest.approx(0.4)
+    assert plan.weight("lexical", {}) == 1.0
+    assert plan.weight("keyword", {}, otherwise=0.0) == 0.0

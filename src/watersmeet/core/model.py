@@ -66,11 +66,16 @@ class Plan:
     anchors: tuple[str, ...] = ()  # identifiers as they are written
     expansion: tuple[str, ...] = ()  # related terms, for meaning only
     only: tuple[str, ...] = ()  # the signals that may run; empty: all
-    weights: Mapping[str, float] = field(default_factory=dict)
+    weights: Mapping[str, float] = field(default_factory=dict)  # instead of the fusion's own
+    factors: Mapping[str, float] = field(default_factory=dict)  # on top of the weights
     condition: Condition = Condition()
     top_n: int = 10
     pool: int = 100
     now: datetime | None = None
+
+    def weight(self, by: str, weights: Mapping[str, float], otherwise: float = 1.0) -> float:
+        """What a signal counts for: as the plan says, else as the fusion's settings do."""
+        return self.weights.get(by, weights.get(by, otherwise)) * self.factors.get(by, 1.0)
 
     @property
     def semantic_text(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -139,6 +140,7 @@ def _load(folder: Path, graph: Path, max_tokens: int, pooling: str) -> Encoder:
 
 
 def _session(graph: Path) -> Any:
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # before the import: it would keep a device id and report
     import onnxruntime  # type: ignore[import-untyped] # it has no types
 
     onnxruntime.set_default_logger_severity(4)

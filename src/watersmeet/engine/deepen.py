@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from watersmeet.engine.models import Guarded
     from watersmeet.engine.tiers import Model
 
-WINDOWS = {"static": 8192, "dense": 256}
+WINDOWS = {"static": 8192, "dense": 64}
 """How many chunks are committed at a time; of a tier that is not named, what its model does in a few seconds."""
 NARROWEST, WIDEST, SECONDS = 256, 8192, 5
 STREAM = {"static": 1024, "dense": 64}

@@ -159,7 +159,9 @@ class Engine:
         embedded: set[Row] = set()
         for tier in tiers:
             try:
-                embedded |= deepen(self.folder, self.settings, tier, tell, seconds).embedded
+                done = deepen(self.folder, self.settings, tier, tell, seconds)
+                embedded |= done.embedded
+                report.cached += done.cached
                 if tier == TIERS[0]:
                     refresh(self.folder, self.settings)
             except ModelProblem as problem:
@@ -347,6 +349,10 @@ class Engine:
                     "rate": tier.rate,
                     "seconds_left": round(left / tier.rate, 1) if tier.rate else None,
                 }
+            for name in TIERS:
+                component = embedder_name(self.settings, name)
+                if component and name not in signals:
+                    signals[name] = {"coverage": 0.0, "model": component, "rate": 0.0, "seconds_left": None}
             return {
                 **facts,
                 "signals": signals,

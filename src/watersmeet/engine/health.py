@@ -8,10 +8,12 @@ import shutil
 from dataclasses import dataclass
 
 from watersmeet.core.errors import IndexBusy, WatersmeetError
+from watersmeet.core.model import Row
 from watersmeet.engine.documents import size_of
 from watersmeet.engine.lock import writer_lock
 from watersmeet.engine.opening import check_fingerprint, fingerprint, open_text
 from watersmeet.engine.settings import Settings
+from watersmeet.engine.tiers import Tier, tiers_of
 from watersmeet.store.view import SqliteView
 
 FEW = 10_000
@@ -71,6 +73,7 @@ def _stores(folder: str, settings: Settings, view: SqliteView) -> list[Check]:
     except WatersmeetError as error:
         checks.append(Check("settings", False, str(error), error.hint))
     checks.append(_text(folder, built, meta, len(rows)))
+    checks += [_vectors(folder, tier, rows) for tier in tiers_of(meta).values()]
     few = facts["dead"] < FEW
     dead = facts["dead"] / max(1, facts["chunks"] + facts["dead"])
     checks.append(
@@ -111,6 +114,21 @@ def _text(folder: str, built: dict[str, str], meta: dict[str, str], live: int) -
         ok,
         f"{built['text']}: {size} rows for {live} live chunks",
         "" if ok else "run `watersmeet sync --recreate`",
+    )
+
+
+def _vectors(folder: str, tier: Tier, rows: list[Row]) -> Check:
+    """A vector store may lack rows, for a while; it must be readable."""
+    name = f"{tier.name} vectors"
+    try:
+        store = tier.open(folder)
+        held = int(store.reader().has(rows).sum())
+        store.close()
+    except WatersmeetError as error:
+        return Check(name, False, str(error), error.hint)
+    whole = held == len(rows)
+    return Check(
+        name, True, f"{tier.model}: {held} of {len(rows)} live chunks", "" if whole else "run `watersmeet deepen`"
     )
 
 

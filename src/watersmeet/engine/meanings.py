@@ -60,6 +60,7 @@ class Shelf:
                 held = self._stores[name][1].reader().has(live)
             except WatersmeetError as error:
                 self._broken[name] = error
+                self._coverage[name] = 1.0  # it is asked, and its answer says what is wrong
                 continue
             self._missing[name] = live[~held]
             self._coverage[name] = float(held.mean()) if len(live) else 1.0

@@ -34,6 +34,7 @@ class SyncReport:
     documents: int = 0
     chunks: int = 0
     embedded: int = 0
+    cached: int = 0
     took_ms: float = 0.0
 
     def to_json(self) -> dict[str, Any]:
@@ -43,4 +44,4 @@ class SyncReport:
             for name in ("skipped", "warnings")
         }
         totals = {name: getattr(self, name) for name in ("documents", "chunks", "embedded")}
-        return {**counts, **lists, **totals, "took_ms": round(self.took_ms, 1)}
+        return {**counts, **lists, **totals, "took_ms": round(self.took_ms, 1), "cached": self.cached}

@@ -22,6 +22,12 @@ RECIPES = os.path.join(os.path.dirname(__file__), "recipes")
 Table = dict[str, Any]
 
 
+def _at_least(section: str, least: int, **values: float) -> None:
+    for name, value in values.items():
+        if not value >= least:
+            raise ConfigError(f"{section}.{name} cannot be {value}", f"it is {least} or more")
+
+
 @dataclass(frozen=True, slots=True)
 class PipelineSettings:
     """Which components answer a query, in which order."""
@@ -33,6 +39,10 @@ class PipelineSettings:
     pool: int = option(100, "how many candidates each signal gives, at least")
     pool_times: int = option(0, "... and at least this many times the results asked for")
     deadline_ms: int = option(10_000, "a signal that takes longer is left out and named in the answer")
+
+    def __post_init__(self) -> None:
+        _at_least("pipeline", 1, pool=self.pool, deadline_ms=self.deadline_ms)
+        _at_least("pipeline", 0, pool_times=self.pool_times)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +71,10 @@ class WriterSettings:
     lock_seconds: float = option(5.0, "how long to wait for another writer")
     grace_seconds: float = option(60.0, "how long replaced rows are kept for queries that still read them")
     compact_share: float = option(0.2, "compact when more than this share of the rows is dead")
+
+    def __post_init__(self) -> None:
+        _at_least("writer", 1, batch_chunks=self.batch_chunks)
+        _at_least("writer", 0, batch_seconds=self.batch_seconds, lock_seconds=self.lock_seconds)
 
 
 @dataclass(frozen=True, slots=True)

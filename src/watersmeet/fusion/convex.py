@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from watersmeet.core.errors import ConfigError, nearest
 from watersmeet.core.model import ChunkId, Evidence, Hit, Plan, Ranking
-from watersmeet.core.options import option
+from watersmeet.core.options import check_weights, option
 
 _Vote = tuple[Ranking, float, float, float, dict[ChunkId, int]]
 """A ranking, its weight, what is taken off its scores and what they are divided by, and the ranks."""
@@ -28,15 +28,16 @@ class Convex:
     def __post_init__(self) -> None:
         if self.scale not in SCALES:
             raise ConfigError(f"fusion.convex.scale cannot be {self.scale!r}", nearest(self.scale, SCALES))
+        check_weights("fusion.convex.weights", self.weights)
 
     def fuse(self, rankings: Sequence[Ranking], plan: Plan) -> Ranking:
-        given = {**self.weights, **plan.weights}
-        voting = sorted((r for r in rankings if r.hits and given.get(r.by, 1.0) > 0), key=lambda r: r.by)
-        total = sum(given.get(ranking.by, 1.0) for ranking in voting)
+        given = {ranking.by: plan.weight(ranking.by, self.weights) for ranking in rankings}
+        voting = sorted((r for r in rankings if r.hits and given[r.by] > 0), key=lambda r: r.by)
+        total = sum(given[ranking.by] for ranking in voting)
         score = {hit.chunk: 0.0 for ranking in voting for hit in ranking.hits}
         votes = []
         for ranking in voting:
-            weight = given.get(ranking.by, 1.0) / total
+            weight = given[ranking.by] / total
             scored = [(hit.chunk, hit.score) for hit in ranking.hits]
             filled = [item for item in ranking.filled.items() if item[0] in score]
             scored += sorted(filled, key=lambda item: (-item[1], item[0]))
@@ -53,6 +54,8 @@ class Convex:
         if self.scale == "raw":
             return 0.0, 1.0
         high, low = max(values), min(values)
+        if high == low and len(values) == candidates:  # all alike: nothing is told apart, and nothing is 0
+            return high - 1.0, 1.0
         if self.scale != "min_max" or len(values) < candidates:
             low = min(0.0, low)
         return low, high - low or 1.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from watersmeet.core.model import ChunkId, Evidence, Hit, Plan, Ranking
-from watersmeet.core.options import option
+from watersmeet.core.options import check_weights, option
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +20,14 @@ class Linear:
 
     fills: ClassVar[bool] = False
 
+    def __post_init__(self) -> None:
+        check_weights("fusion.linear.weights", self.weights)
+
     def fuse(self, rankings: Sequence[Ranking], plan: Plan) -> Ranking:
-        weights = {**self.weights, **plan.weights}
         score: dict[ChunkId, float] = {}
         evidence: dict[ChunkId, list[Evidence]] = {}
         for ranking in sorted(rankings, key=lambda r: r.by):
-            weight = weights.get(ranking.by, 0.0)
+            weight = plan.weight(ranking.by, self.weights, otherwise=0.0)
             for rank, hit in enumerate(ranking.hits, 1):
                 part = weight * hit.score
                 score[hit.chunk] = score.get(hit.chunk, 0.0) + part

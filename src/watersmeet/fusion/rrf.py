@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from watersmeet.core.errors import ConfigError
 from watersmeet.core.model import ChunkId, Evidence, Hit, Plan, Ranking
-from watersmeet.core.options import option
+from watersmeet.core.options import check_weights, option
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +21,16 @@ class Rrf:
 
     fills: ClassVar[bool] = False
 
+    def __post_init__(self) -> None:
+        if self.k < 0:
+            raise ConfigError(f"fusion.rrf.k cannot be {self.k}", "it is 0 or more; 60 is usual")
+        check_weights("fusion.rrf.weights", self.weights)
+
     def fuse(self, rankings: Sequence[Ranking], plan: Plan) -> Ranking:
-        weights = {**self.weights, **plan.weights}
         score: defaultdict[ChunkId, float] = defaultdict(float)
         evidence: defaultdict[ChunkId, list[Evidence]] = defaultdict(list)
         for ranking in sorted(rankings, key=lambda r: r.by):
-            weight = weights.get(ranking.by, 1.0)
+            weight = plan.weight(ranking.by, self.weights)
             for rank, hit in enumerate(ranking.hits, 1):
                 part = weight / (self.k + rank)
                 score[hit.chunk] += part

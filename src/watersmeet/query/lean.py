@@ -11,13 +11,15 @@ from watersmeet.core.options import option
 
 @dataclass(frozen=True, slots=True)
 class Lean:
-    """The exact signal's weight grows with the share of codes and names among the words that say something."""
+    """The exact signal counts by the share of codes among the words that say something, and meaning less by it."""
 
-    most: float = option(0.3, "weight of the exact signal for a query that is nothing but identifiers")
-    least: float = option(0.03, "weight of the exact signal however long the query is")
+    least: float = option(0.1, "what the exact signal counts for at least, of its weight")
+    less: float = option(0.5, "by how much meaning counts less for a query that is nothing but identifiers")
 
     def apply(self, plan: Plan) -> Plan:
         telling = [s for s in tokens.surfaces(plan.text) if s.lower() not in tokens.ASKING]
         codes = sum(tokens.is_code(surface) for surface in telling)
         share = codes / len(telling) if telling else 0.0
-        return replace(plan, weights={**plan.weights, "exact": max(self.least, self.most * share)})
+        meaning = 1 - self.less * share
+        factors = {"exact": max(self.least, share), "static": meaning, "dense": meaning}
+        return replace(plan, factors={**plan.factors, **factors})

@@ -11,7 +11,7 @@ from watersmeet.core.errors import IndexBusy
 from watersmeet.core.model import Answer, Condition, Request
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.place import find_index, index_in
-from watersmeet.engine.settings import load
+from watersmeet.engine.settings import load, recipes
 from watersmeet.face.cli.common import common, for_people, near, print_json
 from watersmeet.present.answer import breakdown, explain_line, place, to_json
 from watersmeet.present.snippet import snippet
@@ -38,9 +38,9 @@ PACKED = 100
     help="Search this folder; it is indexed first if need be.",
 )
 @click.option(
-    "--mode", default="", metavar="MODE", help="lexical, exact, static, dense or hybrid; default: the best here."
+    "--mode", default="", metavar="MODE", help="lexical, exact, static, dense, sparse or hybrid; default: the best."
 )
-@click.option("--recipe", default="", metavar="NAME", help="Which recipe answers.")
+@click.option("--recipe", default="", metavar="NAME", help=f"Which recipe answers: {', '.join(recipes())}.")
 @click.option("--top-n", "-n", type=click.IntRange(1, 1000), help="How many results; 10, or what fits the budget.")
 @click.option(
     "--filter", "filters", multiple=True, metavar="K=V", help="kind, tag, path (glob), collection or any field."

@@ -23,7 +23,7 @@ SHOWN = 10
 @click.option("--meta", multiple=True, metavar="K=V", help="Metadata of the collection, to filter by.")
 @click.option("--include", multiple=True, metavar="GLOB", help="Only these files, instead of the usual endings.")
 @click.option("--exclude", multiple=True, metavar="GLOB", help="Not these files or folders.")
-@click.option("--recreate", is_flag=True, help="Drop the index and build it anew.")
+@click.option("--recreate", is_flag=True, help="Drop the index first, then build it anew.")
 @click.option("--no-vectors", is_flag=True, help="Words only; a later sync without this adds the vectors.")
 @click.option("--no-deepen", is_flag=True, help="Leave the deep vectors for later: `watersmeet deepen`.")
 @common
@@ -74,7 +74,8 @@ def deepen_command(index: str, as_json: bool, quiet: bool) -> None:
         warnings = report.to_json()["warnings"]
         print_json({"embedded": report.embedded, "coverage": covered, "warnings": warnings, "took_ms": report.took_ms})
     elif not quiet:
-        print(f"{report.embedded} chunks embedded in {report.took_ms / 1000:.1f} s")
+        known = f", {report.cached} vectors from the cache" if report.cached else ""
+        print(f"{report.embedded} chunks embedded{known} in {report.took_ms / 1000:.1f} s")
         for item in report.warnings:
             print(f"  warning: {item.path}: {item.reason}")
 
