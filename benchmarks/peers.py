@@ -185,7 +185,11 @@ class Contest:
             if peer.kind == "numpy" and not POTION.is_dir():
                 raise CommandFailed(f"{POTION} is not there")
             cost = run(python, SCRIPT, peer.kind, "index", corpus, str(home), good=(0,))
-        figures = {"index_cpu_s": round(cost.cpu, 2), "index_peak_mb": round(cost.peak), "index_mb": size_mb(home)}
+        figures = {
+            "index_cpu_s": round(cost.cpu, 2),
+            "index_peak_mb": round(cost.peak),
+            "index_mb": size_mb(index if index.is_dir() else home),
+        }
         if deep(peer):
             report = json.loads(cost.out)
             figures |= {"chunks": report["chunks"], "embedded": report["embedded"]}

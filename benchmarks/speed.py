@@ -98,7 +98,7 @@ def everything(folder: Path, sizes: list[int], real_up_to: int) -> Iterator[tupl
         run(sys.executable, str(HERE / "_corpus.py"), str(corpus), str(have), str(size))
         have = size
         if not asked.exists():
-            asked.write_text(json.dumps(queries(corpus, ASKED, step=1)), "utf8")
+            asked.write_text(json.dumps(queries(corpus, ASKED, step=max(1, size // 1000))), "utf8")
         figures = at_size(run, corpus, folder / f"index-{size}", asked, size <= real_up_to)
         yield size, {**figures, "text_mb": size_mb(corpus)}
 

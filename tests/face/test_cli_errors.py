@@ -166,3 +166,9 @@ def test_a_full_disk_is_said(synced: Path) -> None:
     assert done.returncode == 2
     assert b"No space left" in done.stderr
     assert b"Traceback" not in done.stderr
+
+
+def test_a_filter_that_no_document_can_satisfy_is_explained(run: Run) -> None:
+    done = run("search", "keys", "--filter", "tagg=security")
+    assert done.returncode == 1
+    assert "no document has the field 'tagg'; did you mean 'tag'?" in done.stderr

@@ -8,8 +8,8 @@ from collections import defaultdict
 from difflib import get_close_matches
 from typing import Any
 
-from watersmeet.core.errors import NotFound
-from watersmeet.core.model import ChunkId, DocId, Evidence, Hit, Ranking
+from watersmeet.core.errors import NotFound, nearest
+from watersmeet.core.model import ChunkId, Condition, DocId, Evidence, Hit, Ranking
 from watersmeet.core.names import link_key, names_of
 from watersmeet.present.whole import whole
 from watersmeet.store.view import SqliteView
@@ -87,6 +87,20 @@ def related(view: SqliteView, document: DocId) -> Ranking:
         score = scored[other] / best
         hits.append(Hit(first[other], score, (Evidence("link", rank, strength[other], {"paths": paths[other]}),)))
     return Ranking.of("related", hits)
+
+
+ALWAYS = frozenset({"kind", "path", "document", "collection", "tag", "tags", "status"})
+"""What can be filtered by in every index."""
+
+
+def unknown_fields(view: SqliteView, condition: Condition) -> list[str]:
+    """A sentence for each filter whose key no document has: it can only ever find nothing."""
+    known = view.fields() | ALWAYS
+    return [
+        f"no document has the field {key!r}; {nearest(key, known)}"
+        for key in condition.fields
+        if key.casefold() not in known
+    ]
 
 
 def size_of(folder: str) -> int:

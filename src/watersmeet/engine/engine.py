@@ -319,6 +319,13 @@ class Engine:
         with self._session() as session, session.moment() as view:
             return reading.listing(view)
 
+    def unknown_fields(self, request: Request) -> list[str]:
+        """What is wrong with a request's filters, said for whoever found nothing."""
+        from watersmeet.engine import documents as reading
+
+        with self._session() as session, session.moment() as view:
+            return reading.unknown_fields(view, request.condition)
+
     def passages(self, document: str) -> list[Passage]:
         """All that is searchable of a document, in its order."""
         with self._session() as session, session.moment() as view:

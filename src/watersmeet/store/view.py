@@ -277,6 +277,15 @@ class SqliteView:
         )
         return [(row, title, tuple(json.loads(headings)), text) for row, title, headings, text in found]
 
+    def fields(self) -> set[str]:
+        """What there is to filter by, besides what every document has."""
+        return {
+            key
+            for (key,) in self._ask(
+                "SELECT key FROM facets UNION SELECT lower(m.key) FROM collections k, json_each(k.metadata) m"
+            )
+        }
+
     def count(self) -> int:
         """How many documents there are."""
         found: int = self._ask("SELECT count(*) FROM documents")[0][0]

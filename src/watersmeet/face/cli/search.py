@@ -77,6 +77,9 @@ def search_command(
     with Engine(_index(inside, index, quiet or as_json), load(recipe=recipe)) as engine:
         answer = engine.search(request)
         missing = engine.why_not(request, why_not) if why_not else None
+        if filters and not answer.results:
+            for problem in engine.unknown_fields(request):
+                print(problem, file=sys.stderr)
     if budget:
         _pack(answer, budget, top_n, as_json)
     elif as_json:
