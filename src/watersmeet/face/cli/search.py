@@ -94,12 +94,14 @@ def search_command(
 
 def _text(parts: tuple[str, ...]) -> str:
     """The query; what looks like a flag is text too, unless it is one of ours misspelt."""
+    if "--" in sys.argv:  # said plainly
+        return " ".join(parts)
     ours = [flag for option in click.get_current_context().command.params for flag in option.opts]
     for part in parts:
         if part.startswith("--"):
             import difflib
 
-            close = difflib.get_close_matches(part.partition("=")[0], ours, 1, 0.75)
+            close = difflib.get_close_matches(part.partition("=")[0], ours, 1, 0.82)
             if close:
                 hint = f"did you mean {close[0]}? To look for it, write -- before the query"
                 raise click.UsageError(f"no such option: {part}; {hint}")
