@@ -2,25 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from watersmeet.core.indexing import Found
-from watersmeet.core.pages import Block, Document, Link
-from watersmeet.parse.markdown import Markdown
-
-
-def read(text: str | bytes, name: str = "folder/My note.md") -> Document:
-    content = text.encode() if isinstance(text, str) else text
-    (document,) = Markdown().parse(Found(name, f"/root/{name}", (0,), 0.0), content)
-    assert isinstance(document, Document)
-    return document
-
-
-def headings(document: Document) -> list[tuple[str, ...]]:
-    return [section.headings for section in document.sections]
-
-
-def all_text(document: Document) -> str:
-    return "\n".join(block.text for section in document.sections for block in section.blocks)
-
+from notes import all_text, headings, read
+from watersmeet.core.pages import Block, Link
 
 # ---------------------------------------------------------------- structure
 

@@ -8,24 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from notes import all_text, read
 from watersmeet.core.indexing import Found, Skipped
-from watersmeet.core.pages import Document
 from watersmeet.parse.markdown import Markdown
-
-
-def read(text: str | bytes, name: str = "folder/My note.md") -> Document:
-    content = text.encode() if isinstance(text, str) else text
-    (document,) = Markdown().parse(Found(name, f"/root/{name}", (0,), 0.0), content)
-    assert isinstance(document, Document)
-    return document
-
-
-def headings(document: Document) -> list[tuple[str, ...]]:
-    return [section.headings for section in document.sections]
-
-
-def all_text(document: Document) -> str:
-    return "\n".join(block.text for section in document.sections for block in section.blocks)
 
 
 def test_front_matter_becomes_json_fields():

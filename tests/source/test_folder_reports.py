@@ -2,70 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import shutil
 import socket
-import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from trees import names, nobody, report, write
 from watersmeet.core.errors import SourceProblem
 from watersmeet.core.indexing import Found, Skipped
 from watersmeet.source.folder import Folder
-
-
-def write(top: Path, *names: str, text: str = "x") -> Path:
-    for name in names:
-        path = top / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return top
-
-
-def names(top: Path, folder: Folder | None = None) -> list[str]:
-    """What is found, in order; nothing may be reported."""
-    items = list((folder or Folder()).scan(str(top)))
-    assert [item for item in items if isinstance(item, Skipped)] == []
-    return [item.name for item in items if isinstance(item, Found)]
-
-
-def report(top: Path, folder: Folder | None = None) -> tuple[set[str], dict[str, str]]:
-    """What is found, and what is reported, by path below the root."""
-    items = list((folder or Folder()).scan(str(top)))
-    skipped = {item.path.removeprefix(f"{top}/"): item.reason for item in items if isinstance(item, Skipped)}
-    return {item.name for item in items if isinstance(item, Found)}, skipped
-
-
-@contextlib.contextmanager
-def nobody() -> Iterator[None]:
-    """Without the rights of the superuser, if the tests run with them."""
-    if os.geteuid() != 0:
-        yield
-        return
-    try:
-        os.seteuid(65534)
-    except PermissionError:
-        pytest.skip("rights cannot be given up here, and without that no permission is ever denied")
-    try:
-        yield
-    finally:
-        os.seteuid(0)
-
-
-@pytest.fixture
-def open_place() -> Iterator[Path]:
-    """A folder that everybody may enter; pytest's own may not be."""
-    place = Path(tempfile.mkdtemp())
-    place.chmod(0o777)
-    yield place
-    for path in (place, *place.rglob("*")):
-        if not path.is_symlink():
-            path.chmod(0o777)
-    shutil.rmtree(place)
 
 
 def test_a_folder_of_bad_files(tmp_path: Path) -> None:

@@ -1,0 +1,46 @@
+"""Trees of files for the tests of the folder source: made, and what is found in them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from watersmeet.core.indexing import Found, Skipped
+from watersmeet.source.folder import Folder
+
+
+def write(top: Path, *names: str, text: str = "x") -> Path:
+    for name in names:
+        path = top / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return top
+
+
+def names(top: Path, folder: Folder | None = None) -> list[str]:
+    """What is found, in order; nothing may be reported."""
+    items = list((folder or Folder()).scan(str(top)))
+    assert [item for item in items if isinstance(item, Skipped)] == []
+    return [item.name for item in items if isinstance(item, Found)]
+
+
+def report(top: Path, folder: Folder | None = None) -> tuple[set[str], dict[str, str]]:
+    """What is found, and what is reported, by path below the root."""
+    items = list((folder or Folder()).scan(str(top)))
+    skipped = {item.path.removeprefix(f"{top}/"): item.reason for item in items if isinstance(item, Skipped)}
+    return {item.name for item in items if isinstance(item, Found)}, skipped
+
+
+@contextlib.contextmanager
+def nobody() -> Iterator[None]:
+    """Without the rights of the superuser, if the tests run with them."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
