@@ -71,6 +71,7 @@ class Plan:
     condition: Condition = Condition()
     top_n: int = 10
     pool: int = 100
+    told: bool = True  # whether anyone will ask why a hit is where it is
     now: datetime | None = None
 
     def weight(self, by: str, weights: Mapping[str, float], otherwise: float = 1.0) -> float:

@@ -220,7 +220,7 @@ class Engine:
 
         `down_to`: the documents that are looked for. `without`: chunks to leave out of all rankings.
         """
-        with self._run(request) as trace:
+        with self._run(request, told=False) as trace:
             outcome = trace.outcome
             took = (time.perf_counter() - trace.start) * 1000
             named = {"": outcome.ranking, **{ranking.by: ranking for ranking in outcome.rankings}}
@@ -237,7 +237,7 @@ class Engine:
         return Trial(trace.mode, by_document.pop(""), by_document, outcome.failures, took, texts)
 
     @contextmanager
-    def _run(self, request: Request) -> Iterator[_Trace]:
+    def _run(self, request: Request, told: bool = True) -> Iterator[_Trace]:
         """The query path, with the index still as the query saw it."""
         start = time.perf_counter()
         settings = self._settings(request.recipe)
@@ -248,6 +248,7 @@ class Engine:
             intent=request.intent,
             condition=request.condition,
             top_n=request.top_n,
+            told=told,
             now=datetime.now(UTC),
             pool=max(pipeline.pool, pipeline.pool_times * request.top_n, request.top_n),
         )

@@ -81,8 +81,18 @@ def _documents(ranking: Sequence[tuple[DocId, float]], known: dict[str, str]) ->
 
 
 def _packed(results: Sequence[Passage]) -> tuple[bool, ...]:
-    """Whether the last of these, the first relevant one, is still in the pack of each size."""
-    return tuple(0 < len(results) == len(pack(results, budget).citations) for budget in BUDGETS)
+    """Whether the last of these, the first relevant one, is still in the pack of each size.
+
+    A larger pack holds all that a smaller one does: what is in the smallest, or not in the largest, is settled.
+    """
+    if not results:
+        return (False,) * len(BUDGETS)
+    most = len(pack(results, BUDGETS[-1]).citations)
+    if most < len(results):
+        return (False,) * len(BUDGETS)
+    held = [len(results) == len(pack(results, budget).citations) for budget in BUDGETS[:1]]
+    held += [held[0] or len(results) == len(pack(results, budget).citations) for budget in BUDGETS[1:-1]]
+    return (*held, True)
 
 
 def peak_memory_mb() -> float:

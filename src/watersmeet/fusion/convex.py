@@ -46,8 +46,9 @@ class Convex:
                 score[chunk] += weight * ((value - low) / span)
             votes.append((ranking, weight, low, span, {chunk: rank for rank, (chunk, _) in enumerate(scored, 1)}))
         order = sorted(score, key=lambda chunk: (-score[chunk], chunk))
-        told = [Hit(chunk, score[chunk], _evidence(chunk, votes)) for chunk in order[: plan.pool]]
-        return Ranking("convex", (*told, *(Hit(chunk, score[chunk]) for chunk in order[plan.pool :])))
+        many = plan.pool if plan.told else 0
+        told = [Hit(chunk, score[chunk], _evidence(chunk, votes)) for chunk in order[:many]]
+        return Ranking("convex", (*told, *(Hit(chunk, score[chunk]) for chunk in order[many:])))
 
     def _bounds(self, values: Sequence[float], candidates: int) -> tuple[float, float]:
         """What is taken off and what is divided by; a chunk without a score counts as the lowest, at 0."""

@@ -92,7 +92,7 @@ class Reader:
         query = _query(vector)
         if query is None or limit <= 0:
             return []
-        wanted = max(_RESCORED, 4 * limit)
+        wanted = max(_RESCORED, 2 * limit)
         if within is None:
             places = self._scan(query, wanted, self.ranked, self.whole)
         else:

@@ -49,6 +49,7 @@ class SqliteView:
         self._db = connect(folder)
         self._lock = Lock()
         self._matching: dict[str, list[Row] | None] = {}
+        self._rows: dict[ChunkId, Row] = {}
         self.version = -1
         """Changes whenever another connection has committed something."""
 
@@ -67,6 +68,7 @@ class SqliteView:
                 self.version = version
             yield self
         finally:
+            self._rows.clear()
             self._ask("COMMIT")
 
     def _ask(self, sql: str, values: Iterable[Any] = ()) -> list[Any]:
@@ -83,15 +85,18 @@ class SqliteView:
             f" {'WHERE ' + where if where else ''}",
             [json.dumps(list(rows)), *values],
         )
-        return dict(found)
+        resolved: dict[Row, ChunkId] = dict(found)
+        self._rows.update({chunk: row for row, chunk in resolved.items()})
+        return resolved
 
     def rows(self, ids: Collection[ChunkId]) -> dict[ChunkId, Row]:
-        return dict(
-            self._ask(
-                "SELECT c.id, c.row FROM json_each(?) j JOIN chunks c ON c.id = j.value",
-                [json.dumps(list(ids))],
-            )
-        )
+        """What was resolved in this moment is known; only the others are looked up."""
+        known = {chunk: self._rows[chunk] for chunk in ids if chunk in self._rows}
+        if len(known) < len(ids):
+            others = [chunk for chunk in ids if chunk not in known]
+            sql = "SELECT c.id, c.row FROM json_each(?) j JOIN chunks c ON c.id = j.value"
+            known.update(self._ask(sql, [json.dumps(others)]))
+        return known
 
     def matching(self, condition: Condition, limit: int) -> list[Row] | None:
         key = f"{limit} {condition!r}"
