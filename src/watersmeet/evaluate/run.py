@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from itertools import chain
+from multiprocessing import get_context
 
 from watersmeet.core.model import DocId, Failure, Passage, Request
 from watersmeet.engine.engine import Engine, Trial
 from watersmeet.engine.report import Progress, Tell
+from watersmeet.engine.settings import Settings
 from watersmeet.evaluate.data import Question
 from watersmeet.present.pack import pack
 
@@ -18,6 +23,12 @@ WHOLE = "fused"
 DEEP = 100
 """How many results are looked at."""
 BUDGETS = (500, 1000, 2000)
+TIMED = 200
+"""How many questions are asked one at a time, in this process: latency is theirs."""
+WORTHWHILE = 300
+"""From so many further questions on, other processes are worth their start."""
+SHARE = 50
+"""How many questions a process is given at a time."""
 
 Ask = Callable[[Request, Collection[str], Collection[str]], Trial]
 
@@ -47,18 +58,47 @@ class Run:
 
 
 def run(engine: Engine, questions: Sequence[Question], recipe: str, mode: str, tell: Tell) -> Run:
-    return ask_all(engine.trial, questions, recipe, mode, tell)
+    """The first questions one after another, for their times; many more side by side, in processes of their own."""
+    rest = questions[TIMED:]
+    if len(rest) < WORTHWHILE:
+        return ask_all(engine.trial, questions, recipe, mode, tell)
+    next(_in_turn(engine.trial, questions[:1], mode))  # untimed
+    first = list(_in_turn(engine.trial, questions[:TIMED], mode))  # before the others: they would slow it
+    workers = os.cpu_count() or 1
+    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+        shares = [rest[start : start + SHARE] for start in range(0, len(rest), SHARE)]
+        asked = [pool.submit(_share, engine.folder, engine.settings, share, mode) for share in shares]
+        return gathered(chain(first, chain.from_iterable(f.result() for f in asked)), questions, recipe, tell)
+
+
+_engines: dict[str, Engine] = {}
+
+
+def _share(folder: str, settings: Settings, questions: Sequence[Question], mode: str) -> list[Trial]:
+    """In another process: its own engine on the same index, opened once."""
+    if folder not in _engines:
+        _engines[folder] = Engine(folder, settings)
+    return list(_in_turn(_engines[folder].trial, questions, mode))
+
+
+def _in_turn(ask: Ask, questions: Sequence[Question], mode: str) -> Iterator[Trial]:
+    for question in questions:
+        yield ask(Request(question.text, mode, top_n=DEEP), question.relevant, question.withheld)
 
 
 def ask_all(ask: Ask, questions: Sequence[Question], recipe: str, mode: str, tell: Tell) -> Run:
     """The questions one after another, as users come; the first is asked once more to begin with, untimed."""
+    ask(Request(questions[0].text, mode, top_n=DEEP), (), ())
+    return gathered(_in_turn(ask, questions, mode), questions, recipe, tell)
+
+
+def gathered(trials: Iterable[Trial], questions: Sequence[Question], recipe: str, tell: Tell) -> Run:
     made = Run(recipe)
     known: dict[str, str] = {}
-    ask(Request(questions[0].text, mode, top_n=DEEP), (), ())
-    for number, question in enumerate(questions):
-        trial = ask(Request(question.text, mode, top_n=DEEP), question.relevant, question.withheld)
+    for number, trial in enumerate(trials):
         made.mode = trial.mode
-        made.latency.append(trial.took_ms)
+        if number < TIMED:
+            made.latency.append(trial.took_ms)
         made.failures.update(trial.failures)
         made.scores.append(tuple(score for _, score in trial.fused))
         for name, ranking in ((WHOLE, trial.fused), *trial.signals.items()):
