@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -16,8 +15,6 @@ from watersmeet.core.indexing import Found, Skipped
 from watersmeet.source.folder import Folder
 
 EVERYTHING = Folder(include=["*[!~]"])
-
-needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is what is compared with")
 
 
 def git(top: Path, *arguments: str) -> str:
@@ -51,7 +48,6 @@ def tree(tmp_path: Path) -> Callable[[dict[str, str]], Path]:
     return make
 
 
-@needs_git
 @pytest.mark.parametrize(
     ("rules", "nested"),
     [
@@ -102,7 +98,6 @@ def forest(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return top
 
 
-@needs_git
 @given(rules=LINES, nested=LINES)
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_patterns(forest: Path, rules: str, nested: str) -> None:
@@ -131,7 +126,6 @@ def test_the_root_may_be_named_though_git_ignores_it(tree: Callable[[dict[str, s
     assert kept_by_us(top / "build") == {"a.md"}
 
 
-@needs_git
 def test_a_second_work_tree_shares_the_excludes(tmp_path: Path) -> None:
     main, other = tmp_path / "main", tmp_path / "other"
     main.mkdir()
