@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import heapq
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from watersmeet.core.errors import ConfigError, nearest
 from watersmeet.core.model import ChunkId, Evidence, Hit, Plan, Ranking
 from watersmeet.core.options import check_weights, option
 
-_Vote = tuple[Ranking, float, float, float, dict[ChunkId, int]]
-"""A ranking, its weight, what is taken off its scores and what they are divided by, and the ranks."""
+SCALES = ("spread", "min_max", "floor_max", "raw")
+SPAN = 4.0
+"""How many standard deviations are 1 on the scale `spread`."""
+NEXT = 5
+"""A signal's lead is how far its first is ahead of the mean of so many next ones, in standard deviations."""
+MOST = 0.8
+"""The lead changes a weight by at most e to this."""
 
-SCALES = ("min_max", "floor_max", "raw")
+
+class _Vote(NamedTuple):
+    """A ranking, its weight, what is taken off its scores, what they are divided by, and the ranks."""
+
+    ranking: Ranking
+    weight: float
+    low: float
+    span: float
+    ranks: dict[ChunkId, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,45 +36,82 @@ class Convex:
     """Each signal's scores of all candidates are put on one scale and mixed by weight; the weights sum to 1."""
 
     weights: Mapping[str, float] = option({}, "weight of each signal; 1 where none is given")
-    scale: str = option("min_max", "min_max: lowest 0, highest 1; floor_max: nothing 0, highest 1; raw: as it is")
+    scale: str = option(
+        "min_max",
+        "min_max: lowest 0, highest 1; floor_max: nothing 0, highest 1; spread: lowest 0, four standard deviations 1;"
+        " raw: as it is",
+    )
+    scales: Mapping[str, str] = option({}, "the scale of single signals, where it is another")
+    peak: float = option(0.0, "how much more a signal counts whose first result is far ahead of its others; 0: not")
+    usual: Mapping[str, float] = option({}, "the usual lead of each signal's first result, in standard deviations")
 
     fills: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.scale not in SCALES:
-            raise ConfigError(f"fusion.convex.scale cannot be {self.scale!r}", nearest(self.scale, SCALES))
+        for name, scale in (("scale", self.scale), *((f"scales.{by}", each) for by, each in self.scales.items())):
+            if scale not in SCALES:
+                raise ConfigError(f"fusion.convex.{name} cannot be {scale!r}", nearest(scale, SCALES))
         check_weights("fusion.convex.weights", self.weights)
 
     def fuse(self, rankings: Sequence[Ranking], plan: Plan) -> Ranking:
-        given = {ranking.by: plan.weight(ranking.by, self.weights) for ranking in rankings}
-        voting = sorted((r for r in rankings if r.hits and given[r.by] > 0), key=lambda r: r.by)
-        total = sum(given[ranking.by] for ranking in voting)
-        score = {hit.chunk: 0.0 for ranking in voting for hit in ranking.hits}
-        votes = []
-        for ranking in voting:
-            weight = given[ranking.by] / total
-            scored = [(hit.chunk, hit.score) for hit in ranking.hits]
-            filled = [item for item in ranking.filled.items() if item[0] in score]
-            scored += sorted(filled, key=lambda item: (-item[1], item[0]))
-            low, span = self._bounds([value for _, value in scored], len(score))
-            for chunk, value in scored:
-                score[chunk] += weight * ((value - low) / span)
-            votes.append((ranking, weight, low, span, {chunk: rank for rank, (chunk, _) in enumerate(scored, 1)}))
+        votes = self.votes(rankings, plan)
+        score = {hit.chunk: 0.0 for vote in votes for hit in vote.ranking.hits}
+        for ranking, weight, low, span, _ in votes:
+            for hit in ranking.hits:
+                score[hit.chunk] += weight * ((hit.score - low) / span)
+            for chunk, value in ranking.filled.items():
+                if chunk in score:
+                    score[chunk] += weight * ((value - low) / span)
         order = sorted(score, key=lambda chunk: (-score[chunk], chunk))
         many = plan.pool if plan.told else 0
         told = [Hit(chunk, score[chunk], _evidence(chunk, votes)) for chunk in order[:many]]
         return Ranking("convex", (*told, *(Hit(chunk, score[chunk]) for chunk in order[many:])))
 
-    def _bounds(self, values: Sequence[float], candidates: int) -> tuple[float, float]:
+    def votes(self, rankings: Sequence[Ranking], plan: Plan) -> list[_Vote]:
+        """What each signal weighs for this query, and how its scores are scaled."""
+        given = {ranking.by: plan.weight(ranking.by, self.weights) for ranking in rankings}
+        voting = sorted((r for r in rankings if r.hits and given[r.by] > 0), key=lambda r: r.by)
+        candidates = {hit.chunk for ranking in voting for hit in ranking.hits}
+        votes = []
+        for ranking in voting:
+            scored = [(hit.chunk, hit.score) for hit in ranking.hits]
+            filled = [item for item in ranking.filled.items() if item[0] in candidates]
+            scored += sorted(filled, key=lambda item: (-item[1], item[0]))
+            values = [value for _, value in scored]
+            low, span = self._bounds(ranking.by, values, len(candidates))
+            ranks = {chunk: rank for rank, (chunk, _) in enumerate(scored, 1)}
+            votes.append(_Vote(ranking, given[ranking.by] * self._told_apart(ranking.by, values), low, span, ranks))
+        total = sum(vote.weight for vote in votes)
+        return [vote._replace(weight=vote.weight / total) for vote in votes]
+
+    def _told_apart(self, by: str, values: Sequence[float]) -> float:
+        """More for a signal that is surer of its first result than it usually is, less for one that is not."""
+        if not self.peak or by not in self.usual or len(values) <= NEXT:
+            return 1.0
+        best, *others = heapq.nlargest(NEXT + 1, values)
+        deviation = _deviation(values)
+        lead = (best - sum(others) / NEXT) / deviation if deviation > 0 else 0.0
+        return math.exp(max(-MOST, min(MOST, self.peak * (lead - self.usual[by]))))
+
+    def _bounds(self, by: str, values: Sequence[float], candidates: int) -> tuple[float, float]:
         """What is taken off and what is divided by; a chunk without a score counts as the lowest, at 0."""
-        if self.scale == "raw":
+        scale = self.scales.get(by, self.scale)
+        if scale == "raw":
             return 0.0, 1.0
         high, low = max(values), min(values)
         if high == low and len(values) == candidates:  # all alike: nothing is told apart, and nothing is 0
             return high - 1.0, 1.0
-        if self.scale != "min_max" or len(values) < candidates:
+        if scale == "floor_max" or len(values) < candidates:
             low = min(0.0, low)
+        if scale == "spread":
+            deviation = _deviation([*values, *[low] * (candidates - len(values))])
+            return low, SPAN * deviation or 1.0
         return low, high - low or 1.0
+
+
+def _deviation(values: Sequence[float]) -> float:
+    mean = math.fsum(values) / len(values)
+    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
 
 
 def _evidence(chunk: ChunkId, votes: Sequence[_Vote]) -> tuple[Evidence, ...]:

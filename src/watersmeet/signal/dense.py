@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from watersmeet.core.meaning import by_meaning
+from watersmeet.core.meaning import nearest, score
 from watersmeet.core.model import ChunkId, Plan, Ranking
 from watersmeet.core.vectors import Meanings
 
@@ -17,9 +17,7 @@ class Dense:
     dense: Meanings
 
     def rank(self, plan: Plan) -> Ranking:
-        if not plan.words:  # a query of punctuation means nothing
-            return Ranking("dense")
-        return by_meaning("dense", self.dense.nearest(plan.semantic_text, plan.condition, plan.pool))
+        return nearest("dense", self.dense, plan)
 
     def score(self, plan: Plan, ids: Collection[ChunkId]) -> dict[ChunkId, float]:
-        return {near.chunk: near.cosine for near in self.dense.score(plan.semantic_text, ids)}
+        return score(self.dense, plan, ids)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from watersmeet.core.meaning import by_meaning
+from watersmeet.core.meaning import nearest, score
 from watersmeet.core.model import ChunkId, Plan, Ranking
 from watersmeet.core.vectors import Meanings
 
@@ -17,9 +17,7 @@ class Static:
     static: Meanings
 
     def rank(self, plan: Plan) -> Ranking:
-        if not plan.words:  # a query of punctuation means nothing
-            return Ranking("static")
-        return by_meaning("static", self.static.nearest(plan.semantic_text, plan.condition, plan.pool))
+        return nearest("static", self.static, plan)
 
     def score(self, plan: Plan, ids: Collection[ChunkId]) -> dict[ChunkId, float]:
-        return {near.chunk: near.cosine for near in self.static.score(plan.semantic_text, ids)}
+        return score(self.static, plan, ids)

@@ -1,0 +1,53 @@
+"""A page that has much on the subject is more likely to be the one that is meant than a page that mentions it once.
+
+One or two good passages say nothing of the page: many pages have no more. From the third on they speak for it, as far
+as they are above what is usual among the candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from statistics import median
+
+from watersmeet.core.model import ChunkId, DocId, Evidence, Hit, Plan, Ranking
+from watersmeet.core.options import option
+from watersmeet.core.ports import Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Company:
+    """The best passage of a document gains by the document's further good ones; the others stay where they are."""
+
+    view: Reading
+    weight: float = option(0.4, "what the further passages' mean counts for beside the best one")
+    after: int = option(2, "how many passages of a document say nothing of it")
+    most: int = option(4, "how many further ones are looked at; those that are missing count as 0")
+
+    def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
+        if len(ranking.hits) <= self.after:
+            return ranking
+        owners = self.view.documents_of([hit.chunk for hit in ranking.hits])
+        usual = median(hit.score for hit in ranking.hits)
+        found: dict[DocId, list[Hit]] = {}
+        for hit in ranking.hits:
+            found.setdefault(owners[hit.chunk], []).append(hit)
+        gains = {}
+        for hits in found.values():
+            further = [max(0.0, hit.score - usual) for hit in hits[self.after : self.after + self.most]]
+            if gain := self.weight * sum(further) / self.most:
+                gains[hits[0].chunk] = (gain, len(further))
+        if not gains:
+            return ranking
+        scored = [(hit, hit.score + gains.get(hit.chunk, (0.0, 0))[0]) for hit in ranking.hits]
+        scored.sort(key=lambda pair: -pair[1])
+        return Ranking("company", tuple(_lifted(pair, rank, gains) for rank, pair in enumerate(scored, 1)))
+
+
+def _lifted(pair: tuple[Hit, float], rank: int, gains: Mapping[ChunkId, tuple[float, int]]) -> Hit:
+    hit, score = pair
+    if hit.chunk not in gains:
+        return hit
+    gain, further = gains[hit.chunk]
+    evidence = Evidence("company", rank, score, {"bonus": gain, "passages": further})
+    return replace(hit, score=score, evidence=(*hit.evidence, evidence))
