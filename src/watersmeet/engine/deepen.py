@@ -22,14 +22,14 @@ from watersmeet.engine.entries import breadcrumb
 from watersmeet.engine.lock import writer_lock
 from watersmeet.engine.report import Progress, Tell
 from watersmeet.engine.settings import Settings, cache_folder
-from watersmeet.engine.tiers import Store, Tier, embedder_name, model_of, new_tier, tiers_of, with_tier
+from watersmeet.engine.tiers import SPARSE, Store, Tier, embedder_name, model_of, new_tier, tiers_of, with_tier
 from watersmeet.store.catalogue import Catalogue
 from watersmeet.store.embeddings import EmbeddingCache, key_of
 from watersmeet.store.view import SqliteView
 
 if TYPE_CHECKING:
     from watersmeet.core.sparse import Weighted
-    from watersmeet.core.vectors import Matrix
+    from watersmeet.core.vectors import Matrix, VectorReader
     from watersmeet.engine.models import Guarded
     from watersmeet.engine.tiers import Model
 
@@ -40,6 +40,10 @@ STREAM = {"static": 1024, "dense": 64}
 """How many are kept in the cache at a time."""
 PATIENCE = 600.0
 """Seconds to wait for a sync that is writing: what was embedded is in the cache, but why throw it away?"""
+SAMPLE, NEIGHBOUR = 64, 10
+"""How many rows show how near the chunks are to one another, and at which neighbour that is looked for."""
+CHANGED = 0.1
+"""... again once so large a share of the rows is new."""
 ASKED = "asked"
 """A file of row numbers that queries retrieved while a model had not seen everything."""
 
@@ -98,6 +102,7 @@ class _Pass:
                 self.done.seconds = time.perf_counter() - start
                 tier = self._write(store, tier, rows, made)
                 self.written += len(rows)
+            self._level(store, tier)
         finally:
             cache.close()
             store.close()
@@ -165,6 +170,26 @@ class _Pass:
             finally:
                 catalogue.close()
         return tier
+
+    def _level(self, store: Store, tier: Tier) -> None:
+        """Measure how near the chunks are to one another, where that may have changed."""
+        if self.name == SPARSE or abs(tier.rows - tier.level_rows) <= CHANGED * tier.level_rows:
+            return
+        with writer_lock(self.folder, PATIENCE):
+            catalogue = Catalogue(self.folder)
+            try:
+                measured = replace(tier, level=round(level(store.reader()), 4), level_rows=tier.rows)
+                catalogue.set_meta(with_tier(catalogue.meta(), measured))
+            finally:
+                catalogue.close()
+
+
+def level(reader: VectorReader) -> float:
+    """The median, over a sample of the rows, of the cosine of a row and its tenth neighbour."""
+    rows = reader.rows()
+    sample = rows[:: max(1, len(rows) // SAMPLE)][:SAMPLE]
+    near = sorted(found[-1][1] for vector in reader.vectors(sample) if (found := reader.search(vector, NEIGHBOUR + 1)))
+    return near[len(near) // 2] if near else 0.0
 
 
 @contextmanager

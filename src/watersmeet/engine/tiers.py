@@ -51,6 +51,8 @@ class Tier:
     folder: str
     rows: int = 0
     rate: float = 0.0  # chunks a second, when last measured
+    level: float = 0.0  # how near the chunks are to one another: the usual cosine of a chunk and its tenth neighbour
+    level_rows: int = 0  # how many there were when that was measured
 
     def check(self, model: Model) -> None:
         """Vectors of another model are never compared with these. A model that is broken says so itself."""

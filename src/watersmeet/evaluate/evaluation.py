@@ -16,6 +16,7 @@ from watersmeet.evaluate.data import Dataset, Question, check_expected
 from watersmeet.evaluate.index import indexed
 from watersmeet.evaluate.metrics import MAIN, Scores, judge, means, measures, percentile
 from watersmeet.evaluate.run import WHOLE, Run, peak_memory_mb, run
+from watersmeet.evaluate.sweep import Sweep, sweep
 from watersmeet.evaluate.trec import read_run
 
 EXTREMES = 5
@@ -37,6 +38,7 @@ class Evaluation:
     against: Run | None = None
     against_scores: Scores = field(default_factory=dict)
     difference: Difference | None = None
+    sweep: Sweep | None = None
     warnings: list[str] = field(default_factory=list)
     took_ms: float = 0.0
 
@@ -92,21 +94,25 @@ def evaluate(
     against_run: str = "",
     seed: int = 0,
     fresh: bool = False,
+    weigh: bool = False,
     tell: Tell = lambda step: None,
 ) -> Evaluation:
-    """Ask all questions with these settings, and with those or against that run if given."""
+    """Ask all questions with these settings, and with those or against that run if given.
+
+    `weigh`: say also how good other weights would be.
+    """
     start = time.perf_counter()
     if against is not None and against_run:
         raise ConfigError("--against and --against-run exclude each other", "compare with one at a time")
     measures()  # should the library be missing, better now than after the last query
     judged = [i for i, question in enumerate(dataset.questions) if question.relevant]
     warnings = list(dataset.warnings)
-    made, documents = _asked(dataset, settings, mode, index, fresh, tell, warnings)
+    made, documents, swept = _asked(dataset, settings, mode, index, fresh, tell, warnings, weigh)
     wanted = [dataset.questions[i] for i in judged]
     scores = {name: _scores(wanted, judged, made, name) for name in made.rankings}
-    evaluation = Evaluation(dataset, documents, made, judged, scores, seed, warnings=warnings)
+    evaluation = Evaluation(dataset, documents, made, judged, scores, seed, sweep=swept, warnings=warnings)
     if against is not None:
-        evaluation.against, _ = _asked(dataset, against, mode, index, False, tell, [])
+        evaluation.against, *_ = _asked(dataset, against, mode, index, False, tell, [])
     elif against_run:
         evaluation.against, said = read_run(against_run, dataset.questions)
         warnings += said
@@ -120,8 +126,15 @@ def evaluate(
 
 
 def _asked(
-    dataset: Dataset, settings: Settings, mode: str, index: str, fresh: bool, tell: Tell, warnings: list[str]
-) -> tuple[Run, int]:
+    dataset: Dataset,
+    settings: Settings,
+    mode: str,
+    index: str,
+    fresh: bool,
+    tell: Tell,
+    warnings: list[str],
+    weigh: bool = False,
+) -> tuple[Run, int, Sweep | None]:
     """The questions put to the index that was named, or to the dataset's own."""
     folder = index
     if not index:
@@ -135,7 +148,10 @@ def _asked(
             missing = len(dataset.ids.difference(entry["document"] for entry in engine.documents()))
             if missing:
                 warnings.append(f"{missing} documents of the dataset are not in the index")
-        return run(engine, dataset.questions, settings.recipe, mode, tell), engine.status()["documents"]
+        made = run(engine, dataset.questions, settings.recipe, mode, tell)
+        can = weigh and made.mode == "hybrid" and settings.section("pipeline").fusion == "convex"
+        swept = sweep(engine, dataset.questions, mode, tell) if can else None
+        return made, engine.status()["documents"], swept
 
 
 def _scores(wanted: list[Question], judged: list[int], made: Run, name: str) -> Scores:

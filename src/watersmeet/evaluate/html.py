@@ -5,11 +5,13 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
+from watersmeet.engine.calibration.belief import grid
 from watersmeet.evaluate.evaluation import Evaluation
 from watersmeet.evaluate.markdown import facts, ranks_line, rows, verdict
 from watersmeet.evaluate.metrics import MAIN, NAMES
-from watersmeet.evaluate.plots import bars, differences, dots, histogram
+from watersmeet.evaluate.plots import bars, differences, dots, histogram, plane
 from watersmeet.evaluate.run import WHOLE
+from watersmeet.evaluate.sweep import Sweep
 
 _STYLE = """
 :root { color-scheme: light dark;
@@ -37,6 +39,7 @@ svg .tick { text-anchor: middle; fill: var(--dim); font-size: 11px } svg .dim { 
 svg .grid, svg .axis { stroke: var(--line) } svg .whisker { stroke: var(--soft); stroke-width: 3 }
 svg .whisker.main { stroke: var(--main) } svg .dot { fill: var(--soft) } svg .dot.main { fill: var(--main) }
 svg .bar { fill: var(--soft) } svg .mark { stroke: var(--mark); stroke-dasharray: 4 3 } svg .label { fill: var(--mark) }
+svg .shade { fill: var(--main) } svg .place { fill: none; stroke: var(--mark); stroke-width: 2.5 }
 svg .won { fill: var(--won) } svg .lost { fill: var(--lost) }
 """
 
@@ -60,6 +63,16 @@ def html(evaluation: Evaluation, report: dict[str, Any]) -> str:
     ]
     if remarks:
         parts.append("<h2>Remarks</h2><ul>" + "".join(f"<li>{escape(text)}</li>" for text in remarks) + "</ul>")
+    return _page(title, parts)
+
+
+def swept_page(dataset: str, verdict: str, found: Sweep) -> str:
+    """What tuning found, on one page."""
+    title = f"Weights for {dataset}"
+    return _page(title, [f"<h1>{escape(title)}</h1>", f"<p>{escape(verdict)}</p>", swept(found)])
+
+
+def _page(title: str, parts: list[str]) -> str:
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"/>'
         '<meta name="viewport" content="width=device-width, initial-scale=1"/>'
@@ -99,7 +112,18 @@ def _plots(evaluation: Evaluation, report: dict[str, Any]) -> list[str]:
         won, lost = evaluation.difference.won, evaluation.difference.lost
         moved = [a - b for a, b in zip(ours, theirs, strict=True)]
         plots.append(differences(f"Difference in nDCG@10, query by query: {won} won, {lost} lost", moved))
+    if evaluation.sweep is not None:
+        plots.append(swept(evaluation.sweep))
     return plots
+
+
+def swept(found: Sweep) -> str:
+    """nDCG@10 over the grid of weights, with the weights from before and those that the judgements give."""
+    points = [(point[0], point[1], value) for point, value in zip(grid(), found.quality, strict=True)]
+    total = sum(found.prior.values()) or 1.0
+    named = (("prior", found.prior), ("posterior", found.posterior))
+    marks = [(name, w.get("lexical", 0.0) / total, w.get("static", 0.0) / total) for name, w in named]
+    return plane(f"nDCG@10 by weights, {found.questions} judged queries", points, marks)
 
 
 def _queries(title: str, found: list[dict[str, Any]]) -> str:

@@ -100,6 +100,35 @@ def differences(title: str, values: Sequence[float]) -> str:
     return _svg(title, height, parts)
 
 
+def plane(title: str, points: Sequence[tuple[float, float, float]], marks: Sequence[tuple[str, float, float]]) -> str:
+    """A value for each (across, up) of a triangular grid from 0 to 1, as shades; and marked places."""
+    low, high = min(value for *_, value in points), max(value for *_, value in points)
+    left, base, size = 60, 330, 30
+    parts = []
+    for across, up, value in points:
+        share = (value - low) / (high - low) if high > low else 0.5
+        x, y = left + across * 10 * size, base - up * 10 * size
+        parts.append(
+            f'<rect class="shade" style="opacity:{0.08 + 0.92 * share:.3f}" x="{x - size / 2:.1f}" '
+            f'y="{y - size / 2:.1f}" width="{size}" height="{size}"><title>{value:.4f}</title></rect>'
+        )
+    for tenth in range(0, 11, 2):
+        parts.append(f'<text class="tick" x="{left + tenth * size}" y="{base + 32}">{tenth / 10:.1f}</text>')
+        parts.append(f'<text class="tick" x="{left - 32}" y="{base - tenth * size + 4}">{tenth / 10:.1f}</text>')
+    parts.append(f'<text class="tick" x="{left + 5 * size}" y="{base + 50}">weight of lexical</text>')
+    parts.append('<text class="dim" x="4" y="12">weight of static; the rest is dense</text>')
+    for number, (name, across, up) in enumerate(marks):
+        x, y, line = left + across * 10 * size, base - up * 10 * size, 60 + 22 * number
+        parts.append(
+            f'<circle class="place" cx="{x:.1f}" cy="{y:.1f}" r="{6 + 3 * number}"/>'
+            f'<text class="label" x="{left + 12 * size}" y="{line}">'
+            f"{escape(name)}: lexical {across:.2f}, static {up:.2f}, dense {max(0.0, 1 - across - up):.2f}</text>"
+            f'<circle class="place" cx="{left + 12 * size - 18}" cy="{line - 4}" r="{6 + 3 * number}"/>'
+        )
+    parts.append(f'<text class="dim" x="{left + 12 * size}" y="30">palest {low:.3f}, darkest {high:.3f}</text>')
+    return _svg(title, base + 60, parts)
+
+
 def _x(value: float) -> float:
     return _LEFT + (WIDTH - _LEFT - _RIGHT) * min(1.0, max(0.0, value))
 

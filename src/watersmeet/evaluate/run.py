@@ -13,9 +13,10 @@ from itertools import chain
 from multiprocessing import get_context
 
 from watersmeet.core.model import DocId, Failure, Passage, Request
-from watersmeet.engine.engine import Engine, Trial
+from watersmeet.engine.engine import Engine
 from watersmeet.engine.report import Progress, Tell
 from watersmeet.engine.settings import Settings
+from watersmeet.engine.trials import Trial
 from watersmeet.evaluate.data import Question
 from watersmeet.present.pack import pack
 

@@ -19,6 +19,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from watersmeet.core import tokens
+from watersmeet.core.files import replace_file
 
 if TYPE_CHECKING:
     from watersmeet.core.vectors import Embedder, Matrix
@@ -81,7 +82,8 @@ def save(folder: str, counted: Sequence[tuple[str, int]], chunks: int, last_row:
     terms = [term for term, _ in counted]
     digest = hashlib.blake2b("\0".join((model, *terms)).encode("utf8", "surrogatepass"), digest_size=8).hexdigest()
     made = Terms(terms, [n for _, n in counted], chunks, last_row, model, f"concept_vocabulary-{digest}.npy")
-    _replace(folder, FILE, json.dumps(asdict(made), ensure_ascii=False).encode("utf8", "surrogatepass"))
+    content = json.dumps(asdict(made), ensure_ascii=False).encode("utf8", "surrogatepass")
+    replace_file(os.path.join(folder, FILE), content)
     for name in os.listdir(folder):
         if name.startswith("concept_vocabulary-") and name != made.vectors:
             with suppress(OSError):  # it is only in the way
@@ -115,17 +117,5 @@ def vectors(folder: str, vocabulary: Terms, model: Embedder) -> Matrix:
 
         content = BytesIO()
         np.save(content, made.astype(np.float16))
-        _replace(folder, vocabulary.vectors, content.getvalue())
+        replace_file(path, content.getvalue())
     return made
-
-
-def _replace(folder: str, name: str, content: bytes) -> None:
-    temporary = os.path.join(folder, f"{name}.{os.getpid()}.new")
-    try:
-        with open(temporary, "wb") as file:
-            file.write(content)
-        os.replace(temporary, os.path.join(folder, name))
-    except OSError:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise

@@ -85,6 +85,7 @@ def eval_command(
             against_run=against_run,
             seed=seed,
             fresh=fresh,
+            weigh=any(file.endswith(".html") for file in reports),
             tell=tell,
         )
     report = to_json(evaluation)

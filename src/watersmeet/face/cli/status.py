@@ -31,7 +31,16 @@ def _lines(status: dict[str, Any]) -> list[tuple[str, str]]:
         *(("folder", root) for root in status["roots"]),
         *((name, ", ".join(f"{k} {count}" for k, count in status[name].items())) for name in ("kinds", "collections")),
         *((name, _covered(signal)) for name, signal in status["signals"].items()),
+        ("calibration", _calibrated(status["calibration"])),
     ]
+
+
+def _calibrated(state: dict[str, Any]) -> str:
+    learnt = state["collections"].get("*")
+    if not learnt:
+        return "no evidence: the recipe's weights"
+    weights = ", ".join(f"{name} {value:.2f}" for name, value in learnt["weights"].items())
+    return f"{learnt['evidence']:g} pieces of evidence: {weights}"
 
 
 def _covered(signal: dict[str, Any]) -> str:

@@ -1,0 +1,186 @@
+"""Does it know when it has no answer? Queries that a set answers, and other sets' queries, which it does not.
+
+    python benchmarks/confidence.py [--limit 300] [--others 15] [--sets cranfield,k8s_anchor]
+
+Everything is chosen without the set that it is measured on: the weights of the model and the threshold. The table has
+that column; the weights over all sets, which the package ships, are below it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from _common import RESULTS, SHARED, keep, machine
+from numpy.typing import NDArray
+from quality import settings
+
+from watersmeet.core.model import Request
+from watersmeet.engine.confidence import MODELS, READ, candidates, features
+from watersmeet.engine.engine import Engine
+from watersmeet.evaluate.data import Dataset, load
+from watersmeet.evaluate.index import indexed
+
+DATA = SHARED / "data" / "eval"
+Floats = NDArray[np.float64]
+ALARMS = 0.1
+"""The share of answerable queries that may be flagged, on the mean of the sets."""
+UNANSWERABLE = 0.2
+"""The share of unanswerable queries that confidence is calibrated for."""
+RIDGE = 1e-3
+
+
+def ask(engine: Engine, text: str, relevant: set[str]) -> dict[str, Any]:
+    """The features of a query, for each model, and whether one of the first results is relevant."""
+    with engine.traced(Request(text, "hybrid")) as trace, engine._session() as session, session.moment():
+        outcome = trace.outcome
+        first = [hit.chunk for hit in outcome.ranking.hits[:READ]]
+        passages = trace.view.passages(first)
+        read = [passages[chunk] for chunk in first]
+        owners = trace.view.documents_of(candidates(outcome.rankings))
+        assert session.words is not None
+        found = {
+            name: features(name, outcome.plan, outcome.rankings, read, session.words, owners, session.levels())
+            for name in MODELS
+        }
+        return {"features": found, "hit": any(passage.document in relevant for passage in read)}
+
+
+def collect(dataset: Dataset, others: list[Dataset], limit: int, each: int) -> dict[str, Any]:
+    ready = indexed(dataset, settings("default"), "", lambda step: None)
+    draw = random.Random(dataset.name)  # noqa: S311 - a sample
+    with Engine(ready.folder, settings("default")) as engine:
+        own = [ask(engine, q.text, set(q.relevant)) for q in dataset.limited(limit, 0).questions]
+        foreign = [
+            q.text for other in others for q in draw.sample(list(other.questions), min(each, len(other.questions)))
+        ]
+        return {"own": own, "foreign": [ask(engine, text, set()) for text in foreign]}
+
+
+def matrix(rows: list[dict[str, Any]], name: str) -> Floats:
+    names = list(MODELS[name].weights)
+    return np.array([[1.0, *(row["features"][name].get(feature, 0.0) for feature in names)] for row in rows])
+
+
+def fit(sets: list[dict[str, Any]], name: str) -> Floats:
+    """Logistic regression by Newton's method; every set counts alike, and a fifth of it is unanswerable."""
+    parts, wanted, counts = [], [], []
+    for one in sets:
+        for rows, share in ((one["own"], 1 - UNANSWERABLE), (one["foreign"], UNANSWERABLE)):
+            parts.append(matrix(rows, name))
+            wanted += [float(row["hit"]) for row in rows]
+            counts += [share / len(rows) / len(sets)] * len(rows)
+    x, y, weight = np.vstack(parts), np.array(wanted), np.array(counts)
+    scale = x.std(axis=0)
+    scale[0] = 1.0
+    x = x / scale
+    ridge = np.diag([0.0, *[RIDGE] * (x.shape[1] - 1)])
+    found = np.zeros(x.shape[1])
+    for _ in range(50):
+        p = 1 / (1 + np.exp(-x @ found))
+        gradient = x.T @ (weight * (p - y)) + ridge @ found
+        step = np.linalg.solve((x * (weight * p * (1 - p))[:, None]).T @ x + ridge, gradient)
+        found -= step
+        if np.abs(step).max() < 1e-9:
+            break
+    return np.asarray(found / scale)
+
+
+def probabilities(rows: list[dict[str, Any]], name: str, weights: Floats) -> Floats:
+    return np.asarray(1 / (1 + np.exp(-matrix(rows, name) @ weights)))
+
+
+def threshold(sets: list[dict[str, Any]], name: str, weights: Floats) -> float:
+    """The mean, over the sets, of the probability below which a tenth of the answerable queries lie."""
+    return float(np.mean([np.quantile(probabilities(one["own"], name, weights), ALARMS) for one in sets]))
+
+
+def calibration_error(p: Floats, y: Floats, weight: Floats) -> float:
+    """How far stated and true probability are apart, on the mean, in ten bins."""
+    bins = np.clip((p * 10).astype(int), 0, 9)
+    return float(sum(abs((weight * (y - p))[bins == i].sum()) for i in range(10)) / weight.sum())
+
+
+def measured(one: dict[str, Any], rest: list[dict[str, Any]], name: str) -> dict[str, float]:
+    weights = fit(rest, name)
+    limit = threshold(rest, name, weights)
+    own, foreign = (probabilities(one[kind], name, weights) for kind in ("own", "foreign"))
+    y = np.array([float(row["hit"]) for row in (*one["own"], *one["foreign"])])
+    share = np.array([(1 - UNANSWERABLE) / len(own)] * len(own) + [UNANSWERABLE / len(foreign)] * len(foreign))
+    above = (own[:, None] > foreign[None, :]).mean() + 0.5 * (own[:, None] == foreign[None, :]).mean()
+    return {
+        "flagged": float((foreign < limit).mean()),
+        "false_alarms": float((own < limit).mean()),
+        "flagged_at_a_tenth": float((foreign < np.quantile(own, ALARMS)).mean()),
+        "auc": float(above),
+        "calibration_error": calibration_error(np.concatenate([own, foreign]), y, share),
+    }
+
+
+COLUMNS = {
+    "flagged": "unanswerable flagged",
+    "false_alarms": "false alarms",
+    "flagged_at_a_tenth": "flagged at 10 % alarms",
+    "auc": "AUC",
+    "calibration_error": "calibration error",
+}
+
+
+def markdown(result: dict[str, Any]) -> str:
+    lines = [f"# Confidence at {result['commit']}", "", f"{result['date']}. {result['note']}", ""]
+    for name, sets in result["models"].items():
+        lines += [f"## {name}", "", f"| set | {' | '.join(COLUMNS.values())} |", "|---|" + "--:|" * len(COLUMNS)]
+        for which, row in sets.items():
+            lines.append(f"| {which} | " + " | ".join(f"{row[column]:.3f}" for column in COLUMNS) + " |")
+        lines += ["", f"Shipped: {result['shipped'][name]}", ""]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--sets", default="")
+    parser.add_argument("--limit", type=int, default=300)
+    parser.add_argument("--others", type=int, default=15)
+    parser.add_argument("--features", type=Path, help="keep what was collected here, or use what is kept there")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    arguments = parser.parse_args()
+    names = sorted(path.parent.name for path in DATA.glob("*/qrels.tsv"))
+    chosen = [name for name in arguments.sets.split(",") if name] or names
+    data = {name: load(DATA / name) for name in names}
+    kept: Path | None = arguments.features
+    found: dict[str, Any] = json.loads(kept.read_text("utf8")) if kept and kept.exists() else {}
+    for name in chosen:
+        if name in found:
+            continue
+        others = [data[other] for other in names if other != name]
+        found[name] = collect(data[name], others, arguments.limit, arguments.others)
+        print(f"{name}: {len(found[name]['own'])} and {len(found[name]['foreign'])} queries", file=sys.stderr)
+        if kept:
+            kept.write_text(json.dumps(found), "utf8")
+    models = {
+        model: {n: measured(found[n], [found[m] for m in chosen if m != n], model) for n in chosen} for model in MODELS
+    }
+    shipped = {}
+    for model in MODELS:
+        weights = fit(list(found.values()), model)
+        named = dict(zip(["constant", *MODELS[model].weights], weights.round(3).tolist(), strict=True))
+        shipped[model] = named | {"threshold": round(threshold(list(found.values()), model, weights), 3)}
+    note = (
+        f"At most {arguments.limit} answerable queries a set, and {arguments.others} of each other set. Weights and"
+        " threshold of each row were chosen on the other sets."
+    )
+    result = keep(
+        "confidence", {"machine": machine(), "note": note, "models": models, "shipped": shipped}, arguments.out
+    )
+    text = markdown(result)
+    (arguments.out / f"confidence-{result['commit']}.md").write_text(text, "utf8")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""Which weights are right for these documents? A capped Bayesian update over a grid of weights.
+
+Each piece of evidence says how well every point of the grid would have ranked what was right. The recipe's weights are
+the prior. What is learnt is bounded in four ways: the number of pieces that count, how far the weights may go, evidence
+of which the engine can make nothing counts for nothing, and the mean over the grid is taken, never its best point.
+The constants were chosen on judged sets; docs/decisions/0008 has the figures.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+SIGNALS = ("lexical", "static", "dense")
+STEPS = 10
+EAGER = 6.0
+"""How much a point of the grid gains by one more nDCG over all pieces of evidence."""
+WIDE = {"lexical": 0.3, "static": 0.15, "dense": 0.3}
+"""How far from the prior the right weights usually are: the deviation of the prior."""
+CAP = 200.0
+"""More pieces of evidence than so many count as so many."""
+FAR = 0.25
+"""How far a weight may go from the prior."""
+CHANCE, SURE = 0.1, 0.3
+"""Evidence on which the prior's mean nDCG is at most the first counts for nothing, from the second on in full: what
+the engine finds nowhere near the top was not chosen for the query's sake."""
+
+Weights = Mapping[str, float]
+
+
+@cache
+def grid() -> tuple[tuple[float, float, float], ...]:
+    """All weights of the three signals in steps of a tenth that sum to 1."""
+    return tuple(
+        (a / STEPS, b / STEPS, (STEPS - a - b) / STEPS) for a in range(STEPS + 1) for b in range(STEPS + 1 - a)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """What the evidence so far comes to: how much there was, and what each point of the grid made of it, in nDCG."""
+
+    pieces: float = 0.0
+    gained: tuple[float, ...] = field(default_factory=lambda: (0.0,) * len(grid()))
+
+    def learn(self, gains: Sequence[float], weight: float = 1.0) -> Belief:
+        """One more piece of evidence: the nDCG that each point of the grid has on it."""
+        summed = tuple(old + weight * gain for old, gain in zip(self.gained, gains, strict=True))
+        return Belief(self.pieces + weight, summed)
+
+    def weights(self, prior: Weights) -> dict[str, float]:
+        """The posterior mean, near the prior; as much in all as the prior has."""
+        start = _shares(prior)
+        if not self.pieces:
+            return {name: prior[name] for name in SIGNALS if name in prior}
+        mean = self._mean(start)
+        near = [min(max(new, old - FAR, 0.0), old + FAR) for new, old in zip(mean, start, strict=True)]
+        share = whole(prior) / math.fsum(near)
+        return {name: round(value * share, 4) for name, value in zip(SIGNALS, near, strict=True)}
+
+    def trust(self, prior: Weights) -> float:
+        """From 0 to 1: whether this is evidence at all."""
+        if not self.pieces:
+            return 0.0
+        found = self.gained[_nearest(prior)] / self.pieces
+        return min(1.0, max(0.0, (found - CHANCE) / (SURE - CHANCE)))
+
+    def posterior(self, prior: Weights) -> list[float]:
+        """How likely each point of the grid is, given the evidence."""
+        return self._likely(_shares(prior))
+
+    def _mean(self, start: tuple[float, ...]) -> list[float]:
+        likely = self._likely(start)
+        points = grid()
+        return [math.fsum(p * point[i] for p, point in zip(likely, points, strict=True)) for i in range(len(SIGNALS))]
+
+    def _likely(self, start: tuple[float, ...]) -> list[float]:
+        prior = dict(zip(SIGNALS, start, strict=True))
+        heed = EAGER * self.trust(prior) * min(self.pieces, CAP) / self.pieces if self.pieces else 0.0
+        logs = []
+        for point, gained in zip(grid(), self.gained, strict=True):
+            away = sum(((x - s) / WIDE[name]) ** 2 for x, s, name in zip(point, start, SIGNALS, strict=True))
+            logs.append(heed * gained - away / 2)
+        most = max(logs)
+        odds = [math.exp(log - most) for log in logs]
+        total = math.fsum(odds)
+        return [value / total for value in odds]
+
+
+def whole(weights: Weights) -> float:
+    """What the signals that can be weighed count for together."""
+    return math.fsum(weights.get(name, 0.0) for name in SIGNALS) or 1.0
+
+
+def _shares(weights: Weights) -> tuple[float, ...]:
+    return tuple(weights.get(name, 0.0) / whole(weights) for name in SIGNALS)
+
+
+def _nearest(weights: Weights) -> int:
+    start = _shares(weights)
+    distances = [sum((x - s) ** 2 for x, s in zip(point, start, strict=True)) for point in grid()]
+    return distances.index(min(distances))

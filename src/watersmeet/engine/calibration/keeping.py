@@ -1,0 +1,124 @@
+"""Where what was learnt is kept: one small file in the index folder, and one of what was searched lately."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+from watersmeet.core.errors import IndexProblem
+from watersmeet.core.files import replace_file
+from watersmeet.engine.calibration.belief import Belief, grid
+from watersmeet.engine.calibration.taught import FILE
+from watersmeet.engine.lock import writable, writer_lock
+
+SEARCHED = "searched.jsonl"
+LOCK = "calibration.lock"
+WAIT = 5.0
+WHOLE = ""
+"""The name under which the belief about the whole index is kept, beside those about its collections."""
+KNOWN = 5000
+"""How many pieces of evidence are remembered, so that the same one does not count twice."""
+LATELY = 50
+"""How many searches are remembered, and for how many seconds an opened document can belong to one."""
+SECONDS = 1800.0
+
+
+@dataclass(slots=True)
+class Kept:
+    """All that was learnt."""
+
+    beliefs: dict[str, Belief] = field(default_factory=dict)
+    judged: int = 0
+    opened: int = 0
+    seen: list[str] = field(default_factory=list)
+
+    def fresh(self, query: str, documents: Mapping[str, float]) -> bool:
+        """Whether this is news; it is remembered as a hash, never as text."""
+        said = json.dumps([query.strip().casefold(), sorted(documents.items())]).encode()
+        key = hashlib.blake2b(said, digest_size=8).hexdigest()
+        if key in self.seen:
+            return False
+        self.seen = [*self.seen[-KNOWN + 1 :], key]
+        return True
+
+    def to_json(self) -> dict[str, object]:
+        beliefs = {name: {"pieces": b.pieces, "gained": list(b.gained)} for name, b in self.beliefs.items()}
+        return {"version": 1, "beliefs": beliefs, "judged": self.judged, "opened": self.opened, "seen": self.seen}
+
+
+def load(folder: str) -> Kept:
+    try:
+        with open(os.path.join(folder, FILE), encoding="utf8") as file:
+            return _read(json.load(file))
+    except FileNotFoundError:
+        return Kept()
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise IndexProblem(
+            f"{os.path.join(folder, FILE)} cannot be read: {error}", "`watersmeet calibrate --reset` begins afresh"
+        ) from None
+
+
+def _read(table: dict[str, dict[str, dict[str, list[float]]]]) -> Kept:
+    beliefs = {}
+    for name, one in table["beliefs"].items():
+        gained = tuple(float(value) for value in one["gained"])
+        if len(gained) != len(grid()):
+            raise ValueError("it was written for another grid")
+        beliefs[name] = Belief(float(one["pieces"]), gained)  # type: ignore[arg-type]  # checked by float itself
+    return Kept(beliefs, int(table["judged"]), int(table["opened"]), list(table["seen"]))  # type: ignore[call-overload]
+
+
+@contextmanager
+def changed(folder: str) -> Iterator[Kept]:
+    """What is kept, to be changed by one process at a time; written when the block ends well."""
+    with writer_lock(folder, WAIT, LOCK):
+        kept = load(folder)
+        yield kept
+        with writable(folder):
+            replace_file(os.path.join(folder, FILE), json.dumps(kept.to_json()).encode())
+
+
+def forget(folder: str) -> None:
+    with writer_lock(folder, WAIT, LOCK):
+        for name in (FILE, SEARCHED):
+            with suppress(FileNotFoundError):
+                os.unlink(os.path.join(folder, name))
+
+
+def note_search(folder: str, query: str, documents: list[str]) -> None:
+    """What was shown for a query, so that opening one of it can be understood. Kept for half an hour at most."""
+    line = json.dumps({"at": time.time(), "query": query, "documents": documents}) + "\n"
+    path = os.path.join(folder, SEARCHED)
+    with suppress(OSError), writer_lock(folder, WAIT, LOCK):
+        lately = [*_searches(path)[-LATELY + 1 :], line]
+        replace_file(path, "".join(lately).encode())
+
+
+def searched_for(folder: str, document: str) -> str | None:
+    """The last query of the last half hour that showed a document."""
+    for line in reversed(_searches(os.path.join(folder, SEARCHED))):
+        one = json.loads(line)
+        if document in one["documents"]:
+            query: str = one["query"]
+            return query
+    return None
+
+
+def _searches(path: str) -> list[str]:
+    try:
+        with open(path, encoding="utf8") as file:
+            lines = file.readlines()
+    except OSError:
+        return []
+    since = time.time() - SECONDS
+    kept = []
+    for line in lines:
+        with suppress(ValueError, KeyError, TypeError):
+            if json.loads(line)["at"] > since:
+                kept.append(line)
+    return kept

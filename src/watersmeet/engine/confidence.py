@@ -1,0 +1,136 @@
+"""How sure is the answer? And is there one at all?
+
+A logistic model of whether one of the first three results answers the query, learnt from queries that the documents
+answer and from queries of other collections, which they do not (benchmarks/confidence.py; docs/decisions/0009). It
+looks at what the words of the query and the results share, at whether words and meaning agree, at how far the first is
+ahead, and at how near it is beside how near these documents are to one another: no cosine is taken at its face value,
+since what is near in one collection is far in another.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from watersmeet.core.model import ChunkId, DocId, Passage, Plan, Ranking
+from watersmeet.core.ports import Words
+from watersmeet.core.tokens import words as words_of
+
+READ = 3
+"""How many results are looked into."""
+AGREE = 10
+"""How many documents of each side are compared."""
+NEXT = 5
+"""A lead is how far the first score is ahead of the mean of so many next ones, in standard deviations."""
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """Weights of the features, and the probability below which nothing fits."""
+
+    constant: float
+    weights: Mapping[str, float]
+    threshold: float
+
+    def probability(self, features: Mapping[str, float]) -> float:
+        odds = self.constant + math.fsum(weight * features[name] for name, weight in self.weights.items())
+        return 1 / (1 + math.exp(-max(-30.0, min(30.0, odds))))
+
+
+MODELS = {
+    "dense": Model(
+        -4.1, {"shared": 4.2, "agreed": 1.6, "near": 8.7, "length": 0.83, "lead": 0.54, "lexical_lead": 0.28}, 0.35
+    ),
+    "static": Model(
+        -4.1, {"shared": 4.2, "agreed": 1.6, "near": 4.0, "length": 0.83, "lead": 0.5, "lexical_lead": 0.28}, 0.35
+    ),
+    "words": Model(-3.0, {"shared": 4.2, "unknown": -1.0, "length": 0.8, "lexical_lead": 0.3}, 0.35),
+}
+"""By what voted beside the words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Confidence:
+    probability: float
+    fits: bool
+
+
+def confidence(
+    plan: Plan,
+    rankings: Sequence[Ranking],
+    read: Sequence[Passage],
+    words: Words,
+    owners: Mapping[ChunkId, DocId],
+    levels: Mapping[str, float],
+) -> Confidence | None:
+    """None if there was nothing to look for, only filters."""
+    if not plan.words:
+        return None
+    if not read:
+        return Confidence(0.0, False)
+    name = voted(rankings, levels)
+    model = MODELS[name]
+    probability = model.probability(features(name, plan, rankings, read, words, owners, levels))
+    return Confidence(round(probability, 4), probability >= model.threshold)
+
+
+def voted(rankings: Sequence[Ranking], levels: Mapping[str, float]) -> str:
+    """Which model speaks: the one of the best signal that knows meaning, if the words have voted too."""
+    by = {ranking.by for ranking in rankings if ranking.hits}
+    return next((name for name in ("dense", "static") if {name, "lexical"} <= by and levels.get(name)), "words")
+
+
+def features(
+    name: str,
+    plan: Plan,
+    rankings: Sequence[Ranking],
+    read: Sequence[Passage],
+    words: Words,
+    owners: Mapping[ChunkId, DocId],
+    levels: Mapping[str, float],
+) -> dict[str, float]:
+    by = {ranking.by: ranking for ranking in rankings if ranking.hits}
+    size = words.size
+    frequency = {word: words.frequency("body", word) for word in plan.words}
+    telling = {word: math.log(1 + size / (1 + count)) for word, count in frequency.items()}
+    whole = math.fsum(telling.values())
+    found = {
+        "shared": max(_shared(telling, passage) for passage in read[:READ]) / whole,
+        "unknown": math.fsum(telling[word] for word, count in frequency.items() if not count) / whole,
+        "length": math.log(1 + len(plan.words)),
+        "lexical_lead": _lead(by["lexical"] if "lexical" in by else next(iter(by.values()))) if by else 0.0,
+    }
+    if {name, "lexical"} <= by.keys():
+        ours, theirs = (_first(by[signal], owners) for signal in (name, "lexical"))
+        found["agreed"] = len(ours & theirs) / AGREE
+        found["near"] = by[name].hits[0].score - levels[name]
+        found["lead"] = _lead(by[name])
+    return found
+
+
+def candidates(rankings: Sequence[Ranking]) -> set[ChunkId]:
+    """The chunks whose documents `confidence` wants to know."""
+    deep = 4 * AGREE
+    return {hit.chunk for ranking in rankings if ranking.by in ("lexical", *MODELS) for hit in ranking.hits[:deep]}
+
+
+def _shared(telling: Mapping[str, float], passage: Passage) -> float:
+    """How much of what the query's words tell is in a passage, its title and headings."""
+    there = set(words_of(" ".join((passage.title, *passage.headings, passage.text))))
+    return math.fsum(weight for word, weight in telling.items() if word in there)
+
+
+def _first(ranking: Ranking, owners: Mapping[ChunkId, DocId]) -> set[DocId]:
+    documents = dict.fromkeys(owners[hit.chunk] for hit in ranking.hits if hit.chunk in owners)
+    return set(list(documents)[:AGREE])
+
+
+def _lead(ranking: Ranking) -> float:
+    values = [*(hit.score for hit in ranking.hits), *ranking.filled.values()]
+    if len(values) <= NEXT:
+        return 0.0
+    mean = math.fsum(values) / len(values)
+    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
+    best = sorted(values, reverse=True)[: NEXT + 1]
+    return (best[0] - math.fsum(best[1:]) / NEXT) / deviation if deviation > 0 else 0.0

@@ -1,0 +1,48 @@
+"""What an index holds, and how far each signal has come."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+from watersmeet.engine.documents import size_of
+from watersmeet.engine.session import Session
+from watersmeet.engine.settings import Settings
+from watersmeet.engine.tiers import TIERS, embedder_name, tiers_of
+from watersmeet.engine.viewing import statistics
+from watersmeet.store.view import SqliteView
+
+if TYPE_CHECKING:
+    from watersmeet.core.entities import Viewer
+
+
+def status(
+    session: Session, view: SqliteView, settings: Settings, folder: str, viewer: Viewer | None
+) -> dict[str, Any]:
+    facts = statistics(view, viewer)
+    built = json.loads(session.meta.get("fingerprint", "{}"))
+    signals: dict[str, Any] = {
+        "lexical": {"coverage": 1.0, "model": f"BM25 ({built.get('text', '?')})"},
+        "exact": {"coverage": 1.0, "model": "surface forms"},
+    }
+    coverage = session.coverage()
+    for name, tier in tiers_of(session.meta).items():
+        left = round((1 - coverage.get(name, 0.0)) * facts["chunks"])
+        signals[name] = {
+            "coverage": coverage.get(name, 0.0),
+            "model": tier.model,
+            "rate": tier.rate,
+            "seconds_left": round(left / tier.rate, 1) if tier.rate else None,
+        }
+    for name in TIERS:
+        component = embedder_name(settings, name)
+        if component and name not in signals:
+            signals[name] = {"coverage": 0.0, "model": component, "rate": 0.0, "seconds_left": None}
+    return {
+        **facts,
+        "signals": signals,
+        "fingerprint": built,
+        "size_bytes": size_of(folder),
+        "index": os.path.abspath(folder),
+    }

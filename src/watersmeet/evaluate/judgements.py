@@ -1,0 +1,66 @@
+"""Evidence from a file: what answers a query, in any of the forms in which people have it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from watersmeet.core.errors import SourceProblem
+from watersmeet.evaluate.data import load
+
+HINT = 'each line is {"query": "...", "document": "a.md", "relevance": 1} or `query<TAB>document<TAB>relevance`'
+
+Judgements = dict[str, dict[str, float]]
+"""By query, by document, a grade; 0 or less: not relevant."""
+
+
+def read_judgements(place: str | os.PathLike[str]) -> list[tuple[str, Mapping[str, float]]]:
+    """Lines of query, document and grade, as JSON or between tabs; or whatever `eval` takes for a dataset."""
+    path = Path(place)
+    found = _lines(path) if path.is_file() and path.suffix in (".jsonl", ".ndjson", ".tsv") else None
+    if found is None:
+        return [(q.text, {d: float(g) for d, g in q.relevant.items()}) for q in load(path).questions]
+    if not found:
+        raise SourceProblem(f"{path} has no judgements", HINT)
+    return list(found.items())
+
+
+def _lines(path: Path) -> Judgements | None:
+    """None if it is a file of fixtures."""
+    found: Judgements = {}
+    try:
+        text = path.read_text("utf8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceProblem(f"{path} cannot be read: {error}", "it must be a text file in UTF-8") from error
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip() or (number == 1 and line.lower().startswith("query\t")):
+            continue
+        try:
+            query, document, grade = _tabs(line) if path.suffix == ".tsv" else _json(line)
+        except _Fixture:
+            return None
+        except (ValueError, KeyError, TypeError):
+            raise SourceProblem(f"{path}, line {number} is no judgement: {line[:60]!r}", HINT) from None
+        found.setdefault(query, {})[document] = grade
+    return found
+
+
+class _Fixture(Exception):
+    """A line of a file of fixtures."""
+
+
+def _tabs(line: str) -> tuple[str, str, float]:
+    query, document, *grade = line.split("\t")
+    return query, document, float(grade[0]) if grade else 1.0
+
+
+def _json(line: str) -> tuple[str, str, float]:
+    record = json.loads(line)
+    if "expect" in record:
+        raise _Fixture
+    query, document = record["query"], record["document"]
+    if not isinstance(query, str) or not isinstance(document, str):
+        raise TypeError
+    return query, document, float(record.get("relevance", 1))

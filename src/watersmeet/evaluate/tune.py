@@ -1,0 +1,98 @@
+"""Weights for a dataset: learnt from one half of its questions, measured on the other."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, replace
+from typing import Any
+
+from watersmeet.core.errors import SourceProblem
+from watersmeet.engine.engine import Engine
+from watersmeet.engine.report import Tell
+from watersmeet.engine.settings import Settings, settled
+from watersmeet.evaluate.compare import LEVEL, Difference, compare
+from watersmeet.evaluate.data import Dataset
+from watersmeet.evaluate.index import indexed
+from watersmeet.evaluate.metrics import MAIN, judge, means
+from watersmeet.evaluate.run import WHOLE, run
+from watersmeet.evaluate.sweep import Sweep, sweep
+
+LEAST = 10
+"""Fewer questions than this have no two halves worth the name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """What was learnt, and what it is worth on questions that it was not learnt from."""
+
+    dataset: str
+    sweep: Sweep
+    report_questions: int
+    before: dict[str, float]
+    after: dict[str, float]
+    difference: Difference
+
+    @property
+    def significant(self) -> bool:
+        """Whether the tuned weights are better beyond chance."""
+        return self.difference.low > 0 and self.difference.p < LEVEL
+
+    @property
+    def verdict(self) -> str:
+        d = self.difference
+        figures = f"{d.delta:+.4f} nDCG@10 ({d.low:+.4f} to {d.high:+.4f}, p = {d.p:.4f})"
+        if self.significant:
+            return f"the tuned weights are better on the half that they were not learnt from: {figures}"
+        return f"no significant gain on the half that they were not learnt from: {figures}"
+
+    def settings(self) -> str:
+        """A settings file with the weights."""
+        weights = ", ".join(f"{name} = {value:g}" for name, value in self.sweep.posterior.items())
+        return (
+            f"# Learnt from {self.sweep.questions} judged questions of {self.dataset}; "
+            f"measured on {self.report_questions} others:\n# {self.verdict}.\n"
+            f"[fusion.convex]\nweights = {{ {weights} }}\n"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "dataset": self.dataset,
+            "train": self.sweep.questions,
+            "report": self.report_questions,
+            "prior": self.sweep.prior,
+            "weights": self.sweep.posterior,
+            "best_of_grid_on_train": self.sweep.best,
+            "before": self.before,
+            "after": self.after,
+            "comparison": {
+                "delta": round(self.difference.delta, 4),
+                "low": round(self.difference.low, 4),
+                "high": round(self.difference.high, 4),
+                "p": round(self.difference.p, 5),
+                "won": self.difference.won,
+                "lost": self.difference.lost,
+            },
+            "significant": self.significant,
+            "verdict": self.verdict,
+            "settings": self.settings(),
+        }
+
+
+def tune(dataset: Dataset, settings: Settings, index: str, seed: int, tell: Tell) -> Tuned:
+    asked = [question for question in dataset.questions if question.relevant]
+    if len(asked) < LEAST:
+        raise SourceProblem(f"{dataset.name} has {len(asked)} judged questions", f"tuning needs at least {LEAST}")
+    random.Random(seed).shuffle(asked)  # noqa: S311 - a sample
+    train, report = asked[: len(asked) // 2], asked[len(asked) // 2 :]
+    folder = index or indexed(dataset, settings, "", tell).folder
+    with Engine(folder, settings) as engine:
+        swept = sweep(engine, train, "", tell)
+        if swept is None:
+            raise SourceProblem("fewer than two signals vote here", "sync with vectors, then tune")
+        before = judge(report, run(engine, report, settings.recipe, "", tell).rankings[WHOLE])
+    layer = ("tuned", {"fusion": {"convex": {"weights": swept.posterior}}})
+    tuned = settled(settings.recipe, (*settings.layers, layer))
+    with Engine(folder, replace(tuned)) as engine:
+        after = judge(report, run(engine, report, settings.recipe, "", tell).rankings[WHOLE])
+    difference = compare(after[MAIN], before[MAIN], seed)
+    return Tuned(dataset.name, swept, len(report), means(before), means(after), difference)

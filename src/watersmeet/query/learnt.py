@@ -1,0 +1,20 @@
+"""What has use taught of these documents? Weights instead of the fusion's own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from watersmeet.core.model import Plan
+from watersmeet.core.ports import Taught
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """Sets the plan's weights by the evidence about the index, or about the one collection that is asked for."""
+
+    taught: Taught | None = None
+
+    def apply(self, plan: Plan) -> Plan:
+        asked = plan.condition.fields.get("collection", ())
+        weights = self.taught.weights(asked[0] if len(asked) == 1 else "") if self.taught else {}
+        return replace(plan, weights={**weights, **plan.weights}) if weights else plan
