@@ -55,6 +55,8 @@ def to_json(answer: Answer) -> dict[str, Any]:
         "failures": [{"by": f.by, "reason": f.reason, "hint": f.hint} for f in answer.failures],
         "took_ms": round(answer.took_ms, 3),
         "silent": dict(answer.silent),
+        "confidence": answer.confidence,
+        "no_good_match": answer.no_good_match,
     }
 
 

@@ -27,7 +27,7 @@ def snippet(text: str, query: str, width: int = WIDTH) -> list[str]:
     found = lines[start : start + LINES]
     while len(found) > 1 and found[-1].lstrip().startswith("#") and not shared[start + len(found) - 1]:
         found.pop()  # a heading of what is not shown
-    return [_cut(line, wanted, width) for line in found]
+    return [cut(line, wanted, width) for line in found]
 
 
 def _worth(lines: list[str], shared: list[set[str]]) -> tuple[int, int, bool, int]:
@@ -54,7 +54,7 @@ def _stem(word: str) -> str:
     return word
 
 
-def _cut(line: str, wanted: set[str], width: int) -> str:
+def cut(line: str, wanted: set[str], width: int) -> str:
     """A long line around the first word that was asked for, cut between words where there are any."""
     line = line.rstrip().expandtabs(4)
     if len(line) <= width:

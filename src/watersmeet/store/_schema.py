@@ -56,3 +56,13 @@ CREATE TABLE reserved (first INTEGER PRIMARY KEY, count INTEGER NOT NULL);
 -- Rows to delete from the other stores once no query can still hold them.
 CREATE TABLE dead (row INTEGER PRIMARY KEY, died REAL NOT NULL);
 """
+
+MENTIONS = """
+-- Which words an entity of a registry mentions, and in which of its places (core/boosts.py says what a bit stands for).
+CREATE TABLE IF NOT EXISTS mentions (
+    word TEXT NOT NULL, kind TEXT NOT NULL, document INTEGER NOT NULL, places NOT NULL,
+    PRIMARY KEY (word, kind, document)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS mentions_of_document ON mentions (document);
+"""
+"""Made with the first entity; without it there is none."""

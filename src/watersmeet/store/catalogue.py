@@ -19,6 +19,7 @@ from watersmeet.core.indexing import Found
 from watersmeet.core.model import DocId, Row
 from watersmeet.core.names import link_key, names_of
 from watersmeet.core.pages import Chunk, Document
+from watersmeet.store import _mentions
 from watersmeet.store._connect import FILE, connect, guarded
 from watersmeet.store.rename import rename
 
@@ -248,6 +249,7 @@ class Catalogue:
                 "reserved",
             ):
                 db.execute(f"DELETE FROM {table}")
+            _mentions.clear(db)
             db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta.items())
 
     def dead(self, before: float) -> list[Row]:
@@ -268,6 +270,7 @@ def _remove(db: sqlite3.Connection, document: DocId, keep: frozenset[int] = froz
     db.executemany("INSERT OR IGNORE INTO dead VALUES (?, ?)", [(row, now) for row in rows if row not in keep])
     for table in ("chunks", "facets", "names", "links"):
         db.execute(f"DELETE FROM {table} WHERE document = ?", found)
+    _mentions.forget(db, found[0])
     db.execute("DELETE FROM documents WHERE id = ?", found)
 
 
@@ -325,6 +328,7 @@ def _put(db: sqlite3.Connection, put: Put) -> None:
         "INSERT INTO links VALUES (?, ?, ?, ?, ?, ?)",
         [(key, link_key(document.id, k.target, k.type), k.target, k.type, k.heading, k.alias) for k in document.links],
     )
+    _mentions.put(db, key, document)
 
 
 def facets_of(document: Document) -> Iterator[tuple[str, str]]:

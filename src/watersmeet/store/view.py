@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from watersmeet.core.model import ChunkId, Condition, DocId, Passage, Row
+from watersmeet.store._conditions import KEPT_OUT, lowered, where
 from watersmeet.store._connect import connect, guarded
+from watersmeet.store._facts import closest, statistics
 
 if TYPE_CHECKING:
     from watersmeet.core.pages import Link
@@ -30,6 +32,8 @@ class Record(NamedTuple):
     chunks: int
 
 
+ANY = Condition()
+_FACETS = "SELECT key FROM facets"
 _RECORD = (
     "SELECT d.name, d.kind, d.title, d.path, d.modified, k.name, d.fields,"
     " (SELECT count(*) FROM chunks c WHERE c.document = d.id)"
@@ -50,6 +54,7 @@ class SqliteView:
         self._lock = Lock()
         self._matching: dict[str, list[Row] | None] = {}
         self._rows: dict[ChunkId, Row] = {}
+        self._closed: dict[tuple[str, ...], list[int]] = {}
         self.version = -1
         """Changes whenever another connection has committed something."""
 
@@ -65,6 +70,7 @@ class SqliteView:
             version = self._ask("PRAGMA data_version")[0][0]
             if version != self.version:
                 self._matching.clear()
+                self._closed.clear()
                 self.version = version
             yield self
         finally:
@@ -111,38 +117,18 @@ class SqliteView:
         return self._matching[key]
 
     def _where(self, condition: Condition) -> tuple[str, list[Any]]:
-        """The condition as SQL over documents `d`; what the user wrote only ever becomes a value."""
-        parts: list[str] = []
-        values: list[Any] = []
-        for key, wanted in (*condition.fields.items(), *condition.also):
-            if key == "kind":
-                parts.append("d.kind IN (SELECT value FROM json_each(?))")
-                values.append(json.dumps(wanted))
-            elif key == "document":
-                parts.append("d.name IN (SELECT value FROM json_each(?))")
-                values.append(json.dumps(wanted))
-            elif key == "path":
-                parts.append("d.id IN (SELECT value FROM json_each(?))")
-                values.append(json.dumps(self._documents_at(wanted)))
-            elif key == "collection":
-                parts.append("d.collection IN (SELECT k.id FROM collections k JOIN json_each(?) j ON k.name = j.value)")
-                values.append(json.dumps(wanted))
-            else:
-                facet = "tag" if key == "tags" else key.casefold()
-                low = json.dumps([value.casefold() for value in wanted])
-                parts.append(
-                    "(d.id IN (SELECT f.document FROM facets f JOIN json_each(?) j ON f.value = j.value"
-                    " WHERE f.key = ?) OR d.collection IN (SELECT k.id FROM collections k, json_each(k.metadata) m"
-                    " WHERE lower(m.key) = ? AND lower(m.value) IN (SELECT value FROM json_each(?))))"
-                )
-                values += [low, facet, facet, low]
-        if condition.since is not None:
-            parts.append("d.modified >= ?")
-            values.append(condition.since.timestamp())
-        if condition.before is not None:
-            parts.append("d.modified < ?")
-            values.append(condition.before.timestamp())
-        return " AND ".join(parts), values
+        return where(condition, self._documents_at, self._kept_out)
+
+    def needed(self, gates: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+        """Those of the gates that keep anything out; in an index without a registry, none."""
+        return {key: allowed for key, allowed in gates.items() if self._kept_out(key, allowed)}
+
+    def _kept_out(self, key: str, allowed: Sequence[str]) -> list[int]:
+        gate = (key, *allowed)
+        if gate not in self._closed:
+            low = lowered(allowed)
+            self._closed[gate] = [document for (document,) in self._ask(KEPT_OUT, [key, low, low])]
+        return self._closed[gate]
 
     def newest(self, condition: Condition, limit: int) -> list[ChunkId]:
         """The first chunk of each document that satisfies the condition, the last changed first."""
@@ -155,7 +141,7 @@ class SqliteView:
         )
         return [chunk for (chunk,) in found]
 
-    def _documents_at(self, globs: tuple[str, ...]) -> list[int]:
+    def _documents_at(self, globs: Sequence[str]) -> list[int]:
         from watersmeet.core.globs import pattern
 
         rules = [rule for rule in (pattern(glob, may_negate=False) for glob in globs) if rule]
@@ -179,6 +165,15 @@ class SqliteView:
                 [json.dumps(list(ids))],
             )
         )
+
+    def collections_of(self, documents: Collection[str]) -> set[str]:
+        """The collections that documents are in."""
+        found = self._ask(
+            "SELECT DISTINCT k.name FROM json_each(?) j JOIN documents d ON d.name = j.value"
+            " JOIN collections k ON k.id = d.collection",
+            [json.dumps(list(documents))],
+        )
+        return {name for (name,) in found}
 
     def dates_of(self, ids: Collection[ChunkId]) -> dict[ChunkId, datetime]:
         """When the document of each chunk was last changed, where that is known."""
@@ -216,12 +211,21 @@ class SqliteView:
     def passages_of(self, document: DocId) -> list[Passage]:
         return [_passage(row) for row in self._ask(f"{_PASSAGE} WHERE d.name = ? ORDER BY c.ordinal", [document])]
 
-    def records(self) -> list[Record]:
-        return [_record(row) for row in self._ask(f"{_RECORD} ORDER BY d.name")]
+    def records(self, condition: Condition = ANY) -> list[Record]:
+        """All documents that satisfy the condition."""
+        where, values = self._where(condition)
+        return [_record(row) for row in self._ask(f"{_RECORD} WHERE {where or 'true'} ORDER BY d.name", values)]
 
-    def record(self, document: DocId) -> Record | None:
-        found = self._ask(f"{_RECORD} WHERE d.name = ?", [document])
+    def record(self, document: DocId, condition: Condition = ANY) -> Record | None:
+        where, values = self._where(condition)
+        found = self._ask(f"{_RECORD} WHERE d.name = ? AND {where or 'true'}", [document, *values])
         return _record(found[0]) if found else None
+
+    def only(self, documents: Collection[DocId], condition: Condition) -> set[DocId]:
+        """Those of the documents that are there and satisfy the condition."""
+        where, values = self._where(condition)
+        sql = f"SELECT d.name FROM json_each(?) j JOIN documents d ON d.name = j.value WHERE {where or 'true'}"
+        return {name for (name,) in self._ask(sql, [json.dumps(list(documents)), *values])}
 
     def links(self, document: DocId) -> list[Link]:
         from watersmeet.core.pages import Link
@@ -245,7 +249,7 @@ class SqliteView:
             sql.format("l.key IN (SELECT m.key FROM names m JOIN documents d ON d.id = m.document WHERE d.name = ?)"),
             [document],
         )
-        return [edge for edge in _closest([*leaving, *coming]) if document in edge[:2]]
+        return [edge for edge in closest([*leaving, *coming]) if document in edge[:2]]
 
     def anchors(self) -> list[tuple[DocId, DocId, str]]:
         """Links with a text of their own, as (from, to, text), resolved likewise."""
@@ -254,7 +258,7 @@ class SqliteView:
             " JOIN names n ON n.key = l.key JOIN documents t ON t.id = n.document"
             " WHERE l.alias <> '' AND s.id <> t.id"
         )
-        return _closest(found)
+        return closest(found)
 
     def degree(self, document: DocId) -> int:
         """How many links leave or may reach a document."""
@@ -282,13 +286,16 @@ class SqliteView:
         )
         return [(row, title, tuple(json.loads(headings)), text) for row, title, headings, text in found]
 
-    def fields(self) -> set[str]:
+    def fields(self, condition: Condition = ANY) -> set[str]:
         """What there is to filter by, besides what every document has."""
+        where, values = self._where(condition)
+        own = f"SELECT key FROM facets f JOIN documents d ON d.id = f.document WHERE {where}" if where else _FACETS
         return {
             key
             for (key,) in self._ask(
-                "SELECT key FROM facets UNION SELECT lower(m.key) FROM collections k, json_each(k.metadata) m"
+                f"{own} UNION SELECT lower(m.key) FROM collections k, json_each(k.metadata) m", values
             )
+            if not key.startswith("@")
         }
 
     def count(self) -> int:
@@ -299,22 +306,8 @@ class SqliteView:
     def live_rows(self) -> list[Row]:
         return [row for (row,) in self._ask("SELECT row FROM chunks ORDER BY row")]
 
-    def statistics(self) -> dict[str, Any]:
-        count = "SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM chunks), (SELECT count(*) FROM dead)"
-        documents, chunks, dead = self._ask(count)[0]
-        return {
-            "documents": documents,
-            "chunks": chunks,
-            "dead": dead,
-            "kinds": dict(self._ask("SELECT kind, count(*) FROM documents GROUP BY kind ORDER BY kind")),
-            "collections": dict(
-                self._ask(
-                    "SELECT k.name, count(d.id) FROM collections k LEFT JOIN documents d ON d.collection = k.id"
-                    " GROUP BY k.id ORDER BY k.name"
-                )
-            ),
-            "roots": [path for (path,) in self._ask("SELECT path FROM roots ORDER BY id")],
-        }
+    def statistics(self, condition: Condition = ANY) -> dict[str, Any]:
+        return statistics(self._ask, *self._where(condition))
 
     def meta(self) -> dict[str, str]:
         return dict(self._ask("SELECT key, value FROM meta"))
@@ -327,18 +320,6 @@ class SqliteView:
             except sqlite3.DatabaseError as error:
                 return [str(error)]
         return [text for (text,) in rows if text != "ok"]
-
-
-def _closest(rows: list[tuple[DocId, DocId, str, str, int]]) -> list[tuple[DocId, DocId, str]]:
-    """Of several documents that a link may mean: the same folder, then the closest name, then the shortest path."""
-    best: dict[tuple[DocId, str, str], tuple[tuple[bool, int, int, str], DocId]] = {}
-    for source, target, type, key, rank in rows:
-        elsewhere = source.rpartition("/")[0] != target.rpartition("/")[0]
-        order = (elsewhere, rank, len(target), target)
-        link = (source, key, type)
-        if link not in best or order < best[link][0]:
-            best[link] = (order, target)
-    return list({(source, target, type): None for (source, _, type), (_, target) in best.items()})
 
 
 def _moment(stamp: float | None) -> datetime | None:

@@ -1,0 +1,139 @@
+"""Which words of a query an entity mentions, and where: whole words, never a pattern and never a part of a word.
+
+A place counts once, however many words of the query it holds; each tool, or skill of an agent, is a place of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
+
+from watersmeet.core import tokens
+from watersmeet.core.entities import Entity, Tool, metadata_text
+
+PLACES = {"path": 5.0, "name": 3.0, "description": 2.0, "tags": 1.5, "metadata": 1.0}
+"""What a mention is worth in each place."""
+EACH_TOOL = 1.0
+FULL = sum(PLACES.values()) + EACH_TOOL
+"""What an entity has that mentions the query everywhere and in one tool: 13.5."""
+
+_WORTH = [sum(w for n, w in enumerate(PLACES.values()) if places >> n & 1) for places in range(1 << len(PLACES))]
+
+LEAST = 3
+"""Shorter words say nothing, unless they are written like a name: S3, Go."""
+
+_SIGNS = ("#", "++")
+_JOINTS = re.compile(r"[.\-:/@\\+&#]+")
+_NAME, _DESCRIPTION, _COVERAGE = 0.5, 0.3, 0.3
+
+
+def asked(text: str) -> tuple[str, ...]:
+    """The words of a query that count, each once: not the short ones, nor those that people only ask with."""
+    telling: dict[str, None] = {}
+    others: dict[str, None] = {}
+    for surface in tokens.surfaces(text):
+        if surface.endswith(_SIGNS):
+            telling[surface.lower()] = None
+            continue
+        for piece in _JOINTS.split(surface):
+            flat = piece.replace("_", "")
+            units = tokens.words(flat)
+            if not units:
+                continue
+            for word in units[:1] if len(units[0]) >= len(flat) else units:
+                if word in tokens.STOPWORDS or (len(word) < LEAST and not _like_a_name(piece)):
+                    continue
+                (others if word in tokens.ASKING else telling)[word] = None
+    return tuple(telling or others)
+
+
+def _like_a_name(piece: str) -> bool:
+    return not piece.isascii() or (len(piece) > 1 and not piece.islower() and not piece.isdigit())
+
+
+def said(*texts: str) -> set[str]:
+    """The words of a text, with the parts of names like `getUser`."""
+    found = {singular(word) for text in texts for word in tokens.words(text)}
+    for text in texts:
+        if any(sign in text for sign in _SIGNS):  # C# and C++ are words of their own
+            found.update(surface.lower() for surface in tokens.surfaces(text) if surface.endswith(_SIGNS))
+    return found - tokens.STOPWORDS
+
+
+@lru_cache(maxsize=1 << 16)
+def singular(word: str) -> str:
+    """One book, two books: the same word (after Harman's S stemmer, 1991)."""
+    if len(word) < 4 or not word.endswith("s") or word.endswith(("ss", "us")):
+        return word
+    if word.endswith("ies") and not word.endswith(("eies", "aies")):
+        return word[:-3] + "y"
+    return word[:-1]
+
+
+def mentions(entity: Entity) -> dict[str, int]:
+    """Each word that an entity holds, with its places as bits: those of PLACES in their order, then the tools."""
+    texts = _places(entity)
+    held = [said(*texts[place]) for place in PLACES]
+    held += [said(tool.name, tool.description) for tool in entity.tools]
+    held += [said(ability.name, ability.description) for ability in entity.skills]
+    found: dict[str, int] = {}
+    for number, words in enumerate(held):
+        for word in words:
+            found[word] = found.get(word, 0) | 1 << number
+    return found
+
+
+def _places(entity: Entity) -> dict[str, tuple[str, ...]]:
+    return {
+        "path": (entity.path,),
+        "name": (entity.name,),
+        "description": (entity.description,),
+        "tags": entity.tags,
+        "metadata": (metadata_text(entity),),
+    }
+
+
+def boost(places: int) -> float:
+    """What a set of places is worth."""
+    return _WORTH[places & len(_WORTH) - 1] + EACH_TOOL * (places >> len(PLACES)).bit_count()
+
+
+def named(places: int) -> list[str]:
+    """The places by name, without the tools."""
+    return [name for number, name in enumerate(PLACES) if places >> number & 1]
+
+
+def matched(entity: Entity, words: Iterable[str]) -> list[str]:
+    """In which places, besides the tools, an entity mentions any of these words."""
+    wanted = {singular(word) for word in words}
+    texts = _places(entity)
+    return [place for place in PLACES if _maybe(texts[place], wanted) and wanted & said(*texts[place])]
+
+
+def grade(tool: Tool, words: Collection[str]) -> float:
+    """How well a tool answers to the words by itself, from 0 (not at all) to 1."""
+    wanted = [singular(word) for word in words]
+    if not _maybe((tool.name, tool.description), wanted):
+        return 0.0
+    name, description = said(tool.name), said(tool.description)
+    by_name = sum(word in name for word in wanted)
+    by_description = sum(word in description and word not in name for word in wanted)
+    worth = min(1.0, _NAME * by_name + _DESCRIPTION * by_description)
+    coverage = (by_name + by_description) / len(wanted)
+    return worth * (1 - _COVERAGE) + coverage * _COVERAGE
+
+
+def _maybe(texts: Iterable[str], words: Collection[str]) -> bool:
+    """Whether it is worth a closer look: false only where none of the words can be there."""
+    low = " ".join(texts).lower()
+    if not low.isascii():
+        return bool(words)
+    flat = low.replace("_", "")
+    return any(stem in flat or stem in low for stem in (word.removesuffix("y") for word in words))
+
+
+def graded(tools: Sequence[Tool], words: Collection[str], most: int) -> list[tuple[Tool, float]]:
+    """The tools that answer to any of the words, the best first."""
+    found = [(tool, score) for tool in tools if (score := grade(tool, words)) > 0]
+    return sorted(found, key=lambda pair: (-pair[1], pair[0].name))[:most]

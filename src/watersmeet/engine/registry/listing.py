@@ -1,0 +1,77 @@
+"""Lists of what is registered: words only, no model is asked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from watersmeet.core.entities import KINDS, SKILL, TOOL, Entity, Viewer, entity_of, gates, metadata_text
+from watersmeet.core.errors import ConfigError, nearest
+from watersmeet.core.model import Condition
+
+if TYPE_CHECKING:
+    from watersmeet.engine.engine import Engine
+
+NAME, DESCRIPTION, TAGS, METADATA = 0.5, 0.25, 0.15, 0.1
+"""What it counts for in a search of skills where the query is found."""
+
+
+def listing(
+    engine: Engine,
+    kind: str = "",
+    query: str = "",
+    viewer: Viewer | None = None,
+    include_deprecated: bool = False,
+    include_draft: bool = False,
+    include_disabled: bool = False,
+) -> list[dict[str, Any]]:
+    """The records of a kind, or of all, that hold the query anywhere, in whatever case; by path."""
+    if kind and kind not in (*KINDS, TOOL):
+        raise ConfigError(f"no entity type called {kind!r}", nearest(kind, (*KINDS, TOOL)))
+    allowed = gates(viewer, include_deprecated, include_draft, include_disabled)
+    condition = Condition(fields={"kind": (kind,) if kind else KINDS}, gates=allowed)
+    with engine._session() as session, session.moment() as view:
+        records = [found.fields["record"] for found in view.records(condition) if "record" in found.fields]
+    low = query.casefold().strip()
+    return [record for record in records if not low or low in _text(record)]
+
+
+def _text(record: dict[str, Any]) -> str:
+    """All that can be found of a record, without its schemas."""
+    if record["kind"] == TOOL:
+        parts = [record["name"], record.get("description", ""), record.get("server", ""), record.get("server_name", "")]
+        return "\n".join(parts).casefold()
+    entity = entity_of(record)
+    parts = [entity.path, entity.name, entity.description, *entity.tags, metadata_text(entity), *entity.capabilities]
+    parts += [text for tool in entity.tools for text in (tool.name, tool.description)]
+    parts += [text for ability in entity.skills for text in (ability.name, ability.description)]
+    return "\n".join(parts).casefold()
+
+
+def skills_search(engine: Engine, q: str, viewer: Viewer | None = None) -> list[dict[str, Any]]:
+    """The skills that hold the query in their name, description, tags or metadata, the best first."""
+    low = q.casefold().strip()
+    if not low:
+        raise ConfigError("there is no query", "say what the skill is about")
+    scored = []
+    for record in listing(engine, SKILL, "", viewer):
+        score = _score(entity_of(record), low)
+        if score > 0:
+            scored.append({**record, "relevance_score": score})
+    return sorted(scored, key=lambda record: (-record["relevance_score"], record["path"]))
+
+
+def _score(entity: Entity, low: str) -> float:
+    places = {
+        NAME: entity.name,
+        DESCRIPTION: entity.description,
+        TAGS: "\n".join(entity.tags),
+        METADATA: metadata_text(entity),
+    }
+    return round(sum(worth for worth, text in places.items() if low in text.casefold()), 4)
+
+
+def tags(engine: Engine, viewer: Viewer | None = None) -> list[dict[str, Any]]:
+    """The tags of all that a search could show to the viewer, the commonest first."""
+    count = Counter(tag for record in listing(engine, "", "", viewer) for tag in dict.fromkeys(record["tags"]))
+    return [{"tag": tag, "count": number} for tag, number in sorted(count.items(), key=lambda i: (-i[1], i[0]))]

@@ -1,0 +1,131 @@
+"""The registry of an index: what is registered, and what can be asked of it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from watersmeet.core.entities import Entity, Refused, Viewer, status_of
+from watersmeet.core.errors import NotFound
+from watersmeet.engine.registry import writing
+from watersmeet.engine.registry.writing import Registered
+
+if TYPE_CHECKING:
+    from watersmeet.engine.engine import Engine
+    from watersmeet.engine.registry.asking import SearchRequest
+    from watersmeet.engine.registry.reading import Item
+    from watersmeet.engine.report import Tell
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """`Engine.registry`."""
+
+    engine: Engine
+
+    # ------------------------------------------------------------ writing
+
+    def register(
+        self,
+        place: str | os.PathLike[str] | bytes | Iterable[Any],
+        *,
+        kind: str = "",
+        server: str = "",
+        deepen: bool = True,
+        tell: Tell | None = None,
+    ) -> Registered:
+        """Everything that a file, a folder or a list of records holds, in any of the forms that `record/` knows.
+
+        `kind` is that of records that do not say theirs; `server` the path of the server whose tools are listed.
+        """
+        from watersmeet.engine.registry.reading import read
+
+        where = os.fspath(place) if isinstance(place, os.PathLike) else place
+        found = list(read(where, self.engine.settings, kind))
+        return self._register(found, deepen, tell or (lambda _: None), server)
+
+    def put(self, *entities: Entity, deepen: bool = True) -> Registered:
+        """Register entities; one of the same path is replaced."""
+        return self._register([(entity.path, entity) for entity in entities], deepen, lambda _: None)
+
+    def unregister(self, paths: str | Sequence[str]) -> int:
+        """Forget entities, with their tools; returns how many."""
+        wanted = [paths] if isinstance(paths, str) else paths
+        return writing.unregister(self.engine.folder, self.engine.settings, wanted)
+
+    def set_status(self, paths: str | Sequence[str], status: str) -> int:
+        """active, beta, deprecated or draft; how many that changed."""
+        return self._change(paths, status=status_of(status))
+
+    def enable(self, paths: str | Sequence[str]) -> int:
+        return self._change(paths, enabled=True)
+
+    def disable(self, paths: str | Sequence[str]) -> int:
+        return self._change(paths, enabled=False)
+
+    def _change(self, paths: str | Sequence[str], **changes: Any) -> int:
+        wanted = [paths] if isinstance(paths, str) else paths
+        return writing.change(self.engine.folder, self.engine.settings, wanted, changes)
+
+    def _register(self, found: Sequence[Item], deepen: bool, tell: Tell, server: str = "") -> Registered:
+        start = time.perf_counter()
+        report = Registered()
+        writing.register(self.engine.folder, self.engine.settings, found, report, tell, server)
+        made = self.engine.deepen(tell, deep=deepen)
+        report.embedded = made.embedded
+        report.warnings = [Refused(item.path, item.reason) for item in made.warnings]
+        report.took_ms = (time.perf_counter() - start) * 1000
+        return report
+
+    # ------------------------------------------------------------ reading
+
+    def get(self, path: str, viewer: Viewer | None = None) -> dict[str, Any]:
+        """The record of an entity, or of a tool (`SERVER#TOOL`)."""
+        fields = self.engine.get(path, viewer)["fields"]
+        if not isinstance(fields.get("record"), dict):
+            raise NotFound(f"{path!r} is not registered", "`watersmeet get` shows any document")
+        found: dict[str, Any] = fields["record"]
+        return found
+
+    # ------------------------------------------------------------ asking
+
+    def search(self, request: SearchRequest | str) -> dict[str, Any]:
+        """The best entities of all kinds, in groups, with the tools that answer to the query."""
+        from watersmeet.engine.registry.asking import SearchRequest, search
+
+        return search(self.engine, SearchRequest(request) if isinstance(request, str) else request)
+
+    def find_tools(
+        self,
+        task: str,
+        intent: str = "",
+        top_n: int = 10,
+        viewer: Viewer | None = None,
+        pinned: Sequence[str] = (),
+        **how: Any,
+    ) -> dict[str, Any]:
+        """The tools to call for a task; `how` may name a recipe, a mode and a condition."""
+        from watersmeet.engine.registry.finding import find_tools
+
+        return find_tools(self.engine, task, intent, top_n, viewer, pinned, **how)
+
+    def listing(self, kind: str = "", query: str = "", viewer: Viewer | None = None, **include: bool) -> list[Any]:
+        """The records of a kind that hold the query; `include_deprecated`, `include_draft`, `include_disabled`."""
+        from watersmeet.engine.registry.listing import listing
+
+        return listing(self.engine, kind, query, viewer, **include)
+
+    def skills_search(self, q: str, viewer: Viewer | None = None) -> list[dict[str, Any]]:
+        """The skills that hold the query, scored by where."""
+        from watersmeet.engine.registry.listing import skills_search
+
+        return skills_search(self.engine, q, viewer)
+
+    def tags(self, viewer: Viewer | None = None) -> list[dict[str, Any]]:
+        """Every tag, with how many entities carry it."""
+        from watersmeet.engine.registry.listing import tags
+
+        return tags(self.engine, viewer)

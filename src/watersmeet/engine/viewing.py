@@ -1,0 +1,37 @@
+"""Who asks decides what there is: the conditions that every reading call obeys."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from watersmeet.core.entities import AUDIENCE_GATE, Viewer, gates, seen_by
+from watersmeet.core.model import Condition, Request
+from watersmeet.store.view import SqliteView
+
+
+def gated(view: SqliteView, request: Request) -> Condition:
+    """What a search may offer: what it asks for, of what is for its viewer and neither retired nor unfinished.
+
+    Gates that the request has itself go before the usual ones; only who sees what is not for it to say.
+    """
+    wanted = {**gates(), **request.condition.gates, **seen_by(request.viewer)}
+    needed = view.needed(wanted)
+    return replace(request.condition, gates=needed) if needed or request.condition.gates else request.condition
+
+
+def seen(viewer: Viewer | None) -> Condition:
+    """What is there for a viewer, whatever its status."""
+    return Condition(gates=seen_by(viewer))
+
+
+def there(condition: Condition) -> Condition:
+    """Of a condition only who sees what."""
+    return Condition(gates={key: allowed for key, allowed in condition.gates.items() if key == AUDIENCE_GATE})
+
+
+def statistics(view: SqliteView, viewer: Viewer | None) -> dict[str, Any]:
+    """How much there is for a viewer; where something is withheld, nothing that would give away how much."""
+    condition = seen(viewer)
+    facts = view.statistics(condition)
+    return facts | {"dead": 0} if view.needed(condition.gates) else facts

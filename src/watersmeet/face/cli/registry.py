@@ -1,0 +1,132 @@
+"""`watersmeet register`, `unregister`, `set-status`, `enable` and `disable`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from watersmeet.core.entities import KINDS, STATUSES, TOOL
+from watersmeet.engine.engine import Engine
+from watersmeet.engine.place import index_to_make
+from watersmeet.engine.registry import Registered
+from watersmeet.engine.settings import load
+from watersmeet.face.cli.common import common, near, opened, print_json
+from watersmeet.face.cli.progress import progress
+
+SHOWN = 10
+
+
+@click.command(
+    "register",
+    epilog="Examples: watersmeet register servers.json | watersmeet register ~/.claude/skills"
+    " | watersmeet register tools.json --server /context7 | curl -s URL | watersmeet register -",
+)
+@click.argument("place", metavar="FILE|FOLDER|-", type=click.Path(allow_dash=True))
+@click.option("--kind", type=click.Choice((*KINDS, TOOL)), help="What records are that do not say it.")
+@click.option("--server", default="", metavar="PATH", help="The server that a list of tools belongs to.")
+@click.option("--no-vectors", is_flag=True, help="Words only; a later register or sync adds the vectors.")
+@click.option("--no-deepen", is_flag=True, help="Leave the deep vectors for later: `watersmeet deepen`.")
+@common
+def register_command(
+    place: str, kind: str | None, server: str, no_vectors: bool, no_deepen: bool, index: str, as_json: bool, quiet: bool
+) -> None:
+    """Register servers with their tools, agents and skills.
+
+    Reads a gateway registry's records, the official MCP registry's server.json and its list, tools/list answers, A2A
+    agent cards, folders with SKILL.md files, container catalogues and corpora of records, in JSON, JSON lines or
+    YAML. What is registered already under its path is replaced, or left alone if it says the same.
+    """
+    folder = index_to_make(index)
+    settings = load(flags={"index": {"vectors": False}} if no_vectors else {})
+    source: str | bytes = sys.stdin.buffer.read() if place == "-" else place
+    with Engine(folder, settings) as engine, progress(quiet or as_json) as tell:
+        report = engine.registry.register(source, kind=kind or "", server=server, deepen=not no_deepen, tell=tell)
+    if as_json:
+        print_json(report.to_json())
+    elif not quiet:
+        _print(report, folder)
+    if report.skipped and not (report.registered or report.unchanged or report.duplicates):
+        if quiet and not as_json:
+            print(f"nothing was registered: {report.skipped[0].reason}", file=sys.stderr)
+        sys.exit(2)
+
+
+@click.command("unregister", epilog="Example: watersmeet unregister /context7 /skills/pdf")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@common
+def unregister_command(paths: tuple[str, ...], index: str, as_json: bool, quiet: bool) -> None:
+    """Forget what is registered under these paths, with its tools."""
+    with opened(index) as engine:
+        removed = engine.registry.unregister(paths)
+    _done(as_json, quiet, f"unregistered {removed}", unregistered=removed)
+
+
+@click.command("set-status", epilog="Example: watersmeet set-status /context7 deprecated")
+@click.argument("path", metavar="PATH")
+@click.argument("status", metavar="|".join(STATUSES))
+@common
+def set_status_command(path: str, status: str, index: str, as_json: bool, quiet: bool) -> None:
+    """Say how far along something is. A search leaves out what is deprecated or a draft."""
+    with opened(index) as engine:
+        changed = engine.registry.set_status(path, status)
+        now = engine.registry.get(path)["status"]
+    _done(as_json, quiet, f"{path} is {now}", changed, path=path, status=now)
+
+
+@click.command("enable", epilog="Example: watersmeet enable /context7")
+@click.argument("path", metavar="PATH")
+@common
+def enable_command(path: str, index: str, as_json: bool, quiet: bool) -> None:
+    """Let searches find it again."""
+    with opened(index) as engine:
+        changed = engine.registry.enable(path)
+    _done(as_json, quiet, f"{path} is enabled", changed, path=path, enabled=True)
+
+
+@click.command("disable", epilog="Example: watersmeet disable /context7")
+@click.argument("path", metavar="PATH")
+@common
+def disable_command(path: str, index: str, as_json: bool, quiet: bool) -> None:
+    """Keep it registered, and out of searches."""
+    with opened(index) as engine:
+        changed = engine.registry.disable(path)
+    _done(as_json, quiet, f"{path} is disabled", changed, path=path, enabled=False)
+
+
+def _done(as_json: bool, quiet: bool, said: str, changed: int | None = None, **facts: Any) -> None:
+    """One shape for all of these commands: what changed counts as registered."""
+    if as_json:
+        unchanged = 0 if changed is None else 1 - changed
+        print_json(
+            {"registered": changed or 0, "unchanged": unchanged, "duplicates": 0, "skipped": []} | facts,
+        )
+    elif not quiet:
+        print(said)
+
+
+def _print(report: Registered, folder: str) -> None:
+    counts = [
+        f"{count} {name}"
+        for name, count in (
+            ("registered", report.registered),
+            ("unchanged", report.unchanged),
+            ("duplicates", report.duplicates),
+            ("skipped", len(report.skipped)),
+        )
+        if count
+    ]
+    tools = f" with {report.tools} tools" if report.tools else ""
+    print(f"{', '.join(counts) or 'nothing to register'}{tools} in {report.took_ms / 1000:.1f} s")
+    listed = [
+        ("skipped", [(item.record, item.reason) for item in report.skipped]),
+        ("duplicate", [(twin.record, twin.reason) for twin in report.twins]),
+        ("warning", [(item.record, item.reason) for item in report.warnings]),
+    ]
+    for name, items in listed:
+        for record, reason in items[:SHOWN]:
+            print(f"  {name}: {near(record)}: {reason}")
+        if len(items) > SHOWN:
+            print(f"  ... and {len(items) - SHOWN} more; --json lists all")
+    print(f"{report.documents} documents, {report.chunks} chunks in {near(folder)}")

@@ -1,0 +1,55 @@
+"""An answer as Markdown: to paste into an issue, a note or a chat."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from watersmeet.core.model import Answer, Result
+from watersmeet.present.answer import breakdown, explain_line, place
+from watersmeet.present.snippet import snippet
+
+_MEANT = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<"})
+
+
+def markdown(answer: Answer, explain: bool = False) -> str:
+    parts = [_result(number, result, answer.query, explain) for number, result in enumerate(answer.results, 1)]
+    return "\n\n".join(parts)
+
+
+def _result(number: int, result: Result, query: str, explain: bool) -> str:
+    first, last = result.lines
+    lines = [
+        f"### {number}. {_plain(place(result))}",
+        "",
+        f"{_code(f'{result.path}:{first}-{last}')}, score {result.score:.3f}",
+    ]
+    if explain:
+        ranks = explain_line(result).partition("]")[0].lstrip("[")
+        lines += ["", *(f"- {_plain(text)}" for text in (ranks, *breakdown(result)) if text)]
+    return "\n".join([*lines, "", *_fenced(snippet(result.text, query))]).rstrip()
+
+
+def _fenced(found: list[str]) -> list[str]:
+    """Line for line, as it stands in the source: it may be half a table or half a program."""
+    if not found:
+        return []
+    fence = "`" * max(3, 1 + max((len(run) for line in found for run in re.findall("`+", line)), default=0))
+    return [f"{fence}text", *found, fence]
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(_cell(cell) for cell in line) + " |" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.replace("|", "\\|").split())
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).translate(_MEANT)
+
+
+def _code(text: str) -> str:
+    return f"`{text}`" if "`" not in text else f"`` {text} ``"

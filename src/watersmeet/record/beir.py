@@ -1,0 +1,95 @@
+"""Records of a corpus: `_id`, `title`, `text` and `metadata`, as collections of servers and skills are published."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from watersmeet.core.entities import SERVER, TOOL, VIRTUAL, Entity, Refused, Tool
+from watersmeet.core.records import Origin
+from watersmeet.record._values import (
+    Unusable,
+    attempt,
+    kind_of,
+    mapping,
+    needed,
+    others,
+    plain,
+    schema,
+    standing,
+    text,
+    texts,
+    texts_of,
+    tools,
+)
+
+_KNOWN = frozenset(
+    "kind tags body tools examples status enabled is_enabled visibility groups allowed_groups owner registered_by repo"
+    " url inputSchema parameters".split()
+)
+_NAMED = re.compile(r"(?:^|; )([A-Za-z][\w./-]*): ")
+_LIST = " Tools: "
+
+
+@dataclass(frozen=True, slots=True)
+class Beir:
+    """The `_id` is the path. A text that ends in `Tools: NAME: WHAT; NAME: WHAT` names the server's tools."""
+
+    def knows(self, value: Any) -> bool:
+        return isinstance(value, Mapping) and "_id" in value and ("title" in value or "text" in value)
+
+    def read(self, value: Any, origin: Origin) -> Iterator[Entity | Tool | Refused]:
+        where = f"{origin.where} ({value['_id']})"
+        try:
+            clean = plain(value)
+            metadata = mapping(clean, "metadata")
+            kind = kind_of(metadata.get("kind")) or kind_of(origin.kind) or SERVER
+            if kind == TOOL:
+                yield _tool(clean, metadata)
+                return
+        except Unusable as problem:
+            yield Refused(where, str(problem))
+            return
+        yield attempt(where, lambda: _entity(clean, metadata, kind))
+
+
+def _tool(value: dict[str, Any], metadata: dict[str, Any]) -> Tool:
+    return Tool(needed(value, "_id"), text(value, "text"), schema(metadata), texts_of(metadata.get("examples")))
+
+
+def _entity(value: dict[str, Any], metadata: dict[str, Any], kind: str) -> Entity:
+    path = needed(value, "_id")
+    said = text(value, "text")
+    named = tools(metadata.get("tools"))
+    if kind == SERVER and not named:
+        said, named = _taken_apart(said)
+    location = text(metadata, "repo", "url") or (path if path.startswith(("https://", "http://")) else "")
+    common = standing(metadata)
+    return Entity(
+        kind=kind,
+        path=path,
+        name=text(value, "title") or path,
+        description=said,
+        tags=texts(metadata, "tags"),
+        tools=named,
+        metadata=others(metadata, _KNOWN),
+        examples=texts_of(metadata.get("examples")),
+        body=text(metadata, "body"),
+        extra={"location": location} if location else {},
+        **(common | {"status": "active"} if kind == VIRTUAL else common),
+    )
+
+
+def _taken_apart(said: str) -> tuple[str, tuple[Tool, ...]]:
+    """The description, and the tools that are listed after it."""
+    if said.endswith(_LIST.rstrip()):
+        return said.removesuffix(_LIST.rstrip()).rstrip(), ()
+    before, mark, listed = said.rpartition(_LIST)
+    names = list(_NAMED.finditer(listed)) if mark else []
+    if not names or names[0].start() != 0:
+        return said, ()
+    ends = [found.start() for found in names[1:]] + [len(listed)]
+    found = {m[1]: Tool(m[1], listed[m.end() : end].strip()) for m, end in zip(names, ends, strict=True)}
+    return before.rstrip(), tuple(found.values())

@@ -1,0 +1,116 @@
+"""Records of a gateway registry: servers, agents, skills and virtual servers, each with the path that names it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from watersmeet.core.entities import AGENT, SERVER, SKILL, TOOL, VIRTUAL, Entity, Refused, Tool
+from watersmeet.core.records import Origin
+from watersmeet.record._agents import abilities
+from watersmeet.record._values import (
+    Unusable,
+    attempt,
+    described,
+    kind_of,
+    mapping,
+    needed,
+    others,
+    plain,
+    standing,
+    text,
+    texts,
+    texts_of,
+    tools,
+)
+
+_KNOWN = frozenset(
+    "kind entity_type path name server_name title description parsed_description tags tools tool_list status is_enabled"
+    " enabled visibility allowed_groups groups owner registered_by metadata capabilities skills examples body"
+    " skill_md_content extra tool_mappings author version registry_name created_by".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """Also what this registry itself gives out."""
+
+    def knows(self, value: Any) -> bool:
+        return isinstance(value, Mapping) and isinstance(value.get("path"), str) and "_id" not in value
+
+    def read(self, value: Any, origin: Origin) -> Iterator[Entity | Tool | Refused]:
+        yield attempt(f"{origin.where} ({value['path']})", lambda: _entity(plain(value), origin))
+
+
+def _entity(value: dict[str, Any], origin: Origin) -> Entity:
+    kind = kind_of(value.get("entity_type") or value.get("kind")) or kind_of(origin.kind) or _looks_like(value)
+    if kind == TOOL:
+        raise Unusable("a tool is registered with its server")
+    name = needed(value, "server_name", "name", "title")
+    common: dict[str, Any] = standing(value)
+    if kind == VIRTUAL:
+        common["status"] = "active"
+    return Entity(
+        kind=kind,
+        path=needed(value, "path"),
+        name=name,
+        description=described(value),
+        tags=texts(value, "tags"),
+        tools=_mapped(value) if kind == VIRTUAL else tools(value.get("tools", value.get("tool_list"))),
+        metadata=_metadata(value, kind),
+        capabilities=texts(value, "capabilities") if kind == AGENT else (),
+        skills=abilities(value.get("skills")) if kind == AGENT else (),
+        examples=texts_of(value.get("examples")),
+        body=text(value, "body", "skill_md_content"),
+        extra=_extra(value, kind, origin),
+        **common,
+    )
+
+
+def _looks_like(value: Mapping[str, Any]) -> str:
+    if "tool_mappings" in value:
+        return VIRTUAL
+    if "skill_md_url" in value or "skill_md_content" in value or value["path"].startswith("/skills/"):
+        return SKILL
+    if "server_name" not in value and ("skills" in value or "protocol_version" in value or "protocolVersion" in value):
+        return AGENT
+    return SERVER
+
+
+def _metadata(value: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    found = mapping(value, "metadata")
+    if kind == SKILL:
+        own = {key: value.get(key) for key in ("author", "version", "registry_name") if value.get(key)}
+        custom = found.pop("extra", None)
+        found = {**own, **found, **(custom if isinstance(custom, Mapping) else {})}
+    elif kind == VIRTUAL and value.get("created_by"):
+        found = {**found, "created_by": value["created_by"]}
+    return {key: item for key, item in found.items() if item not in (None, "", [], {})}
+
+
+def _mapped(value: Mapping[str, Any]) -> tuple[Tool, ...]:
+    """The tools of a virtual server: by their alias, with what is said of them here."""
+    mappings = value.get("tool_mappings")
+    if mappings is None:
+        return tools(value.get("tools"))
+    if not isinstance(mappings, list) or not all(isinstance(item, Mapping) for item in mappings):
+        raise Unusable("`tool_mappings` is not a list of objects")
+    return tools(
+        [
+            {"name": text(item, "alias", "tool_name", "name"), "description": text(item, "description_override")}
+            for item in mappings
+        ]
+    )
+
+
+def _extra(value: Mapping[str, Any], kind: str, origin: Origin) -> dict[str, Any]:
+    found = {**mapping(value, "extra"), **others(value, _KNOWN)}
+    if kind == VIRTUAL and isinstance(value.get("tool_mappings"), list):
+        found["tool_mappings"] = value["tool_mappings"]
+        backends = (item.get("backend_server_path") for item in value["tool_mappings"])
+        found.setdefault("backend_paths", list(dict.fromkeys(path for path in backends if isinstance(path, str))))
+    for key in ("version", "author"):
+        if kind != SKILL and isinstance(value.get(key), str):
+            found.setdefault(key, value[key])
+    return found

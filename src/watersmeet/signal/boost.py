@@ -1,0 +1,27 @@
+"""Where an entity of a registry mentions the query: path, name, description, tags, metadata and tools, each once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from watersmeet.core.boosts import asked, boost, named
+from watersmeet.core.model import ChunkId, Hit, Plan, Ranking
+from watersmeet.core.ports import Entities
+
+
+@dataclass(frozen=True, slots=True)
+class Boost:
+    """5 for the path, 3 for the name, 2, 1.5 and 1 for the others, 1 for each tool; more words come first at a tie."""
+
+    entities: Entities
+
+    def rank(self, plan: Plan) -> Ranking:
+        found = self.entities.mentioning(asked(plan.text), plan.condition, plan.pool)
+        hits = tuple(Hit(chunk, boost(places)) for chunk, places, _ in found)
+        notes = {chunk: {"places": named(places), "words": words} for chunk, places, words in found}
+        return Ranking("boost", hits, notes)
+
+    def score(self, plan: Plan, ids: Collection[ChunkId]) -> dict[ChunkId, float]:
+        found = self.entities.mentions(asked(plan.text), ids)
+        return {chunk: boost(places) for chunk, places, _ in found}

@@ -1,0 +1,47 @@
+"""No kind of entity takes all the places while others wait."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from watersmeet.core.model import Plan, Ranking
+from watersmeet.core.options import option
+from watersmeet.core.ports import Entities
+
+
+@dataclass(frozen=True, slots=True)
+class Distribute:
+    """The best hits, with a soft cap for each kind; what the cap left out fills the places that stay empty.
+
+    The order stays that of the scores, whatever was filled in last.
+    """
+
+    entities: Entities
+    share: float = option(0.6, "the share of the results that one kind may have while another waits")
+
+    def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
+        leads = self.entities.leads([hit.chunk for hit in ranking.hits])
+        kept = chosen([leads[hit.chunk].kind for hit in ranking.hits], plan.top_n, self.share)
+        return Ranking("distribute", tuple(ranking.hits[place] for place in kept))
+
+
+def chosen(kinds: Sequence[str], most: int, share: float) -> list[int]:
+    """Which places of a ranking, whose kinds these are, make the result; in one pass."""
+    cap = math.ceil(most * share)
+    waiting, taken = Counter(kinds), Counter[str]()
+    kept: list[int] = []
+    skipped: list[int] = []
+    for place, kind in enumerate(kinds):
+        if len(kept) == most:
+            break
+        others = len(kinds) - place - waiting[kind]
+        waiting[kind] -= 1
+        if taken[kind] >= cap and others > 0:
+            skipped.append(place)
+        else:
+            taken[kind] += 1
+            kept.append(place)
+    return sorted(kept + skipped[: most - len(kept)])

@@ -1,0 +1,65 @@
+"""A condition as SQL over documents `d`; what the user wrote only ever becomes a value."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from watersmeet.core.model import Condition
+
+
+def where(
+    condition: Condition,
+    at: Callable[[Sequence[str]], list[int]],
+    kept_out: Callable[[str, Sequence[str]], list[int]],
+) -> tuple[str, list[Any]]:
+    """`at` gives the documents whose path one of some globs matches, `kept_out` those that a gate keeps out."""
+    parts: list[str] = []
+    values: list[Any] = []
+    for key, wanted in (*condition.fields.items(), *condition.also):
+        if key == "kind":
+            parts.append("d.kind IN (SELECT value FROM json_each(?))")
+            values.append(json.dumps(wanted))
+        elif key == "document":
+            parts.append("d.name IN (SELECT value FROM json_each(?))")
+            values.append(json.dumps(wanted))
+        elif key == "path":
+            parts.append("d.id IN (SELECT value FROM json_each(?))")
+            values.append(json.dumps(at(wanted)))
+        elif key == "collection":
+            parts.append("d.collection IN (SELECT k.id FROM collections k JOIN json_each(?) j ON k.name = j.value)")
+            values.append(json.dumps(wanted))
+        else:
+            facet = "tag" if key == "tags" else key.casefold()
+            low = lowered(wanted)
+            parts.append(
+                "(d.id IN (SELECT f.document FROM facets f JOIN json_each(?) j ON f.value = j.value"
+                " WHERE f.key = ?) OR d.collection IN (SELECT k.id FROM collections k, json_each(k.metadata) m"
+                " WHERE lower(m.key) = ? AND lower(m.value) IN (SELECT value FROM json_each(?))))"
+            )
+            values += [low, facet, facet, low]
+    for key, allowed in condition.gates.items():
+        out = kept_out(key, allowed)
+        if out:
+            parts.append("d.id NOT IN (SELECT value FROM json_each(?))")
+            values.append(json.dumps(out))
+    if condition.since is not None:
+        parts.append("d.modified >= ?")
+        values.append(condition.since.timestamp())
+    if condition.before is not None:
+        parts.append("d.modified < ?")
+        values.append(condition.before.timestamp())
+    return " AND ".join(parts), values
+
+
+KEPT_OUT = (
+    "SELECT DISTINCT f.document FROM facets f WHERE f.key = ? AND f.value NOT IN (SELECT value FROM json_each(?))"
+    " AND NOT EXISTS (SELECT 1 FROM json_each(?) j JOIN facets g"
+    " ON g.key = f.key AND g.value = j.value AND g.document = f.document)"
+)
+"""The documents that a gate keeps out: key, allowed values, and those again."""
+
+
+def lowered(values: Sequence[str]) -> str:
+    return json.dumps([value.casefold() for value in values])
