@@ -1,0 +1,101 @@
+"""`watersmeet serve` and `watersmeet mcp`."""
+
+from __future__ import annotations
+
+import os
+import socket
+
+import click
+
+from watersmeet.core.errors import ConfigError, NoIndex, SourceProblem
+from watersmeet.engine.engine import Engine
+from watersmeet.engine.place import find_index, index_in, index_to_make
+from watersmeet.engine.settings import load
+from watersmeet.face.cli.common import common
+
+inside_flag = click.option(
+    "--in", "inside", metavar="PATH", default="", type=click.Path(), help="Serve this folder; it is indexed first."
+)
+write_flag = click.option("--allow-write", is_flag=True, help="Let callers change the index.")
+
+
+@click.command("serve", epilog="Example: watersmeet serve --in docs")
+@inside_flag
+@click.option("--host", default="127.0.0.1", show_default=True, metavar="H", help="Where to listen.")
+@click.option("--port", default=7878, show_default=True, type=click.IntRange(0, 65535), metavar="N", help="Which port.")
+@click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="A further name that it goes by.")
+@write_flag
+@common
+def serve_command(
+    inside: str, host: str, port: int, hosts: tuple[str, ...], allow_write: bool, index: str, as_json: bool, quiet: bool
+) -> None:
+    """Serve REST, MCP over HTTP and a page to search with.
+
+    Without a token it listens on this machine only; see `watersmeet token`.
+    """
+    from watersmeet.face.tokens import Tokens, is_loopback
+
+    tokens = Tokens()
+    if not is_loopback(host) and not tokens.all():
+        raise ConfigError(
+            f"{host} can be reached from elsewhere, and there is no token",
+            "make one with `watersmeet token create --scope read`, or leave out --host",
+        )
+    engine = _engine(inside, index, allow_write)
+    listening = listen(host, port)
+    from watersmeet.face.rest.app import make  # only now: it takes a while
+    from watersmeet.face.rest.running import run
+    from watersmeet.face.service import Service
+
+    service = Service(engine, inside=inside, allow_write=allow_write)
+    try:
+        run(make(service, host, hosts, tokens), host, listening, as_json, quiet)
+    finally:
+        service.close()
+
+
+@click.command("mcp", epilog="Example: watersmeet mcp --in docs")
+@inside_flag
+@write_flag
+@common
+def mcp_command(inside: str, allow_write: bool, index: str, as_json: bool, quiet: bool) -> None:
+    """Serve MCP over standard input and output, for an agent that starts this command.
+
+    Where there is no index yet, the tools say so; with --allow-write the agent can make one.
+    """
+    from watersmeet.face.mcp.running import run
+    from watersmeet.face.service import Service
+
+    service = Service(_engine(inside, index, True), inside=inside, allow_write=allow_write)
+    try:
+        run(service)
+    finally:
+        service.close()
+
+
+def listen(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # named, it is sent without delay
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(1024)
+    except OSError as error:
+        raise ConfigError(f"cannot listen on {host}:{port}: {error.strerror}", "choose another --port") from error
+    return listening
+
+
+def _engine(inside: str, index: str, may_be_new: bool) -> Engine:
+    if inside and index:
+        raise ConfigError("--in and --index exclude each other", "--in keeps its index in the cache folder")
+    if inside:
+        if not os.path.exists(inside):
+            raise SourceProblem(f"{inside} does not exist", "check the spelling of the path")
+        return Engine(index_in(inside), load(start=inside))
+    try:
+        place = find_index(index)
+    except NoIndex:
+        if not may_be_new:
+            raise
+        place = index_to_make(index)
+    return Engine(place, load())

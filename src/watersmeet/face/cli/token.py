@@ -1,0 +1,57 @@
+"""`watersmeet token`."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from watersmeet.face.cli.common import common, print_json, table
+from watersmeet.face.tokens import SCOPES, Tokens
+
+
+@click.group("token")
+def token_command() -> None:
+    """Make, list and revoke the tokens that a server asks for."""
+
+
+@token_command.command("create", epilog="Example: watersmeet token create --scope read --user ann --group research")
+@click.option("--scope", type=click.Choice(SCOPES), default="read", show_default=True, help="What it may do.")
+@click.option("--user", default="", metavar="U", help="Whose it is: private entities of that owner are shown.")
+@click.option("--group", "groups", multiple=True, metavar="G", help="A group that its holder belongs to.")
+@common
+def create_command(scope: str, user: str, groups: tuple[str, ...], index: str, as_json: bool, quiet: bool) -> None:
+    """Make a token and show it, once: only its hash is kept."""
+    token, sent = Tokens().create(scope, user, groups)
+    if as_json:
+        print_json({"token": sent, **token.to_json()})
+        return
+    print(sent)
+    if not quiet:
+        print("send it as `Authorization: Bearer TOKEN`; it is not shown again", file=sys.stderr)
+
+
+@token_command.command("list", epilog="Example: watersmeet token list")
+@common
+def list_command(index: str, as_json: bool, quiet: bool) -> None:
+    """List the tokens, without what one would have to send."""
+    found = [token.to_json() for token in Tokens().all().values()]
+    if as_json:
+        print_json({"tokens": found})
+        return
+    rows = [[t["id"], t["scope"], t["user"], ", ".join(t["groups"]), t["created"]] for t in found]
+    table(["id", "scope", "user", "groups", "created"], rows)
+    if not found and not quiet:
+        print("there are none; `watersmeet token create` makes one", file=sys.stderr)
+
+
+@token_command.command("revoke", epilog="Example: watersmeet token revoke 1f0c2b3a")
+@click.argument("name", metavar="ID")
+@common
+def revoke_command(name: str, index: str, as_json: bool, quiet: bool) -> None:
+    """Make a token worthless, at once and for good."""
+    Tokens().revoke(name)
+    if as_json:
+        print_json({"revoked": name})
+    elif not quiet:
+        print(f"revoked {name}")

@@ -1,0 +1,20 @@
+"""Where the details of a server's defect go: a file. The error's own words do not, for they may hold what was asked."""
+
+from __future__ import annotations
+
+import os
+import traceback
+
+from watersmeet.engine.settings import cache_folder
+
+
+def keep(error: BaseException) -> str:
+    """The hint for whoever runs the server."""
+    place = os.path.join(cache_folder(), "last-server-error.txt")
+    try:
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        with open(place, "w", encoding="utf8") as file:
+            file.write(f"{type(error).__name__}\n{''.join(traceback.format_tb(error.__traceback__))}")
+    except OSError:
+        return "its details could not be kept: the cache folder cannot be written"
+    return f"this is a defect; the details are on the server in {place}"

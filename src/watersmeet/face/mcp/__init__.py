@@ -1,0 +1,1 @@
+"""The engine for agents, over the Model Context Protocol."""

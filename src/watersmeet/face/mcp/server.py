@@ -1,0 +1,241 @@
+"""The MCP server: tools, documents as resources, a prompt. The same for stdio and for HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from threading import Event
+from typing import Any
+from urllib.parse import quote, unquote
+
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
+
+from watersmeet import __version__
+from watersmeet.core.entities import OWNER
+from watersmeet.core.errors import NotFound, Stopped, WatersmeetError, nearest
+from watersmeet.engine.report import Progress, Tell
+from watersmeet.face.asking import Asking
+from watersmeet.face.defects import keep
+from watersmeet.face.mcp.tools import BUDGET, TOOLS, Call, described
+from watersmeet.face.service import Service
+from watersmeet.face.tokens import Caller
+from watersmeet.present.pack import pack
+
+Context = ServerRequestContext[Any, Any]
+LOCAL = Caller(OWNER, "write", "stdio")
+"""Over stdio the server is a process of the user who started it."""
+
+RESOURCE = "watersmeet://document/"
+PROMPT = "answer_with_citations"
+PAGE = 100
+WRITING_SECONDS = 3600.0
+TOLD_SECONDS = 0.2
+
+INSTRUCTIONS = (
+    "Searches documents that are indexed on this machine. Start with `search`; cite passages as [n] with the document "
+    "and lines that stand in the heading of each. `get` reads a whole document, `related` shows what it is linked "
+    "with, `find_tools` finds registered tools for a task."
+)
+RULES = (
+    "Answer the question from the passages below and from nothing else. Put the number of the passage, such as [1], "
+    "after each statement that rests on it. If the passages do not answer the question, say so and say what is "
+    "missing; then search again in other words."
+)
+
+
+def make(service: Service, who: Callable[[Context], Caller] = lambda _: LOCAL, *, local: bool = True) -> Server[Any]:
+    """`who` says from whom a request is; `local`: on this machine, by the user who started the server."""
+    faces = _Faces(service, who, local)
+    return Server(
+        "watersmeet",
+        version=__version__,
+        title="watersmeet",
+        instructions=INSTRUCTIONS,
+        on_list_tools=faces.list_tools,
+        on_call_tool=faces.call_tool,
+        on_list_resources=faces.list_resources,
+        on_list_resource_templates=faces.list_templates,
+        on_read_resource=faces.read_resource,
+        on_list_prompts=faces.list_prompts,
+        on_get_prompt=faces.get_prompt,
+    )
+
+
+class _Faces:
+    def __init__(self, service: Service, who: Callable[[Context], Caller], local: bool) -> None:
+        self._service = service
+        self._who = who
+        self._local = local
+
+    # ------------------------------------------------------------ tools
+
+    def _tools(self, caller: Caller) -> list[str]:
+        may_write = self._service.allow_write and caller.scope == "write"
+        return [name for name, made in TOOLS.items() if may_write or not made.writes]
+
+    async def list_tools(self, context: Context, _: object) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[described(name) for name in self._tools(self._who(context))])
+
+    async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        caller = self._who(context)
+        known = self._tools(caller)
+        if params.name not in known:
+            hint = "it needs --allow-write" if params.name in TOOLS else nearest(params.name, known)
+            raise MCPError(types.INVALID_PARAMS, f"no tool called {params.name!r}; {hint}")
+        made = TOOLS[params.name]
+        try:
+            asked = made.takes.model_validate(params.arguments or {})
+        except ValidationError as error:
+            return _failed(_misused(error, list(made.takes.model_fields)))
+        telling = _Telling(context)
+
+        def work(stop: Event) -> tuple[dict[str, Any], str]:
+            return made.work(Call(self._service, caller, self._local, stop, telling.of(stop)), asked)
+
+        start, status = time.perf_counter(), 200
+        try:
+            structured, text = await self._service.run(work, WRITING_SECONDS if made.writes else None)
+            await telling.all_told()
+        except WatersmeetError as error:
+            status = 400
+            return _failed(f"{error}\nhint: {error.hint}" if error.hint else str(error))
+        except Exception as error:  # noqa: BLE001 - a face's boundary; the error's words may hold what was asked
+            status = 500
+            return _failed(f"unexpected: {type(error).__name__}\nhint: {keep(error)}")
+        finally:
+            self._service.metrics.requested(f"mcp {params.name}", "CALL", status, time.perf_counter() - start)
+        return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=structured)
+
+    # ------------------------------------------------------------ resources
+
+    async def list_resources(
+        self, context: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        cursor = params.cursor if params and params.cursor else "0"
+        if not cursor.isascii() or not cursor.isdigit() or len(cursor) > 12:
+            raise MCPError(types.INVALID_PARAMS, "no such page")
+        start, viewer = int(cursor), self._who(context).viewer
+        found = await _asked(self._service.run(lambda _: self._service.documents(viewer)))
+        resources = [
+            types.Resource(
+                uri=RESOURCE + quote(one["document"], safe="/"),
+                name=one["document"],
+                title=one["title"],
+                mime_type="text/markdown",
+            )
+            for one in found[start : start + PAGE]
+        ]
+        more = str(start + PAGE) if start + PAGE < len(found) else None
+        return types.ListResourcesResult(resources=resources, next_cursor=more)
+
+    async def list_templates(self, _: Context, __: object) -> types.ListResourceTemplatesResult:
+        about = "A document or chunk by the id that `search` gives"
+        template = types.ResourceTemplate(
+            uri_template=RESOURCE + "{+id}", name="document", description=about, mime_type="text/markdown"
+        )
+        return types.ListResourceTemplatesResult(resource_templates=[template])
+
+    async def read_resource(
+        self, context: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        uri = str(params.uri)
+        if not uri.startswith(RESOURCE):
+            raise MCPError(types.INVALID_PARAMS, f"no resource called {uri!r}; they begin with {RESOURCE}")
+        identity, viewer = unquote(uri.removeprefix(RESOURCE)), self._who(context).viewer
+        found = await _asked(self._service.run(lambda _: self._service.get(identity, viewer)))
+        text = types.TextResourceContents(uri=uri, mime_type="text/markdown", text=found["text"])
+        return types.ReadResourceResult(contents=[text])
+
+    # ------------------------------------------------------------ prompts
+
+    async def list_prompts(self, _: Context, __: object) -> types.ListPromptsResult:
+        asked = types.PromptArgument(name="question", description="What is to be answered", required=True)
+        about = "Answer a question from the indexed documents, with citations"
+        return types.ListPromptsResult(prompts=[types.Prompt(name=PROMPT, description=about, arguments=[asked])])
+
+    async def get_prompt(self, context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        values = params.arguments or {}
+        if params.name != PROMPT:
+            raise MCPError(types.INVALID_PARAMS, f"no prompt called {params.name!r}; {nearest(params.name, [PROMPT])}")
+        if set(values) != {"question"} or not values["question"].strip():
+            raise MCPError(types.INVALID_PARAMS, f"{PROMPT} takes one argument: question")
+        viewer = self._who(context).viewer
+
+        def work(stop: Event) -> str:
+            found = self._service.search(Asking(values["question"]), viewer, stop)
+            return pack(found.answer.results, BUDGET).text or "Nothing was found."
+
+        passages = await _asked(self._service.run(work))
+        text = f"{RULES}\n\nQuestion: {values['question']}\n\n{passages}"
+        message = types.PromptMessage(role="user", content=types.TextContent(text=text))
+        return types.GetPromptResult(messages=[message])
+
+
+async def _asked(work: Any) -> Any:
+    """What could not be answered, as the protocol says it."""
+    try:
+        return await work
+    except NotFound as error:
+        raise MCPError(types.INVALID_PARAMS, f"{error}; {error.hint}") from error
+    except WatersmeetError as error:
+        raise MCPError(types.INTERNAL_ERROR, f"{error}; {error.hint}") from error
+    except Exception as error:  # noqa: BLE001 - a face's boundary; the error's words may hold what was asked
+        raise MCPError(types.INTERNAL_ERROR, f"unexpected: {type(error).__name__}; {keep(error)}") from None
+
+
+def _failed(text: str) -> types.CallToolResult:
+    return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
+
+
+def _misused(error: ValidationError, known: list[str]) -> str:
+    """Which argument is wrong and why, for an agent to do better."""
+    lines = []
+    for one in error.errors(include_url=False, include_input=False):
+        where = ".".join(str(part) for part in one["loc"])
+        if one["type"] == "extra_forbidden":
+            lines.append(f"no argument called {where!r}; {nearest(where, known)}")
+        else:
+            lines.append(f"{where}: {one['msg']}")
+    return "\n".join(lines)
+
+
+class _Telling:
+    """Progress from a working thread to the caller, now and then, in figures that only grow."""
+
+    def __init__(self, context: Context) -> None:
+        self._session = context.session
+        self._loop = asyncio.get_running_loop()
+        self._sent: list[Future[None]] = []
+        self._doing, self._before, self._last, self._told = "", 0, 0, 0.0
+
+    def of(self, stop: Event) -> Tell:
+        def tell(step: Progress) -> None:
+            if stop.is_set():
+                raise Stopped("nobody waits for it any more")
+            self._tell(step)
+
+        return tell
+
+    def _tell(self, step: Progress) -> None:
+        if step.doing != self._doing:
+            self._doing, self._before = step.doing, self._last
+        reached = self._before + step.done
+        soon = time.monotonic() - self._told < TOLD_SECONDS
+        if reached <= self._last or (soon and step.done < step.total):
+            return
+        self._last, self._told = reached, time.monotonic()
+        text = f"{step.doing} {step.done} of {step.total} {step.unit}"
+        total = self._before + step.total if step.total else None
+        sending = self._session.report_progress(reached, total, text)
+        self._sent = [asyncio.run_coroutine_threadsafe(sending, self._loop)]
+
+    async def all_told(self) -> None:
+        """The answer comes last."""
+        for sent in self._sent:
+            await asyncio.wrap_future(sent)

@@ -1,0 +1,1 @@
+"""The engine over HTTP: REST, the page, and MCP beside them."""

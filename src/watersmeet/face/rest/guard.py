@@ -1,0 +1,247 @@
+"""The door: whose Host, whose Origin, whose token, how often, how long; and what every answer carries."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+import time
+from collections import OrderedDict
+from collections.abc import Iterable, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from watersmeet.core.entities import EVERYONE, Viewer
+from watersmeet.core.errors import WatersmeetError
+from watersmeet.engine.settings import ServeSettings
+from watersmeet.face.metrics import Metrics
+from watersmeet.face.rest import problems
+from watersmeet.face.rest.problems import Refused
+from watersmeet.face.tokens import Caller, Tokens, is_loopback
+
+CALLER = "watersmeet.caller"
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+OPEN = ("/", "/health")
+"""What may be seen without a token, where one is needed: nothing of the index is in it."""
+BODY_SECONDS = 10.0
+MOST_KEYS = 10_000
+
+HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+)
+CLOSED = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'; base-uri 'none'")
+UNSTORED = (b"cache-control", b"no-store")
+
+
+@dataclass(slots=True)
+class Rates:
+    """So many a second for each key, and a second's worth at once; the oldest keys are forgotten."""
+
+    rate: float
+    burst: float
+    _left: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict)
+
+    def wait(self, key: str) -> float:
+        """The seconds until the next one may come; 0 if it may now."""
+        left, last = self._left.get(key, (self.burst, 0.0))
+        return max(0.0, (1 - left) / self.rate - (time.monotonic() - last))
+
+    def take(self, key: str) -> None:
+        now = time.monotonic()
+        left, last = self._left.pop(key, (self.burst, now))
+        self._left[key] = (min(self.burst, left + (now - last) * self.rate) - 1, now)
+        if len(self._left) > MOST_KEYS:
+            self._left.popitem(last=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Hosts:
+    """The names that this server goes by. A page elsewhere can make its own name point here, but not ours."""
+
+    host: str
+    more: tuple[str, ...] = ()
+
+    def known(self, name: str) -> bool:
+        name = name.strip("[]").rstrip(".").casefold()
+        if name in LOOPBACK or name in (self.host.strip("[]").casefold(), *map(str.casefold, self.more)):
+            return True
+        if is_loopback(self.host):
+            return False
+        return _is_address(name) or name == socket.gethostname().casefold()
+
+    def of(self, header: str) -> bool:
+        """Whether a Host header, which may hold a port, is ours."""
+        try:
+            parts = urlsplit(f"//{header}")
+            named, _ = parts.hostname, parts.port
+        except ValueError:
+            return False
+        plain = not (set(header) & set("/?#@\\ ,\t"))
+        return bool(named) and plain and self.known(named or "")
+
+    def origin(self, header: str) -> bool:
+        scheme, sign, rest = header.partition("://")
+        return bool(sign) and scheme in ("http", "https") and self.of(rest)
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+class Guard:
+    """Around the whole application, MCP included."""
+
+    def __init__(self, app: ASGIApp, *, hosts: Hosts, tokens: Tokens, limits: ServeSettings, metrics: Metrics) -> None:
+        self._app = app
+        self._hosts = hosts
+        self._tokens = tokens
+        self._limits = limits
+        self._metrics = metrics
+        self._needs_token = not is_loopback(hosts.host)
+        self._rates = Rates(limits.rate, 2 * limits.rate)
+        self._wrong = Rates(limits.failures / 60, limits.failures)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
+            return
+        start = time.perf_counter()
+        seen = 0
+
+        async def dressed(message: Message) -> None:
+            nonlocal seen
+            if message["type"] == "http.response.start":
+                seen = message["status"]
+                message["headers"] = _with(message.get("headers", ()))
+            await send(message)
+
+        try:
+            try:
+                headers = _headers(scope)
+                self._check(scope, headers)
+                try:
+                    scope[CALLER] = self._caller(scope, headers)
+                except (WatersmeetError, OSError):
+                    raise Refused(503, "the tokens cannot be read", "see to tokens.json on the server") from None
+                whole = await self._body(headers, receive)
+                if whole is not None:
+                    await self._app(scope, whole, dressed)
+            except Refused as no:
+                await problems.refusal(no)(scope, receive, dressed)
+            except WatersmeetError as error:
+                await problems.of(error)(scope, receive, dressed)
+            except Exception as error:  # noqa: BLE001 - a face's boundary; the log would have the error's words
+                if not seen:
+                    await problems.defect(error)(scope, receive, dressed)
+        finally:
+            self._metrics.requested(_route(scope), scope["method"], seen or 499, time.perf_counter() - start)
+
+    def _check(self, scope: Scope, headers: MutableMapping[str, str]) -> None:
+        host = headers.get("host", "")
+        if not self._hosts.of(host):
+            raise Refused(403, "this server does not go by that name", "ask it as localhost, or see --allow-host")
+        origin = headers.get("origin")
+        if origin is not None and not self._hosts.origin(origin):
+            raise Refused(403, "a page from elsewhere may not ask this server")
+        if headers.get("sec-fetch-site") in ("cross-site", "same-site") and scope["path"] not in OPEN:
+            raise Refused(403, "a page from elsewhere may not ask this server")
+
+    def _caller(self, scope: Scope, headers: MutableMapping[str, str]) -> Caller:
+        address = (scope.get("client") or ("",))[0]
+        sent = headers.get("authorization")
+        if sent is None:
+            if self._needs_token and scope["path"] not in OPEN:
+                raise _unknown("this server needs a token")
+            scope_of = "read" if self._tokens.all() else "write"
+            caller = Caller(EVERYONE, scope_of, f"address {address}")
+        else:
+            caller = self._holder(sent, address)
+        wait = self._rates.wait(caller.key)
+        if wait:
+            raise Refused(429, "too many requests", "slow down", {"Retry-After": str(int(wait) + 1)})
+        self._rates.take(caller.key)
+        return caller
+
+    def _holder(self, sent: str, address: str) -> Caller:
+        kind, _, secret = sent.partition(" ")
+        if self._wrong.wait(address):
+            raise Refused(429, "too many wrong tokens", "wait a minute", {"Retry-After": "60"})
+        token = self._tokens.holder(secret.strip()) if kind.casefold() == "bearer" else None
+        if token is None:
+            self._wrong.take(address)
+            raise _unknown("this token is not known here")
+        return Caller(Viewer(token.user, token.groups), token.scope, f"token {token.id}")
+
+    async def _body(self, headers: MutableMapping[str, str], receive: Receive) -> Receive | None:
+        """The whole body, if it is not too long; None if the asker went away."""
+        most = self._limits.body_bytes
+        declared = headers.get("content-length", "0")
+        if not declared.isdigit() or int(declared) > most:
+            raise Refused(413, f"the body is longer than {most} bytes")
+        parts: list[bytes] = []
+        size = 0
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        return None
+                    part = message.get("body", b"")
+                    size += len(part)
+                    if size > most:
+                        raise Refused(413, f"the body is longer than {most} bytes")
+                    parts.append(part)
+                    if not message.get("more_body"):
+                        break
+        except TimeoutError:
+            raise Refused(400, f"the body did not arrive within {BODY_SECONDS:g} s") from None
+        pending: list[Message] = [{"type": "http.request", "body": b"".join(parts), "more_body": False}]
+
+        async def replay() -> Message:
+            return pending.pop() if pending else await receive()
+
+        return replay
+
+
+def _unknown(detail: str) -> Refused:
+    hint = "send `Authorization: Bearer TOKEN`; `watersmeet token create` makes one"
+    return Refused(401, detail, hint, {"WWW-Authenticate": "Bearer"})
+
+
+def _headers(scope: Scope) -> MutableMapping[str, str]:
+    """By name. One that decides who is let in may come once only."""
+    found: dict[str, str] = {}
+    for raw, value in scope["headers"]:
+        name = raw.decode("latin-1").lower()
+        if name in found and name in ("host", "origin", "authorization", "content-length"):
+            raise Refused(400, f"the header {name} comes twice")
+        found[name] = value.decode("latin-1")
+    return found
+
+
+def _with(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    made = [*headers, *HEADERS]
+    names = {name.lower() for name, _ in made}
+    return [*made, *(pair for pair in (CLOSED, UNSTORED) if pair[0] not in names)]
+
+
+def _route(scope: Any) -> str:
+    """The route as it is written, so that no id ends up as a label."""
+    route = scope.get("route")
+    path = getattr(route, "path", None)
+    if path is None:
+        return "/mcp" if scope["path"] == "/mcp" else "other"
+    return str(path)

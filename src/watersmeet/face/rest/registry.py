@@ -1,0 +1,164 @@
+"""Servers, tools, agents and skills: finding them, listing them, changing them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Query, Request
+from starlette.responses import Response
+
+from watersmeet.core.entities import AGENT, SERVER
+from watersmeet.face import registering, shapes
+from watersmeet.face.rest.answering import answer, caller, problem_responses, service_of, writer
+
+router = APIRouter()
+WRITING_SECONDS = 600.0
+Sought = Annotated[str, Query(max_length=512, description="held anywhere in the record, in whatever case")]
+Included = Annotated[bool, Query()]
+
+
+@router.post(
+    "/api/search/semantic",
+    response_model=shapes.GroupedAnswer,
+    responses=problem_responses(),
+    summary="Find servers, tools, agents and skills",
+)
+async def semantic(body: shapes.SemanticBody, request: Request) -> Response:
+    """The best entities of all kinds, in groups, each server with those of its tools that match."""
+    who = caller(request).viewer
+    return await answer(request, lambda _: service_of(request).entities(body.asked(who)))
+
+
+@router.get(
+    "/api/find-tools", response_model=shapes.Tools, responses=problem_responses(), summary="Find tools for a task"
+)
+async def find_tools(
+    request: Request,
+    task: Annotated[str, Query(min_length=1, max_length=512)],
+    intent: Annotated[str, Query(max_length=2000)] = "",
+    top_n: Annotated[int, Query(ge=1, le=100)] = 10,
+) -> Response:
+    who = caller(request).viewer
+    return await answer(request, lambda _: service_of(request).find_tools(task, intent, top_n, who))
+
+
+def _listing(path: str, kind: str, name: str, shape: type[Any]) -> None:
+    async def listing(
+        request: Request,
+        query: Sought = "",
+        include_deprecated: Included = False,
+        include_draft: Included = False,
+        include_disabled: Included = False,
+    ) -> Response:
+        who = caller(request).viewer
+        include = {
+            "include_deprecated": include_deprecated,
+            "include_draft": include_draft,
+            "include_disabled": include_disabled,
+        }
+
+        def work(_: object) -> dict[str, Any]:
+            found = service_of(request).engine.registry.listing(kind, query, who, **include)
+            return {name: found, "total": len(found)}
+
+        return await answer(request, work)
+
+    listing.__name__ = name
+    summary = f"List {name}, by words only"
+    router.get(path, response_model=shape, responses=problem_responses(), summary=summary)(listing)
+
+
+_listing("/api/servers", SERVER, "servers", shapes.Servers)
+_listing("/api/agents", AGENT, "agents", shapes.Agents)
+_listing("/api/entities", "", "entities", shapes.Entities)
+
+
+@router.get(
+    "/api/skills/search", response_model=shapes.Skills, responses=problem_responses(), summary="Find skills by words"
+)
+async def skills(request: Request, q: Annotated[str, Query(min_length=1, max_length=512)]) -> Response:
+    who = caller(request).viewer
+
+    def work(_: object) -> dict[str, Any]:
+        found = service_of(request).engine.registry.skills_search(q, who)
+        return {"skills": found, "total": len(found)}
+
+    return await answer(request, work)
+
+
+@router.get("/api/search/tags", response_model=shapes.Tags, responses=problem_responses(), summary="List all tags")
+async def tags(request: Request) -> Response:
+    who = caller(request).viewer
+    return await answer(request, lambda _: {"tags": service_of(request).engine.registry.tags(who)})
+
+
+# ---------------------------------------------------------------- one entity, and changing it
+
+
+@router.get(
+    "/api/entities/{path:path}",
+    response_model=shapes.Entity,
+    responses=problem_responses(404),
+    summary="One entity, or one tool of a server (SERVER%23TOOL)",
+)
+async def entity(path: str, request: Request) -> Response:
+    who = caller(request).viewer
+    return await answer(request, lambda _: registering.get(service_of(request).engine, path, who))
+
+
+async def _written(request: Request, work: Callable[[], Any]) -> Response:
+    return await answer(request, lambda _: work(), seconds=WRITING_SECONDS)
+
+
+@router.post(
+    "/api/entities", response_model=shapes.Registered, responses=problem_responses(), summary="Register entities"
+)
+async def register(
+    request: Request,
+    records: Annotated[
+        list[dict[str, Any]] | dict[str, Any],
+        Body(description="one record or several", examples=[shapes.EXAMPLE]),
+    ],
+) -> Response:
+    """Those of a path that is there already are replaced; they can be found at once."""
+    who = writer(request)
+    found = [records] if isinstance(records, dict) else records
+    return await _written(request, lambda: registering.register(service_of(request).engine, found, who.viewer))
+
+
+@router.put(
+    "/api/entities/{path:path}",
+    response_model=shapes.Registered,
+    responses=problem_responses(404),
+    summary="Register or replace the entity of this path",
+)
+async def put(
+    path: str, request: Request, record: Annotated[dict[str, Any], Body(examples=[shapes.EXAMPLE])]
+) -> Response:
+    who = writer(request)
+    return await _written(request, lambda: registering.put(service_of(request).engine, path, record, who.viewer))
+
+
+@router.patch(
+    "/api/entities/{path:path}",
+    response_model=shapes.Entity,
+    responses=problem_responses(404),
+    summary="Change status or switch on and off, at once",
+)
+async def patch(path: str, body: shapes.ChangeBody, request: Request) -> Response:
+    who = writer(request)
+    return await _written(
+        request, lambda: registering.change(service_of(request).engine, path, body.status, body.enabled, who.viewer)
+    )
+
+
+@router.delete(
+    "/api/entities/{path:path}",
+    response_model=shapes.Removed,
+    responses=problem_responses(404),
+    summary="Forget an entity, with its tools",
+)
+async def delete(path: str, request: Request) -> Response:
+    who = writer(request)
+    return await _written(request, lambda: registering.unregister(service_of(request).engine, path, who.viewer))

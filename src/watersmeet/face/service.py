@@ -1,0 +1,160 @@
+"""One open index, asked by many at once: what MCP and REST have in common."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from threading import Event, Lock, Thread
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from watersmeet.core.entities import Viewer
+from watersmeet.core.errors import ConfigError, IndexBusy, NotFound, WatersmeetError
+from watersmeet.engine.engine import Engine
+from watersmeet.engine.report import Tell
+from watersmeet.engine.settings import ServeSettings
+from watersmeet.face.asking import Answered, Asking, ask
+from watersmeet.face.metrics import Metrics
+from watersmeet.face.work import Work
+from watersmeet.present.answer import to_json
+
+if TYPE_CHECKING:
+    from watersmeet.engine.registry.asking import SearchRequest
+
+T = TypeVar("T")
+MOST_QUERY = 512
+
+
+class Service:
+    """Every call is a plain function of the engine and the viewer; `run` takes it off the event loop."""
+
+    def __init__(self, engine: Engine, *, inside: str = "", allow_write: bool = False) -> None:
+        self.engine = engine
+        self.limits: ServeSettings = engine.settings.section("serve")
+        self.allow_write = allow_write
+        self.metrics = Metrics()
+        self.work = Work(self.limits.workers, self.limits.waiting, self.limits.seconds)
+        self.folder = Folder(engine, inside, self.limits.fresh_seconds) if inside else None
+
+    def close(self) -> None:
+        self.work.close()
+        self.engine.close()
+
+    async def run(self, call: Callable[[Event], T], seconds: float | None = None) -> T:
+        def when_ready(stop: Event) -> T:
+            if self.folder is not None:
+                self.folder.look(stop)
+            return call(stop)
+
+        return await self.work.run(when_ready, seconds)
+
+    # ------------------------------------------------------------ what can be asked
+
+    def search(self, asking: Asking, viewer: Viewer, stop: Event | None = None) -> Answered:
+        check_query(asking.query)
+        found = ask(self.engine, asking, viewer, stop)
+        self.metrics.searched(found.answer)
+        return found
+
+    def get(self, identity: str, viewer: Viewer) -> dict[str, Any]:
+        return self.engine.get(named(identity), viewer)
+
+    def related(self, identity: str, top_n: int, viewer: Viewer) -> dict[str, Any]:
+        return to_json(self.engine.related(named(identity), top_n, viewer))
+
+    def documents(self, viewer: Viewer) -> list[dict[str, Any]]:
+        return self.engine.documents(viewer)
+
+    def status(self, viewer: Viewer) -> dict[str, Any]:
+        found = self.engine.status(viewer)
+        if not viewer.all:  # where things lie on this machine is nobody else's business
+            for private in ("index", "roots"):
+                found.pop(private, None)
+        return found
+
+    def find_tools(self, task: str, intent: str, top_n: int, viewer: Viewer) -> dict[str, Any]:
+        check_query(task)
+        return self.engine.registry.find_tools(task, intent=intent, top_n=top_n, viewer=viewer)
+
+    def entities(self, request: SearchRequest) -> dict[str, Any]:
+        check_query(request.query)
+        return self.engine.registry.search(request)
+
+    def classify(self, query: str) -> dict[str, Any]:
+        check_query(query)
+        return asdict(self.engine.classify(query))
+
+
+def named(identity: str) -> str:
+    if "\0" in identity:  # SQLite reads no further
+        raise NotFound(f"no document or chunk called {identity!r}", "no name holds a zero")
+    return identity
+
+
+def check_query(query: str) -> None:
+    if len(query) > MOST_QUERY:
+        raise ConfigError(
+            f"the query has {len(query)} characters, {MOST_QUERY} at most", "say what the answer is for with `intent`"
+        )
+
+
+class Folder:
+    """The folder of `--in`: indexed before the first answer, and looked at again behind a question's back."""
+
+    def __init__(self, engine: Engine, path: str, seconds: float) -> None:
+        self._engine = engine
+        self._path = path
+        self._seconds = seconds
+        self._lock = Lock()
+        self._looked = 0.0
+        self._ready = Event()
+        self._problem: WatersmeetError | None = None
+        self.look_again()
+
+    def look(self, stop: Event) -> None:
+        """Wait for the first look; after that, only see to it that one is taken now and then."""
+        while not self._ready.wait(0.1):
+            if stop.is_set():
+                return
+        if time.monotonic() - self._looked > self._seconds:
+            self.look_again()
+        if self._problem is not None:
+            raise self._problem
+
+    def look_again(self) -> None:
+        if self._lock.acquire(blocking=False):
+            Thread(target=self._sync, name="watersmeet-folder", daemon=True).start()
+
+    def _sync(self) -> None:
+        """Words first; then the models a while at a time, with a look at the folder in between."""
+        try:
+            embedded = 1
+            while embedded:
+                self._engine.sync([self._path], deepen=False)
+                self._problem = None
+                self._looked = time.monotonic()
+                self._ready.set()
+                embedded = self._engine.deepen(seconds=max(1.0, self._seconds)).embedded
+        except IndexBusy:
+            pass  # another server on the same folder is at it: what it commits is seen here
+        except WatersmeetError as problem:
+            self._problem = problem
+        finally:
+            self._looked = time.monotonic()
+            self._ready.set()
+            self._lock.release()
+
+
+def sync(service: Service, paths: list[str], anywhere: bool, tell: Tell) -> dict[str, Any]:
+    """Bring the index up to date. Who is not at this machine may only name what lies in a folder it knows."""
+    known = [os.path.realpath(root) for root in service.engine.status()["roots"]]
+    if not paths and not known:
+        raise ConfigError("nothing was ever synced into this index", "name the folders to index in `paths`")
+    for path in paths if not anywhere else ():
+        real = os.path.realpath(path)
+        if not any(real == root or real.startswith(root.rstrip("/") + "/") for root in known):
+            raise ConfigError(
+                "a path lies in no folder of this index", "`watersmeet sync PATH` on the machine adds one"
+            )
+    return service.engine.sync(paths or known, tell=tell).to_json()
