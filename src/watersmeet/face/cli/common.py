@@ -15,6 +15,8 @@ from watersmeet.engine.place import find_index
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+FORMATS = ("plain", "markdown", "json")
+
 
 def common(function: F) -> F:
     """`--index`, `--json` and `--quiet`."""
@@ -31,6 +33,16 @@ def common(function: F) -> F:
     ):
         function = flag(function)
     return function
+
+
+def formatted(function: F) -> F:
+    """`--format`: what a person reads, or what goes elsewhere."""
+    meaning = "plain, markdown or json; --json is short for the last. Default: as fits where it is read."
+    none = ""  # then it depends on where it is read
+    kept = click.option(
+        "--format", "form", type=click.Choice(FORMATS), callback=lambda ctx, param, form: form or none, help=meaning
+    )
+    return kept(function)
 
 
 def opened(index: str) -> Engine:
@@ -54,9 +66,14 @@ def near(path: str) -> str:
     return path if seen.startswith("..") else seen
 
 
-def table(head: list[str], rows: list[list[str]]) -> None:
+def table(head: list[str], rows: list[list[str]], form: str = "") -> None:
     """A table on a terminal, tab-separated lines when piped. The first column is what one copies: it stays whole."""
-    if not for_people():
+    if form == "markdown":
+        from watersmeet.present.markdown import table as as_markdown
+
+        print(as_markdown(head, rows))
+        return
+    if form == "plain" or not for_people():
         for row in rows:
             print("\t".join(row))
         return

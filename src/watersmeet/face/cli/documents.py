@@ -3,42 +3,57 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import click
 
 from watersmeet.core.model import Result
-from watersmeet.face.cli.common import common, for_people, near, opened, print_json, table
+from watersmeet.face.cli.common import common, for_people, formatted, near, opened, print_json, table
 from watersmeet.present.answer import to_json
 
 
 @click.command("get", epilog="Example: watersmeet get guides/setup.md")
 @click.argument("identity", metavar="ID")
+@formatted
 @common
-def get_command(identity: str, index: str, as_json: bool, quiet: bool) -> None:
+def get_command(identity: str, form: str, index: str, as_json: bool, quiet: bool) -> None:
     """Show a document or a chunk. ID is either's id, as `list` and `search` give it."""
     with opened(index) as engine:
         found = engine.get(identity)
-    if as_json:
+    if as_json or form == "json":
         print_json(found)
         return
     if not quiet:
-        print(f"{found['title']}\n{near(found['path'])}\n")
+        _print_head(found, form)
     print(found["text"])
+
+
+def _print_head(found: dict[str, Any], form: str) -> None:
+    if form == "markdown":
+        print(f"`{found['path']}`\n")
+    elif form or not for_people():
+        print(f"{found['title']}\n{near(found['path'])}\n")
+    else:
+        from watersmeet.face.cli.pretty import print_head
+
+        print_head(found["title"], found["path"])
 
 
 @click.command("related", epilog="Example: watersmeet related guides/setup.md")
 @click.argument("identity", metavar="ID")
 @click.option("--top-n", "-n", default=10, show_default=True, type=click.IntRange(1, 1000), help="How many results.")
+@formatted
 @common
-def related_command(identity: str, top_n: int, index: str, as_json: bool, quiet: bool) -> None:
+def related_command(identity: str, top_n: int, form: str, index: str, as_json: bool, quiet: bool) -> None:
     """Show what a document is linked with, in both directions."""
     with opened(index) as engine:
         answer = engine.related(identity, top_n)
+    as_json = as_json or form == "json"
     if as_json:
         print_json(to_json(answer))
     elif answer.results:
         rows = [[r.document, r.title, f"{r.score:.3f}", _ways(r)] for r in answer.results]
-        table(["document", "title", "score", "link"], rows)
+        table(["document", "title", "score", "link"], rows, form)
     if not answer.results:
         if not quiet and not as_json:
             print("no links lead from or to it", file=sys.stderr)
@@ -55,24 +70,25 @@ def _ways(result: Result) -> str:
     return ", ".join(f"{way} ({', '.join(types)})" for way, types in ways.items())
 
 
-@click.command("list", epilog="Example: watersmeet list --json")
+@click.command("list", epilog="Examples: watersmeet list --json | watersmeet list --format markdown")
+@formatted
 @common
-def list_command(index: str, as_json: bool, quiet: bool) -> None:
+def list_command(form: str, index: str, as_json: bool, quiet: bool) -> None:
     """List the documents of the index."""
     with opened(index) as engine:
         documents = engine.documents()
-    if as_json:
+    if as_json or form == "json":
         print_json({"documents": documents})
         return
     names = ["document", "kind", "title", "modified", "chunks"]
     rows = [[str(document[name] or "") for name in names] for document in documents]
-    if for_people():
+    if form == "markdown" or (not form and for_people()):
         for row in rows:
             row[3] = row[3][:10]
         if len({document["kind"] for document in documents}) == 1:  # then it says nothing
             names.remove("kind")
             rows = [[row[0], *row[2:]] for row in rows]
-    table(names, rows)
+    table(names, rows, form)
     if not documents and not quiet:
         print("the index is empty; `watersmeet sync PATH` fills it", file=sys.stderr)
 

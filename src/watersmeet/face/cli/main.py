@@ -17,15 +17,30 @@ COMMANDS = {
     "sync": ("sync", "Index folders and files, or bring an index up to date."),
     "deepen": ("sync", "Embed what no model has seen yet."),
     "search": ("search", "Find the passages that answer a query."),
+    "find-tools": ("find", "Name the tools to call for a task."),
+    "find-entities": ("find", "Find servers, tools, agents and skills of the registry."),
     "classify": ("classify", "Say what sort of query it is."),
     "get": ("documents", "Show a document or a chunk."),
     "related": ("documents", "Show what a document is linked with."),
     "list": ("documents", "List the documents of the index."),
     "remove": ("documents", "Forget documents."),
     "inspect": ("inspect", "Show what is read from a file: headings, links, tags, chunks."),
+    "register": ("registry", "Register servers with their tools, agents and skills."),
+    "unregister": ("registry", "Forget what is registered under a path."),
+    "set-status": ("registry", "Say how far along something is: active, beta, deprecated, draft."),
+    "enable": ("registry", "Let searches find something again."),
+    "disable": ("registry", "Keep something registered, and out of searches."),
     "status": ("status", "Show what the index holds."),
     "doctor": ("status", "Look for anything wrong with the index."),
     "eval": ("eval", "Measure how good the answers are, and whether a change made them better."),
+    "serve": ("serve", "Serve REST, MCP and a page to search with."),
+    "install": ("install", "Let an agent's program use it: claude-code, cursor, vscode, codex."),
+    "uninstall": ("install", "Take out what install put in."),
+    "completion": ("completion", "Print what makes a shell complete commands and flags."),
+    "mcp": ("serve", "Serve MCP to an agent over standard input and output."),
+    "token": ("token", "Make, list and revoke the tokens that a server asks for."),
+    "calibrate": ("calibrate", "Move the weights of an index by evidence."),
+    "tune": ("calibrate", "Learn weights from a judged dataset, and say what they are worth."),
     "config": ("config", "Show the settings and where they come from."),
 }
 ALIASES = {"ingest": "sync", "query": "search"}
@@ -42,7 +57,7 @@ class LazyGroup(click.Group):
         if name not in COMMANDS:
             return None
         module = importlib.import_module(f"watersmeet.face.cli.{COMMANDS[name][0]}")
-        command: click.Command = getattr(module, f"{name}_command")
+        command: click.Command = getattr(module, f"{name.replace('-', '_')}_command")
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:

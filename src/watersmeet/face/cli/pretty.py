@@ -8,11 +8,21 @@ from urllib.parse import quote
 from rich.console import Console
 from rich.text import Text
 
-from watersmeet.core.model import Answer, Result
+from watersmeet.core.model import Answer, Evidence, Result
 from watersmeet.core.tokens import ASKING, surfaces
 from watersmeet.face.cli.common import near
-from watersmeet.present.answer import explain_line, place
+from watersmeet.present.answer import explain_line, in_order, place
 from watersmeet.present.snippet import snippet
+
+BAR = 20
+COLOURS = {
+    "lexical": "blue",
+    "keyword": "blue",
+    "dense": "yellow",
+    "static": "green",
+    "sparse": "magenta",
+    "exact": "cyan",
+}
 
 
 def print_answer(answer: Answer, explain: bool, quiet: bool) -> None:
@@ -21,6 +31,8 @@ def print_answer(answer: Answer, explain: bool, quiet: bool) -> None:
     for number, result in enumerate(answer.results, 1):
         console.print(_head(number, result, explain), no_wrap=True, overflow="ellipsis")
         console.print(_where(result), no_wrap=True, overflow="ellipsis")
+        for row in _shares(result) if explain else ():
+            console.print(row, no_wrap=True, overflow="ellipsis")
         for line in snippet(result.text, answer.query, console.width - 6):
             text = Text(f"    {line}")
             if asked:
@@ -37,8 +49,41 @@ def _head(number: int, result: Result, explain: bool) -> Text:
 
 
 def _where(result: Result) -> Text:
-    link = f"cyan link file://{quote(result.path)}" if result.path.startswith("/") else "cyan"
-    return Text("    ").append(f"{near(result.path)}:{result.lines[0]}", link).append(f"  {result.score:.3f}", "dim")
+    where = f"{near(result.path)}:{result.lines[0]}"
+    return Text("    ").append(where, _linked(result.path)).append(f"  {result.score:.3f}", "dim")
+
+
+def _shares(result: Result) -> list[Text]:
+    """What each signal gave, as bars that add up to the fused score; then what moved it afterwards."""
+    given = [e for e in in_order(result.evidence) if "contribution" in e.detail]
+    most = max((abs(e.detail["contribution"]) for e in given), default=0.0) or 1.0
+    rows = [_share(e, most) for e in given]
+    rows += [Text(f"    {e.by}: x {e.detail['factor']:g}", "dim") for e in result.evidence if "factor" in e.detail]
+    rows += [Text(f"    {e.by}: {e.detail['path']}", "dim") for e in result.evidence if e.detail.get("path")]
+    return [*rows, Text(f"    {'fused':<{BAR + 12}}{result.fusion_score:.4f}", "bold")]
+
+
+def _share(e: Evidence, most: float) -> Text:
+    share = e.detail["contribution"]
+    colour = COLOURS.get(e.by, "white") if share >= 0 else "red"
+    row = Text(f"    {e.by:<11}").append("█" * max(1, round(BAR * abs(share) / most)), colour)
+    row.pad_right(BAR + 16 - len(row.plain))
+    scaled = {"scaled", "weight"} <= set(e.detail)
+    product = f" = {e.detail['scaled']:.3f} x {e.detail['weight']:.3f}" if scaled else ""
+    notes = "".join(f", {mark}" for mark in ("estimated", "filled") if e.detail.get(mark))
+    return row.append(f"{share:.4f}").append(f"{product}, score {e.score:.4f}{notes}", "dim")
+
+
+def print_head(title: str, path: str) -> None:
+    """Title and path of a document, the path to click."""
+    console = Console(highlight=False)
+    console.print(Text(title, "bold"))
+    console.print(Text(near(path), _linked(path)), soft_wrap=True)
+    console.print()
+
+
+def _linked(path: str) -> str:
+    return f"cyan link file://{quote(path)}" if path.startswith("/") else "cyan"
 
 
 def _asked(query: str) -> re.Pattern[str] | None:

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
 
 from watersmeet.core.errors import IndexBusy
-from watersmeet.core.model import Answer, Condition, Request
+from watersmeet.core.model import Answer
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.place import find_index, index_in
 from watersmeet.engine.settings import load, recipes
-from watersmeet.face.cli.common import common, for_people, near, print_json
-from watersmeet.present.answer import breakdown, explain_line, place, to_json
+from watersmeet.face.asking import Asking, ask, filters_of
+from watersmeet.face.cli.common import common, for_people, formatted, near, print_json
+from watersmeet.present.answer import breakdown, explain_line, place
 from watersmeet.present.snippet import snippet
 
-SHOWN = 10
+if TYPE_CHECKING:
+    from watersmeet.present.pack import Pack
+
+MODES = ("lexical", "exact", "static", "dense", "sparse", "hybrid")
 DEEPENED = 10.0
 """Seconds that `--in` spends on deep vectors before it answers; the next call goes on from there."""
-PACKED = 100
-"""How many results a context pack is made from."""
 
 
 @click.command(
@@ -38,9 +40,19 @@ PACKED = 100
     help="Search this folder; it is indexed first if need be.",
 )
 @click.option(
-    "--mode", default="", metavar="MODE", help="lexical, exact, static, dense, sparse or hybrid; default: the best."
+    "--mode",
+    default="",
+    metavar="MODE",
+    shell_complete=lambda ctx, param, start: [mode for mode in MODES if mode.startswith(start)],
+    help="lexical, exact, static, dense, sparse or hybrid; default: the best.",
 )
-@click.option("--recipe", default="", metavar="NAME", help=f"Which recipe answers: {', '.join(recipes())}.")
+@click.option(
+    "--recipe",
+    default="",
+    metavar="NAME",
+    shell_complete=lambda ctx, param, start: [name for name in recipes() if name.startswith(start)],
+    help=f"Which recipe answers: {', '.join(recipes())}.",
+)
 @click.option("--top-n", "-n", type=click.IntRange(1, 1000), help="How many results; 10, or what fits the budget.")
 @click.option(
     "--filter", "filters", multiple=True, metavar="K=V", help="kind, tag, path (glob), collection or any field."
@@ -52,6 +64,7 @@ PACKED = 100
 @click.option("--why-not", metavar="DOC", default="", help="Say where this document fell out, and why.")
 @click.option("--budget", type=click.IntRange(1), metavar="TOKENS", help="The best passages in at most so many tokens.")
 @click.option("--strict", is_flag=True, help="Fail if any signal could not run.")
+@formatted
 @common
 def search_command(
     query: tuple[str, ...],
@@ -67,28 +80,28 @@ def search_command(
     why_not: str,
     budget: int | None,
     strict: bool,
+    form: str,
     index: str,
     as_json: bool,
     quiet: bool,
 ) -> None:
     """Find the passages that answer QUERY. Every character of it is text: there is no query language."""
-    many = top_n or (PACKED if budget else SHOWN)
-    request = Request(_text(query), mode, recipe, many, _condition(filters, since, before), intent, strict)
+    as_json = as_json or form == "json"
+    wanted = filters_of(filters) if filters else {}
+    asking = Asking(_text(query), mode, recipe, top_n, wanted, since, before, intent, explain, why_not, budget, strict)
     with Engine(_index(inside, index, quiet or as_json), load(recipe=recipe)) as engine:
-        answer = engine.search(request)
-        missing = engine.why_not(request, why_not) if why_not else None
-        if filters and not answer.results:
-            for problem in engine.unknown_fields(request):
-                print(problem, file=sys.stderr)
-    if budget:
-        _pack(answer, budget, top_n, as_json)
-    elif as_json:
-        print_json(to_json(answer) | ({"why_not": missing.to_json()} if missing else {}))
+        found = ask(engine, asking)
+    for problem in found.notes:
+        print(problem, file=sys.stderr)
+    if as_json:
+        print_json(found.to_json())
+    elif found.pack is not None:
+        _print_pack(found.answer, found.pack)
     else:
-        _print(answer, explain, quiet)
-        if missing:
-            print(missing)
-    if not answer.results:
+        _print(found.answer, explain, quiet, form)
+        if found.missing:
+            print(found.missing)
+    if not found.answer.results:
         sys.exit(1)
 
 
@@ -108,14 +121,6 @@ def _text(parts: tuple[str, ...]) -> str:
     return " ".join(parts)
 
 
-def _condition(filters: tuple[str, ...], since: str, before: str) -> Condition:
-    if not (filters or since or before):
-        return Condition()
-    from watersmeet.engine.asked import condition
-
-    return condition(filters, since, before)
-
-
 def _index(inside: str, index: str, quiet: bool) -> str:
     if not inside:
         return find_index(index)
@@ -131,18 +136,11 @@ def _index(inside: str, index: str, quiet: bool) -> str:
     return folder
 
 
-def _pack(answer: Answer, budget: int, top_n: int | None, as_json: bool) -> None:
+def _print_pack(answer: Answer, made: Pack) -> None:
     """The passages as one text to read, with citations."""
-    from watersmeet.present.pack import pack
-
-    made = pack(answer.results, budget)
-    if as_json:
-        shown = replace(answer, results=answer.results[: top_n or max(SHOWN, len(made.citations))])
-        print_json({**to_json(shown), "pack": made.to_json()})
-        return
     _print_failures(answer)
     if answer.results and not made.citations:
-        print(f"no passage fits into {budget} tokens", file=sys.stderr)
+        print(f"no passage fits into {made.budget} tokens", file=sys.stderr)
     print(made.text)
 
 
@@ -158,7 +156,7 @@ def _print_failures(answer: Answer) -> None:
         )
 
 
-def _print(answer: Answer, explain: bool, quiet: bool) -> None:
+def _print(answer: Answer, explain: bool, quiet: bool, form: str) -> None:
     _print_failures(answer)
     if explain and not quiet:
         steps = ", ".join(f"{name} {took:.1f} ms" for name, took in answer.timings.items())
@@ -167,7 +165,13 @@ def _print(answer: Answer, explain: bool, quiet: bool) -> None:
             print(f"{name} does not vote: {reason}", file=sys.stderr)
     if not answer.results and not quiet:
         print(_nothing(answer.query), file=sys.stderr)
-    if for_people():
+    if form == "markdown":
+        from watersmeet.present.markdown import markdown
+
+        if answer.results:
+            print(markdown(answer, explain))
+        return
+    if not form and for_people():
         from watersmeet.face.cli.pretty import print_answer
 
         print_answer(answer, explain, quiet)

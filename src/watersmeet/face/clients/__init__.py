@@ -1,0 +1,1 @@
+"""Programs that use agents, and how watersmeet is entered into their settings."""

@@ -1,0 +1,163 @@
+"""What an installation would change, and changing it: planned first, written whole or not at all, a copy kept."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import stat
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from watersmeet.core.errors import ConfigError
+from watersmeet.face.clients import json_entry, toml_entry
+from watersmeet.face.clients.errors import CannotEdit
+from watersmeet.face.clients.places import Client, settings_file, skill_file
+from watersmeet.face.clients.skill import MARK
+
+BACKUP = ".before-watersmeet"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A file as it is and as it is to be; None where there is none."""
+
+    path: str
+    before: str | None
+    after: str | None
+    keeps_copy: bool = False  # whether what there was is kept beside it
+
+    @property
+    def action(self) -> str:
+        if self.before == self.after:
+            return "none"
+        if self.before is None:
+            return "create"
+        return "remove" if self.after is None else "change"
+
+    @property
+    def backup(self) -> str:
+        return self.path + BACKUP if self.keeps_copy and self.action == "change" else ""
+
+    def diff(self) -> str:
+        old = (self.before or "").splitlines(keepends=True)
+        new = (self.after or "").splitlines(keepends=True)
+        was, will = (os.devnull if text is None else self.path for text in (self.before, self.after))
+        lines = difflib.unified_diff(old, new, was, will)
+        return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"path": self.path, "action": self.action, "backup": self.backup, "diff": self.diff()}
+
+
+def entering(
+    client: Client, scope: str, project: str, name: str, entry: Mapping[str, Any], skill: str = ""
+) -> list[Change]:
+    """The MCP entry, and the skill unless there is none."""
+    path = settings_file(client, scope, project)
+    before = _read(path)
+    form = _form(path)
+    try:
+        after = _edited(before or "", lambda text: form.put(text, client.container, name, entry))
+    except CannotEdit as problem:
+        raise ConfigError(f"{path} is left as it is: {problem}", _by_hand(client, path, name, entry)) from None
+    changes = [Change(path, before, after, keeps_copy=True)]
+    if skill:
+        file = skill_file(client, scope, project, name)
+        there = _read(file)
+        changes.append(Change(file, there, skill, keeps_copy=there is not None and MARK not in there))
+    return changes
+
+
+def leaving(client: Client, scope: str, project: str, name: str) -> list[Change]:
+    """The entry out of the settings, which end as they were; the skill away, unless someone else wrote it."""
+    path = settings_file(client, scope, project)
+    before, copy = _read(path), _read(path + BACKUP)
+    after = before
+    form = _form(path)
+    if before is not None:
+        try:
+            had = copy is not None and form.has(copy, client.container)
+            after = _edited(before, lambda text: form.take(text, client.container, name, had))
+            if after != before and copy is None and form.is_empty(after):
+                after = None
+        except CannotEdit as problem:
+            raise ConfigError(f"{path} is left as it is: {problem}", f"take {name!r} out of it by hand") from None
+        if after is not None and copy is not None and after.strip() == copy.strip():
+            after = copy
+    changes = [Change(path, before, after)]
+    if copy is not None and after == copy:
+        changes.append(Change(path + BACKUP, copy, None))
+    file = skill_file(client, scope, project, name)
+    there = _read(file)
+    if there is not None and MARK in there:
+        copied = _read(file + BACKUP)
+        changes.append(Change(file, there, copied))
+        if copied is not None:
+            changes.append(Change(file + BACKUP, copied, None))
+    return changes
+
+
+def write(changes: list[Change], project: str) -> None:
+    for change in changes:
+        if change.action == "none":
+            continue
+        if change.after is None:
+            os.unlink(change.path)
+            _tidy(os.path.dirname(change.path), project)
+            continue
+        if change.backup and not os.path.exists(change.backup):
+            _put(change.backup, change.before or "", change.path)
+        _put(change.path, change.after, change.path)
+
+
+def _put(path: str, text: str, like: str) -> None:
+    """All of the text or nothing of it; a link is followed, and the file keeps its rights."""
+    real = os.path.realpath(path)
+    os.makedirs(os.path.dirname(real), exist_ok=True)
+    mode = stat.S_IMODE(os.stat(like).st_mode) if os.path.exists(like) else 0o644
+    handle, made = tempfile.mkstemp(dir=os.path.dirname(real), prefix=".watersmeet-")
+    try:
+        with open(handle, "w", encoding="utf8", newline="") as file:
+            file.write(text)
+        os.chmod(made, mode)
+        os.replace(made, real)
+    except BaseException:
+        os.unlink(made)
+        raise
+
+
+def _tidy(folder: str, project: str) -> None:
+    """Folders that the file was alone in."""
+    top = {os.path.realpath(project), os.path.realpath(os.path.expanduser("~"))}
+    while os.path.realpath(folder) not in top and os.path.isdir(folder) and not os.listdir(folder):
+        os.rmdir(folder)
+        folder = os.path.dirname(folder)
+
+
+def _read(path: str) -> str | None:
+    try:
+        with open(path, encoding="utf8", newline="") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path} is left as it is: it is not UTF-8") from None
+
+
+def _form(path: str) -> ModuleType:
+    return toml_entry if path.endswith(".toml") else json_entry
+
+
+def _edited(text: str, edit: Callable[[str], str]) -> str:
+    """Lines end as they did."""
+    if "\r\n" not in text:
+        return edit(text)
+    return edit(text.replace("\r\n", "\n")).replace("\n", "\r\n")
+
+
+def _by_hand(client: Client, path: str, name: str, entry: Mapping[str, Any]) -> str:
+    shown = _form(path).put("", client.container, name, entry)
+    return f"put this into it by hand:\n{shown.rstrip()}"

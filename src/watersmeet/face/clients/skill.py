@@ -1,0 +1,31 @@
+"""The short text that tells an agent when and how to search."""
+
+from __future__ import annotations
+
+import json
+
+MARK = "<!-- Written by `watersmeet install`; `watersmeet uninstall` removes it. -->"
+
+
+def skill(name: str, server: str, flags: str, about: str) -> str:
+    """`about` is what is indexed, as a person would say it; `flags` is what the command line needs to find it."""
+    when = (
+        f"Search {about} with watersmeet. Use it before answering from memory, and when an error code, a flag, "
+        "a setting or a function may be documented there."
+    )
+    return f"""---
+name: {name}
+description: {json.dumps(when, ensure_ascii=False)}
+---
+{MARK}
+
+Search {about} with the tools of the MCP server `{server}`. Without them, in a shell:
+
+    watersmeet search "QUESTION" --budget 1500 {flags}
+
+- Ask in a whole sentence, or paste the identifier as it is written: `TRN-1042`, `--no-telemetry`, `get_user_by_id`.
+- A budget gives the best passages within so many tokens, each with its document and lines. Cite those.
+- `no_good_match` means that nothing there answers the question: say so rather than guess.
+- `failures` names what could not run. Narrow with filters such as `tag=security`, `kind=skill` or `path=guides/**`.
+- To read on, get the document by its id; to see what it is linked with, ask for its related documents.
+"""

@@ -1,0 +1,121 @@
+"""The page as a person meets it: a real server over a real index, in Chromium.
+
+`scripts/browser.py` brings what these tests need and runs them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[2]
+START = "import sys; sys.argv[0] = 'watersmeet'; from watersmeet.face.cli.main import main; main()"
+ARGUMENTS = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+).split()
+SERVERS = [
+    {
+        "kind": "mcp_server",
+        "path": "/context7",
+        "name": "Context7",
+        "description": "Up-to-date documentation of software libraries.",
+        "tags": ["documentation", "libraries"],
+        "tools": [
+            {
+                "name": "resolve-library-id",
+                "description": "Find the id of a library from its name.",
+                "schema": {
+                    "type": "object",
+                    "properties": {"libraryName": {"type": "string", "description": "The library to look for"}},
+                    "required": ["libraryName"],
+                },
+            }
+        ],
+    },
+    {
+        "kind": "skill",
+        "path": "/skills/changelog",
+        "name": "changelog",
+        "description": "Write a changelog of a library.",
+    },
+]
+
+Open = Callable[..., Page]
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of `watersmeet serve` over the example handbook and two entries of a registry."""
+    folder = tmp_path_factory.mktemp("served")
+    environ = {**os.environ, "HOME": str(folder), "XDG_CACHE_HOME": str(folder / "cache")}
+    shutil.copytree(ROOT / "examples" / "handbook", folder / "handbook")
+    (folder / "handbook" / "odd.md").write_text(
+        "---\ntitle: <img src=x onerror=alert(1)>\n---\nA flamingo <script>alert(2)</script> & <b>bold</b>.\n", "utf8"
+    )
+    (folder / "registry.json").write_text(json.dumps(SERVERS), "utf8")
+    register = "from watersmeet import Engine; Engine('.watersmeet').registry.register('registry.json', deepen=False)"
+    for script in ([START, "sync", "handbook", "--no-deepen", "--quiet"], [register]):
+        subprocess.run([sys.executable, "-c", *script], cwd=folder, env=environ, check=True)
+    server = subprocess.Popen(
+        [sys.executable, "-c", START, "serve", "--port", "0", "--json"],
+        cwd=folder,
+        env=environ,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert server.stdout is not None
+    yield json.loads(server.stdout.readline())["url"]
+    server.terminate()
+    server.wait(20)
+    server.stdout.close()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=os.environ["BROWSER"], args=ARGUMENTS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def visit(browser: Browser, served: str) -> Iterator[Open]:
+    """Open the page; at the end, nothing was complained about and no request had left the machine."""
+    asked: list[str] = []
+    complaints: list[str] = []
+    contexts = []
+
+    def visit(path: str = "", width: int = 1280, height: int = 860, scheme: str = "light") -> Page:
+        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto(served + path)
+        page.wait_for_selector("#welcome h2", state="attached")
+        return page
+
+    yield visit
+    for context in contexts:
+        context.close()
+    assert asked
+    assert {urlsplit(url).hostname for url in asked if not url.startswith("data:")} == {"127.0.0.1"}
+    assert complaints == []
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """The source of axe-core, to be run inside a page."""
+    return Path(os.environ["AXE"]).read_text("utf8")

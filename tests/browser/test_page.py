@@ -1,0 +1,235 @@
+"""The page by keyboard alone, at every width, in both schemes, and read by a machine that looks for barriers."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+Open = Callable[..., Page]
+PICTURES = Path(os.environ.get("PICTURES", "build/pictures"))
+QUERY = "why are my changes slow to arrive?"
+WIDTHS = {"desktop": (1280, 860), "phone": (390, 844)}
+
+
+def write(page: Page, query: str) -> None:
+    """From wherever one is: to the box, and type."""
+    page.evaluate("() => document.activeElement.blur()")
+    page.keyboard.press("/")
+    page.keyboard.type(query)
+
+
+def ask(page: Page, query: str = QUERY) -> None:
+    write(page, query)
+    settled(page, query)
+    expect(page.locator("#summary")).to_contain_text("result")
+
+
+def settled(page: Page, query: str) -> None:
+    """Until the answer to the last letter is there. Polled from outside: the page's policy forbids evaluation."""
+    state = "() => [new URLSearchParams(location.search).get('q'), document.querySelector('[aria-busy]') === null]"
+    for _ in range(200):
+        if page.evaluate(state) == [query, True]:
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"no answer to {query!r}: {page.evaluate(state)}")
+
+
+def focused(page: Page) -> str:
+    return str(page.evaluate("() => document.activeElement.id || document.activeElement.textContent"))
+
+
+def test_type_look_explain_filter_and_open_by_keyboard_alone(visit: Open) -> None:
+    page = visit()
+    ask(page)
+    results = page.locator(".result")
+    assert results.count() >= 5
+    assert results.locator("mark").count() > 0
+    page.keyboard.press("ArrowDown")
+    first = focused(page)
+    page.keyboard.press("j")
+    second = focused(page)
+    assert second != first
+    page.keyboard.press("k")
+    assert focused(page) == first
+
+    page.keyboard.press("e")
+    expect(page.locator("#detail h2")).to_have_text("Why is this result 1?")
+    shares = [float(cell.split("=")[-1]) for cell in page.locator("#detail tbody td:nth-child(4)").all_inner_texts()]
+    fused = float(re.findall(r"[\d.]+", page.locator("#detail h3").first.inner_text())[0])
+    assert len(shares) >= 2
+    assert sum(shares) == pytest.approx(fused, abs=1e-3)
+    page.keyboard.press("Escape")
+    expect(page.locator("#detail")).to_be_hidden()
+    assert focused(page) == first
+
+    page.keyboard.press("Enter")
+    expect(page.locator("#passage")).to_be_visible()
+    assert "passage that was found" in (page.locator("#passage").get_attribute("aria-label") or "")
+    page.keyboard.press("Escape")
+
+    page.keyboard.press("f")
+    assert focused(page) == "mode"
+    page.keyboard.type("lexical")
+    expect(page.locator("#summary")).to_contain_text("lexical")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    assert focused(page) == "tag"
+    page.keyboard.type("operations")
+    page.keyboard.press("Enter")
+    expect(page.locator("#chosen button")).to_have_text("#operations ×")
+    for where in page.locator(".result .where").all_inner_texts():
+        assert re.match(r"(operations|installation|configuration|reference|getting)", where), where
+    page.keyboard.press("Escape")
+    assert focused(page) == "query"
+
+
+def test_explain_of_a_link_shows_the_path(visit: Open) -> None:
+    page = visit("?recipe=notes")
+    ask(page, "WebSocket upgrades")
+    page.keyboard.press("ArrowDown")
+    for _ in range(page.locator(".result").count()):
+        page.keyboard.press("e")
+        if page.locator(".track").count():
+            break
+        page.keyboard.press("Escape")
+        page.keyboard.press("j")
+    assert page.locator(".track .stop").count() >= 2
+
+
+def test_what_is_typed_last_is_what_is_shown(visit: Open) -> None:
+    page = visit()
+    page.keyboard.type("back up the server before an upgrade", delay=15)
+    settled(page, "back up the server before an upgrade")
+    expect(page.locator(".result h2").first).to_contain_text(re.compile("back ?up|upgrade", re.IGNORECASE))
+
+
+def test_a_link_to_a_search_brings_it_back(visit: Open) -> None:
+    page = visit("?q=TRN-1042&mode=lexical&kind=document&tag=reference")
+    expect(page.locator("#summary")).to_contain_text("lexical")
+    assert page.locator("#query").input_value() == "TRN-1042"
+    assert page.locator("#chosen button").count() == 1
+    assert page.title() == "TRN-1042 · watersmeet"
+
+
+@pytest.mark.parametrize("query", ["TRN-1042", "--no-telemetry", "C++ / a|b (c)", "v1.2.3", "#help", "\\d+", "..."])
+def test_any_text_can_be_asked(visit: Open, query: str) -> None:
+    page = visit()
+    page.fill("#query", query)
+    expect(page.locator("#summary")).to_contain_text(re.compile("result|Nothing found"))
+    expect(page.locator("#notes")).not_to_contain_text("failed")
+
+
+def test_dates_narrow(visit: Open) -> None:
+    page = visit()
+    ask(page, "sync")
+    many = page.locator(".result").count()
+    page.fill("#before", "2024-09-30")
+    page.keyboard.press("Tab")
+    expect(page.locator(".result")).not_to_have_count(many)
+
+
+def test_text_of_a_document_is_text(visit: Open) -> None:
+    page = visit()
+    ask(page, "flamingo")
+    expect(page.locator(".result h2").first).to_have_text("<img src=x onerror=alert(1)>")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page.locator("#passage")).to_contain_text("<script>alert(2)</script> & <b>bold</b>")
+    assert page.locator("#detail img, #detail script, #detail b").count() == 0
+
+
+def test_nothing_found_and_an_error_are_said(visit: Open) -> None:
+    page = visit("?mode=lexical")
+    write(page, "zzyzx")
+    expect(page.locator("#summary")).to_contain_text("Nothing found")
+    page.fill("#since", "2999-01-01")
+    page.fill("#query", "sync")
+    expect(page.locator("#summary")).to_contain_text("Nothing found")
+
+
+def test_help_index_and_theme(visit: Open) -> None:
+    page = visit()
+    page.keyboard.press("Escape")
+    page.locator("#open-keys").focus()
+    page.keyboard.press("?")
+    expect(page.locator("#keys")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.locator("#open-index").press("Enter")
+    expect(page.locator("#index-body")).to_contain_text("lexical")
+    expect(page.locator("#index-body")).to_contain_text("100 %")
+    expect(page.locator("#index-body")).to_contain_text("Calibration")
+    page.keyboard.press("Escape")
+    paper = "() => getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(paper)
+    page.locator("#theme").press("Enter")
+    page.locator("#theme").press("Enter")
+    assert page.evaluate(paper) != light
+    page.reload()
+    assert page.evaluate(paper) != light
+
+
+def test_registry_cards_show_tools_and_schema(visit: Open) -> None:
+    page = visit()
+    page.locator("[data-scope=registry]").press("Enter")
+    write(page, "documentation of a library")
+    card = page.locator(".card", has_text="Context7").first
+    expect(card).to_be_visible()
+    page.get_by_text("Parameters", exact=True).first.click()
+    expect(page.locator(".card table").first).to_contain_text("libraryName *")
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_barrier_and_no_sideways_scrolling(visit: Open, axe: str, width: str, scheme: str) -> None:
+    page = visit("", *WIDTHS[width], scheme)
+    PICTURES.mkdir(parents=True, exist_ok=True)
+
+    def look(name: str) -> None:
+        page.screenshot(path=PICTURES / f"{width}-{scheme}-{name}.png")
+        assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth"), f"{name} scrolls sideways"
+        assert problems(page, axe) == [], name
+
+    look("1-start")
+    ask(page)
+    look("2-results")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#passage")
+    look("3-document")
+    page.keyboard.press("e")
+    page.wait_for_selector(".stack")
+    look("4-explain")
+    page.keyboard.press("Escape")
+    page.keyboard.press("?")
+    look("5-help")
+    page.keyboard.press("Escape")
+    page.locator("#open-index").press("Enter")
+    page.wait_for_selector("#index-body table")
+    look("6-index")
+    page.keyboard.press("Escape")
+    if width == "phone":
+        page.locator("#open-filters").press("Enter")
+        look("7-filters")
+    page.locator("[data-scope=registry]").press("Enter")
+    page.fill("#query", "documentation of a library")
+    page.wait_for_selector(".card details")
+    page.evaluate("() => document.querySelectorAll('.card details').forEach((one) => { one.open = true; })")
+    look("8-registry")
+
+
+def problems(page: Page, axe: str) -> list[str]:
+    """What axe-core calls serious or critical. It is evaluated, not loaded: the page's policy forbids scripts."""
+    page.evaluate(axe)
+    found: dict[str, Any] = page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })")
+    return [
+        f"{one['impact']} {one['id']}: {one['nodes'][0]['html']}"
+        for one in found["violations"]
+        if one["impact"] in ("serious", "critical")
+    ]
