@@ -20,7 +20,7 @@ PAGES = ROOT / "docs" / "reference"
 def commands() -> str:
     lines = ["# Commands", "", "Written from the code by `scripts/reference.py`.", ""]
     for name, (module, short) in COMMANDS.items():
-        command = getattr(importlib.import_module(f"watersmeet.face.cli.{module}"), f"{name}_command")
+        command = getattr(importlib.import_module(f"watersmeet.face.cli.{module}"), f"{name.replace('-', '_')}_command")
         alias = "".join(f" (alias `{a}`)" for a, real in ALIASES.items() if real == name)
         lines += [f"## watersmeet {name}{alias}", "", short, ""]
         parts = command.commands.values() if isinstance(command, click.Group) else [command]

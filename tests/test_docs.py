@@ -47,7 +47,7 @@ def test_the_reference_is_what_the_code_says() -> None:
 def commands() -> list[tuple[str, click.Command]]:
     found: list[tuple[str, click.Command]] = []
     for name, (module, _) in COMMANDS.items():
-        command = getattr(importlib.import_module(f"watersmeet.face.cli.{module}"), f"{name}_command")
+        command = getattr(importlib.import_module(f"watersmeet.face.cli.{module}"), f"{name.replace('-', '_')}_command")
         inner = command.commands.items() if isinstance(command, click.Group) else ()
         found += [(f"{name} {part}", each) for part, each in inner] or [(name, command)]
     return found

@@ -85,13 +85,17 @@ def test_json_on_a_terminal_is_still_json(synced: Path) -> None:
     assert drawn.startswith("{")
 
 
+PARTS = {"config": ["show"], "token": ["create", "list", "revoke"]}
+
+
 @pytest.mark.parametrize("command", [*COMMANDS, *ALIASES])
 def test_every_command_has_an_example(run: Run, command: str) -> None:
-    done = run(command, "--help") if command != "config" else run("config", "show", "--help")
-    assert done.returncode == 0
-    assert re.search(r"Examples?: (watersmeet|wm) \w+", done.stdout)
-    for flag in ("--json", "--index", "--quiet"):
-        assert flag in done.stdout
+    for part in PARTS.get(command, [""]):
+        done = run(command, *part.split(), "--help")
+        assert done.returncode == 0
+        assert re.search(r"Examples?: (watersmeet|wm) \w+", done.stdout)
+        for flag in ("--json", "--index", "--quiet"):
+            assert flag in done.stdout
 
 
 def test_the_help_lists_every_command(run: Run) -> None:
@@ -110,10 +114,11 @@ def complete(run: Run, words: str) -> list[str]:
 
 def test_shell_completion(run: Run) -> None:
     assert "complete " in run(_WATERSMEET_COMPLETE="bash_source").stdout
-    assert complete(run, "watersmeet se") == ["search"]
+    assert complete(run, "watersmeet sea") == ["search"]
     assert set(COMMANDS) <= set(complete(run, "watersmeet "))
     assert complete(run, "watersmeet search --m") == ["--mode"]
     assert complete(run, "watersmeet config s") == ["show"]
+    assert complete(run, "watersmeet install c") == ["claude-code", "cursor", "codex"]
 
 
 HEAVY = (

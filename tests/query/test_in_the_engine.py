@@ -126,7 +126,7 @@ def test_related_terms_go_to_meaning_and_not_to_words(opened: Open, tmp_path: Pa
 
 
 def _plan(engine: Engine, query: str) -> Plan:
-    with engine._run(Request(query, mode="static")) as trace:
+    with engine.traced(Request(query, mode="static")) as trace:
         return trace.outcome.plan
 
 

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from watersmeet import Engine
-from watersmeet.core.model import Hit, Passage, Ranking
+from watersmeet.core.entities import Entity
+from watersmeet.core.model import Condition, Hit, Passage, Ranking
+from watersmeet.core.ports import Lead
 from watersmeet.engine.settings import load
 
 
@@ -38,6 +40,20 @@ class Shelf:
 
     def documents_of(self, ids: Collection[str]) -> dict[str, str]:
         return {id: self.held[id].document for id in ids}
+
+    def leads(self, ids: Collection[str]) -> dict[str, Lead]:
+        first = {}
+        for passage in self.held.values():
+            first.setdefault(passage.document, passage)
+        return {
+            id: Lead(first[one.document].id, one.document, one.kind, None) for id in ids for one in (self.held[id],)
+        }
+
+    def first_chunks(self, documents: Collection[str], condition: Condition) -> dict[str, str]:
+        return {lead.document: lead.chunk for lead in self.leads(self.held).values() if lead.document in documents}
+
+    def entities(self, documents: Collection[str]) -> dict[str, Entity]:
+        return {}  # notes are none
 
     def dates_of(self, ids: Collection[str]) -> dict[str, datetime]:
         return {id: date for id in ids if (date := self.held[id].modified) is not None}

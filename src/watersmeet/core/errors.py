@@ -15,6 +15,7 @@ What can go wrong, and what the user can do about it. Every face shows `str(erro
   + SourceProblem               a path that was named cannot be read
   + NotFound                    no document or chunk of that id (exit code 1)
   + Degraded                    `--strict`, and some step could not run
+  + Stopped                     nobody waits for the answer any more
 """
 
 from __future__ import annotations
@@ -70,6 +71,9 @@ class NotFound(WatersmeetError):
 
 
 class Degraded(WatersmeetError): ...
+
+
+class Stopped(WatersmeetError): ...
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, NewType
+from typing import TYPE_CHECKING, Any, NewType
+
+if TYPE_CHECKING:
+    from watersmeet.core.entities import Viewer
 
 DocId = NewType("DocId", str)
 ChunkId = NewType("ChunkId", str)
@@ -24,8 +27,15 @@ class Condition:
     since: datetime | None = None
     before: datetime | None = None
     also: tuple[tuple[str, tuple[str, ...]], ...] = ()  # further keys with their values, where a key comes again
+    gates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """A document that has such a facet must have one of these values; one without it passes."""
 
     def __bool__(self) -> bool:
+        return self.asked or bool(self.gates)
+
+    @property
+    def asked(self) -> bool:
+        """Whether the asker wants something; gates are there unasked."""
         return bool(self.fields or self.also) or self.since is not None or self.before is not None
 
     def narrowed(self, key: str, values: tuple[str, ...]) -> Condition:
@@ -48,6 +58,8 @@ class Request:
     condition: Condition = Condition()
     intent: str = ""
     strict: bool = False
+    viewer: Viewer | None = None  # none: whoever owns the index
+    stop: Callable[[], bool] | None = None  # asked between steps: whether nobody waits for it any more
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +77,7 @@ class Plan:
     length: str = "short"
     anchors: tuple[str, ...] = ()  # identifiers as they are written
     expansion: tuple[str, ...] = ()  # related terms, for meaning only
+    parts: tuple[str, ...] = ()  # its sentences, where it asks for several things: for meaning only
     only: tuple[str, ...] = ()  # the signals that may run; empty: all
     weights: Mapping[str, float] = field(default_factory=dict)  # instead of the fusion's own
     factors: Mapping[str, float] = field(default_factory=dict)  # on top of the weights
@@ -73,6 +86,7 @@ class Plan:
     pool: int = 100
     told: bool = True  # whether anyone will ask why a hit is where it is
     now: datetime | None = None
+    stop: Callable[[], bool] | None = None
 
     def weight(self, by: str, weights: Mapping[str, float], otherwise: float = 1.0) -> float:
         """What a signal counts for: as the plan says, else as the fusion's settings do."""
@@ -220,3 +234,5 @@ class Answer:
     took_ms: float
     timings: Mapping[str, float] = field(default_factory=dict)
     silent: Mapping[str, str] = field(default_factory=dict)  # signals of the recipe that did not vote, and why
+    confidence: float | None = None  # how likely one of the first three answers the query; None: it only filters
+    no_good_match: bool = False  # nothing fits: what is listed is merely the nearest

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from watersmeet.core.model import ChunkId, Condition, DocId, Passage, Plan, Ranking, Row
 
 if TYPE_CHECKING:
+    from watersmeet.core.entities import Entity
     from watersmeet.core.indexing import TextWriter
 
 # ---------------------------------------------------------------- stores
@@ -124,6 +125,63 @@ class Links(Protocol):
         ...
 
 
+class Mention(NamedTuple):
+    """Where an entity, which `chunk` stands for, mentions the words of a query, and how many of them."""
+
+    chunk: ChunkId
+    places: int
+    words: int
+
+
+class Lead(NamedTuple):
+    """The first chunk of a document, which stands for all of it. `server` is the document that a tool belongs to."""
+
+    chunk: ChunkId
+    document: DocId
+    kind: str
+    server: DocId | None
+
+
+class Entities(Protocol):
+    """What a registry asks of the catalogue."""
+
+    def mentioning(self, words: Sequence[str], condition: Condition, limit: int) -> list[Mention]:
+        """The entities that mention most, the best first: none that mentions more is left out."""
+        ...
+
+    def mentions(self, words: Sequence[str], ids: Collection[ChunkId]) -> list[Mention]:
+        """Those of these entities that mention any of the words."""
+        ...
+
+    def kinds(self) -> Mapping[str, int]:
+        """How many documents there are of each kind."""
+        ...
+
+    def leads(self, ids: Collection[ChunkId]) -> dict[ChunkId, Lead]:
+        """What stands for the document of each chunk."""
+        ...
+
+    def chunks(self, leads: Collection[ChunkId]) -> dict[ChunkId, ChunkId]:
+        """The first chunks of the documents that these stand for, each with its lead."""
+        ...
+
+    def first_chunks(self, documents: Collection[DocId], condition: Condition) -> dict[DocId, ChunkId]:
+        """What stands for each document, of those that satisfy the condition."""
+        ...
+
+    def entities(self, documents: Collection[DocId]) -> dict[DocId, Entity]:
+        """The entities that these documents are; a tool is none."""
+        ...
+
+    def tools(self, names: Collection[str], condition: Condition) -> list[tuple[DocId, str]]:
+        """The tools of these names or ids that satisfy the condition, each with its name."""
+        ...
+
+    def records(self, documents: Collection[DocId]) -> dict[DocId, dict[str, Any]]:
+        """What was registered, of entities and of tools, as JSON."""
+        ...
+
+
 class Pairs(Protocol):
     """A model that reads a query and a text together: how well does the one answer the other?"""
 
@@ -143,6 +201,14 @@ class Concepts(Protocol):
 
     def near(self, text: str, limit: int) -> Sequence[str]:
         """The terms nearest to a text that it does not hold itself, the nearest first."""
+        ...
+
+
+class Taught(Protocol):
+    """What evidence has taught of an index."""
+
+    def weights(self, collection: str) -> Mapping[str, float]:
+        """The weights that it gives signals, in a collection or, without a name, in the whole; empty: none yet."""
         ...
 
 

@@ -13,6 +13,12 @@ from watersmeet.engine.modes import VECTORS
 from watersmeet.engine.pipeline import Outcome
 
 
+def listening() -> bool:
+    """Whether anyone would read a note."""
+    logging = sys.modules.get("logging")
+    return logging is not None and bool(logging.getLogger("watersmeet.search").isEnabledFor(logging.INFO))
+
+
 def note(outcome: Outcome, passages: Mapping[ChunkId, Passage]) -> None:
     if "logging" not in sys.modules:
         return

@@ -12,25 +12,25 @@ from watersmeet.core.errors import NotFound, nearest
 from watersmeet.core.model import ChunkId, Condition, DocId, Evidence, Hit, Ranking
 from watersmeet.core.names import link_key, names_of
 from watersmeet.present.whole import whole
-from watersmeet.store.view import SqliteView
+from watersmeet.store.view import ANY, SqliteView
 
 COMPARABLE = 5_000
 """With more documents than this, an id that is not there is not compared with each."""
 
 
-def document_of(view: SqliteView, identity: str) -> DocId:
+def document_of(view: SqliteView, identity: str, seen: Condition = ANY) -> DocId:
     """The document that an id names, itself or through one of its chunks."""
-    if view.record(DocId(identity)):
+    if view.only([DocId(identity)], seen):
         return DocId(identity)
     passage = view.passages([ChunkId(identity)]).get(ChunkId(identity))
-    if passage is None:
-        raise NotFound(f"no document or chunk called {identity!r}", _meant(view, identity))
+    if passage is None or not view.only([passage.document], seen):
+        raise NotFound(f"no document or chunk called {identity!r}", _meant(view, identity, seen))
     return passage.document
 
 
-def _meant(view: SqliteView, identity: str) -> str:
+def _meant(view: SqliteView, identity: str, seen: Condition) -> str:
     """The hint for an id that there is not: a document that goes by this name, or by one much like it."""
-    records = view.records()
+    records = view.records(seen)
     key = link_key(DocId(""), identity, "wiki")
     named: list[str] = [record.document for record in records if key in names_of(record.document)]
     if not named and len(records) <= COMPARABLE:
@@ -38,8 +38,8 @@ def _meant(view: SqliteView, identity: str) -> str:
     return f"did you mean {named[0]!r}?" if named else "`watersmeet list` shows what there is"
 
 
-def get(view: SqliteView, identity: str) -> dict[str, Any]:
-    document = document_of(view, identity)
+def get(view: SqliteView, identity: str, seen: Condition = ANY) -> dict[str, Any]:
+    document = document_of(view, identity, seen)
     record = view.record(document)
     if record is None:
         raise NotFound(f"no document called {document!r}")
@@ -50,7 +50,7 @@ def get(view: SqliteView, identity: str) -> dict[str, Any]:
         "title": record.title,
         "path": record.path,
         "text": passages[0].text if identity != document else whole(record.title, passages),
-        "fields": record.fields,
+        "fields": {key: value for key, value in record.fields.items() if not key.startswith("@")},
         "links": [
             {"target": k.target, "heading": k.heading, "alias": k.alias, "type": k.type} for k in view.links(document)
         ],
@@ -58,7 +58,7 @@ def get(view: SqliteView, identity: str) -> dict[str, Any]:
     }
 
 
-def listing(view: SqliteView) -> list[dict[str, Any]]:
+def listing(view: SqliteView, seen: Condition = ANY) -> list[dict[str, Any]]:
     return [
         {
             "document": record.document,
@@ -67,18 +67,19 @@ def listing(view: SqliteView) -> list[dict[str, Any]]:
             "modified": record.modified.isoformat() if record.modified else None,
             "chunks": record.chunks,
         }
-        for record in view.records()
+        for record in view.records(seen)
     ]
 
 
-def related(view: SqliteView, document: DocId) -> Ranking:
+def related(view: SqliteView, document: DocId, seen: Condition = ANY) -> Ranking:
     """Neighbours by links in both directions; one that links to everything says little and counts less."""
-    strength: defaultdict[DocId, float] = defaultdict(float)
+    strength: dict[DocId, float] = defaultdict(float)
     paths: defaultdict[DocId, list[str]] = defaultdict(list)
     for source, target, type in view.edges(document):
         other = target if source == document else source
         strength[other] += 1.0 if source == document else 0.9
         paths[other].append(f"{source} -> {target} ({type})")
+    strength = {other: strength[other] for other in view.only(strength, seen)}
     scored = {other: s / math.log2(2 + view.degree(other)) for other, s in strength.items()}
     best = max(scored.values(), default=1.0)
     first = {other: view.first_chunk(other) for other in scored}
@@ -93,9 +94,9 @@ ALWAYS = frozenset({"kind", "path", "document", "collection", "tag", "tags", "st
 """What can be filtered by in every index."""
 
 
-def unknown_fields(view: SqliteView, condition: Condition) -> list[str]:
+def unknown_fields(view: SqliteView, condition: Condition, seen: Condition = ANY) -> list[str]:
     """A sentence for each filter whose key no document has: it can only ever find nothing."""
-    known = view.fields() | ALWAYS
+    known = view.fields(seen) | ALWAYS
     return [
         f"no document has the field {key!r}; {nearest(key, known)}"
         for key in condition.fields

@@ -2,82 +2,44 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cached_property
 from threading import Lock
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from watersmeet.core.errors import ConfigError, Degraded, ModelProblem, NoIndex
-from watersmeet.core.model import Answer, ChunkId, DocId, Failure, Hit, Passage, Plan, Request, Row
+from watersmeet.core.model import Answer, DocId, Passage, Plan, Request, Row
 from watersmeet.engine import settings as settings_of
 from watersmeet.engine.diagnostics import note
 from watersmeet.engine.modes import WORDS, choose, really, silent_signals, wants_vectors
-from watersmeet.engine.pipeline import Outcome, Pipeline
+from watersmeet.engine.pipeline import Outcome
 from watersmeet.engine.session import Session
-from watersmeet.engine.settings import Settings, TwoStageSettings
+from watersmeet.engine.settings import Settings
 from watersmeet.engine.threads import Threads
 from watersmeet.engine.tiers import TIERS, embedder_name, quick, tiers_of
+from watersmeet.engine.trace import Trace, path_for, sure
+from watersmeet.engine.viewing import gated, seen
 from watersmeet.present import answer as present
 from watersmeet.store.view import SqliteView
 
 if TYPE_CHECKING:
+    from watersmeet.core.entities import Viewer
+    from watersmeet.engine.calibration.calibration import Calibration
     from watersmeet.engine.classified import Classified
     from watersmeet.engine.health import Check
+    from watersmeet.engine.registry import Registry
     from watersmeet.engine.report import SyncReport, Tell
-    from watersmeet.engine.twostage import TwoStage
+    from watersmeet.engine.trials import Trial
     from watersmeet.engine.whynot import WhyNot
 
 MOST_RESULTS = 1000
-
-
-class Trial(NamedTuple):
-    """What each signal and the whole made of a query, as (document, score of its best chunk), best first.
-
-    `read` has the passages of each ranking, chunk by chunk, down to the first of a document that was looked for,
-    and none where it is not ranked; the whole's are under the empty name.
-    """
-
-    mode: str
-    fused: list[tuple[DocId, float]]
-    signals: dict[str, list[tuple[DocId, float]]]
-    failures: tuple[Failure, ...]
-    took_ms: float
-    read: dict[str, list[Passage]]
-
-
-def best_per_document(hits: Iterable[Hit], owners: Mapping[ChunkId, DocId]) -> list[tuple[DocId, float]]:
-    best: dict[DocId, float] = {}
-    for hit in hits:
-        best.setdefault(owners[hit.chunk], hit.score)
-    return list(best.items())
-
-
-class _Trace(NamedTuple):
-    mode: str
-    recipe: str
-    outcome: Outcome
-    path: Pipeline | TwoStage
-    view: SqliteView
-    start: float
-    silent: Mapping[str, str]
-
-
-def _path(session: Session, settings: Settings, signals: tuple[str, ...], view: SqliteView) -> Pipeline | TwoStage:
-    """The pipeline, or the wrapper that looks twice."""
-    pipeline = session.pipeline(settings, signals)
-    twice: TwoStageSettings = settings.section("two_stage")
-    if twice.enabled or (twice.auto and twice.active(view.count())):
-        from watersmeet.engine.twostage import TwoStage
-
-        return TwoStage(pipeline, view, twice)
-    return pipeline
 
 
 class Engine:
@@ -138,12 +100,14 @@ class Engine:
         report.took_ms = (time.perf_counter() - start) * 1000
         return report
 
-    def deepen(self, tell: Tell | None = None, seconds: float = math.inf) -> SyncReport:
-        """Embed what no model has seen yet, for so long at most; the report says how much that was."""
+    def deepen(self, tell: Tell | None = None, seconds: float = math.inf, deep: bool = True) -> SyncReport:
+        """Embed what no model has seen yet, for so long at most; the report says how much that was.
+
+        Without `deep` the quick vectors only."""
         from watersmeet.engine.report import SyncReport
 
         report, start = SyncReport(), time.perf_counter()
-        self._embed(TIERS, report, tell or (lambda _: None), seconds)
+        self._embed(TIERS if deep else quick(self.settings), report, tell or (lambda _: None), seconds)
         report.took_ms = (time.perf_counter() - start) * 1000
         return report
 
@@ -170,6 +134,20 @@ class Engine:
                 report.warnings.append(Skipped(FILE, f"no related terms: {error.strerror}"))
         report.embedded = len(embedded)
 
+    @cached_property
+    def calibration(self) -> Calibration:
+        """What use has taught."""
+        from watersmeet.engine.calibration.calibration import Calibration
+
+        return Calibration(self)
+
+    @cached_property
+    def registry(self) -> Registry:
+        """Servers, tools, agents and skills."""
+        from watersmeet.engine.registry import Registry
+
+        return Registry(self)
+
     def remove(self, ids: Sequence[str]) -> int:
         """Forget documents; the next sync of their folder brings back those that are still there."""
         from watersmeet.engine.roots import remove
@@ -190,12 +168,17 @@ class Engine:
         request = Request(request) if isinstance(request, str) else request
         if not 1 <= request.top_n <= MOST_RESULTS:
             raise ConfigError(f"top_n must be from 1 to {MOST_RESULTS}, not {request.top_n}")
-        with self._run(request) as trace:
+        with self.traced(request) as trace:
             if request.strict and trace.outcome.failures:
                 failure = trace.outcome.failures[0]
                 raise Degraded(f"{failure.by} could not run: {failure.reason}", failure.hint)
             passages = trace.view.passages(present.needed(trace.outcome.ranking))
             note(trace.outcome, passages)
+            confidence = trace.sure()
+        if self._settings(request.recipe).section("calibration").learn:
+            from watersmeet.engine.calibration.keeping import note_search
+
+            note_search(self.folder, request.query, [passage.document for passage in passages.values()])
         return Answer(
             query=request.query,
             mode=trace.mode,
@@ -205,39 +188,29 @@ class Engine:
             took_ms=(time.perf_counter() - trace.start) * 1000,
             timings=trace.outcome.timings,
             silent=trace.silent,
+            confidence=confidence.probability if confidence else None,
+            no_good_match=confidence is not None and not confidence.fits,
         )
 
     def why_not(self, request: Request, document: str) -> WhyNot:
         """Where a document fell out, and what weight would have brought it in."""
         from watersmeet.engine.whynot import why_not
 
-        with self._run(request) as trace:
-            path = trace.path if isinstance(trace.path, Pipeline) else trace.path.pipeline
-            return why_not(path, trace.view, trace.outcome.plan, trace.outcome, document)
+        with self.traced(request) as trace:
+            return why_not(trace.pipeline, trace.view, trace.outcome.plan, trace.outcome, document)
 
     def trial(self, request: Request, down_to: Collection[str] = (), without: Collection[str] = ()) -> Trial:
         """A search for the sake of measuring: every signal's ranking and the fused one, by document.
 
         `down_to`: the documents that are looked for. `without`: chunks to leave out of all rankings.
         """
-        with self._run(request, told=False) as trace:
-            outcome = trace.outcome
-            took = (time.perf_counter() - trace.start) * 1000
-            named = {"": outcome.ranking, **{ranking.by: ranking for ranking in outcome.rankings}}
-            hits = {name: [h for h in ranking.hits if h.chunk not in without] for name, ranking in named.items()}
-            owners = trace.view.documents_of({hit.chunk for found in hits.values() for hit in found})
-            read = {}
-            for name, found in hits.items():
-                last = next((i for i, hit in enumerate(found) if owners[hit.chunk] in down_to), -1)
-                read[name] = [hit.chunk for hit in found[: last + 1]]
-            wanted = {chunk for chunks in read.values() for chunk in chunks}
-            passages = trace.view.passages(wanted) if wanted else {}
-        by_document = {name: best_per_document(found, owners) for name, found in hits.items()}
-        texts = {name: [passages[chunk] for chunk in chunks] for name, chunks in read.items()}
-        return Trial(trace.mode, by_document.pop(""), by_document, outcome.failures, took, texts)
+        from watersmeet.engine.trials import trial
+
+        with self.traced(request, told=False) as trace:
+            return trial(trace, down_to, without)
 
     @contextmanager
-    def _run(self, request: Request, told: bool = True) -> Iterator[_Trace]:
+    def traced(self, request: Request, told: bool = True) -> Iterator[Trace]:
         """The query path, with the index still as the query saw it."""
         start = time.perf_counter()
         settings = self._settings(request.recipe)
@@ -246,28 +219,29 @@ class Engine:
         plan = Plan(
             text=request.query,
             intent=request.intent,
-            condition=request.condition,
             top_n=request.top_n,
             told=told,
             now=datetime.now(UTC),
+            stop=request.stop,
             pool=max(pipeline.pool, pipeline.pool_times * request.top_n, request.top_n),
         )
         vectors = wants_vectors(request.mode) and index.vectors
         with self._session() as session, session.moment() as view:
             coverage = session.coverage() if vectors else {}
             mode, signals = choose(request.mode, pipeline.signals, coverage, index.take_part)
-            path = _path(session, settings, signals, view)
+            path = path_for(session, settings, signals, view)
+            plan = replace(plan, condition=gated(view, request))
             outcome = path.run(plan)
             if not outcome.rankings and signals != WORDS:  # nothing of what was asked for could run: the words can
                 mode, failures = "lexical", outcome.failures
-                path = _path(session, settings, WORDS, view)
+                path = path_for(session, settings, WORDS, view)
                 outcome = path.run(plan)
                 outcome = replace(outcome, failures=(*failures, *outcome.failures))
             mode = really(mode, [ranking.by for ranking in outcome.rankings])
             if vectors:
                 self._note(view, settings, coverage, outcome)
             silent = silent_signals(request.mode, pipeline.signals, signals, coverage)
-            yield _Trace(mode, settings.recipe, outcome, path, view, start, silent)
+            yield Trace(mode, settings.recipe, outcome, path, view, start, silent, lambda: sure(session, view, outcome))
 
     def _note(self, view: SqliteView, settings: Settings, coverage: Mapping[str, float], outcome: Outcome) -> None:
         """While a model has not seen everything: what was retrieved is embedded first."""
@@ -293,82 +267,60 @@ class Engine:
         except NoIndex:
             return classify(query, self.settings)
 
-    def related(self, identity: str, top_n: int = 10) -> Answer:
+    def related(self, identity: str, top_n: int = 10, viewer: Viewer | None = None) -> Answer:
         """What links to this document, or is linked from it."""
         from watersmeet.engine import documents as reading
 
         start = time.perf_counter()
         with self._session() as session, session.moment() as view:
-            document = reading.document_of(view, identity)
-            ranking = reading.related(view, document)
+            document = reading.document_of(view, identity, seen(viewer))
+            ranking = reading.related(view, document, seen(viewer))
             ranking = type(ranking)("related", ranking.hits[:top_n])
             passages = view.passages([hit.chunk for hit in ranking.hits])
         took = (time.perf_counter() - start) * 1000
         found = present.results(ranking, ranking, passages)
         return Answer(identity, "related", self.settings.recipe, found, (), took)
 
-    def get(self, identity: str) -> dict[str, Any]:
+    def get(self, identity: str, viewer: Viewer | None = None) -> dict[str, Any]:
         """A document, or one chunk of it."""
         from watersmeet.engine import documents as reading
 
         with self._session() as session, session.moment() as view:
-            return reading.get(view, identity)
+            found = reading.get(view, identity, seen(viewer))
+        if self.settings.section("calibration").learn:
+            self.calibration.opened(found["document"])
+        return found
 
-    def documents(self) -> list[dict[str, Any]]:
+    def documents(self, viewer: Viewer | None = None) -> list[dict[str, Any]]:
         from watersmeet.engine import documents as reading
 
         with self._session() as session, session.moment() as view:
-            return reading.listing(view)
+            return reading.listing(view, seen(viewer))
 
     def unknown_fields(self, request: Request) -> list[str]:
         """What is wrong with a request's filters, said for whoever found nothing."""
         from watersmeet.engine import documents as reading
 
         with self._session() as session, session.moment() as view:
-            return reading.unknown_fields(view, request.condition)
+            return reading.unknown_fields(view, request.condition, seen(request.viewer))
 
-    def passages(self, document: str) -> list[Passage]:
+    def passages(self, document: str, viewer: Viewer | None = None) -> list[Passage]:
         """All that is searchable of a document, in its order."""
         with self._session() as session, session.moment() as view:
-            return view.passages_of(DocId(document))
+            return view.passages_of(DocId(document)) if view.only([DocId(document)], seen(viewer)) else []
 
     def anchors(self) -> list[tuple[DocId, DocId, str]]:
         """Links that say something, as (from, to, text)."""
         with self._session() as session, session.moment() as view:
             return view.anchors()
 
-    def status(self) -> dict[str, Any]:
+    def status(self, viewer: Viewer | None = None) -> dict[str, Any]:
         """What the index holds, and how far each signal has come."""
-        from watersmeet.engine import documents as reading
+        from watersmeet.engine.state import status
 
         with self._session() as session, session.moment() as view:
-            facts = view.statistics()
-            built = json.loads(session.meta.get("fingerprint", "{}"))
-            signals: dict[str, Any] = {
-                "lexical": {"coverage": 1.0, "model": f"BM25 ({built.get('text', '?')})"},
-                "exact": {"coverage": 1.0, "model": "surface forms"},
-            }
-            coverage = session.coverage()
-            for name, tier in tiers_of(session.meta).items():
-                left = round((1 - coverage.get(name, 0.0)) * facts["chunks"])
-                signals[name] = {
-                    "coverage": coverage.get(name, 0.0),
-                    "model": tier.model,
-                    "rate": tier.rate,
-                    "seconds_left": round(left / tier.rate, 1) if tier.rate else None,
-                }
-            for name in TIERS:
-                component = embedder_name(self.settings, name)
-                if component and name not in signals:
-                    signals[name] = {"coverage": 0.0, "model": component, "rate": 0.0, "seconds_left": None}
-            return {
-                **facts,
-                "signals": signals,
-                "calibration": None,
-                "fingerprint": built,
-                "size_bytes": reading.size_of(self.folder),
-                "index": os.path.abspath(self.folder),
-            }
+            found = status(session, view, self.settings, self.folder, viewer)
+        return {**found, "calibration": self.calibration.show()}
 
     def doctor(self) -> list[Check]:
         """Everything that could be wrong, looked at."""

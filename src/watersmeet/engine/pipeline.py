@@ -8,7 +8,7 @@ from functools import partial
 from time import perf_counter
 from typing import TypeVar, cast
 
-from watersmeet.core.errors import WatersmeetError
+from watersmeet.core.errors import Stopped, WatersmeetError
 from watersmeet.core.model import Failure, Plan, Ranking
 from watersmeet.core.ports import Derived, Fusion, Scorer, Signal, Stage, Step
 from watersmeet.engine.threads import Threads
@@ -44,9 +44,11 @@ class Pipeline:
         start = perf_counter()
         plan, misread = self._understood(plan)
         start = _lap(timings, "understand", start)
+        _go_on(plan)
         rankings, failures = self._ranked(plan, timings)
         failures = [*misread, *failures]
         if self.fusion.fills:
+            _go_on(plan)
             start = perf_counter()
             rankings = self._filled(plan, rankings)
             _lap(timings, "fill", start)
@@ -55,6 +57,7 @@ class Pipeline:
         ranking = cap(fused) if cap else fused
         start = _lap(timings, "fusion", start)
         for name, stage in self.stages:
+            _go_on(plan)
             try:
                 ranking = stage.apply(ranking, plan)
             except WatersmeetError as error:  # the ranking stays as it was before this stage
@@ -114,6 +117,11 @@ class Pipeline:
 def _timed(work: Callable[[], T]) -> tuple[T, float]:
     start = perf_counter()
     return work(), (perf_counter() - start) * 1000
+
+
+def _go_on(plan: Plan) -> None:
+    if plan.stop is not None and plan.stop():
+        raise Stopped("nobody waits for the answer any more")
 
 
 def _lap(timings: dict[str, float], name: str, start: float) -> float:

@@ -17,6 +17,7 @@ from watersmeet.engine.settings import Settings
 from watersmeet.engine.sync import FolderSync
 from watersmeet.engine.writing import Writing, writing
 from watersmeet.store.catalogue import Catalogue, Changes, Root
+from watersmeet.store.registered import claimed, tools_of
 
 PARSERS = {
     "md": "markdown",
@@ -149,6 +150,11 @@ def remove(folder: str, settings: Settings, ids: Sequence[DocId]) -> int:
     with writing(folder, settings) as index:
         changes = Changes()
         for identity in ids:
+            claim = claimed(index.catalogue, identity)
+            if claim is True:
+                raise ConfigError(f"{identity} is a tool of a registered server", "register the server without it")
+            if claim is False:
+                changes.removed += tools_of(index.catalogue, identity)
             owner = index.catalogue.owner(identity)
             if owner is None:
                 raise NotFound(f"no document called {identity!r}", "`watersmeet list` shows what there is")
@@ -156,4 +162,4 @@ def remove(folder: str, settings: Settings, ids: Sequence[DocId]) -> int:
             if owner[1] is not None:
                 changes.stale.append(owner[1])
         index.catalogue.apply(changes)
-    return len(changes.removed)
+    return len(ids)

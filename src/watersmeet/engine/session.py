@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core import tokens
 from watersmeet.core.errors import NoIndex
-from watersmeet.core.ports import Links, Pairs, TextStore, Words
+from watersmeet.core.ports import Entities, Links, Pairs, TextStore, Words
+from watersmeet.engine.calibration.taught import Lessons
 from watersmeet.engine.components import Later, build
 from watersmeet.engine.modes import VECTORS
 from watersmeet.engine.opening import check_fingerprint, open_text
@@ -63,12 +65,24 @@ class Session:
         """The words of the index; None if nothing was ever synced into it."""
         return self._ports.get("words")
 
+    @property
+    def entities(self) -> Entities:
+        """The entities of the index, if there is a registry in it."""
+        if not self._ports:
+            raise NoIndex(f"nothing was ever put into {self._folder}", "fill it with `watersmeet register FILE`")
+        found: Entities = self._ports["entities"].make()
+        return found
+
     def coverage(self) -> Mapping[str, float]:
         """The share of the chunks that each model has seen; empty if there are no vectors."""
         tiers = tiers_of(self._meta)
         if not tiers:
             return {}
         return self._vectors(tiers).coverage
+
+    def levels(self) -> dict[str, float]:
+        """How near the chunks are to one another, by each model."""
+        return {name: tier.level for name, tier in tiers_of(self._meta).items()}
 
     def _vectors(self, tiers: Mapping[str, Tier]) -> Shelf:
         from watersmeet.engine.meanings import Shelf  # numpy is loaded here and not before
@@ -86,7 +100,8 @@ class Session:
             raise NoIndex(f"nothing was ever synced into {self._folder}", "fill it with `watersmeet sync PATH`")
         key = (settings.recipe, signals)
         if key not in self._pipelines:
-            ports = {**self._ports, "pairs": Later(lambda: _pairs(settings))}
+            lessons = Later(lambda: Lessons(self._folder, settings))
+            ports = {**self._ports, "pairs": Later(lambda: _pairs(settings)), "taught": lessons}
             if any(signal in VECTORS for signal in signals):
                 from watersmeet.engine.vocabulary import LiveConcepts
 
@@ -112,6 +127,7 @@ class Session:
                 "words": LiveWords(self._store.reader(), view),
                 "view": view,
                 "links": Later(lambda: _links(view)),
+                "entities": Later(cache(lambda: _entities(view))),
             }
         self._version = view.version
 
@@ -125,6 +141,12 @@ def _links(view: SqliteView) -> Links:
     from watersmeet.store.graph import LiveLinks
 
     return LiveLinks(view)
+
+
+def _entities(view: SqliteView) -> Entities:
+    from watersmeet.store.entities import LiveEntities
+
+    return LiveEntities(view)
 
 
 def _pairs(settings: Settings) -> Pairs:

@@ -92,11 +92,50 @@ class TwoStageSettings:
         return self.enabled or (self.auto and documents >= self.auto_min_documents)
 
 
+@dataclass(frozen=True, slots=True)
+class ServeSettings:
+    """What one server takes on at a time: `watersmeet serve` and `watersmeet mcp`."""
+
+    workers: int = option(4, "how many questions are worked on at once")
+    waiting: int = option(256, "how many more may wait; the next is told to come back later")
+    seconds: float = option(30.0, "how long a question may take, waiting included")
+    body_bytes: int = option(1_000_000, "how long the body of a request may be")
+    rate: float = option(1000.0, "requests a second for each token, or each address without one")
+    failures: int = option(10, "wrong tokens a minute from one address before all of its are refused")
+    fresh_seconds: float = option(30.0, "with --in: a question after so long has the folder looked at again")
+
+    def __post_init__(self) -> None:
+        _at_least("serve", 1, workers=self.workers, body_bytes=self.body_bytes, rate=self.rate, failures=self.failures)
+        _at_least("serve", 0, waiting=self.waiting, seconds=self.seconds, fresh_seconds=self.fresh_seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class RegistrySettings:
+    """How servers, tools, agents and skills are searched."""
+
+    signals: list[str] = option([], "what votes on entities; none given: what votes on documents")
+    stages: list[str] = option(
+        ["entity", "unit", "tools", "distribute", "floor"], "what happens to the ranking of entities, in order"
+    )
+    own_tools: bool = option(True, "tools are searched too, and hand their score on to their server")
+    pinned: list[str] = option([], "tools that find-tools always offers: their names, or SERVER_PATH#NAME")
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationSettings:
+    """Whether an index learns from use. What it learns stays in its folder; `calibrate --reset` forgets it."""
+
+    learn: bool = option(False, "learn from which results are opened; searches are then kept for half an hour")
+
+
 SECTIONS: dict[str, type[Any]] = {
     "pipeline": PipelineSettings,
     "two_stage": TwoStageSettings,
     "index": IndexSettings,
     "writer": WriterSettings,
+    "calibration": CalibrationSettings,
+    "serve": ServeSettings,
+    "registry": RegistrySettings,
 }
 
 NAMED = {
@@ -104,6 +143,8 @@ NAMED = {
     "pipeline.signals": "signal",
     "pipeline.fusion": "fusion",
     "pipeline.stages": "stage",
+    "registry.signals": "signal",
+    "registry.stages": "stage",
     "index.text": "store",
     "index.chunk": "chunk",
     "index.source": "source",
@@ -178,10 +219,16 @@ def _recipe(name: str) -> Table:
     return _read(os.path.join(RECIPES, f"{name}.toml"))
 
 
+def config_folder(environ: Mapping[str, str] | None = None) -> str:
+    """Where the user's settings and tokens are kept."""
+    environ = os.environ if environ is None else environ
+    home = environ.get("XDG_CONFIG_HOME") or os.path.join(environ.get("HOME", ""), ".config")
+    return os.path.join(home, "watersmeet")
+
+
 def _files(start: str, environ: Mapping[str, str]) -> Iterator[str]:
     """The user's file, then the nearest one upwards from where we are."""
-    home = environ.get("XDG_CONFIG_HOME") or os.path.join(environ.get("HOME", ""), ".config")
-    user = os.path.join(home, "watersmeet", FILE)
+    user = os.path.join(config_folder(environ), FILE)
     if os.path.isfile(user):
         yield user
     for folder in upwards(start):

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from watersmeet.core.model import ChunkId, DocId, Hit, Plan, Ranking
+from watersmeet.core.model import ChunkId, Condition, DocId, Hit, Plan, Ranking
 from watersmeet.engine.pipeline import Outcome, Pipeline
+from watersmeet.engine.viewing import there
 from watersmeet.store.view import SqliteView
 
 DEEP = 5000
@@ -47,14 +48,16 @@ class WhyNot:
 
 def why_not(path: Pipeline, view: SqliteView, plan: Plan, outcome: Outcome, document: str) -> WhyNot:
     chunks = {passage.id for passage in view.passages_of(DocId(document))}
-    if not chunks:
+    if not chunks or not view.only([DocId(document)], there(plan.condition)):
         return WhyNot(document, "index", "the index has no such document")
     place = _position(outcome.ranking.hits, chunks)
     ranks = {r.by: rank for r in outcome.rankings if (rank := _position(r.hits, chunks)) is not None}
     if place is not None:
         return WhyNot(document, "result", f"it is result {place}", ranks, place)
     if not set(view.resolve(list(view.rows(chunks).values()), plan.condition).values()):
-        return WhyNot(document, "condition", "the filters leave it out")
+        kept_out = not view.only([DocId(document)], Condition(gates=plan.condition.gates))
+        reason = "it is deprecated, a draft or disabled" if kept_out else "the filters leave it out"
+        return WhyNot(document, "condition", reason)
     fused = _position(outcome.fused.hits, chunks)
     if fused is None:
         return _never_found(path, plan, outcome, document, chunks)

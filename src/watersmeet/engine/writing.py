@@ -17,7 +17,10 @@ from watersmeet.engine.opening import check_fingerprint, fingerprint, open_text
 from watersmeet.engine.settings import Settings, WriterSettings
 from watersmeet.engine.tiers import check_models, drop, tiers_of
 from watersmeet.store.catalogue import Catalogue
+from watersmeet.store.registered import everything
 
+KEPT = "registered"
+"""Where the catalogue keeps what is registered while it begins anew."""
 STORES = ("text-", "vectors-")
 """How the folders of the other stores are called."""
 
@@ -59,9 +62,17 @@ def writing(folder: str, settings: Settings, *, recreate: bool = False) -> Itera
         text = store.writer()
         stack.callback(text.close)
         if fresh:
+            kept = [*json.loads(meta.get(KEPT, "[]")), *everything(catalogue)]  # no folder has what is registered
+            meta |= {KEPT: json.dumps(list({found["path"]: found for found in kept}.values()))}
             catalogue.clear(meta)  # only now: the catalogue never names a store that is not there
         catalogue.reclaim()
-        yield Writing(catalogue, text, folder, writer)
+        index = Writing(catalogue, text, folder, writer)
+        if meta.get(KEPT, "[]") != "[]":
+            from watersmeet.engine.registry.writing import restore
+
+            restore(index, json.loads(meta[KEPT]))
+            catalogue.set_meta({KEPT: "[]"})
+        yield index
 
 
 def _open_catalogue(folder: str, recreate: bool) -> Catalogue:

@@ -1,0 +1,138 @@
+"""Whole words in the places of an entity, and how well a tool answers to them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from watersmeet.core.boosts import FULL, asked, boost, grade, graded, matched, mentions, named, singular
+from watersmeet.core.entities import Ability, Entity, Tool
+
+CONTEXT7 = Entity(
+    "mcp_server",
+    "/context7",
+    "Context7 MCP Server",
+    "Up-to-date documentation for any library",
+    tags=("code", "reference"),
+    metadata={"source": "agentcore-sync", "region": "us-east-1"},
+    tools=(Tool("query-docs", "Query the docs"), Tool("resolveLibrary", "From a name to an id")),
+)
+
+
+def worth(entity: Entity, query: str) -> float:
+    held = mentions(entity)
+    places = 0
+    for word in asked(query):
+        places |= held.get(singular(word), 0)
+    return boost(places)
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("what is the context7 docs", ("context7", "docs")),
+        ("Tell me about flights to Rome", ("flights", "rome")),
+        (".*(", ()),
+        ("the of", ()),
+        ("find", ("find",)),  # nothing else remains: then it counts
+        ("S3 D4 Go ab", ("s3", "d4", "go")),
+        ("C# and C++", ("c#", "c++")),
+        ("get_user_by_id", ("getuserbyid",)),
+        ("us-east-1", ("east",)),
+        ("docs docs DOCS", ("docs",)),
+    ],
+)
+def test_which_words_of_a_query_count(query: str, words: tuple[str, ...]) -> None:
+    assert asked(query) == words
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("context7", 8.0),  # path and name
+        ("documentation", 2.0),
+        ("reference", 1.5),
+        ("agentcore", 1.0),
+        ("resolve", 1.0),
+        ("docs", 1.0),
+        ("library", 3.0),  # description and a tool's name
+        ("docs library", 4.0),  # two tools are two places
+        ("context7 mcp server", 8.0),  # once for each place, however many words
+        ("context7 library reference agentcore docs", 5 + 3 + 2 + 1.5 + 1 + 2),
+        ("art", 0.0),
+    ],
+)
+def test_what_a_mention_is_worth(query: str, expected: float) -> None:
+    assert worth(CONTEXT7, query) == expected
+
+
+def test_a_full_match_is_worth_13_and_a_half() -> None:
+    assert FULL == 13.5
+
+
+def test_a_part_of_a_word_is_no_mention() -> None:
+    start = Entity("skill", "/start", "start", "How to start with cartography", tags=("starter",))
+    assert worth(start, "art") == 0
+    assert worth(start, "start") == 10
+
+
+def test_one_and_many_are_the_same_word() -> None:
+    travel = Entity("skill", "/a", "Travel", "Books flights for companies")
+    assert [worth(travel, query) for query in ("flight", "flights", "company", "companies")] == [2.0] * 4
+
+
+def test_what_an_agent_can_do_counts_like_a_tool() -> None:
+    agent = Entity("a2a_agent", "/a", "Travel", skills=(Ability("book flight"), Ability("book hotel")))
+    assert worth(agent, "book") == 2.0
+
+
+def test_more_tools_than_an_integer_has_bits() -> None:
+    many = Entity("mcp_server", "/m", "Many", tools=tuple(Tool(f"search_{n}") for n in range(100)))
+    assert worth(many, "search") == 100.0
+
+
+def test_the_places_by_name() -> None:
+    assert matched(CONTEXT7, asked("context7 region library")) == ["path", "name", "description", "metadata"]
+    assert matched(CONTEXT7, asked("nothing")) == []
+    assert named(0b10001) == ["path", "metadata"]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("strava", 0.5 * 0.7 + 0.3),  # in the name
+        ("activities", 0.5 * 0.7 + 0.3),  # in the name and the description: the name counts
+        ("weekly", 0.3 * 0.7 + 0.3),  # only in the description
+        ("strava activities", 1.0),
+        ("strava weekly", 0.8 * 0.7 + 0.3),
+        ("strava swimming", 0.5 * 0.7 + 0.5 * 0.3),
+        ("swimming", 0.0),
+    ],
+)
+def test_a_tool_is_graded_by_its_own_words(query: str, expected: float) -> None:
+    tool = Tool("strava_activities", "Lists the weekly activities")
+    assert grade(tool, asked(query)) == pytest.approx(expected)
+
+
+def test_no_words_no_grade() -> None:
+    assert grade(Tool("a", "b"), ()) == 0.0
+
+
+def test_tools_that_say_nothing_of_it_are_left_out() -> None:
+    tools = (Tool("getStats", "Figures"), Tool("strava_sync", "Brings all"), Tool("other", "From strava"))
+    assert [tool.name for tool, _ in graded(tools, ("strava",), 5)] == ["strava_sync", "other"]
+    assert len(graded(tools, ("strava",), 1)) == 1
+
+
+TEXT = st.text(st.sampled_from("abcs_- .#é東京ABC12y"), max_size=30)
+
+
+@given(TEXT, TEXT, TEXT)
+def test_grades_are_from_0_to_1_and_0_only_without_a_word(name: str, description: str, query: str) -> None:
+    words = asked(query)
+    score = grade(Tool(name, description), words)
+    assert 0.0 <= score <= 1.0
+    held = mentions(Entity("mcp_server", "/p", "n", tools=(Tool(name, description),)))
+    mentioned = any(held.get(singular(word), 0) >> 5 for word in words)
+    assert (score > 0) == mentioned

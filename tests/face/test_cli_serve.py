@@ -1,0 +1,118 @@
+"""`serve`, `mcp` and `token` as a person starts them."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+START = "import sys; sys.argv[0] = 'watersmeet'; from watersmeet.face.cli.main import main; main()"
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+Ask = Callable[..., Any]
+
+
+@contextmanager
+def serving(cwd: Path, *flags: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", START, "serve", "--json", "--port", "0", *flags],
+        cwd=cwd,
+        env={**os.environ, "WATERSMEET__INDEX__VECTORS": "false"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        url = json.loads(process.stdout.readline())["url"]
+        yield process, int(url.rstrip("/").rpartition(":")[2])
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def search(port: int, query: str) -> Any:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection.request("POST", "/api/search", json.dumps({"query": query}), {"Content-Type": "application/json"})
+    found = json.loads(connection.getresponse().read())
+    connection.close()
+    return found
+
+
+def test_it_says_where_it_is_answers_and_ends_when_told_to(synced: Path) -> None:
+    with serving(synced) as (process, port):
+        assert search(port, "rotate keys")["results"][0]["document"] == "guides/keys.md"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=10)
+        assert (process.returncode, out, err) == (0, "", "")
+
+
+def test_a_folder_is_indexed_first_and_looked_at_again(fresh: Path) -> None:
+    settings = fresh / "watersmeet.toml"
+    settings.write_text("[serve]\nfresh_seconds = 0.2\n")
+    with serving(fresh.parent, "--in", str(fresh)) as (_, port):
+        assert search(port, "rotate keys")["results"][0]["document"] == "guides/keys.md"
+        (fresh / "new.md").write_text("# New\n\nAbout a pelican.\n")
+        deadline = time.monotonic() + 15
+        while not search(port, "pelican")["results"] and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert search(port, "pelican")["results"][0]["document"] == "new.md"
+
+
+def test_another_address_needs_a_token_and_says_so(run: Run) -> None:
+    refused = run("serve", "--host", "0.0.0.0")  # noqa: S104 - it must be refused
+    assert refused.returncode == 2
+    assert "watersmeet token create" in refused.stderr
+
+
+def test_what_cannot_be_served_is_said(run: Run, tmp_path: Path) -> None:
+    both = run("serve", "--in", ".", "--index", "x")
+    assert (both.returncode, "exclude each other" in both.stderr) == (2, True)
+    none = run("serve", cwd=tmp_path)
+    assert (none.returncode, "sync" in none.stderr) == (2, True)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        busy = run("serve", "--port", str(taken.getsockname()[1]))
+    assert (busy.returncode, "another --port" in busy.stderr) == (2, True)
+
+
+def test_tokens_are_made_listed_and_revoked(ask: Ask, run: Run, home: Path) -> None:
+    made = json.loads(
+        run("token", "create", "--json", "--scope", "write", "--user", "ann", "--group", "a", "--group", "b").stdout
+    )
+    assert made["token"].startswith(f"wm_{made['id']}_")
+    assert (made["scope"], made["user"], made["groups"]) == ("write", "ann", ["a", "b"])
+    listed = run("token", "list", "--json").stdout
+    assert [one["id"] for one in json.loads(listed)["tokens"]] == [made["id"]]
+    assert made["token"] not in listed
+    assert json.loads(run("token", "revoke", made["id"], "--json").stdout) == {"revoked": made["id"]}
+    again = run("token", "revoke", made["id"])
+    assert (again.returncode, "token list" in again.stderr) == (1, True)
+    assert run("token", "list").stdout == ""
+    wrong = run("token", "create", "--scope", "admin")
+    assert wrong.returncode == 2
+
+
+def test_a_token_file_that_cannot_be_read_lets_nobody_in(run: Run, home: Path) -> None:
+    place = home / "config" / "watersmeet"
+    place.mkdir(parents=True)
+    (place / "tokens.json").write_text("{broken")
+    refused = run("serve", "--host", "0.0.0.0")  # noqa: S104 - it must be refused
+    assert (refused.returncode, "tokens.json" in refused.stderr) == (2, True)
+
+
+def test_commands_that_serve_nothing_load_no_server() -> None:
+    code = (
+        "import sys; from watersmeet.face.cli import search, main; import watersmeet.engine.engine;"
+        "print([name for name in ('mcp', 'fastapi', 'starlette', 'pydantic', 'uvicorn') if name in sys.modules])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -1,0 +1,259 @@
+"""One engine, every door: the command line, Python, REST and MCP give the same answer to the same question."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
+
+from serving import Served, served
+from watersmeet import Engine
+from watersmeet.core.model import Condition, Request
+from watersmeet.engine.asked import condition
+from watersmeet.engine.settings import load, recipes
+from watersmeet.face.cli.main import run
+from watersmeet.present.pack import pack
+
+HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
+START = "from watersmeet.face.cli.main import main; main()"
+ENVIRON = {"WATERSMEET__INDEX__DENSE": "hashed"}  # the same on every machine, and no model to load
+
+QUERIES = (
+    "how do I log on?",
+    "TRN-1042",
+    "rotate the keys every quarter",
+    "backup",
+    "--no-telemetry",
+    "what to do when the server does not start",
+    "expenses for travel",
+    "#security keys",
+    "release",
+    "naïve café 東京",
+)
+OPTIONS: tuple[dict[str, Any], ...] = (
+    {},
+    {"mode": "lexical"},
+    {"mode": "exact"},
+    {"mode": "static"},
+    {"mode": "dense"},
+    {"mode": "sparse"},
+    {"mode": "hybrid", "top_n": 3},
+    {"top_n": 25},
+    {"filters": {"path": ["**/*.md"], "kind": ["document"]}},
+    {"filters": {"tag": ["security", "keys"]}},
+    {"since": "2000-01-01", "before": "2100"},
+    {"intent": "I have forgotten my password"},
+    {"budget": 300},
+    {"budget": 1500, "top_n": 20},
+    {"explain": True},
+    {"strict": True, "mode": "lexical"},
+    {"why_not": "accounts/sign-in.md"},
+    *({"recipe": name} for name in recipes()),
+)
+
+
+SERVERS = [
+    {
+        "kind": "mcp_server",
+        "path": f"/{name}",
+        "name": name,
+        "description": f"All about {name}",
+        "tools": [{"name": f"{verb}_{name}", "description": f"Can {verb} the {name}"} for verb in ("list", "send")],
+    }
+    for name in ("invoices", "letters", "parcels")
+]
+
+
+def questions() -> list[dict[str, Any]]:
+    """At least fifty, with each option several times and with different queries."""
+    many = max(50, 2 * len(OPTIONS))
+    return [{"query": QUERIES[n % len(QUERIES)], **OPTIONS[n % len(OPTIONS)]} for n in range(many)]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What is compared: all of it exactly."""
+
+    mode: str
+    recipe: str
+    results: tuple[tuple[str, str, float, float, float | None], ...]
+    failures: tuple[str, ...]
+    pack: str | None
+
+    @classmethod
+    def of(cls, answer: dict[str, Any], packed: bool) -> Seen:
+        return cls(
+            answer["mode"],
+            answer["recipe"],
+            tuple((r["id"], r["document"], r["score"], r["fusion_score"], r["similarity"]) for r in answer["results"]),
+            tuple(sorted(failure["by"] for failure in answer["failures"])),
+            answer["pack"]["text"] if packed else None,
+        )
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("parity")
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {**ENVIRON, "XDG_CACHE_HOME": str(folder / "cache")}.items():
+            patch.setenv(name, value)
+        with Engine(folder / "index", load(start=str(folder))) as engine:
+            assert engine.sync([HANDBOOK]).embedded
+            assert engine.registry.register(SERVERS).registered == 3
+    return folder
+
+
+@pytest.fixture
+def engine(place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+    monkeypatch.chdir(place)
+    for name, value in ENVIRON.items():
+        monkeypatch.setenv(name, value)
+    with Engine(place / "index", load()) as opened:
+        yield opened
+
+
+@pytest.fixture
+def site(engine: Engine) -> Iterator[Served]:
+    with served(engine) as made:
+        yield made
+
+
+def by_python(engine: Engine, asked: dict[str, Any]) -> Seen:
+    """`Engine.search` called by hand."""
+    pairs = [f"{key}={value}" for key, values in asked.get("filters", {}).items() for value in values]
+    wanted = (
+        condition(pairs, asked.get("since", ""), asked.get("before", "")) if pairs or "since" in asked else Condition()
+    )
+    budget, many = asked.get("budget"), asked.get("top_n")
+    request = Request(
+        asked["query"],
+        asked.get("mode", ""),
+        asked.get("recipe", ""),
+        many or (100 if budget else 10),
+        wanted,
+        asked.get("intent", ""),
+        asked.get("strict", False),
+    )
+    answer = engine.search(request)
+    made = pack(answer.results, budget) if budget else None
+    shown = answer.results[: many or max(10, len(made.citations))] if made else answer.results
+    return Seen(
+        answer.mode,
+        answer.recipe,
+        tuple((r.id, r.document, r.score, r.fusion_score, r.similarity) for r in shown),
+        tuple(sorted(failure.by for failure in answer.failures)),
+        made.text if made else None,
+    )
+
+
+def by_command(place: Path, asked: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> Seen:
+    words = ["search", "--json", "--index", str(place / "index")]
+    for name, value in asked.items():
+        flag = f"--{name.replace('_', '-')}"
+        if name == "filters":
+            words += [part for key, values in value.items() for one in values for part in ("--filter", f"{key}={one}")]
+        elif value is True:
+            words.append(flag)
+        elif name != "query":
+            words += [flag, str(value)]
+    code = run([*words, "--", asked["query"]])
+    answer = json.loads(capsys.readouterr().out)
+    assert code == (0 if answer["results"] else 1)
+    return Seen.of(answer, "budget" in asked)
+
+
+async def by_mcp(server: Any, mode: str) -> list[Seen]:
+    """All questions over one connection, by the SDK's own client; half of them with all details."""
+    seen = []
+    async with Client(server, mode=mode) as client:
+        for number, asked in enumerate(questions()):
+            answer = await client.call_tool("search", {**asked, "detail": ("compact", "full")[number % 2]})
+            assert not answer.is_error, answer.content
+            seen.append(Seen.of(answer.structured_content, "budget" in asked))
+    return seen
+
+
+def test_every_face_gives_the_same_answer(
+    engine: Engine, site: Served, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = questions()
+    assert len(asked) >= 50
+    expected = [by_python(engine, one) for one in asked]
+    assert sum(bool(one.results) for one in expected) > 40
+    assert {one.mode for one in expected} >= {"lexical", "exact", "static", "dense", "sparse", "hybrid"}
+    rest = [Seen.of(site.ask("/api/search", one).json(), "budget" in one) for one in asked]
+    commands = [by_command(place, one, capsys) for one in asked]
+    started = StdioServerParameters(
+        command=sys.executable, args=["-c", START, "mcp", "--index", str(place / "index")], env=dict(os.environ)
+    )
+    stdio = asyncio.run(by_mcp(started, "auto"))
+    over_http = asyncio.run(by_mcp(f"{site.url}/mcp", "auto"))
+    legacy = asyncio.run(by_mcp(f"{site.url}/mcp", "legacy"))
+    for number, one in enumerate(asked):
+        for name, seen in (
+            ("rest", rest),
+            ("cli", commands),
+            ("stdio", stdio),
+            ("http", over_http),
+            ("http, handshake", legacy),
+        ):
+            assert seen[number] == expected[number], (name, one)
+
+
+def test_the_whole_answer_is_the_same_but_for_the_time_it_took(
+    site: Served, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = {"query": "how do I log on?", "explain": True, "budget": 500}
+    rest = site.ask("/api/search", asked).json()
+    run(["search", "--json", "--explain", "--budget", "500", "--index", str(place / "index"), "--", asked["query"]])
+    command = json.loads(capsys.readouterr().out)
+    for answer in (rest, command):
+        assert answer.pop("took_ms") > 0
+        assert set(answer.pop("timings")) >= {"lexical", "fusion"}
+    assert rest == command
+
+
+def test_documents_and_what_is_related_are_the_same(
+    engine: Engine, site: Served, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def ask() -> tuple[Any, Any, Any]:
+        async with Client(f"{site.url}/mcp") as client:
+            got = await client.call_tool("get", {"id": "accounts/sign-in.md"})
+            related = await client.call_tool("related", {"id": "accounts/sign-in.md", "top_n": 5})
+            classified = await client.call_tool("classify_query", {"query": "TRN-1042"})
+            return got.structured_content, related.structured_content, classified.structured_content
+
+    got, related, classified = asyncio.run(ask())
+    assert got == engine.get("accounts/sign-in.md") == site.ask("/api/documents/accounts/sign-in.md").json()
+    rest = site.ask("/api/related/accounts/sign-in.md?top_n=5").json()
+    assert run(["related", "accounts/sign-in.md", "-n", "5", "--json", "--index", str(place / "index")]) == 0
+    command = json.loads(capsys.readouterr().out)
+    assert related["results"] == rest["results"] == command["results"]
+    assert len(related["results"]) > 1
+    assert run(["classify", "--json", "--index", str(place / "index"), "TRN-1042"]) == 0
+    command = json.loads(capsys.readouterr().out)
+    assert classified == site.ask("/api/classify?query=TRN-1042").json() == command
+
+
+def test_tools_are_found_the_same(
+    engine: Engine, site: Served, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def ask() -> Any:
+        async with Client(f"{site.url}/mcp") as client:
+            return (await client.call_tool("find_tools", {"task": "send a parcel", "top_n": 4})).structured_content
+
+    assert run(["find-tools", "--json", "--index", str(place / "index"), "--top-n", "4", "send a parcel"]) == 0
+    command = json.loads(capsys.readouterr().out)
+    rest = site.ask("/api/find-tools?task=send%20a%20parcel&top_n=4").json()
+    found = engine.registry.find_tools("send a parcel", top_n=4)
+    assert found["tools"][0]["tool_name"] == "send_parcels"
+    assert asyncio.run(ask())["tools"] == rest["tools"] == command["tools"] == found["tools"]
