@@ -96,8 +96,8 @@ def probabilities(rows: list[dict[str, Any]], name: str, weights: Floats) -> Flo
 
 
 def threshold(sets: list[dict[str, Any]], name: str, weights: Floats) -> float:
-    """The mean, over the sets, of the probability below which a tenth of the answerable queries lie."""
-    return float(np.mean([np.quantile(probabilities(one["own"], name, weights), ALARMS) for one in sets]))
+    """The median, over the sets, of the probability below which a tenth of the answerable queries lie."""
+    return float(np.median([np.quantile(probabilities(one["own"], name, weights), ALARMS) for one in sets]))
 
 
 def calibration_error(p: Floats, y: Floats, weight: Floats) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -142,6 +141,8 @@ def _known(sort: str, name: str) -> str:
     """A user or group as a facet value, which knows no capitals and no great length; the name stays exact."""
     if name == name.casefold() and len(name) <= 200:
         return f"{sort}:{name}"
+    import hashlib  # a plain search has no need of it
+
     return f"{sort}#{hashlib.blake2b(name.encode('utf8', 'surrogatepass'), digest_size=16).hexdigest()}"
 
 

@@ -33,6 +33,7 @@ def status(
             "coverage": coverage.get(name, 0.0),
             "model": tier.model,
             "rate": tier.rate,
+            "level": tier.level,
             "seconds_left": round(left / tier.rate, 1) if tier.rate else None,
         }
     for name in TIERS:

@@ -23,6 +23,8 @@ class Trial(NamedTuple):
     failures: tuple[Failure, ...]
     took_ms: float
     read: dict[str, list[Passage]]
+    confidence: float | None
+    no_good_match: bool
 
 
 def best_per_document(hits: Iterable[Hit], owners: Mapping[ChunkId, DocId]) -> list[tuple[DocId, float]]:
@@ -46,4 +48,7 @@ def trial(trace: Trace, down_to: Collection[str], without: Collection[str]) -> T
     passages = trace.view.passages(wanted) if wanted else {}
     by_document = {name: best_per_document(found, owners) for name, found in hits.items()}
     texts = {name: [passages[chunk] for chunk in chunks] for name, chunks in read.items()}
-    return Trial(trace.mode, by_document.pop(""), by_document, outcome.failures, took, texts)
+    sure = trace.sure()
+    probability, fits = (sure.probability, sure.fits) if sure else (None, True)
+    fused = by_document.pop("")
+    return Trial(trace.mode, fused, by_document, outcome.failures, took, texts, probability, not fits)

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from watersmeet.core.errors import ConfigError
+from watersmeet.engine.confidence import READ
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.report import Tell
 from watersmeet.engine.settings import Settings
+from watersmeet.evaluate import risk
 from watersmeet.evaluate.compare import Difference, compare, interval
 from watersmeet.evaluate.data import Dataset, Question, check_expected
 from watersmeet.evaluate.index import indexed
@@ -58,6 +60,17 @@ class Evaluation:
     def nothing(self) -> list[int]:
         """The questions for which nothing should be found."""
         return [i for i, question in enumerate(self.questions) if not question.relevant]
+
+    def sure(self) -> dict[str, Any] | None:
+        """How sure it was beside how often it was right: whether one of the first results is relevant."""
+        made = self.run
+        if not made.confidence:  # a run that was read from a file
+            return None
+        right = [
+            bool(set(found[:READ]).intersection(question.relevant)) if question.relevant else None
+            for found, question in zip(made.rankings[WHOLE], self.questions, strict=True)
+        ]
+        return risk.report(made.confidence, made.flagged, right)
 
     def classes(self) -> dict[str, dict[str, float]]:
         members: dict[str, list[int]] = {}
@@ -188,6 +201,9 @@ def to_json(evaluation: Evaluation) -> dict[str, Any]:
     if nothing:
         right = sum(not evaluation.run.rankings[WHOLE][i] for i in nothing)
         report["expected_nothing"] = {"queries": len(nothing), "share": round(right / len(nothing), 4)}
+    sure = evaluation.sure()
+    if sure is not None:
+        report["confidence"] = sure
     if evaluation.dataset.note:
         report["note"] = evaluation.dataset.note
     if evaluation.difference is not None:

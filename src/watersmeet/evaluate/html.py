@@ -7,7 +7,7 @@ from typing import Any
 
 from watersmeet.engine.calibration.belief import grid
 from watersmeet.evaluate.evaluation import Evaluation
-from watersmeet.evaluate.markdown import facts, ranks_line, rows, verdict
+from watersmeet.evaluate.markdown import facts, ranks_line, rows, sureness, verdict
 from watersmeet.evaluate.metrics import MAIN, NAMES
 from watersmeet.evaluate.plots import bars, differences, dots, histogram, plane
 from watersmeet.evaluate.run import WHOLE
@@ -51,6 +51,8 @@ def html(evaluation: Evaluation, report: dict[str, Any]) -> str:
         parts.append(f'<p class="note">{escape(report["note"])}</p>')
     if "comparison" in report:
         parts.append(f"<p>{escape(verdict(report['comparison']))}</p>")
+    if sureness(report):
+        parts.append(f"<p>{escape(sureness(report))}.</p>")
     parts += [_table(report), *_plots(evaluation, report)]
     if "comparison" in report:
         parts += [
@@ -112,6 +114,10 @@ def _plots(evaluation: Evaluation, report: dict[str, Any]) -> list[str]:
         won, lost = evaluation.difference.won, evaluation.difference.lost
         moved = [a - b for a, b in zip(ours, theirs, strict=True)]
         plots.append(differences(f"Difference in nDCG@10, query by query: {won} won, {lost} lost", moved))
+    if "confidence" in report:
+        points = report["confidence"]["risk_coverage"]
+        shown_risks = [(f"surest {p['coverage']:.0%}", f"from {p['confidence']:.2f} on", p["risk"]) for p in points]
+        plots.append(bars("Share without an answer among the first three, by coverage", shown_risks))
     if evaluation.sweep is not None:
         plots.append(swept(evaluation.sweep))
     return plots

@@ -18,6 +18,7 @@ from watersmeet.engine.opening import fingerprint
 from watersmeet.engine.place import find_index
 from watersmeet.engine.report import Tell
 from watersmeet.engine.settings import Settings, cache_folder, merge
+from watersmeet.engine.tiers import SPARSE
 from watersmeet.evaluate.data import Dataset
 
 MARK = "dataset.json"
@@ -95,7 +96,10 @@ def _embed(folder: Path, settings: Settings, wanted: list[str], tell: Tell) -> l
     """Make the vectors that are missing; what could not be made is said."""
     with Engine(folder, settings) as engine:
         signals = engine.status()["signals"]
-        if all(signals.get(name, {}).get("coverage", 0.0) >= 1.0 for name in wanted):
+        if all(
+            signals.get(name, {}).get("coverage", 0.0) >= 1.0 and (name == SPARSE or signals[name].get("level"))
+            for name in wanted
+        ):
             return []
         return [item.reason for item in engine.deepen(tell).warnings]
 

@@ -37,6 +37,22 @@ def facts(report: dict[str, Any]) -> str:
     return text
 
 
+def sureness(report: dict[str, Any]) -> str:
+    """How sure it was, beside how often it was right; empty if it was not asked."""
+    sure = report.get("confidence")
+    if not sure:
+        return ""
+    half = next(point for point in sure["risk_coverage"] if point["coverage"] == 0.5)
+    text = (
+        f"Confidence {sure['mean']:.2f} on the mean, right in {sure['right']:.0%} (calibration error "
+        f"{sure['calibration_error']:.2f}); of the surer half {half['risk']:.0%} have no answer among the first three; "
+        f"{sure['false_alarms']:.0%} are said to have no good match"
+    )
+    if "flagged_of_unanswerable" in sure:
+        text += f", and {sure['flagged_of_unanswerable']:.0%} of those that indeed have none"
+    return text
+
+
 def verdict(comparison: dict[str, Any]) -> str:
     """What the comparison says, in a sentence."""
     sure = comparison["p"] < LEVEL and comparison["low"] * comparison["high"] > 0
@@ -71,6 +87,8 @@ def markdown(report: dict[str, Any]) -> str:
     for _, name, queries, metrics in rows(report):
         cells = " | ".join(f"{metrics[m]:.3f}" if m in metrics else "–" for m in NAMES)
         lines.append(f"| {_cell(name)} | {queries} | {cells} |")
+    if sureness(report):
+        lines += ["", f"{sureness(report)}."]
     for title, key in (("Won most", "best"), ("Lost most", "worst")):
         found = report.get("comparison", {}).get(key)
         if found:

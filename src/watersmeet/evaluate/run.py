@@ -43,6 +43,8 @@ class Run:
     rankings: dict[str, list[tuple[str, ...]]] = field(default_factory=dict)
     packs: dict[str, list[tuple[bool, ...]]] = field(default_factory=dict)
     scores: list[tuple[float, ...]] = field(default_factory=list)
+    confidence: list[float | None] = field(default_factory=list)
+    flagged: list[bool] = field(default_factory=list)
     latency: list[float] = field(default_factory=list)
     failures: Counter[Failure] = field(default_factory=Counter)
 
@@ -101,6 +103,8 @@ def gathered(trials: Iterable[Trial], questions: Sequence[Question], recipe: str
         if number < TIMED:
             made.latency.append(trial.took_ms)
         made.failures.update(trial.failures)
+        made.confidence.append(trial.confidence)
+        made.flagged.append(trial.no_good_match)
         made.scores.append(tuple(score for _, score in trial.fused))
         for name, ranking in ((WHOLE, trial.fused), *trial.signals.items()):
             rankings = made.rankings.setdefault(name, [])

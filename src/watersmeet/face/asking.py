@@ -62,7 +62,7 @@ class Asking:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What came of it; `notes` is what is wrong with the filters of a search that found nothing."""
+    """What came of it; `notes` is what the asker should know: that nothing fits, or what is wrong with the filters."""
 
     asking: Asking
     answer: Answer
@@ -99,6 +99,8 @@ def ask(engine: Engine, asking: Asking, viewer: Viewer | None = None, stop: Even
         missing = engine.why_not(request, asking.why_not)
     if asking.filters and not answer.results:
         notes = engine.unknown_fields(request)
+    if answer.no_good_match and answer.results:
+        notes = [*notes, f"nothing here fits well; this is what comes nearest (confidence {answer.confidence:.2f})"]
     if asking.budget:
         from watersmeet.present.pack import pack
 

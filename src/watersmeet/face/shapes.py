@@ -119,6 +119,11 @@ class SearchAnswer(BaseModel):
     failures: list[Failure]
     took_ms: float
     silent: dict[str, str]
+    confidence: float | None = Field(
+        None, ge=0, le=1, description="how likely one of the first three results answers the query"
+    )
+    no_good_match: bool = Field(False, description="nothing fits: what is listed is merely the nearest")
+    notes: list[str] = Field([], description="what the asker should know")
     pack: Pack | None = None
 
 

@@ -51,14 +51,16 @@ class Belief:
         return Belief(self.pieces + weight, summed)
 
     def weights(self, prior: Weights) -> dict[str, float]:
-        """The posterior mean, near the prior; as much in all as the prior has."""
+        """On the way from the prior to the posterior mean, as far as it may go; as much in all as the prior has."""
         start = _shares(prior)
         if not self.pieces:
             return {name: prior[name] for name in SIGNALS if name in prior}
-        mean = self._mean(start)
-        near = [min(max(new, old - FAR, 0.0), old + FAR) for new, old in zip(mean, start, strict=True)]
-        share = whole(prior) / math.fsum(near)
-        return {name: round(value * share, 4) for name, value in zip(SIGNALS, near, strict=True)}
+        moves = [new - old for new, old in zip(self._mean(start), start, strict=True)]
+        part = whole(prior) * min(1.0, FAR / max(map(abs, moves), default=FAR)) if any(moves) else 0.0
+        return {
+            name: round(whole(prior) * old + part * move, 4)
+            for name, old, move in zip(SIGNALS, start, moves, strict=True)
+        }
 
     def trust(self, prior: Weights) -> float:
         """From 0 to 1: whether this is evidence at all."""

@@ -9,27 +9,47 @@ from typing import Any
 from watersmeet.core.model import ChunkId, Hit, Plan, Ranking
 from watersmeet.core.ports import Entities, Signal
 
+REACH = 4
+"""The first look is at so many times what is wanted of each kind."""
+
+
 @dataclass(frozen=True, slots=True)
 class PerKind:
-    """The kind is filtered by before ranking. An entity is ranked by its best chunk, and its first stands for it."""
+    """As if filtered by kind before ranking. An entity is ranked by its best chunk, and its first stands for it."""
 
     by: str
     signal: Signal
     entities: Entities
     kinds: tuple[str, ...]
     most: int  # of each kind
+    enough: int  # of a kind, so that no other look is taken at it
 
     def rank(self, plan: Plan) -> Ranking:
+        """One look at all kinds, and one more at each of which that did not show enough: mostly at none or one."""
         there = self.entities.kinds()
-        hits: list[Hit] = []
+        kinds = [kind for kind in self.kinds if kind in there]
+        found: dict[str, list[Hit]] = {kind: [] for kind in kinds}
         notes: dict[ChunkId, Mapping[str, Any]] = {}
-        for kind in self.kinds:
-            if kind in there:
-                only = plan.condition.narrowed("kind", (kind,)) if len(there) > 1 else plan.condition
-                found = self.signal.rank(replace(plan, condition=only, pool=self.most))
-                hits += found.hits
-                notes |= found.notes
-        return self._by_entity(hits, notes)
+        narrow = kinds
+        if len(kinds) > 1 and self.enough:
+            pool = REACH * self.most
+            condition = plan.condition if len(kinds) == len(there) else plan.condition.narrowed("kind", tuple(kinds))
+            first = self.signal.rank(replace(plan, condition=condition, pool=pool))
+            notes |= first.notes
+            seen: dict[str, set[ChunkId]] = {kind: set() for kind in kinds}
+            leads = self.entities.leads([hit.chunk for hit in first.hits])
+            for hit in first.hits:
+                lead = leads[hit.chunk]
+                found[lead.kind].append(hit)
+                seen[lead.kind].add(lead.chunk)
+            whole = len(first.hits) < pool
+            narrow = [kind for kind in kinds if not whole and len(seen[kind]) < min(self.enough, there[kind])]
+        for kind in narrow:
+            condition = plan.condition.narrowed("kind", (kind,)) if len(there) > 1 else plan.condition
+            again = self.signal.rank(replace(plan, condition=condition, pool=self.most))
+            found[kind] = list(again.hits)
+            notes |= again.notes
+        return self._by_entity([hit for hits in found.values() for hit in hits[: self.most]], notes)
 
     def _by_entity(self, hits: list[Hit], notes: Mapping[ChunkId, Mapping[str, Any]]) -> Ranking:
         hits.sort(key=lambda hit: (-hit.score, -notes.get(hit.chunk, {}).get("words", 0), hit.chunk))

@@ -111,8 +111,11 @@ class _Path:
         name = f"{self.settings.recipe} {','.join(stages)}"
         pipeline = self.session.pipeline(replace(self.settings, recipe=name, tables=tables), signals)
         most = candidates(self.asked.top_n, len(self.asked.kinds))
-        kinds = self.asked.kinds
-        wrapped = [(by, PerKind(by, signal, self.entities, kinds, most)) for by, signal in pipeline.signals]
+        enough = self.asked.top_n if pipeline.fusion.fills else most  # what is filled in later need not be ranked
+        wrapped = []
+        for by, signal in pipeline.signals:
+            at_once = 0 if by == "boost" else enough  # its words are kept by kind: it looks at each straight away
+            wrapped.append((by, PerKind(by, signal, self.entities, self.asked.kinds, most, at_once)))
         return replace(pipeline, signals=wrapped, derived=(), stages=self._only(pipeline.stages))
 
     def alone(self, signals: tuple[str, ...], stages: Sequence[str]) -> Pipeline:

@@ -17,7 +17,7 @@ from watersmeet.engine.settings import load
 from watersmeet.evaluate.data import Dataset
 from watersmeet.evaluate.data import load as load_dataset
 from watersmeet.evaluate.evaluation import Evaluation, evaluate, to_json
-from watersmeet.evaluate.markdown import facts, markdown, ranks_line, rows, verdict
+from watersmeet.evaluate.markdown import facts, markdown, ranks_line, rows, sureness, verdict
 from watersmeet.evaluate.metrics import NAMES
 from watersmeet.evaluate.saved import gate, read, save
 from watersmeet.evaluate.trec import write_run
@@ -175,6 +175,8 @@ def _print(report: dict[str, Any], quiet: bool) -> None:
             for _, name, count, metrics in rows(report)
         ],
     )
+    if sureness(report) and not quiet:
+        print(sureness(report))
     if "comparison" in report:
         _print_comparison(report["comparison"], quiet)
     if "gate" in report:

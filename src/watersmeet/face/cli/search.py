@@ -91,8 +91,8 @@ def search_command(
     asking = Asking(_text(query), mode, recipe, top_n, wanted, since, before, intent, explain, why_not, budget, strict)
     with Engine(_index(inside, index, quiet or as_json), load(recipe=recipe)) as engine:
         found = ask(engine, asking)
-    for problem in found.notes:
-        print(problem, file=sys.stderr)
+    for note in () if as_json or quiet else found.notes:
+        print(note, file=sys.stderr)
     if as_json:
         print_json(found.to_json())
     elif found.pack is not None:

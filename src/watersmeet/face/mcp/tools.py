@@ -104,7 +104,7 @@ def _search(call: Call, asked: Search) -> tuple[dict[str, Any], str]:
             result["evidence"] = [{key: one[key] for key in ("by", "rank", "score")} for one in result["evidence"]]
     text = [made.text or "Nothing was found."]
     text += [f"Without {one.by}: {one.reason}" for one in found.answer.failures]
-    return answer, "\n\n".join([*text, *found.notes])
+    return answer, "\n\n".join([*found.notes, *text])
 
 
 def _get(call: Call, asked: Get) -> tuple[dict[str, Any], str]:

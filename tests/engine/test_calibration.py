@@ -1,0 +1,207 @@
+"""Weights follow evidence, and only evidence."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from watersmeet import Engine
+from watersmeet.core.errors import ConfigError, IndexProblem
+from watersmeet.core.model import Condition, Request
+from watersmeet.engine.calibration.belief import FAR, SIGNALS, Belief, grid
+from watersmeet.engine.calibration.keeping import FILE, SEARCHED
+from watersmeet.engine.settings import load
+
+HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
+PRIOR = {"lexical": 0.3, "static": 0.1, "dense": 0.6}
+JUDGED = [
+    ("how do I log on?", {"accounts/sign-in.md": 1.0}),
+    ("what to do when the disk is full", {"operations/troubleshooting.md": 1.0}),
+    ("second factor", {"accounts/two-factor.md": 1.0}),
+    ("copies of my data in case of loss", {"operations/backup-and-restore.md": 1.0}),
+]
+
+
+@pytest.fixture(scope="module")
+def embedded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("handbook")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        with Engine(folder / "index", load(start=str(folder), environ={})) as engine:
+            engine.sync([HANDBOOK], collection="handbook")
+    return folder / "index"
+
+
+@pytest.fixture
+def engine(embedded: Path, tmp_path: Path) -> Iterator[Engine]:
+    shutil.copytree(embedded, tmp_path / "index")
+    with Engine(tmp_path / "index", load(start=str(tmp_path), environ={})) as made:
+        yield made
+
+
+def weights(engine: Engine, query: str, condition: Condition | None = None) -> dict[str, float]:
+    request = Request(query, "hybrid", condition=condition or Condition())
+    with engine.traced(request) as trace:
+        return dict(trace.outcome.plan.weights)
+
+
+# ---------------------------------------------------------------- the belief itself
+
+
+def favouring(name: str) -> list[float]:
+    """Evidence that one signal alone is right."""
+    return [0.4 + 0.6 * point[SIGNALS.index(name)] for point in grid()]
+
+
+@pytest.mark.parametrize("name", SIGNALS)
+def test_evidence_moves_the_weights_its_way_and_not_too_far(name: str) -> None:
+    belief = Belief()
+    for _ in range(500):
+        belief = belief.learn(favouring(name))
+    learnt = belief.weights(PRIOR)
+    assert learnt[name] > PRIOR[name] + 0.1
+    assert math.isclose(sum(learnt.values()), sum(PRIOR.values()), abs_tol=1e-3)
+    assert all(abs(learnt[n] - PRIOR[n]) <= FAR + 1e-4 for n in SIGNALS)
+
+
+def test_evidence_of_which_nothing_is_ever_found_is_none() -> None:
+    belief = Belief()
+    for _ in range(500):
+        belief = belief.learn([0.09 * gain for gain in favouring("lexical")])
+    assert belief.trust(PRIOR) == 0.0
+    assert belief.weights(PRIOR) == pytest.approx(Belief().learn([0.0] * len(grid())).weights(PRIOR))
+
+
+def test_without_evidence_the_weights_are_the_recipes() -> None:
+    assert Belief().weights(PRIOR) == PRIOR
+
+
+@given(st.lists(st.lists(st.floats(0, 1), min_size=66, max_size=66), max_size=5))
+def test_whatever_is_learnt_the_weights_stay_weights(evidence: list[list[float]]) -> None:
+    belief = Belief()
+    for gains in evidence:
+        belief = belief.learn(gains)
+    learnt = belief.weights(PRIOR)
+    assert all(value >= 0 for value in learnt.values())
+    assert math.isclose(sum(learnt.values()), 1.0, abs_tol=1e-3)
+    assert math.isclose(sum(belief.posterior(PRIOR)), 1.0)
+
+
+def test_the_thousandth_piece_counts_no_more_than_the_cap_allows() -> None:
+    def after(pieces: int) -> dict[str, float]:
+        belief = Belief()
+        for _ in range(pieces):
+            belief = belief.learn(favouring("static"))
+        return belief.weights(PRIOR)
+
+    assert after(200) == pytest.approx(after(2000), abs=1e-3)
+
+
+# ---------------------------------------------------------------- in an index
+
+
+def test_judgements_move_the_weights_of_the_index_and_of_their_collection(engine: Engine) -> None:
+    assert weights(engine, "keys") == {}
+    report = engine.calibration.judge(JUDGED)
+    assert (report.learnt, report.known, report.unusable) == (4, 0, [])
+    state = engine.calibration.show()
+    assert set(state["collections"]) == {"*", "handbook"}
+    learnt = state["collections"]["*"]["weights"]
+    assert learnt != state["prior"]
+    assert weights(engine, "keys") == learnt
+    here = Condition({"collection": ("handbook",)})
+    assert weights(engine, "keys", here) == state["collections"]["handbook"]["weights"]
+
+
+def test_the_same_judgement_counts_once(engine: Engine) -> None:
+    engine.calibration.judge(JUDGED)
+    before = engine.calibration.show()
+    again = engine.calibration.judge([*JUDGED, *JUDGED])
+    assert (again.learnt, again.known) == (0, 8)
+    assert engine.calibration.show() == before
+
+
+def test_reset_forgets_all(engine: Engine) -> None:
+    engine.calibration.judge(JUDGED)
+    engine.calibration.reset()
+    assert engine.calibration.show()["collections"] == {}
+    assert weights(engine, "keys") == {}
+    assert not Path(engine.folder, FILE).exists()
+
+
+def test_what_is_kept_can_be_exported_and_holds_no_query(engine: Engine) -> None:
+    engine.calibration.judge(JUDGED)
+    text = json.dumps(engine.calibration.export())
+    assert json.loads(text)["judged"] == 4
+    assert "log on" not in text + Path(engine.folder, FILE).read_text("utf8")
+
+
+def test_a_search_weighs_by_what_was_learnt_and_says_so(engine: Engine) -> None:
+    before = {e.by: e.detail["weight"] for e in engine.search("log on").results[0].evidence if "weight" in e.detail}
+    engine.calibration.judge(JUDGED)
+    after = {e.by: e.detail["weight"] for e in engine.search("log on").results[0].evidence if "weight" in e.detail}
+    assert before.keys() == after.keys()
+    assert before != after
+
+
+def test_a_judgement_that_no_signal_can_follow_is_named(engine: Engine) -> None:
+    report = engine.calibration.judge(
+        [("how do I log on?", {"glossary.md#nowhere": 1.0}), ("x", {}), ("x", {"a": 0.0})]
+    )
+    assert report.learnt == 0
+    assert len(report.unusable) == 3
+
+
+def test_words_alone_cannot_be_weighed(tmp_path: Path, vault: Path) -> None:
+    settings = load(start=str(tmp_path), environ={"WATERSMEET__INDEX__VECTORS": "false"})
+    with Engine(tmp_path / "words", settings) as words:
+        words.sync([vault])
+        report = words.calibration.judge([("keys", {"guides/keys.md": 1.0})])
+    assert report.unusable == [("keys", "fewer than two signals voted")]
+
+
+def test_another_fusion_has_no_weights_to_learn(embedded: Path, tmp_path: Path) -> None:
+    shutil.copytree(embedded, tmp_path / "index")
+    settings = load(start=str(tmp_path), environ={"WATERSMEET__PIPELINE__FUSION": "rrf"})
+    with Engine(tmp_path / "index", settings) as other, pytest.raises(ConfigError, match="convex"):
+        other.calibration.judge(JUDGED)
+
+
+def test_a_damaged_file_is_named_with_what_to_do(engine: Engine) -> None:
+    Path(engine.folder, FILE).write_text("{", "utf8")
+    with pytest.raises(IndexProblem) as problem:
+        engine.calibration.show()
+    assert "--reset" in problem.value.hint
+    engine.calibration.reset()
+    assert engine.calibration.show()["collections"] == {}
+
+
+# ---------------------------------------------------------------- what is opened
+
+
+def test_nothing_is_noted_unless_the_user_allows_it(engine: Engine) -> None:
+    engine.search("log on")
+    engine.get("accounts/sign-in.md")
+    assert not Path(engine.folder, SEARCHED).exists()
+    assert engine.calibration.show()["opened"] == 0
+
+
+def test_what_is_opened_after_a_search_is_evidence_where_it_is_allowed(embedded: Path, tmp_path: Path) -> None:
+    shutil.copytree(embedded, tmp_path / "index")
+    settings = load(start=str(tmp_path), environ={"WATERSMEET__CALIBRATION__LEARN": "true"})
+    with Engine(tmp_path / "index", settings) as learning:
+        learning.get("accounts/sign-in.md")
+        assert learning.calibration.show()["opened"] == 0  # no search led there
+        learning.search("how do I log on?")
+        learning.get("accounts/sign-in.md")
+        learning.get("accounts/sign-in.md")
+        state = learning.calibration.show()
+        assert (state["opened"], state["learning"]) == (1, True)
+        assert state["collections"]["*"]["evidence"] == 0.5

@@ -1,0 +1,116 @@
+"""It says how sure it is, and when nothing fits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from watersmeet import Engine
+from watersmeet.core.model import Condition, Hit, Passage, Plan, Ranking, Request
+from watersmeet.engine.confidence import MODELS, confidence, voted
+from watersmeet.engine.settings import load
+from watersmeet.present.answer import to_json
+
+HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
+ANSWERED = ["how do I sign in?", "TRN-1042", "back up and restore the data", "invite people to a workspace", "upgrade"]
+UNANSWERED = [
+    "boundary layer transition on a flat plate at supersonic speed",
+    "recipe for sourdough bread with rye flour",
+    "mitochondrial DNA mutations in muscle tissue",
+    "who won the chess championship in 1972?",
+    "python pandas group by two columns",
+]
+
+
+@pytest.fixture(scope="module")
+def handbook(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    folder = tmp_path_factory.mktemp("handbook")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        with Engine(folder / "index", load(start=str(folder), environ={})) as engine:
+            engine.sync([HANDBOOK])
+            yield engine
+
+
+@pytest.mark.parametrize("mode", ["", "lexical", "dense"])
+def test_what_the_handbook_answers_is_surer_than_what_it_does_not(handbook: Engine, mode: str) -> None:
+    right = [handbook.search(Request(query, mode)).confidence or 0.0 for query in ANSWERED]
+    wrong = [handbook.search(Request(query, mode)).confidence or 0.0 for query in UNANSWERED]
+    assert min(right) > max(wrong)
+
+
+def test_nothing_fits_what_is_about_something_else(handbook: Engine) -> None:
+    flagged = [handbook.search(query).no_good_match for query in (*ANSWERED, *UNANSWERED)]
+    assert flagged == [False] * len(ANSWERED) + [True] * len(UNANSWERED)
+
+
+def test_an_identifier_that_is_nowhere_has_no_good_match(handbook: Engine) -> None:
+    assert handbook.search("TRN-1042").no_good_match is False
+    assert handbook.search("QXZ-9917").no_good_match is True
+
+
+def test_nothing_found_is_no_match_and_a_filter_alone_has_no_confidence(handbook: Engine) -> None:
+    nothing = handbook.search(Request("zzzyx", "lexical"))
+    assert (nothing.results, nothing.confidence, nothing.no_good_match) == ((), 0.0, True)
+    listed = handbook.search(Request("", condition=Condition({"kind": ("note",)})))
+    assert (listed.confidence, listed.no_good_match) == (None, False)
+
+
+def test_every_face_gets_it(handbook: Engine) -> None:
+    answer = to_json(handbook.search("how do I sign in?"))
+    assert 0 <= answer["confidence"] <= 1
+    assert answer["no_good_match"] is False
+
+
+def test_the_index_knows_how_near_its_chunks_are_to_one_another(handbook: Engine) -> None:
+    signals = handbook.status()["signals"]
+    assert 0.3 < signals["dense"]["level"] < 1
+    assert 0.1 < signals["static"]["level"] < 1
+
+
+class Vocabulary:
+    size = 100
+
+    def frequency(self, field: str, text: str) -> int:
+        return {"common": 50, "rare": 1}.get(text, 0)
+
+
+def passage(text: str) -> Passage:
+    return Passage("c", "d.md", "note", "", "d.md", None, (), (1, 1), text)
+
+
+def asked(text: str, *words: str, cosine: float = 0.8, level: float = 0.7) -> float:
+    rankings = [
+        Ranking.of(by, [Hit("c", top), *(Hit(f"x{n}", 0.1) for n in range(8))])
+        for by, top in (("lexical", 9.0), ("dense", cosine))
+    ]
+    owners = {"c": "d.md", **{f"x{n}": f"{n}.md" for n in range(8)}}
+    plan = Plan(" ".join(words), words=words)
+    found = confidence(plan, rankings, [passage(text)], Vocabulary(), owners, {"dense": level})
+    assert found is not None
+    return found.probability
+
+
+def test_a_rare_word_that_is_there_tells_more_than_a_common_one() -> None:
+    assert asked("rare", "rare", "common") > asked("common", "rare", "common")
+
+
+def test_a_cosine_counts_by_how_near_the_documents_are_to_one_another() -> None:
+    assert asked("rare", "rare", cosine=0.8, level=0.6) > asked("rare", "rare", cosine=0.8, level=0.9)
+    assert asked("rare", "rare", cosine=0.8, level=0.7) == pytest.approx(
+        asked("rare", "rare", cosine=0.6, level=0.5), abs=0.05
+    )
+
+
+def test_the_model_is_that_of_what_voted() -> None:
+    def ranked(*names: str) -> list[Ranking]:
+        return [Ranking.of(name, [Hit("c", 1.0)]) for name in names]
+
+    levels = {"dense": 0.7, "static": 0.6}
+    assert voted(ranked("lexical", "static", "dense"), levels) == "dense"
+    assert voted(ranked("lexical", "static"), levels) == "static"
+    assert voted(ranked("lexical", "dense"), {}) == "words"
+    assert voted(ranked("dense"), levels) == "words"
+    assert set(MODELS) == {"dense", "static", "words"}

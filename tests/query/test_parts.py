@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pytest
+
+from watersmeet.core.meaning import nearest, score
+from watersmeet.core.model import Condition, Plan
+from watersmeet.core.vectors import Near
+from watersmeet.query.parts import Parts
+
+
+@pytest.mark.parametrize(
+    ("query", "parts"),
+    [
+        ("how do I rotate keys?", ()),
+        (
+            "Rotate the keys of all users. Then send each a mail.",
+            ("Rotate the keys of all users.", "Then send each a mail."),
+        ),
+        ("Rotate the keys of all users. Thanks!", ()),
+        ("first thing to do here\nsecond thing to do here", ("first thing to do here", "second thing to do here")),
+        (" ".join("A sentence of five words." for _ in range(6)), ()),
+        ("", ()),
+    ],
+)
+def test_sentences_that_ask_for_something_are_parts(query: str, parts: tuple[str, ...]) -> None:
+    assert Parts().apply(Plan(query)).parts == parts
+
+
+class Table:
+    """Meanings as a table: how near each chunk is to each text."""
+
+    def __init__(self, cosines: dict[str, dict[str, float]]) -> None:
+        self.cosines = cosines
+
+    def nearest(self, text: str, condition: Condition, limit: int) -> list[Near]:
+        found = [Near(chunk, cosine) for chunk, cosine in self.cosines[text].items()]
+        return sorted(found, key=lambda near: -near.cosine)[:limit]
+
+    def score(self, text: str, ids) -> list[Near]:
+        return [Near(chunk, self.cosines[text][chunk]) for chunk in ids]
+
+
+def test_what_is_near_to_one_part_is_found_though_it_is_far_from_the_whole() -> None:
+    table = Table(
+        {
+            "both": {"blur": 0.6, "one": 0.4, "two": 0.3},
+            "first": {"blur": 0.5, "one": 0.9, "two": 0.1},
+            "second": {"blur": 0.5, "one": 0.1, "two": 0.9},
+        }
+    )
+    plan = Plan("both", words=("both",), parts=("first", "second"), pool=1)
+    assert [(hit.chunk, round(hit.score, 9)) for hit in nearest("dense", table, plan).hits] == [("one", 0.65)]
+    assert score(table, plan, ["two"]) == {"two": pytest.approx(0.6)}
+    assert nearest("dense", table, Plan("both", words=("both",), pool=1)).hits[0].chunk == "blur"
