@@ -26,6 +26,7 @@ from recipes import RRF, beside, figures
 from watersmeet.core.model import Request
 from watersmeet.engine.calibration.ballots import Ballot, ballot, gains
 from watersmeet.engine.calibration.belief import SIGNALS, Belief, grid
+from watersmeet.engine.components import build
 from watersmeet.engine.engine import Engine
 from watersmeet.evaluate.data import Dataset, Question, load
 from watersmeet.evaluate.evaluation import Evaluation, evaluate
@@ -37,15 +38,15 @@ DATA = SHARED / "data" / "eval"
 Floats = NDArray[np.float64]
 WEIGHTS = [(a / 10, b / 10, (10 - a - b) / 10) for a in (2, 3, 4, 5) for b in (0, 1, 2, 3) if 4 <= 10 - a - b <= 8]
 COMPANY = (0.0, 0.2, 0.4)
-VARIANTS: dict[str, dict[str, Any]] = {
-    f"{scale}, peak {peak:g}, {'parts' if parts else 'whole'}": {
-        "pipeline": {"understand": ["tags", "route", "words", "intent", *(["parts"] if parts else []), "lean"]},
-        "fusion": {"convex": {"scale": scale, "peak": peak}},
-    }
+FUSION: dict[str, Any] = settings("default").of("fusion", "convex")
+FUSIONS = {
+    f"{scale}, peak {peak:g}": build("fusion", "convex", {**FUSION, "scale": scale, "peak": peak})
     for scale in ("min_max", "spread")
     for peak in (0.0, 0.3)
-    for parts in (False, True)
 }
+STEPS: list[str] = settings("default").tables["pipeline"]["understand"]
+READINGS = {"parts": STEPS, "whole": [step for step in STEPS if step != "parts"]}
+VARIANTS = [f"{fusion}, {reading}" for fusion in FUSIONS for reading in READINGS]
 SHIPPED = "spread, peak 0.3, parts"
 JUDGED, RANDOM, DRAWS = 50, 500, 10
 
@@ -58,22 +59,23 @@ class Judged(NamedTuple):
 
 
 def collect(folder: str, questions: list[Question]) -> list[Judged]:
-    engines = {name: Engine(folder, settings("default", variant)) for name, variant in VARIANTS.items()}
+    """Each question is asked once, and once more whole if it has parts; the fusions differ in arithmetic only."""
+    engines = {
+        name: Engine(folder, settings("default", {"pipeline": {"understand": steps}}))
+        for name, steps in READINGS.items()
+    }
     found = []
     for question in questions:
         made: dict[str, Ballot] = {}
-        several = False
-        for name, engine in sorted(engines.items(), key=lambda item: "whole" in item[0]):
-            whole = name.replace("whole", "parts")
-            if "whole" in name and not several and whole in made:
-                made[name] = made[whole]  # a query without parts is the same either way
-                continue
+        for reading, engine in engines.items():
             with engine.traced(Request(question.text, "hybrid"), told=False) as trace:
-                several = several or bool(trace.outcome.plan.parts)
                 chunks = {hit.chunk for ranking in trace.outcome.rankings for hit in ranking.hits}
-                one = ballot(trace.outcome, trace.pipeline.fusion, trace.view.documents_of(chunks))
-            if one is not None:
-                made[name] = one
+                owners = trace.view.documents_of(chunks)
+            ballots = {name: ballot(trace.outcome, fusion, owners) for name, fusion in FUSIONS.items()}
+            made |= {f"{name}, {reading}": one for name, one in ballots.items() if one is not None}
+            if reading == "parts" and not trace.outcome.plan.parts:
+                made |= {name.replace("parts", "whole"): one for name, one in made.items()}
+                break
         if len(made) == len(VARIANTS):
             found.append(Judged(made, {d: float(g) for d, g in question.relevant.items()}))
     for engine in engines.values():

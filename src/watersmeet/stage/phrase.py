@@ -1,0 +1,53 @@
+"""Words that stand together in the query stand together in the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from watersmeet.core.model import Evidence, Hit, Passage, Plan, Ranking
+from watersmeet.core.options import option
+from watersmeet.core.ports import Reading
+from watersmeet.core.tokens import words as words_of
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """A bonus by the share of the query's neighbouring words that are neighbours in the passage too."""
+
+    view: Reading
+    weight: float = option(0.1, "what all of them together count for, of the best score")
+    apart: int = option(3, "how many words apart still counts as together")
+    look: int = option(50, "how many hits are looked at")
+
+    def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
+        pairs = list(zip(plan.words, plan.words[1:], strict=False))
+        if not pairs or not ranking.hits:
+            return ranking
+        head = ranking.hits[: self.look]
+        passages = self.view.passages([hit.chunk for hit in head])
+        best = ranking.hits[0].score
+        scored: list[tuple[Hit, float]] = []
+        for hit in head:
+            share = self._share(pairs, passages[hit.chunk])
+            scored.append((hit, self.weight * share * best))
+        scored.sort(key=lambda pair: -(pair[0].score + pair[1]))
+        lifted = [_lifted(hit, gain, rank) for rank, (hit, gain) in enumerate(scored, 1)]
+        rest = [hit for hit in ranking.hits[self.look :] if hit.score <= lifted[-1].score]
+        return Ranking("phrase", (*lifted, *rest))
+
+    def _share(self, pairs: list[tuple[str, str]], passage: Passage) -> float:
+        places: dict[str, list[int]] = {}
+        for place, word in enumerate(words_of(" ".join((passage.title, *passage.headings, passage.text)))):
+            places.setdefault(word, []).append(place)
+        together = sum(
+            any(0 < b - a <= self.apart for a in places.get(one, ()) for b in places.get(other, ()))
+            for one, other in pairs
+        )
+        return together / len(pairs)
+
+
+def _lifted(hit: Hit, gain: float, rank: int) -> Hit:
+    if not gain:
+        return hit
+    score = hit.score + gain
+    return replace(hit, score=score, evidence=(*hit.evidence, Evidence("phrase", rank, score, {"bonus": gain})))
