@@ -150,3 +150,9 @@ def test_metadata_adds_a_tenth_to_a_skill(engine: Engine) -> None:
 
 def test_tags_with_their_numbers(engine: Engine) -> None:
     assert engine.registry.tags(EVERYONE) == [{"tag": "Web", "count": 1}, {"tag": "office", "count": 1}]
+
+
+def test_the_tags_of_documents_count_too(engine: Engine, vault: Path) -> None:
+    engine.sync([vault])
+    found = {one["tag"]: one["count"] for one in engine.registry.tags(EVERYONE)}
+    assert found == {"Web": 1, "office": 1, "security": 1, "start": 1}

@@ -166,6 +166,16 @@ class SqliteView:
             )
         )
 
+    def tags(self, condition: Condition, without: Collection[str]) -> dict[str, int]:
+        """How many documents carry each tag, those of some kinds left out."""
+        where, values = self._where(condition)
+        found = self._ask(
+            "SELECT f.value, count(*) FROM facets f JOIN documents d ON d.id = f.document WHERE f.key = 'tag'"
+            f" AND d.kind NOT IN (SELECT value FROM json_each(?)) {'AND ' + where if where else ''} GROUP BY f.value",
+            [json.dumps(list(without)), *values],
+        )
+        return dict(found)
+
     def collections_of(self, documents: Collection[str]) -> set[str]:
         """The collections that documents are in."""
         found = self._ask(

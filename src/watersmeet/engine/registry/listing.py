@@ -74,4 +74,6 @@ def _score(entity: Entity, low: str) -> float:
 def tags(engine: Engine, viewer: Viewer | None = None) -> list[dict[str, Any]]:
     """The tags of all that a search could show to the viewer, the commonest first."""
     count = Counter(tag for record in listing(engine, "", "", viewer) for tag in dict.fromkeys(record["tags"]))
+    with engine._session() as session, session.moment() as view:
+        count.update(view.tags(Condition(gates=gates(viewer)), without=(*KINDS, TOOL)))
     return [{"tag": tag, "count": number} for tag, number in sorted(count.items(), key=lambda i: (-i[1], i[0]))]
