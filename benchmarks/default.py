@@ -21,7 +21,7 @@ import numpy as np
 from _common import RESULTS, SHARED, keep, machine
 from numpy.typing import NDArray
 from quality import settings
-from recipes import RRF, beside, figures
+from recipes import default_beside, figures
 
 from watersmeet.core.model import Request
 from watersmeet.engine.calibration.ballots import Ballot, ballot, gains
@@ -29,10 +29,8 @@ from watersmeet.engine.calibration.belief import SIGNALS, Belief, grid
 from watersmeet.engine.components import build
 from watersmeet.engine.engine import Engine
 from watersmeet.evaluate.data import Dataset, Question, load
-from watersmeet.evaluate.evaluation import Evaluation, evaluate
 from watersmeet.evaluate.index import indexed
 from watersmeet.evaluate.metrics import MAIN
-from watersmeet.evaluate.run import WHOLE
 
 DATA = SHARED / "data" / "eval"
 Floats = NDArray[np.float64]
@@ -135,19 +133,7 @@ def evidence(asked: list[Judged], prior: dict[str, float], best: tuple[float, ..
 
 
 def measure(dataset: Dataset) -> tuple[dict[str, Any], list[Judged]]:
-    def of(made: Evaluation, name: str = WHOLE) -> list[float]:
-        return list(made.scores[name][MAIN])
-
-    default = evaluate(dataset, settings("default"))
-    ours = of(default)
-    signals = {name: of(default, name) for name in default.scores if name != WHOLE}
-    best = max(signals, key=lambda name: sum(signals[name]))
-    entry: dict[str, Any] = {
-        "queries": len(ours),
-        "default": figures(ours),
-        "rrf60": beside(ours, of(evaluate(dataset, settings("default", RRF)))),
-        "best signal": {"signal": best, **beside(ours, signals[best])},
-    }
+    entry, _ = default_beside(dataset)
     folder = indexed(dataset, settings("default"), "", lambda step: None).folder
     return entry, collect(folder, [q for q in dataset.questions if q.relevant])
 

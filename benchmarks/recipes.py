@@ -42,22 +42,28 @@ def beside(ours: list[float], theirs: list[float]) -> dict[str, Any]:
     return figures(theirs) | {name: round(value, 4) for name, value in delta.items()}
 
 
-def measure(dataset: Dataset) -> dict[str, Any]:
-    def of(made: Evaluation, name: str = WHOLE) -> list[float]:
-        return list(made.scores[name][MAIN])
+def of(made: Evaluation, name: str = WHOLE) -> list[float]:
+    return list(made.scores[name][MAIN])
 
+
+def default_beside(dataset: Dataset) -> tuple[dict[str, Any], list[float]]:
+    """`default` beside the best single signal and RRF, and its figure for each query."""
     default = evaluate(dataset, settings("default"))
     ours = of(default)
     signals = {name: of(default, name) for name in default.scores if name != WHOLE}
     best = max(signals, key=lambda name: sum(signals[name]))
-    entry: dict[str, Any] = {
+    return {
         "documents": default.documents,
         "queries": len(ours),
         "mode": default.run.mode,
         "default": figures(ours),
         "best signal": {"signal": best, **beside(ours, signals[best])},
         "rrf60": beside(ours, of(evaluate(dataset, settings("default", RRF)))),
-    }
+    }, ours
+
+
+def measure(dataset: Dataset) -> dict[str, Any]:
+    entry, ours = default_beside(dataset)
     for recipe in recipes():
         if recipe != "default":
             entry[recipe] = beside(ours, of(evaluate(dataset, settings(recipe))))

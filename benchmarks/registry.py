@@ -23,16 +23,14 @@ from typing import Any
 
 from _common import RESULTS, SHARED, WATERSMEET, Runner, keep, machine, percentiles
 from quality import settings
-from recipes import RRF, beside, figures
+from recipes import default_beside, figures
 
 from watersmeet.core.entities import EVERYONE, Entity, Tool
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.registry.asking import SearchRequest
 from watersmeet.evaluate.compare import compare
 from watersmeet.evaluate.data import Dataset, Question, load
-from watersmeet.evaluate.evaluation import Evaluation, evaluate
 from watersmeet.evaluate.metrics import MAIN
-from watersmeet.evaluate.run import WHOLE
 
 DATA = SHARED / "data" / "eval"
 LISTS = ("registry_awesome_mcp", "registry_docker_mcp", "registry_skills")
@@ -112,24 +110,6 @@ def _timed(ask: Any, queries: Sequence[str]) -> dict[str, float]:
 
 
 # ---------------------------------------------------------------- tools
-
-
-def found(dataset: Dataset) -> dict[str, Any]:
-    def of(made: Evaluation, name: str = WHOLE) -> list[float]:
-        return list(made.scores[name][MAIN])
-
-    default = evaluate(dataset, settings("default"))
-    ours = of(default)
-    signals = {name: of(default, name) for name in default.scores if name != WHOLE}
-    best = max(signals, key=lambda name: sum(signals[name]))
-    return {
-        "documents": default.documents,
-        "queries": len(ours),
-        "mode": default.run.mode,
-        "default": figures(ours),
-        "rrf60": beside(ours, of(evaluate(dataset, settings("default", RRF)))),
-        "best signal": {"signal": best, **beside(ours, signals[best])},
-    }
 
 
 # ---------------------------------------------------------------- examples
@@ -268,7 +248,7 @@ def main() -> None:
         result["sets"] = {}
         for name in asked.sets.split(","):
             start = time.perf_counter()
-            result["sets"][name] = found(load(asked.data / name).limited(asked.limit, 0))
+            result["sets"][name], _ = default_beside(load(asked.data / name).limited(asked.limit, 0))
             print(f"{name}: {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
     if "examples" in parts:
         result["examples"] = with_examples(load(asked.data / "metatool"), asked.limit)
