@@ -16,7 +16,8 @@ from watersmeet import Engine
 from watersmeet.core.errors import ConfigError, IndexProblem
 from watersmeet.core.model import Condition, Request
 from watersmeet.engine.calibration.belief import FAR, SIGNALS, Belief, grid
-from watersmeet.engine.calibration.keeping import FILE, SEARCHED
+from watersmeet.engine.calibration.keeping import FILE, LOCK, SEARCHED
+from watersmeet.engine.lock import writer_lock
 from watersmeet.engine.settings import load
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
@@ -92,6 +93,15 @@ def test_whatever_is_learnt_the_weights_stay_weights(evidence: list[list[float]]
     assert all(value >= 0 for value in learnt.values())
     assert math.isclose(sum(learnt.values()), 1.0, abs_tol=1e-3)
     assert math.isclose(sum(belief.posterior(PRIOR)), 1.0)
+
+
+@pytest.mark.parametrize(
+    "prior", [PRIOR, {"lexical": 0.5, "static": 0.0, "dense": 0.5}, {"lexical": 3.0, "dense": 1.0}]
+)
+def test_evidence_that_says_nothing_moves_nothing(prior: dict[str, float]) -> None:
+    known = {name: prior.get(name, 0.0) for name in SIGNALS}
+    for gains in ([0.0] * 66, [0.7] * 66):
+        assert Belief().learn(gains).weights(prior) == pytest.approx(known, abs=1e-3)
 
 
 def test_the_thousandth_piece_counts_no_more_than_the_cap_allows() -> None:
@@ -183,7 +193,40 @@ def test_a_damaged_file_is_named_with_what_to_do(engine: Engine) -> None:
     assert engine.calibration.show()["collections"] == {}
 
 
+@pytest.mark.parametrize("grade", [math.inf, math.nan])
+def test_a_grade_that_is_no_number_is_refused(engine: Engine, grade: float) -> None:
+    report = engine.calibration.judge([("how do I log on?", {"accounts/sign-in.md": grade})])
+    assert (report.learnt, len(report.unusable)) == (0, 1)
+    assert engine.calibration.show()["collections"] == {}
+
+
+def test_judgements_that_came_too_early_are_not_lost(tmp_path: Path) -> None:
+    settings = load(start=str(tmp_path), environ={"WATERSMEET__INDEX__DENSE": "hashed"})
+    words = load(start=str(tmp_path), environ={"WATERSMEET__INDEX__VECTORS": "false"})
+    with Engine(tmp_path / "index", words) as early:
+        early.sync([HANDBOOK])
+        assert early.calibration.judge(JUDGED).learnt == 0
+    with Engine(tmp_path / "index", settings) as later:
+        later.sync([HANDBOOK])
+        assert later.calibration.judge(JUDGED).learnt == 4
+
+
+def test_a_damaged_file_is_found_by_the_doctor_and_named_by_a_search(engine: Engine) -> None:
+    engine.calibration.judge(JUDGED)
+    text = Path(engine.folder, FILE).read_text("utf8")
+    Path(engine.folder, FILE).write_text(text.replace('"gained": [', '"gained": [NaN, ', 1), "utf8")
+    assert [check.name for check in engine.doctor() if not check.ok] == ["calibration"]
+    assert [failure.by for failure in engine.search("log on").failures] == ["learnt"]
+
+
 # ---------------------------------------------------------------- what is opened
+
+
+def test_a_search_does_not_wait_for_whoever_is_learning(embedded: Path, tmp_path: Path) -> None:
+    shutil.copytree(embedded, tmp_path / "index")
+    settings = load(start=str(tmp_path), environ={"WATERSMEET__CALIBRATION__LEARN": "true"})
+    with Engine(tmp_path / "index", settings) as learning, writer_lock(str(tmp_path / "index"), 0, LOCK):
+        assert learning.search("how do I log on?").results
 
 
 def test_nothing_is_noted_unless_the_user_allows_it(engine: Engine) -> None:

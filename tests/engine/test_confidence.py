@@ -54,8 +54,21 @@ def test_an_identifier_that_is_nowhere_has_no_good_match(handbook: Engine) -> No
 def test_nothing_found_is_no_match_and_a_filter_alone_has_no_confidence(handbook: Engine) -> None:
     nothing = handbook.search(Request("zzzyx", "lexical"))
     assert (nothing.results, nothing.confidence, nothing.no_good_match) == ((), 0.0, True)
-    listed = handbook.search(Request("", condition=Condition({"kind": ("note",)})))
+    listed = handbook.search(Request("", condition=Condition({"kind": ("document",)})))
     assert (listed.confidence, listed.no_good_match) == (None, False)
+
+
+def test_a_query_of_nothing_but_signs_has_no_match(handbook: Engine) -> None:
+    answer = handbook.search("???")
+    assert (answer.results, answer.no_good_match) == ((), True)
+
+
+def test_one_document_is_enough_to_be_sure_of_its_words(tmp_path: Path) -> None:
+    (tmp_path / "fox.md").write_text("# Animals\n\nThe quick brown fox jumps over the lazy dog.\n")
+    with Engine(tmp_path / "index", load(start=str(tmp_path), environ={})) as engine:
+        engine.sync([tmp_path / "fox.md"])
+        assert engine.search("brown fox").no_good_match is False
+        assert engine.search("supersonic boundary layers").no_good_match is True
 
 
 def test_every_face_gets_it(handbook: Engine) -> None:

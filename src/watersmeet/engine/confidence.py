@@ -69,10 +69,10 @@ def confidence(
     levels: Mapping[str, float],
 ) -> Confidence | None:
     """None if there was nothing to look for, only filters."""
-    if not plan.words:
-        return None
     if not read:
         return Confidence(0.0, False)
+    if not plan.words:
+        return None
     name = voted(rankings, levels)
     model = MODELS[name]
     probability = model.probability(features(name, plan, rankings, read, words, owners, levels))
@@ -107,7 +107,7 @@ def features(
     }
     if {name, "lexical"} <= by.keys():
         ours, theirs = (_first(by[signal], owners) for signal in (name, "lexical"))
-        found["agreed"] = len(ours & theirs) / AGREE
+        found["agreed"] = len(ours & theirs) / max(1, min(AGREE, len(ours), len(theirs)))
         found["near"] = by[name].hits[0].score - levels[name]
         found["lead"] = _lead(by[name])
     return found

@@ -187,6 +187,8 @@ class _Pass:
 def level(reader: VectorReader) -> float:
     """The median, over a sample of the rows, of the cosine of a row and its tenth neighbour."""
     rows = reader.rows()
+    if len(rows) <= NEIGHBOUR:  # too few to know
+        return 0.0
     sample = rows[:: max(1, len(rows) // SAMPLE)][:SAMPLE]
     near = sorted(found[-1][1] for vector in reader.vectors(sample) if (found := reader.search(vector, NEIGHBOUR + 1)))
     return near[len(near) // 2] if near else 0.0

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from watersmeet.core.errors import IndexBusy, WatersmeetError
 from watersmeet.core.model import Row
+from watersmeet.engine.calibration import keeping
 from watersmeet.engine.documents import size_of
 from watersmeet.engine.lock import writer_lock
 from watersmeet.engine.opening import check_fingerprint, fingerprint, open_text
@@ -48,7 +49,15 @@ def check(folder: str, settings: Settings) -> list[Check]:
             checks += _stores(folder, settings, view)
     finally:
         view.close()
-    return [*checks, _disk(folder), _lock(folder)]
+    return [*checks, _calibration(folder), _disk(folder), _lock(folder)]
+
+
+def _calibration(folder: str) -> Check:
+    try:
+        kept = keeping.load(folder)
+    except WatersmeetError as error:
+        return Check("calibration", False, str(error), error.hint)
+    return Check("calibration", True, f"{kept.judged} judged, {kept.opened} opened")
 
 
 def _stores(folder: str, settings: Settings, view: SqliteView) -> list[Check]:

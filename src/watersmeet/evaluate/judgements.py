@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -31,7 +32,7 @@ def _lines(path: Path) -> Judgements | None:
     """None if it is a file of fixtures."""
     found: Judgements = {}
     try:
-        text = path.read_text("utf8")
+        text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise SourceProblem(f"{path} cannot be read: {error}", "it must be a text file in UTF-8") from error
     for number, line in enumerate(text.split("\n"), 1):
@@ -43,6 +44,8 @@ def _lines(path: Path) -> Judgements | None:
             return None
         except (ValueError, KeyError, TypeError):
             raise SourceProblem(f"{path}, line {number} is no judgement: {line[:60]!r}", HINT) from None
+        if not math.isfinite(grade):
+            raise SourceProblem(f"{path}, line {number} has no finite relevance: {line[:60]!r}", HINT)
         found.setdefault(query, {})[document] = grade
     return found
 

@@ -51,16 +51,13 @@ class Belief:
         return Belief(self.pieces + weight, summed)
 
     def weights(self, prior: Weights) -> dict[str, float]:
-        """On the way from the prior to the posterior mean, as far as it may go; as much in all as the prior has."""
+        """The prior, moved as the evidence moves the mean over the grid; as much in all as the prior has."""
         start = _shares(prior)
-        if not self.pieces:
-            return {name: prior[name] for name in SIGNALS if name in prior}
-        moves = [new - old for new, old in zip(self._mean(start), start, strict=True)]
-        part = whole(prior) * min(1.0, FAR / max(map(abs, moves), default=FAR)) if any(moves) else 0.0
-        return {
-            name: round(whole(prior) * old + part * move, 4)
-            for name, old, move in zip(SIGNALS, start, moves, strict=True)
-        }
+        moves = [new - old for new, old in zip(self._mean(start), Belief()._mean(start), strict=True)]
+        part = min(1.0, FAR / max(map(abs, moves))) if any(moves) else 0.0
+        moved = [max(0.0, old + part * move) for old, move in zip(start, moves, strict=True)]
+        share = whole(prior) / math.fsum(moved)
+        return {name: round(value * share, 4) for name, value in zip(SIGNALS, moved, strict=True)}
 
     def trust(self, prior: Weights) -> float:
         """From 0 to 1: whether this is evidence at all."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from watersmeet.core.model import Request
 from watersmeet.engine.calibration import keeping
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from watersmeet.engine.engine import Engine
     from watersmeet.engine.report import Tell
 
+BATCH = 50
+"""So many judgements are looked at before what they say is written down."""
 OPENED = 0.5
 """What an opened document counts for beside a judged query: it was only the best of what was shown."""
 
@@ -27,6 +30,13 @@ class Learnt:
     learnt: int = 0
     known: int = 0
     unusable: list[tuple[str, str]] = field(default_factory=list)
+
+
+class _Evidence(NamedTuple):
+    query: str
+    relevant: Mapping[str, float]
+    gains: list[float]
+    collections: set[str]
 
 
 class Calibration:
@@ -48,48 +58,56 @@ class Calibration:
 
         asked = list(judgements)
         report = Learnt()
-        with keeping.changed(self._engine.folder) as kept:
-            for number, (query, relevant) in enumerate(asked, 1):
-                self._learn(kept, query, relevant, 1.0, report)
-                if tell:
-                    tell(Progress("learning", number, len(asked), "judgements"))
-            kept.judged += report.learnt
+        for start in range(0, len(asked), BATCH):
+            batch = asked[start : start + BATCH]
+            report.learnt += self._learn(batch, 1.0, report)
+            if tell:
+                tell(Progress("learning", start + len(batch), len(asked), "judgements"))
         return report
 
     def opened(self, document: str, query: str = "") -> bool:
         """A document was opened; if a search led to it, that is evidence. Whether something was learnt."""
-        folder = self._engine.folder
-        query = query or keeping.searched_for(folder, document) or ""
-        if not query:
-            return False
-        report = Learnt()
-        with keeping.changed(folder) as kept:
-            self._learn(kept, query, {document: 1.0}, OPENED, report)
-            kept.opened += report.learnt
-        return bool(report.learnt)
+        query = query or keeping.searched_for(self._engine.folder, document) or ""
+        return bool(query) and bool(self._learn([(query, {document: 1.0})], OPENED, Learnt()))
 
-    def _learn(self, kept: Kept, query: str, relevant: Mapping[str, float], weight: float, report: Learnt) -> None:
+    def _learn(self, asked: Sequence[tuple[str, Mapping[str, float]]], weight: float, report: Learnt) -> int:
+        """Look first, without keeping anyone waiting; then write down what is news."""
+        folder = self._engine.folder
+        known = keeping.load(folder)
+        found = [one for query, relevant in asked if (one := self._evidence(query, relevant, known, report))]
+        if not found:
+            return 0
+        with keeping.changed(folder) as kept:
+            fresh = [one for one in found if kept.fresh(one.query, one.relevant)]
+            report.known += len(found) - len(fresh)
+            for one in fresh:
+                for name in {WHOLE, *one.collections}:
+                    kept.beliefs[name] = kept.beliefs.get(name, Belief()).learn(one.gains, weight)
+            useful = sum(any(one.gains) for one in fresh)
+            kept.judged += useful if weight == 1.0 else 0
+            kept.opened += useful if weight != 1.0 else 0
+        return useful
+
+    def _evidence(self, query: str, relevant: Mapping[str, float], known: Kept, report: Learnt) -> _Evidence | None:
+        """What a judgement says of every point of the grid; None, and said why, if it says nothing."""
         wanted = {document: grade for document, grade in relevant.items() if grade > 0}
-        if not wanted or not query.strip():
-            report.unusable.append((query, "it names no relevant document"))
-            return
-        if not kept.fresh(query, wanted):
+        if not wanted or not query.strip() or not all(map(math.isfinite, wanted.values())):
+            report.unusable.append((query, "it names no relevant document with a grade"))
+            return None
+        if known.has(query, wanted):
             report.known += 1
-            return
+            return None
         with self._engine.traced(Request(query)) as trace:
             chunks = {hit.chunk for ranking in trace.outcome.rankings for hit in ranking.hits}
             made = ballot(trace.outcome, trace.pipeline.fusion, trace.view.documents_of(chunks))
             collections = trace.view.collections_of(list(wanted))
         if made is None:
             report.unusable.append((query, "fewer than two signals voted"))
-            return
-        gained = gains(made, wanted)
-        for name in {WHOLE, *collections}:
-            kept.beliefs[name] = kept.beliefs.get(name, Belief()).learn(gained, weight)
-        if any(gained):
-            report.learnt += 1
-        else:  # it counts all the same: evidence that is never found is none
+            return None
+        found = gains(made, wanted)
+        if not any(found):  # it counts all the same: evidence that is never found is none
             report.unusable.append((query, "no signal has what is relevant near its top"))
+        return _Evidence(query, wanted, found, collections)
 
     def show(self) -> dict[str, Any]:
         """The prior, and for the index and each collection what was learnt and what the weights are now."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -18,7 +19,7 @@ from watersmeet.engine.lock import writable, writer_lock
 
 SEARCHED = "searched.jsonl"
 LOCK = "calibration.lock"
-WAIT = 5.0
+WAIT, SOON = 5.0, 0.1
 WHOLE = ""
 """The name under which the belief about the whole index is kept, beside those about its collections."""
 KNOWN = 5000
@@ -37,18 +38,24 @@ class Kept:
     opened: int = 0
     seen: list[str] = field(default_factory=list)
 
+    def has(self, query: str, documents: Mapping[str, float]) -> bool:
+        return _key(query, documents) in self.seen
+
     def fresh(self, query: str, documents: Mapping[str, float]) -> bool:
         """Whether this is news; it is remembered as a hash, never as text."""
-        said = json.dumps([query.strip().casefold(), sorted(documents.items())]).encode()
-        key = hashlib.blake2b(said, digest_size=8).hexdigest()
-        if key in self.seen:
+        if self.has(query, documents):
             return False
-        self.seen = [*self.seen[-KNOWN + 1 :], key]
+        self.seen = [*self.seen[-KNOWN + 1 :], _key(query, documents)]
         return True
 
     def to_json(self) -> dict[str, object]:
         beliefs = {name: {"pieces": b.pieces, "gained": list(b.gained)} for name, b in self.beliefs.items()}
         return {"version": 1, "beliefs": beliefs, "judged": self.judged, "opened": self.opened, "seen": self.seen}
+
+
+def _key(query: str, documents: Mapping[str, float]) -> str:
+    said = json.dumps([query.strip().casefold(), sorted(documents.items())]).encode()
+    return hashlib.blake2b(said, digest_size=8).hexdigest()
 
 
 def load(folder: str) -> Kept:
@@ -67,8 +74,8 @@ def _read(table: dict[str, dict[str, dict[str, list[float]]]]) -> Kept:
     beliefs = {}
     for name, one in table["beliefs"].items():
         gained = tuple(float(value) for value in one["gained"])
-        if len(gained) != len(grid()):
-            raise ValueError("it was written for another grid")
+        if len(gained) != len(grid()) or not all(map(math.isfinite, gained)):
+            raise ValueError("it was written for another grid, or damaged")
         beliefs[name] = Belief(float(one["pieces"]), gained)  # type: ignore[arg-type]  # checked by float itself
     return Kept(beliefs, int(table["judged"]), int(table["opened"]), list(table["seen"]))  # type: ignore[call-overload]
 
@@ -94,7 +101,7 @@ def note_search(folder: str, query: str, documents: list[str]) -> None:
     """What was shown for a query, so that opening one of it can be understood. Kept for half an hour at most."""
     line = json.dumps({"at": time.time(), "query": query, "documents": documents}) + "\n"
     path = os.path.join(folder, SEARCHED)
-    with suppress(OSError), writer_lock(folder, WAIT, LOCK):
+    with suppress(OSError, IndexProblem), writer_lock(folder, SOON, LOCK):  # a search never waits for it
         lately = [*_searches(path)[-LATELY + 1 :], line]
         replace_file(path, "".join(lately).encode())
 
