@@ -217,6 +217,7 @@ def test_a_damaged_file_is_found_by_the_doctor_and_named_by_a_search(engine: Eng
     Path(engine.folder, FILE).write_text(text.replace('"gained": [', '"gained": [NaN, ', 1), "utf8")
     assert [check.name for check in engine.doctor() if not check.ok] == ["calibration"]
     assert [failure.by for failure in engine.search("log on").failures] == ["learnt"]
+    assert "damaged" in engine.status()["calibration"]["problem"]
 
 
 # ---------------------------------------------------------------- what is opened

@@ -320,7 +320,7 @@ class Engine:
 
         with self._session() as session, session.moment() as view:
             found = status(session, view, self.settings, self.folder, viewer)
-        return {**found, "calibration": self.calibration.show()}
+        return {**found, "calibration": self.calibration.state()}
 
     def doctor(self) -> list[Check]:
         """Everything that could be wrong, looked at."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from watersmeet.core.errors import IndexProblem
 from watersmeet.core.model import Request
 from watersmeet.engine.calibration import keeping
 from watersmeet.engine.calibration.ballots import ballot, gains
@@ -127,6 +128,13 @@ class Calibration:
                 for name, belief in sorted(kept.beliefs.items())
             },
         }
+
+    def state(self) -> dict[str, Any]:
+        """The same, and where it cannot be read, why: whoever asks how things are should hear of it."""
+        try:
+            return self.show()
+        except IndexProblem as problem:
+            return {"prior": self.prior, "problem": str(problem), "collections": {}}
 
     def export(self) -> dict[str, Any]:
         """All that is kept, to be carried elsewhere."""

@@ -36,6 +36,8 @@ def _lines(status: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _calibrated(state: dict[str, Any]) -> str:
+    if "problem" in state:
+        return str(state["problem"])
     learnt = state["collections"].get("*")
     if not learnt:
         return "no evidence: the recipe's weights"
