@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter
 from typing import TypeVar, cast
@@ -37,6 +37,8 @@ class Pipeline:
     stages: Sequence[tuple[str, Stage]]
     deadline: float
     threads: Threads
+    took: dict[str, float] = field(default_factory=dict)
+    """How many milliseconds each signal took last."""
 
     def run(self, plan: Plan, cap: Callable[[Ranking], Ranking] | None = None) -> Outcome:
         """`cap` is a wrapper's say between fusion and the stages."""
@@ -103,12 +105,15 @@ class Pipeline:
     ) -> tuple[dict[str, T], list[Failure]]:
         """All at once. What fails or is late becomes a failure in the answer."""
         end = perf_counter() + self.deadline
-        asked = [(name, self.threads.submit(partial(_timed, task))) for name, task in work.items()]
+        slowest = sorted(work, key=lambda name: -self.took.get(name, 0.0))  # what takes longest begins first
+        begun = {name: self.threads.submit(partial(_timed, work[name])) for name in slowest}
+        asked = [(name, begun[name]) for name in work]
         results: dict[str, T] = {}
         failures: list[Failure] = []
         for name, task in asked:
             try:
                 results[name], timings[name] = task.result(max(0.0, end - perf_counter()))
+                self.took[name] = timings[name]
             except Exception as error:  # noqa: BLE001 - the fan-out: a signal's failure is a value
                 failures.append(_failure(name, error, task.done, self.deadline))
         return results, failures

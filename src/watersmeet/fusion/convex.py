@@ -22,13 +22,13 @@ MOST = 0.8
 
 
 class _Vote(NamedTuple):
-    """A ranking, its weight, what is taken off its scores, what they are divided by, and the ranks."""
+    """A ranking, its weight, what is taken off its scores and what they are divided by; all scores, best first."""
 
     ranking: Ranking
     weight: float
     low: float
     span: float
-    ranks: dict[ChunkId, int]
+    scored: list[tuple[ChunkId, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +56,13 @@ class Convex:
     def fuse(self, rankings: Sequence[Ranking], plan: Plan) -> Ranking:
         votes = self.votes(rankings, plan)
         score = {hit.chunk: 0.0 for vote in votes for hit in vote.ranking.hits}
-        for ranking, weight, low, span, _ in votes:
-            for hit in ranking.hits:
-                score[hit.chunk] += weight * ((hit.score - low) / span)
-            for chunk, value in ranking.filled.items():
-                if chunk in score:
-                    score[chunk] += weight * ((value - low) / span)
+        for _, weight, low, span, scored in votes:
+            for chunk, value in scored:
+                score[chunk] += weight * ((value - low) / span)
         order = sorted(score, key=lambda chunk: (-score[chunk], chunk))
         many = plan.pool if plan.told else 0
-        told = [Hit(chunk, score[chunk], _evidence(chunk, votes)) for chunk in order[:many]]
+        evidence = _evidence(order[:many], votes)
+        told = [Hit(chunk, score[chunk], tuple(evidence[chunk])) for chunk in order[:many]]
         return Ranking("convex", (*told, *(Hit(chunk, score[chunk]) for chunk in order[many:])))
 
     def votes(self, rankings: Sequence[Ranking], plan: Plan) -> list[_Vote]:
@@ -79,8 +77,8 @@ class Convex:
             scored += sorted(filled, key=lambda item: (-item[1], item[0]))
             values = [value for _, value in scored]
             low, span = self._bounds(ranking.by, values, len(candidates))
-            ranks = {chunk: rank for rank, (chunk, _) in enumerate(scored, 1)}
-            votes.append(_Vote(ranking, given[ranking.by] * self._told_apart(ranking.by, values), low, span, ranks))
+            weight = given[ranking.by] * self._told_apart(ranking.by, values)
+            votes.append(_Vote(ranking, weight, low, span, scored))
         total = sum(vote.weight for vote in votes)
         return [vote._replace(weight=vote.weight / total) for vote in votes]
 
@@ -110,24 +108,23 @@ class Convex:
 
 
 def _deviation(values: Sequence[float]) -> float:
-    mean = math.fsum(values) / len(values)
-    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
+    mean = sum(values) / len(values)
+    return math.sqrt(sum([(value - mean) ** 2 for value in values]) / len(values))
 
 
-def _evidence(chunk: ChunkId, votes: Sequence[_Vote]) -> tuple[Evidence, ...]:
-    """What each signal said of a chunk; only told of as many as anyone could ask for."""
-    found = []
-    for ranking, weight, low, span, ranks in votes:
-        rank = ranks.get(chunk)
-        if rank is None:
-            continue
-        filled = rank > len(ranking.hits)
-        value = ranking.filled[chunk] if filled else ranking.hits[rank - 1].score
-        scaled = (value - low) / span
-        detail: dict[str, Any] = {"scaled": scaled, "weight": weight, "contribution": weight * scaled}
-        if filled:
-            detail["filled"] = True
-        elif chunk in ranking.notes:
-            detail.update(ranking.notes[chunk])
-        found.append(Evidence(ranking.by, rank, value, detail))
-    return tuple(found)
+def _evidence(order: Sequence[ChunkId], votes: Sequence[_Vote]) -> dict[ChunkId, list[Evidence]]:
+    """What each signal said of some chunks; only told of as many as anyone could ask for."""
+    found: dict[ChunkId, list[Evidence]] = {chunk: [] for chunk in order}
+    for ranking, weight, low, span, scored in votes:
+        ranked = len(ranking.hits)
+        for rank, (chunk, value) in enumerate(scored, 1):
+            if chunk not in found:
+                continue
+            scaled = (value - low) / span
+            detail: dict[str, Any] = {"scaled": scaled, "weight": weight, "contribution": weight * scaled}
+            if rank > ranked:
+                detail["filled"] = True
+            elif chunk in ranking.notes:
+                detail.update(ranking.notes[chunk])
+            found[chunk].append(Evidence(ranking.by, rank, value, detail))
+    return found

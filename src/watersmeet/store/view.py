@@ -54,6 +54,8 @@ class SqliteView:
         self._lock = Lock()
         self._matching: dict[str, list[Row] | None] = {}
         self._rows: dict[ChunkId, Row] = {}
+        self._owners: dict[ChunkId, int] = {}
+        self._names: dict[int, DocId] = {}
         self._closed: dict[tuple[str, ...], list[int]] = {}
         self.version = -1
         """Changes whenever another connection has committed something."""
@@ -69,12 +71,13 @@ class SqliteView:
             self._ask("SELECT 1 FROM meta LIMIT 1")  # a transaction begins with its first read
             version = self._ask("PRAGMA data_version")[0][0]
             if version != self.version:
-                self._matching.clear()
-                self._closed.clear()
+                for remembered in (self._matching, self._closed, self._names):
+                    remembered.clear()
                 self.version = version
             yield self
         finally:
             self._rows.clear()
+            self._owners.clear()
             self._ask("COMMIT")
 
     def _ask(self, sql: str, values: Iterable[Any] = ()) -> list[Any]:
@@ -87,13 +90,13 @@ class SqliteView:
         where, values = self._where(condition)
         join = "JOIN documents d ON d.id = c.document" if where else ""
         found = self._ask(
-            f"SELECT c.row, c.id FROM json_each(?) j JOIN chunks c ON c.row = j.value {join}"
+            f"SELECT c.row, c.id, c.document FROM json_each(?) j JOIN chunks c ON c.row = j.value {join}"
             f" {'WHERE ' + where if where else ''}",
             [json.dumps(list(rows)), *values],
         )
-        resolved: dict[Row, ChunkId] = dict(found)
-        self._rows.update({chunk: row for row, chunk in resolved.items()})
-        return resolved
+        self._rows.update({chunk: row for row, chunk, _ in found})
+        self._owners.update({chunk: document for _, chunk, document in found})
+        return {row: chunk for row, chunk, _ in found}
 
     def rows(self, ids: Collection[ChunkId]) -> dict[ChunkId, Row]:
         """What was resolved in this moment is known; only the others are looked up."""
@@ -158,13 +161,17 @@ class SqliteView:
         return {row[0]: _passage(row) for row in found}
 
     def documents_of(self, ids: Collection[ChunkId]) -> dict[ChunkId, DocId]:
-        return dict(
-            self._ask(
-                "SELECT c.id, d.name FROM json_each(?) j JOIN chunks c ON c.id = j.value"
-                " JOIN documents d ON d.id = c.document",
-                [json.dumps(list(ids))],
-            )
-        )
+        """What was resolved in this moment is known, and names are remembered for as long as the index stays."""
+        unknown = [chunk for chunk in ids if chunk not in self._owners]
+        if unknown:
+            sql = "SELECT c.id, c.document FROM json_each(?) j JOIN chunks c ON c.id = j.value"
+            self._owners.update(self._ask(sql, [json.dumps(unknown)]))
+        owned = {chunk: self._owners[chunk] for chunk in ids if chunk in self._owners}
+        nameless = set(owned.values()).difference(self._names)
+        if nameless:
+            sql = "SELECT d.id, d.name FROM json_each(?) j JOIN documents d ON d.id = j.value"
+            self._names.update(self._ask(sql, [json.dumps(list(nameless))]))
+        return {chunk: self._names[document] for chunk, document in owned.items()}
 
     def tags(self, condition: Condition, without: Collection[str]) -> dict[str, int]:
         """How many documents carry each tag, those of some kinds left out."""

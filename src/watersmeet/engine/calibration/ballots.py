@@ -47,10 +47,8 @@ def ballot(outcome: Outcome, fusion: object, owners: Mapping[ChunkId, DocId]) ->
     votes = np.zeros((len(SIGNALS), len(chunks)))
     fixed = np.zeros(len(chunks))
     for vote in fusion.votes(rankings, alike):
-        scored = [(hit.chunk, hit.score) for hit in vote.ranking.hits]
-        scored += [(chunk, value) for chunk, value in vote.ranking.filled.items() if chunk in place]
         row = votes[SIGNALS.index(vote.ranking.by)] if vote.ranking.by in SIGNALS else fixed
-        for chunk, value in scored:
+        for chunk, value in vote.scored:
             row[place[chunk]] += vote.weight * (value - vote.low) / vote.span
     documents = [owners[chunk] for chunk in chunks]
     starts = [i for i, document in enumerate(documents) if i == 0 or documents[i - 1] != document]
