@@ -104,6 +104,18 @@ def quality(asked: list[Judged], variant: str, point: tuple[float, ...], company
     return np.array(scores)
 
 
+def _over_weights(asked: list[Judged], variant: str, company: float) -> Floats:
+    """The mean quality at each of the weights."""
+    total = np.zeros(len(WEIGHTS))
+    for one in asked:
+        made = one.ballots[variant]
+        if not company or len(made.starts) == len(made.fixed):
+            total += gains(made, one.relevant, WEIGHTS)
+        else:
+            total += [gains(with_company(made, np.array([p]), company), one.relevant, [p])[0] for p in WEIGHTS]
+    return total / len(asked)
+
+
 def evidence(asked: list[Judged], prior: dict[str, float], best: tuple[float, ...]) -> dict[str, float]:
     """What 50 judgements win of what the best fixed weights would, and what 500 random ones lose."""
     start = tuple(prior[name] for name in SIGNALS)
@@ -140,8 +152,11 @@ def measure(dataset: Dataset) -> tuple[dict[str, Any], list[Judged]]:
 
 def chosen(asked: dict[str, list[Judged]]) -> dict[str, Any]:
     """The family's best member on all sets but one, measured on that one."""
-    family = [(v, point, c) for v in VARIANTS for point in WEIGHTS for c in COMPANY]
-    means = {name: np.array([quality(found, *one).mean() for one in family]) for name, found in asked.items()}
+    family = [(v, point, c) for v in VARIANTS for c in COMPANY for point in WEIGHTS]
+    means = {
+        name: np.concatenate([_over_weights(found, v, c) for v in VARIANTS for c in COMPANY])
+        for name, found in asked.items()
+    }
     table: dict[str, Any] = {}
     for name in asked:
         others = np.mean([means[other] for other in asked if other != name], axis=0) if len(asked) > 1 else means[name]
