@@ -166,6 +166,43 @@ def chosen(asked: dict[str, list[Judged]]) -> dict[str, Any]:
     return table
 
 
+def evidence_only(names: list[str], limit: int, prior: dict[str, float], out: Path) -> None:
+    """The second table alone: it takes a quarter of the time."""
+    sets: dict[str, Any] = {}
+    for name in names:
+        dataset = load(DATA / name).limited(limit, 0)
+        folder = indexed(dataset, settings("default"), "", lambda step: None).folder
+        asked = collect(folder, [q for q in dataset.questions if q.relevant])
+        swept = np.mean([gains(one.ballots[SHIPPED], one.relevant) for one in asked], axis=0)
+        sets[name] = {"evidence": evidence(asked, prior, grid()[int(swept.argmax())])}
+        print(name, sets[name], file=sys.stderr, flush=True)
+    result = keep("evidence", {"machine": machine(), "limit": limit, "sets": sets, "recovered": recovered(sets)}, out)
+    text = "\n".join([f"# Evidence at {result['commit']}", "", *evidence_table(result), ""])
+    (out / f"evidence-{result['commit']}.md").write_text(text, "utf8")
+    print(text)
+
+
+def recovered(sets: dict[str, Any]) -> float:
+    """The share of the way from the prior to the best fixed weights, on the mean of the sets."""
+    before, after, best = (
+        float(np.mean([entry["evidence"][key] for entry in sets.values()])) for key in ("prior", "judged", "best")
+    )
+    return (after - before) / (best - before)
+
+
+def evidence_table(result: dict[str, Any]) -> list[str]:
+    lines = [
+        f"## Evidence: {JUDGED} judged queries ({DRAWS} draws), {RANDOM} random judgements",
+        "",
+        "| set | prior | after judgements | best fixed weights | after random ones |",
+        "|---|--:|--:|--:|--:|",
+    ]
+    for name, entry in result["sets"].items():
+        e = entry["evidence"]
+        lines.append(f"| {name} | {e['prior']:.4f} | {e['judged']:.4f} | {e['best']:.4f} | {e['random']:.4f} |")
+    return [*lines, "", f"Recovered of the distance, on the mean: {result['recovered']:.2f}."]
+
+
 def markdown(result: dict[str, Any]) -> str:
     sets = result["sets"]
     lines = [
@@ -191,18 +228,7 @@ def markdown(result: dict[str, Any]) -> str:
     )
     lines += ["", "Constants chosen without each set:", ""]
     lines += [f"- {name}: {entry['left out']['constants']}" for name, entry in sets.items()]
-    lines += [
-        "",
-        f"## Evidence: {JUDGED} judged queries ({DRAWS} draws), {RANDOM} random judgements",
-        "",
-        "| set | prior | after judgements | best fixed weights | after random ones |",
-        "|---|--:|--:|--:|--:|",
-    ]
-    for name, entry in sets.items():
-        e = entry["evidence"]
-        lines.append(f"| {name} | {e['prior']:.4f} | {e['judged']:.4f} | {e['best']:.4f} | {e['random']:.4f} |")
-    lines += ["", f"Recovered of the distance, on the mean: {result['recovered']:.2f}.", ""]
-    return "\n".join(lines)
+    return "\n".join([*lines, "", *evidence_table(result), ""])
 
 
 def _against(entry: dict[str, Any]) -> str:
@@ -215,6 +241,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--sets", default="", help="names, separated by commas; all that have judgements by default")
     parser.add_argument("--limit", type=int, default=0, help="only so many queries of each set")
+    parser.add_argument("--evidence", action="store_true", help="only what evidence recovers")
     parser.add_argument("--out", type=Path, default=RESULTS)
     asked = parser.parse_args()
     names = [n for n in asked.sets.split(",") if n] or sorted(p.parent.name for p in DATA.glob("*/qrels.tsv"))
@@ -222,6 +249,9 @@ def main() -> None:
     found: dict[str, list[Judged]] = {}
     weights = settings("default").of("fusion", "convex")["weights"]
     prior = {name: float(weights[name]) for name in SIGNALS}
+    if asked.evidence:
+        evidence_only(names, asked.limit, prior, asked.out)
+        return
     for name in names:
         start = time.perf_counter()
         sets[name], found[name] = measure(load(DATA / name).limited(asked.limit, 0))
@@ -235,10 +265,8 @@ def main() -> None:
         column: float(np.mean([entry[column][MAIN] for entry in sets.values()]))
         for column in ("default", "left out", "rrf60", "best signal")
     }
-    before, after, best = (
-        float(np.mean([entry["evidence"][key] for entry in sets.values()])) for key in ("prior", "judged", "best")
-    )
-    facts = {"sets": sets, "means": means | {"best": best}, "recovered": (after - before) / (best - before)}
+    best = float(np.mean([entry["evidence"]["best"] for entry in sets.values()]))
+    facts = {"sets": sets, "means": means | {"best": best}, "recovered": recovered(sets)}
     result = keep("default", {"machine": machine(), "limit": asked.limit, **facts}, asked.out)
     text = markdown(result)
     (asked.out / f"default-{result['commit']}.md").write_text(text, "utf8")

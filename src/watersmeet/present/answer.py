@@ -110,6 +110,8 @@ def breakdown(result: Result) -> list[str]:
             lines.append(f"{e.by}: score {e.score:.4f}{scaled}{weight} = {d['contribution']:.4f}{marks}")
         elif "factor" in d:
             lines.append(f"{e.by}: x {d['factor']:g}")
+        elif "bonus" in d:
+            lines.append(f"{e.by}: + {d['bonus']:.4f} after fusion")
         if d.get("path"):
             lines.append(f"{e.by}: {d['path']}")
     return [*lines, f"fused {result.fusion_score:.4f}"]

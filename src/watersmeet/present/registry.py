@@ -12,6 +12,8 @@ from watersmeet.present.snippet import WIDTH, cut, snippet
 
 GROUPS = {SERVER: "servers", TOOL: "tools", AGENT: "agents", SKILL: "skills", VIRTUAL: "virtual_servers"}
 DIGITS = 4
+LEAST = 0.01
+"""The worst of a few may be at 0 on the scale of the others, and is no less a result."""
 LOOKED_AT = 2_000
 """So many characters of a description are looked through for a line to show."""
 
@@ -46,7 +48,7 @@ def _scores(item: Found, query: str, words: Sequence[str]) -> dict[str, Any]:
     text = item.tool.description if item.tool else item.entity.description
     cosine = similarity(item.evidence)
     return {
-        "relevance_score": round(item.score, DIGITS),
+        "relevance_score": max(LEAST, round(item.score, DIGITS)),
         "similarity_score": None if cosine is None else round(cosine, DIGITS),
         "match_context": _context(text, query, words),
         "matched": [] if item.tool else matched(item.entity, words),

@@ -15,13 +15,13 @@ from functools import cache
 
 SIGNALS = ("lexical", "static", "dense")
 STEPS = 10
-EAGER = 6.0
+EAGER = 8.0
 """How much a point of the grid gains by one more nDCG over all pieces of evidence."""
-WIDE = {"lexical": 0.3, "static": 0.15, "dense": 0.3}
+WIDE = {"lexical": 0.25, "static": 0.1, "dense": 0.25}
 """How far from the prior the right weights usually are: the deviation of the prior."""
 CAP = 200.0
 """More pieces of evidence than so many count as so many."""
-FAR = 0.25
+FAR = 0.3
 """How far a weight may go from the prior."""
 CHANCE, SURE = 0.1, 0.3
 """Evidence on which the prior's mean nDCG is at most the first counts for nothing, from the second on in full: what

@@ -102,6 +102,9 @@ class Calibration:
             chunks = {hit.chunk for ranking in trace.outcome.rankings for hit in ranking.hits}
             made = ballot(trace.outcome, trace.pipeline.fusion, trace.view.documents_of(chunks))
             collections = trace.view.collections_of(list(wanted))
+        if not collections:
+            report.unusable.append((query, "the index has no such document"))
+            return None
         if made is None:
             report.unusable.append((query, "fewer than two signals voted"))
             return None

@@ -59,6 +59,7 @@ def _shares(result: Result) -> list[Text]:
     most = max((abs(e.detail["contribution"]) for e in given), default=0.0) or 1.0
     rows = [_share(e, most) for e in given]
     rows += [Text(f"    {e.by}: x {e.detail['factor']:g}", "dim") for e in result.evidence if "factor" in e.detail]
+    rows += [Text(f"    {e.by}: + {e.detail['bonus']:.4f}", "dim") for e in result.evidence if "bonus" in e.detail]
     rows += [Text(f"    {e.by}: {e.detail['path']}", "dim") for e in result.evidence if e.detail.get("path")]
     return [*rows, Text(f"    {'fused':<{BAR + 12}}{result.fusion_score:.4f}", "bold")]
 

@@ -101,7 +101,7 @@ def search_command(
         _print(found.answer, explain, quiet, form)
         if found.missing:
             print(found.missing)
-    if not found.answer.results:
+    if not found.answer.results or (found.pack is not None and not found.pack.citations):
         sys.exit(1)
 
 

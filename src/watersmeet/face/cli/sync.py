@@ -59,6 +59,8 @@ def sync_command(
         print_json(report.to_json())
     elif not quiet:
         _print(report, place)
+        if no_deepen and not no_vectors:
+            print("without deep vectors so far: `watersmeet deepen` makes them")
 
 
 @click.command("deepen", epilog="Example: watersmeet deepen")
