@@ -136,3 +136,38 @@ def test_grades_are_from_0_to_1_and_0_only_without_a_word(name: str, description
     held = mentions(Entity("mcp_server", "/p", "n", tools=(Tool(name, description),)))
     mentioned = any(held.get(singular(word), 0) >> 5 for word in words)
     assert (score > 0) == mentioned
+
+
+@pytest.mark.parametrize(
+    ("one", "many"),
+    [
+        ("book", "books"),
+        ("box", "boxes"),
+        ("search", "searches"),
+        ("process", "processes"),
+        ("address", "addresses"),
+        ("push", "pushes"),
+        ("query", "queries"),
+        ("database", "databases"),
+        ("size", "sizes"),
+        ("cache", "caches"),
+        ("status", "statuses"),
+        ("alias", "aliases"),
+        ("movie", "movies"),
+        ("workflow", "workflows"),
+        ("index", "indexes"),
+        ("api", "apis"),
+        ("wiki", "wikis"),
+    ],
+)
+def test_however_the_plural_is_made(one: str, many: str) -> None:
+    assert singular(one) == singular(many)
+
+
+@pytest.mark.parametrize("word", ["news", "analysis", "class", "bus", "redis", "kubernetes", "s3", "gas", "series"])
+def test_a_word_that_is_no_plural_stays(word: str) -> None:
+    assert singular(word) == word
+
+
+def test_news_is_not_new() -> None:
+    assert singular("news") != singular("new")

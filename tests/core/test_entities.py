@@ -52,8 +52,8 @@ SERVER = Entity(
 
 def test_the_text_of_a_server() -> None:
     assert embedding_text(SERVER) == (
-        "Context7 Docs for code. Tags: docs, code source agentcore-sync region us-east-1"
-        " query-docs Ask the docs. resolve Find a library."
+        "Context7\nDocs for code.\nTags: docs, code\nsource agentcore-sync region us-east-1"
+        "\nquery-docs\nAsk the docs.\nresolve\nFind a library."
     )
 
 
@@ -69,7 +69,8 @@ def test_the_text_of_an_agent() -> None:
         skills=(Ability("Book", "Books flights.", "secret-id", ("secret-tag",), ("secret example",)),),
     )
     assert embedding_text(agent) == (
-        "Planner Plans trips. Tags: travel Capabilities: streaming, pushNotifications team blue Book Books flights."
+        "Planner\nPlans trips.\nTags: travel\nCapabilities: streaming, pushNotifications\nteam blue"
+        "\nBook\nBooks flights."
     )
 
 
@@ -84,7 +85,7 @@ def test_the_text_of_a_skill() -> None:
         examples=("secret example",),
         body="secret body",
     )
-    assert embedding_text(skill) == "pdf Fills forms. Tags: office Ada 1.2 domain law"
+    assert embedding_text(skill) == "pdf\nFills forms.\nTags: office\nAda 1.2 domain law"
     assert metadata_text(skill) == "Ada 1.2 domain law main"
 
 
@@ -99,7 +100,7 @@ def test_the_text_of_a_virtual_server() -> None:
         metadata={"created_by": "ada"},
         extra={"backend_paths": ["/secret"], "required_scopes": ["secret"]},
     )
-    assert embedding_text(virtual) == "Dev Tools Aggregated. Tags: dev github_search jira Our tickets."
+    assert embedding_text(virtual) == "Dev Tools\nAggregated.\nTags: dev\ngithub_search\njira\nOur tickets."
     assert metadata_text(virtual) == "ada"
 
 

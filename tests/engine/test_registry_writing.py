@@ -57,7 +57,7 @@ def test_one_of_each_kind_is_counted(engine: Engine) -> None:
     agent = Entity("a2a_agent", "/planner", "Planner")
     virtual = Entity("virtual_server", "/virtual/x", "X", tools=(Tool("alias"),))
     report = engine.registry.put(CONTEXT7, PDF, agent, virtual)
-    assert (report.registered, report.tools, report.skipped) == (4, 3, [])
+    assert (report.registered, report.tools, report.skipped) == (4, 2, [])
     kinds = {"a2a_agent": 1, "mcp_server": 1, "skill": 1, "tool": 2, "virtual_server": 1}
     assert engine.status()["kinds"] == kinds
 
@@ -280,7 +280,7 @@ def test_a_folder_of_skills(engine: Engine, write: Any) -> None:
     assert (pdf["name"], pdf["tags"], pdf["metadata"]) == ("pdf", ["office"], {"version": "1", "author": "Ada"})
     assert pdf["body"] == "# PDF\n\nUse qpdf."
     assert pdf["extra"]["location"] == str(place / "pdf/SKILL.md")
-    assert engine.registry.get("/skills/deep/er")["name"] == "er"
+    assert engine.registry.get("/skills/er")["name"] == "er"
     assert engine.registry.register(place / "pdf").unchanged == 1
     assert engine.registry.register(place / "pdf/SKILL.md").unchanged == 1
 
@@ -306,7 +306,7 @@ def test_tools_of_a_server_that_is_registered(engine: Engine) -> None:
     now = engine.registry.get("/context7")
     assert ([tool["name"] for tool in now["tools"]], now["description"]) == (["only"], "Documentation for code")
     report = engine.registry.register(json.dumps(listed).encode())
-    assert (report.registered, engine.registry.get("/stdin#only")["server_name"]) == (1, "stdin")
+    assert (report.registered, "--server" in report.skipped[0].reason) == (0, True)
 
 
 def test_a_place_that_is_not_there(engine: Engine, tmp_path: Path) -> None:

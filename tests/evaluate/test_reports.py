@@ -34,7 +34,7 @@ def test_the_page_is_well_formed_and_needs_nothing_else(compared: Evaluation) ->
     page = html(compared, to_json(compared))
     tree = ET.fromstring(page.removeprefix("<!DOCTYPE html>\n"))  # noqa: S314 - our own page
     assert tree.find(".//h1").text == "Evaluation: <tiny> & co"
-    assert len(tree.findall(".//svg")) == 4
+    assert len(tree.findall(".//svg")) == 5
     assert not re.search(r"<script|<link|<img|@import|url\(|https?:|\bsrc=|\bhref=", page)
     assert "prefers-color-scheme: dark" in page
     cells = [cell.text for cell in tree.findall(".//td")]

@@ -103,9 +103,9 @@ def test_from_standard_input(place: Path) -> None:
     ("arguments", "code", "said", "hint"),
     [
         (("set-status", "/context7", "depricated"), 2, "unknown status 'depricated'", "'deprecated'"),
-        (("set-status", "/context", "beta"), 1, "nothing is registered as '/context'", "'/context7'"),
-        (("unregister", "/context7", "/zzz"), 1, "nothing is registered as '/zzz'", "list"),
-        (("enable", "/context7#query-docs"), 1, "nothing is registered as", ""),
+        (("set-status", "/context", "beta"), 2, "nothing is registered as '/context'", "'/context7'"),
+        (("unregister", "/context7", "/zzz"), 2, "nothing is registered as '/zzz'", "list"),
+        (("enable", "/context7#query-docs"), 2, "nothing is registered as", ""),
         (("remove", "/context7#query-docs"), 2, "is a tool of a registered server", "register"),
         (("register", "missing.json"), 2, "missing.json does not exist", "spelling"),
         (("register", "records.json", "--kind", "robot"), 2, "robot", "--help"),

@@ -130,3 +130,51 @@ def test_its_group_and_its_owner_see_it(guarded: Served) -> None:
 def test_viewers_of_tokens() -> None:
     token, _ = Tokens().create("read", "ann", ("pink",))
     assert Viewer(token.user, token.groups) == Viewer("ann", ("pink",))
+
+
+# ------------------------------------------------------------ writing what is not for the writer
+
+
+def _writer(user: str = "bob") -> str:
+    return Tokens().create("write", user=user)[1]
+
+
+HIDDEN = {"_id": "loose", "title": "vault", "text": "Codes", "metadata": {"visibility": "private", "owner": "ann"}}
+
+
+def test_tools_of_nobody_do_not_reach_a_server_that_the_writer_cannot_see(guarded: Served) -> None:
+    engine = guarded.service.engine
+    for path in ("/records", "/stdin", "/-", "/"):
+        private = {**SECRET, "path": path, "visibility": "private", "groups": []}
+        engine.registry.register([private])
+    body = [{"name": "evil", "description": "x", "inputSchema": {"type": "object"}}]
+    for sent in (body, [{"tools": body}], [{"result": {"tools": body}}]):
+        assert guarded.ask("/api/entities", sent, token=_writer()).status in (400, 403, 422)
+    for path in ("/records", "/stdin", "/-", "/"):
+        assert [tool["name"] for tool in engine.registry.get(path)["tools"]] == ["flamingo_launch"]
+
+
+def test_a_twin_that_the_writer_cannot_see_is_not_named(guarded: Served) -> None:
+    guarded.service.engine.registry.register([HIDDEN])
+    open_twin = {"_id": "other", "title": "vault", "text": "Codes"}
+    answer = guarded.ask("/api/entities", [open_twin, {**open_twin, "_id": "third"}], token=_writer())
+    assert (answer.status, answer.json()["registered"]) == (200, 2)
+    assert b"loose" not in answer.content
+
+
+def test_a_path_without_a_slash_is_taken_too(guarded: Served) -> None:
+    """That there is another one with a slash does not open it."""
+    engine = guarded.service.engine
+    engine.registry.register([HIDDEN, {"path": "/loose", "name": "open", "description": "for all"}])
+    answer = guarded.ask("/api/entities", [{"_id": "loose", "title": "mine", "text": "now"}], token=_writer())
+    assert answer.status == 403
+    assert engine.registry.get("loose")["name"] == "vault"
+
+
+def test_a_record_that_is_nested_too_deeply_is_named(guarded: Served) -> None:
+    deep: object = "bottom"
+    for _ in range(150):
+        deep = {"items": deep}
+    bad = {"path": "/bad", "name": "bad", "tools": [{"name": "t", "inputSchema": deep}]}
+    answer = guarded.ask("/api/entities", [bad, {"path": "/good", "name": "good"}], token=_writer())
+    assert (answer.status, answer.json()["registered"], len(answer.json()["skipped"])) == (200, 1, 1)

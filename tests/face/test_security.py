@@ -159,7 +159,7 @@ def test_a_body_that_is_too_long_is_refused(still: Served, path: str) -> None:
 def test_a_filter_that_is_a_bomb_does_not_go_off(still: Served, key: str, bomb: str) -> None:
     start = time.monotonic()
     answer = still.ask("/api/search", {"query": "a" * 30, "filters": {key: [bomb, bomb + "x"]}})
-    assert answer.status in (200, 400)
+    assert answer.status in (200, 400, 422)
     assert time.monotonic() - start < 2
 
 
@@ -242,13 +242,13 @@ def test_a_token_that_is_nearly_right_is_wrong(guarded: Served) -> None:
         assert guarded.ask("/api/status", token=wrong).status in (401, 429)
 
 
-def test_guessing_is_slowed_down_and_the_right_one_waits_with_it(guarded: Served) -> None:
+def test_guessing_is_slowed_down_and_the_right_one_is_not(guarded: Served) -> None:
     _, right = Tokens().create("read")
     most = guarded.service.limits.failures
     seen = [guarded.ask("/api/status", token=f"wm_{n:08x}_guess").status for n in range(most + 5)]
     assert seen[: most - 1] == [401] * (most - 1)
     assert seen[-1] == 429
-    assert guarded.ask("/api/status", token=right).status == 429
+    assert guarded.ask("/api/status", token=right).status == 200  # a guesser's neighbours are not to blame
 
 
 def test_a_revoked_token_is_worthless_at_once(guarded: Served) -> None:

@@ -83,5 +83,6 @@ def served(
     finally:
         running.should_exit = True
         thread.join(10)
-        service.work.close()
+        for work in (service.work, service.changes, service.watch):
+            work.close()
         listening.close()

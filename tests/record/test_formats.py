@@ -163,8 +163,15 @@ def test_a_virtual_server_is_always_active() -> None:
     (virtual,) = read(VIRTUAL)
     assert (virtual.kind, virtual.status) == ("virtual_server", "active")
     assert virtual.tools == (Tool("github_search"), Tool("issue", "Our tickets"))
-    assert virtual.extra["backend_paths"] == ["/github", "/jira"]
-    assert virtual.metadata == {"created_by": "ada"}
+    assert virtual.metadata == {
+        "server_name": "Dev",
+        "num_tools": 2,
+        "backend_count": 2,
+        "backend_paths": ["/github", "/jira"],
+        "required_scopes": ["dev"],
+        "supported_transports": [],
+        "created_by": "ada",
+    }
 
 
 def test_lists_of_a_gateway_say_what_is_in_them() -> None:
@@ -188,8 +195,9 @@ def test_the_official_registry() -> None:
     old = {"server": {**OFFICIAL, "description": "Old"}, "_meta": {meta: {"isLatest": False}}}
     new = {"server": OFFICIAL, "_meta": {meta: {"isLatest": True, "status": "deprecated", "updatedAt": "2026-01-02"}}}
     gone = {"server": {**OFFICIAL, "name": "x/y"}, "_meta": {meta: {"status": "deleted"}}}
-    first, refused, second = read({"servers": [old, new, gone]})
-    assert (first.description, first.status, second.description) == ("Weather", "deprecated", "Old")
+    first, second, refused = read({"servers": [old, new, gone]})
+    assert (first.description, first.extra["isLatest"]) == ("Old", False)
+    assert (second.description, second.status, second.extra["isLatest"]) == ("Weather", "deprecated", True)
     assert "deleted" in refused.reason
 
 

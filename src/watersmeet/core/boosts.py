@@ -28,6 +28,7 @@ _JOINTS = re.compile(r"[.\-:/@\\+&#]+")
 _NAME, _DESCRIPTION, _COVERAGE = 0.5, 0.3, 0.3
 
 
+@lru_cache(maxsize=64)
 def asked(text: str) -> tuple[str, ...]:
     """The words of a query that count, each once: not the short ones, nor those that people only ask with."""
     telling: dict[str, None] = {}
@@ -61,14 +62,27 @@ def said(*texts: str) -> set[str]:
     return found - tokens.STOPWORDS
 
 
+_HISSING = ("xes", "ches", "shes", "sses", "zzes")
+_ODD = {
+    **{word: word for word in ("news", "alias", "canvas", "series", "species", "kubernetes", "postgres")},
+    **{f"{word}es": word for word in ("alias", "canvas", "bus", "status", "virus", "campus")},
+    **{f"{word}s": word for word in ("cache", "niche", "axe", "movie", "cookie", "calorie", "zombie", "selfie")},
+    **{f"{word}s": word for word in ("headache", "tie", "pie", "lie", "die")},
+    **{f"{word}s": word for word in ("api", "cli", "emoji", "gui", "kpi", "taxi", "uri", "wiki")},
+}
+"""Words that the rules get wrong."""
+
+
 @lru_cache(maxsize=1 << 16)
 def singular(word: str) -> str:
-    """One book, two books: the same word (after Harman's S stemmer, 1991)."""
-    if len(word) < 4 or not word.endswith("s") or word.endswith(("ss", "us")):
+    """One book, two books: the same word."""
+    if word in _ODD:
+        return _ODD[word]
+    if len(word) < 4 or not word.endswith("s") or word.endswith(("ss", "us", "is")):
         return word
-    if word.endswith("ies") and not word.endswith(("eies", "aies")):
-        return word[:-3] + "y"
-    return word[:-1]
+    if word.endswith(_HISSING):
+        return word[:-2]
+    return word[:-3] + "y" if word.endswith("ies") else word[:-1]
 
 
 def mentions(entity: Entity) -> dict[str, int]:
@@ -106,17 +120,32 @@ def named(places: int) -> list[str]:
 
 def matched(entity: Entity, words: Iterable[str]) -> list[str]:
     """In which places, besides the tools, an entity mentions any of these words."""
-    wanted = {singular(word) for word in words}
+    wanted = frozenset(map(singular, words))
     texts = _places(entity)
-    return [place for place in PLACES if _maybe(texts[place], wanted) and wanted & said(*texts[place])]
+    return [place for place in PLACES if _maybe(texts[place], wanted) and _says(texts[place], wanted)]
+
+
+def _says(texts: Iterable[str], wanted: frozenset[str]) -> bool:
+    """Whether any of the words is said; no further than the first."""
+    for text in texts:
+        if not wanted.isdisjoint(map(singular, tokens.words(text))):
+            return True
+        if any(sign in text for sign in _SIGNS) and not wanted.isdisjoint(said(text)):
+            return True
+    return False
 
 
 def grade(tool: Tool, words: Collection[str]) -> float:
     """How well a tool answers to the words by itself, from 0 (not at all) to 1."""
-    wanted = [singular(word) for word in words]
-    if not _maybe((tool.name, tool.description), wanted):
+    return _grade(tool.name, tool.description, tuple(map(singular, words)))
+
+
+@lru_cache(maxsize=1 << 12)
+def _grade(name_said: str, description_said: str, wanted: tuple[str, ...]) -> float:
+    """Kept for a while: the tools of a server are graded to be ranked, and to be shown with it."""
+    if not _maybe((name_said, description_said), wanted):
         return 0.0
-    name, description = said(tool.name), said(tool.description)
+    name, description = said(name_said), said(description_said)
     by_name = sum(word in name for word in wanted)
     by_description = sum(word in description and word not in name for word in wanted)
     worth = min(1.0, _NAME * by_name + _DESCRIPTION * by_description)

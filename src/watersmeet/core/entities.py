@@ -13,6 +13,10 @@ TOOL = "tool"
 STATUSES = ("active", "beta", "deprecated", "draft")
 VISIBILITIES = ("public", "private", "group")
 
+FORM, LATEST = "form", "isLatest"
+"""What an entity's `extra` says of the record that it was read from: its form, and whether it is the last version."""
+OFFICIAL, TOOL_LIST = "official", "tools"
+
 LIFECYCLE_GATE, ENABLED_GATE, AUDIENCE_GATE = "@lifecycle", "@enabled", "@audience"
 """Facets that no front matter can set by accident: a note that says `enabled: false` stays findable."""
 NOBODY = "nobody"
@@ -189,8 +193,15 @@ def text_parts(entity: Entity) -> list[str]:
 
 
 def embedding_text(entity: Entity) -> str:
-    """What a model reads of an entity."""
-    return " ".join(text_parts(entity))
+    """What a model reads of an entity: its name in the first line, and the rest."""
+    return "\n".join(text_parts(entity))
+
+
+def unembedded(entity: Entity) -> str:
+    """What is said of an entity that only words can find."""
+    if entity.kind == VIRTUAL:
+        return metadata_text(entity)
+    return str(entity.metadata.get(_UNEMBEDDED) or "") if entity.kind == SKILL else ""
 
 
 def tool_text(tool: Tool, entity: Entity) -> list[str]:

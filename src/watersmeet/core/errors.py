@@ -14,6 +14,7 @@ What can go wrong, and what the user can do about it. Every face shows `str(erro
     x ModelMissing              its model is not on this machine
   + SourceProblem               a path that was named cannot be read
   + NotFound                    no document or chunk of that id (exit code 1)
+    x NotRegistered             nothing of that path to change (exit code 2)
   + Degraded                    `--strict`, and some step could not run
   + Stopped                     nobody waits for the answer any more
 """
@@ -68,6 +69,10 @@ class SourceProblem(WatersmeetError): ...
 
 class NotFound(WatersmeetError):
     exit_code = 1
+
+
+class NotRegistered(NotFound):
+    exit_code = 2
 
 
 class Degraded(WatersmeetError): ...

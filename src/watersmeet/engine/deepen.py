@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 WINDOWS = {"static": 8192, "dense": 64}
 """How many chunks are committed at a time; of a tier that is not named, what its model does in a few seconds."""
 NARROWEST, WIDEST, SECONDS = 256, 8192, 5
+HASTY = 16
+"""... of a deep model that has less than those few seconds."""
 STREAM = {"static": 1024, "dense": 64}
 """How many are kept in the cache at a time."""
 PATIENCE = 600.0
@@ -55,8 +57,12 @@ class Deepened:
     seconds: float = 0.0
 
 
-def deepen(folder: str, settings: Settings, name: str, tell: Tell, seconds: float = math.inf) -> Deepened:
-    """Bring one tier up to what is live, as far as the time allows. `ModelProblem` if its model cannot be had."""
+def deepen(
+    folder: str, settings: Settings, name: str, tell: Tell, seconds: float = math.inf, after: int = 0
+) -> Deepened:
+    """Bring one tier up to what is live, as far as the time allows. `ModelProblem` if its model cannot be had.
+
+    Only rows behind `after` are looked at."""
     done = Deepened(set())
     component = embedder_name(settings, name)
     if not component:
@@ -66,7 +72,7 @@ def deepen(folder: str, settings: Settings, name: str, tell: Tell, seconds: floa
         with _alone(folder, name) as free:
             if free:
                 model = model_of(settings, name, component)
-                _Pass(folder, settings, view, name, model, tell, done, seconds).run()
+                _Pass(folder, settings, view, name, model, tell, done, seconds, after).run()
     finally:
         view.close()
     return done
@@ -82,6 +88,7 @@ class _Pass:
     tell: Tell
     done: Deepened
     seconds: float
+    after: int = 0
     written: int = 0
 
     def run(self) -> None:
@@ -115,6 +122,7 @@ class _Pass:
 
         with self.view.moment():
             live = np.array(self.view.live_rows(), dtype=np.int64)
+            live = live[live > self.after]
             missing = live[~store.reader().has(live)] if len(live) else live
             wanted = set(missing.tolist())
             first = [row for row in _asked(self.folder) if row in wanted] if self.name == "dense" else []
@@ -125,6 +133,8 @@ class _Pass:
 
     def _width(self) -> int:
         """How many chunks to take next."""
+        if self.seconds < SECONDS and self.name != "static":
+            return HASTY
         rate = self.written / max(1e-3, self.done.seconds)
         return WINDOWS.get(self.name) or max(NARROWEST, min(WIDEST, int(SECONDS * rate)))
 

@@ -100,18 +100,22 @@ class Engine:
         report.took_ms = (time.perf_counter() - start) * 1000
         return report
 
-    def deepen(self, tell: Tell | None = None, seconds: float = math.inf, deep: bool = True) -> SyncReport:
+    def deepen(
+        self, tell: Tell | None = None, seconds: float = math.inf, deep: bool = True, after: int = 0
+    ) -> SyncReport:
         """Embed what no model has seen yet, for so long at most; the report says how much that was.
 
-        Without `deep` the quick vectors only."""
+        Without `deep` the quick vectors only; only rows behind `after`."""
         from watersmeet.engine.report import SyncReport
 
         report, start = SyncReport(), time.perf_counter()
-        self._embed(TIERS if deep else quick(self.settings), report, tell or (lambda _: None), seconds)
+        self._embed(TIERS if deep else quick(self.settings), report, tell or (lambda _: None), seconds, after)
         report.took_ms = (time.perf_counter() - start) * 1000
         return report
 
-    def _embed(self, tiers: Sequence[str], report: SyncReport, tell: Tell, seconds: float = math.inf) -> None:
+    def _embed(
+        self, tiers: Sequence[str], report: SyncReport, tell: Tell, seconds: float = math.inf, after: int = 0
+    ) -> None:
         """A model that cannot be had is a warning: the words are indexed all the same."""
         from watersmeet.core.indexing import Skipped
         from watersmeet.engine.deepen import deepen
@@ -123,7 +127,7 @@ class Engine:
         embedded: set[Row] = set()
         for tier in tiers:
             try:
-                done = deepen(self.folder, self.settings, tier, tell, seconds)
+                done = deepen(self.folder, self.settings, tier, tell, seconds, after)
                 embedded |= done.embedded
                 report.cached += done.cached
                 if tier == TIERS[0]:
@@ -287,6 +291,10 @@ class Engine:
 
         with self._session() as session, session.moment() as view:
             found = reading.get(view, identity, seen(viewer))
+        if viewer is not None and "record" in found["fields"]:
+            from watersmeet.engine.registry.backends import visible
+
+            found = visible(self, found, viewer)
         if self.settings.section("calibration").learn:
             self.calibration.opened(found["document"])
         return found

@@ -28,16 +28,17 @@ class Prepared:
     hash: bytes
 
 
-def prepare(document: Document, chunks: Sequence[Chunk]) -> list[Prepared]:
+def prepare(document: Document, chunks: Sequence[Chunk], also: str = "") -> list[Prepared]:
+    """`also` is found by its words, in the first chunk, and stands in no text."""
     title = " ".join(tokens.words(document.title))
     stem = document.id.rsplit("/", 1)[-1].rsplit(".", 1)[0] if is_page(document.id) else ""
     names = " ".join(tokens.words("\n".join((stem, *document.aliases))))
     tags = " ".join(tokens.words("\n".join(document.tags)))
-    prepared = []
+    prepared: list[Prepared] = []
     for chunk in chunks:
         path = breadcrumb(document.title, chunk.headings)
         crumb, crumb_forms = tokens.both(path)
-        words, forms = tokens.both(chunk.text)
+        words, forms = tokens.both(chunk.text if prepared or not also else f"{chunk.text}\n{also}")
         fields = {
             "body": " ".join(crumb + words),
             "title": title,

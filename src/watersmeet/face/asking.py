@@ -100,12 +100,25 @@ def ask(engine: Engine, asking: Asking, viewer: Viewer | None = None, stop: Even
     if asking.filters and not answer.results:
         notes = engine.unknown_fields(request)
     if answer.no_good_match and answer.results:
-        notes = [*notes, f"nothing here fits well; this is what comes nearest (confidence {answer.confidence:.2f})"]
+        notes = [*notes, nothing_fits(answer.confidence)]
     if asking.budget:
         from watersmeet.present.pack import pack
 
         made = pack(answer.results, asking.budget)
     return Answered(asking, answer, made, missing, notes)
+
+
+def without_places(found: dict[str, Any]) -> dict[str, Any]:
+    """An answer for someone who is not at this machine: where a file lies in it is nobody else's business."""
+    pack = found.get("pack") or {}
+    for one in (found, *found.get("results", ()), *pack.get("citations", ())):
+        if "document" in one and "path" in one:
+            one["path"] = one["document"]
+    return found
+
+
+def nothing_fits(confidence: float | None) -> str:
+    return f"nothing here fits well; this is what comes nearest (confidence {confidence or 0.0:.2f})"
 
 
 def condition(filters: Filters, since: str = "", before: str = "") -> Condition:

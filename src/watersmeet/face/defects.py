@@ -17,4 +17,4 @@ def keep(error: BaseException) -> str:
             file.write(f"{type(error).__name__}\n{''.join(traceback.format_tb(error.__traceback__))}")
     except OSError:
         return "its details could not be kept: the cache folder cannot be written"
-    return f"this is a defect; the details are on the server in {place}"
+    return "this is a defect; the details are in last-server-error.txt in the server's cache folder"

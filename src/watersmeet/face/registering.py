@@ -22,20 +22,27 @@ class Taken(ConfigError):
     """The path belongs to something that the caller may not see."""
 
 
+SECONDS = 2.0
+"""How long a change waits for the deep model; what it has not seen by then comes later."""
+LONGEST = 500
+
+
 def register(engine: Engine, records: list[Any], viewer: Viewer, tell: Tell | None = None) -> dict[str, Any]:
-    for entity in _entities(engine, records)[0]:
-        _free(engine, entity.path, viewer)
-    return _told(engine, engine.registry.register(records, tell=tell), viewer)
+    for path in _paths(engine, records):
+        _check(path)
+        _free(engine, path, viewer)
+    return _told(engine, engine.registry.register(records, tell=tell, seconds=SECONDS), viewer)
 
 
-def put(engine: Engine, path: str, record: Any, viewer: Viewer) -> dict[str, Any]:
+def put(engine: Engine, path: str, record: Any, viewer: Viewer, tell: Tell | None = None) -> dict[str, Any]:
     """One entity under this path, whatever its record calls it."""
     found, refused = _entities(engine, [record])
     if len(found) != 1 or refused:
         raise Unreadable(refused[0].reason if refused else "the body must be one record")
     path = _existing(engine, path, viewer) or (path if path.startswith("/") else f"/{path}")
+    _check(path)
     _free(engine, path, viewer)
-    return _told(engine, engine.registry.put(replace(found[0], path=path)), viewer)
+    return _told(engine, engine.registry.put(replace(found[0], path=path), tell=tell, seconds=SECONDS), viewer)
 
 
 def get(engine: Engine, path: str, viewer: Viewer) -> dict[str, Any]:
@@ -69,28 +76,44 @@ def _entities(engine: Engine, records: list[Any]) -> tuple[list[Entity], list[Re
     return [item[1] for item in items if not isinstance(item, Refused | Listed)], refused
 
 
+def _paths(engine: Engine, records: list[Any]) -> list[str]:
+    """The paths that records would be written to, those of loose tools included."""
+    from watersmeet.engine.registry.reading import Listed, read
+
+    _entities(engine, records)
+    items = [item for item in read(records, engine.settings) if not isinstance(item, Refused)]
+    return [item.path if isinstance(item, Listed) else item[1].path for item in items]
+
+
+def _check(path: str) -> None:
+    if not path.strip("/") or "#" in path or len(path) > LONGEST:
+        raise Unreadable(f"{path[:80]!r} cannot be the path of an entity", f"no #, and at most {LONGEST} characters")
+
+
 def _existing(engine: Engine, path: str, viewer: Viewer | None) -> str:
     """The path as it is registered; in an address the slash that it begins with is easily lost."""
-    for name in (path, f"/{path}"):
-        try:
-            engine.registry.get(name, viewer)
-        except (NotFound, NoIndex):
-            continue
-        return name
-    return ""
+    return next((name for name in (path, f"/{path}") if _sees(engine, name, viewer)), "")
+
+
+def _sees(engine: Engine, path: str, viewer: Viewer | None) -> bool:
+    """Whether there is something of exactly this path that the viewer may see."""
+    try:
+        engine.registry.get(path, viewer)
+    except (NotFound, NoIndex):
+        return False
+    return True
 
 
 def _free(engine: Engine, path: str, viewer: Viewer) -> None:
-    if not viewer.all and not _existing(engine, path, viewer) and _existing(engine, path, None):
-        raise Taken(f"{path} is taken", "choose another path")
+    if not viewer.all and not _sees(engine, path, viewer) and _sees(engine, path, None):
+        raise Taken(f"{path} cannot be written by you", "choose another path, or ask for a token that may")
 
 
 def _told(engine: Engine, report: Registered, viewer: Viewer) -> dict[str, Any]:
     """The report without what it says of things that the caller may not see."""
     if not viewer.all:
-        seen = [
-            twin for twin in report.twins if not twin.same_as.startswith("/") or _existing(engine, twin.same_as, viewer)
-        ]
+        seen = [twin for twin in report.twins if not twin.path or _sees(engine, twin.path, viewer)]
         totals = engine.status(viewer)
         report.twins, report.documents, report.chunks = seen, totals["documents"], totals["chunks"]
+        report.embedded = 0  # whether a text was known already is nobody else's business
     return report.to_json()

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MOST_QUERY = 512
+WRITING_SECONDS = 600.0
+WATCHING_SECONDS = 5.0
 
 
 class Service:
@@ -35,19 +37,26 @@ class Service:
         self.allow_write = allow_write
         self.metrics = Metrics()
         self.work = Work(self.limits.workers, self.limits.waiting, self.limits.seconds)
+        self.changes = Work(1, self.limits.waiting, WRITING_SECONDS)  # whoever reads does not wait for whoever writes
+        self.watch = Work(1, 2, WATCHING_SECONDS)  # nor whoever looks after the server for either
         self.folder = Folder(engine, inside, self.limits.fresh_seconds) if inside else None
 
     def close(self) -> None:
-        self.work.close()
+        for work in (self.work, self.changes, self.watch):
+            work.close()
         self.engine.close()
 
-    async def run(self, call: Callable[[Event], T], seconds: float | None = None) -> T:
+    async def run(self, call: Callable[[Event], T], writes: bool = False) -> T:
         def when_ready(stop: Event) -> T:
             if self.folder is not None:
                 self.folder.look(stop)
             return call(stop)
 
-        return await self.work.run(when_ready, seconds)
+        return await (self.changes if writes else self.work).run(when_ready)
+
+    def without_folder(self, text: str) -> str:
+        """What went wrong, for someone who is not at this machine."""
+        return text.replace(self.engine.folder, "the index")
 
     # ------------------------------------------------------------ what can be asked
 
@@ -148,6 +157,8 @@ class Folder:
 
 def sync(service: Service, paths: list[str], anywhere: bool, tell: Tell) -> dict[str, Any]:
     """Bring the index up to date. Who is not at this machine may only name what lies in a folder it knows."""
+    if any("\0" in path for path in paths):
+        raise ConfigError("no path holds a zero", "name the folders to index in `paths`")
     known = [os.path.realpath(root) for root in service.engine.status()["roots"]]
     if not paths and not known:
         raise ConfigError("nothing was ever synced into this index", "name the folders to index in `paths`")

@@ -20,8 +20,11 @@ Query = Annotated[str, Field(min_length=1, max_length=MOST_QUERY)]
 Name = Annotated[str, Field(max_length=200)]
 Mode = Annotated[str, Field(max_length=200, json_schema_extra={"enum": ["", *MODES]})]
 Recipe = Annotated[str, Field(max_length=200, json_schema_extra={"enum": ["", *recipes()]})]
-Value = Annotated[str, Field(min_length=1, max_length=500)]
-Filters = Annotated[dict[Name, Value | Annotated[list[Value], Field(max_length=100)]], Field(max_length=50)]
+Value = Annotated[str, Field(min_length=1, max_length=200)]
+Filters = Annotated[dict[Name, Value | Annotated[list[Value], Field(max_length=20)]], Field(max_length=20)]
+
+Sure = Field(None, ge=0, le=1, description="how likely one of the first three results answers the query")
+NoMatch = Field(False, description="nothing fits: what is listed is merely the nearest")
 
 
 class Body(BaseModel):
@@ -119,10 +122,8 @@ class SearchAnswer(BaseModel):
     failures: list[Failure]
     took_ms: float
     silent: dict[str, str]
-    confidence: float | None = Field(
-        None, ge=0, le=1, description="how likely one of the first three results answers the query"
-    )
-    no_good_match: bool = Field(False, description="nothing fits: what is listed is merely the nearest")
+    confidence: float | None = Sure
+    no_good_match: bool = NoMatch
     notes: list[str] = Field([], description="what the asker should know")
     pack: Pack | None = None
 
@@ -200,6 +201,8 @@ class Tools(BaseModel):
     model_config = ConfigDict(extra="allow")
     task: str
     tools: list[FoundTool]
+    confidence: float | None = Sure
+    no_good_match: bool = NoMatch
     failures: list[Failure]
     took_ms: float
 
@@ -328,6 +331,8 @@ class GroupedAnswer(BaseModel):
     total_agents: int
     total_skills: int
     total_virtual_servers: int
+    confidence: float | None = Sure
+    no_good_match: bool = NoMatch
     failures: list[Failure]
     took_ms: float
 

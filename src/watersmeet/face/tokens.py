@@ -10,17 +10,20 @@ import os
 import secrets
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from threading import Lock
 from typing import Any
 
 from watersmeet.core.entities import EVERYONE, Viewer
 from watersmeet.core.errors import ConfigError, NotFound
+from watersmeet.engine.lock import writer_lock
 from watersmeet.engine.settings import config_folder
 
 SCOPES = ("read", "write")
 FILE = "tokens.json"
+WAIT = 10.0
 PREFIX = "wm"
 
 
@@ -41,11 +44,13 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who a request is from. `key` is what its rate is counted by."""
+    """Who a request is from. `key` is what its rate is counted by; `near`: from this machine, whose paths it knows."""
 
     viewer: Viewer = EVERYONE
     scope: str = "read"
     key: str = ""
+    near: bool = False
+    token: str = ""
 
 
 @dataclass(slots=True)
@@ -86,14 +91,31 @@ class Tokens:
         name, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         token = Token(name, _hash(secret), scope, user, groups, now)
-        self._write({**self.all(), name: token})
+        with self._alone():
+            self._write({**self.all(), name: token})
         return token, f"{PREFIX}_{name}_{secret}"
 
     def revoke(self, name: str) -> None:
-        known = dict(self.all())
-        if known.pop(name, None) is None:
-            raise NotFound(f"no token called {name!r}", "`watersmeet token list` shows what there is")
-        self._write(known)
+        with self._alone():
+            known = dict(self.all())
+            if known.pop(name, None) is None:
+                raise NotFound(f"no token called {name!r}", "`watersmeet token list` shows what there is")
+            self._write(known)
+
+    def were_made(self) -> bool:
+        """Whether there ever was a token: then nobody writes without one, also once all are revoked."""
+        try:
+            os.stat(self.path)
+        except FileNotFoundError:
+            return False
+        return True
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One process at a time changes the tokens; two that read before either wrote would lose one's change."""
+        os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
+        with writer_lock(os.path.dirname(self.path), WAIT, f"{FILE}.lock"):
+            yield
 
     def _write(self, tokens: Mapping[str, Token]) -> None:
         folder = os.path.dirname(self.path)

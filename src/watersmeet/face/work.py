@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Lock
 from typing import TypeVar
 
-from watersmeet.core.errors import WatersmeetError
+from watersmeet.core.errors import Stopped, WatersmeetError
+from watersmeet.engine.report import Progress, Tell
 
 T = TypeVar("T")
 
@@ -19,6 +20,17 @@ class Busy(WatersmeetError):
 
 class TooSlow(WatersmeetError):
     """An answer took longer than it may."""
+
+
+def while_wanted(stop: Event, tell: Tell = lambda _: None) -> Tell:
+    """Tells on, and stops whoever tells once nobody waits for it any more."""
+
+    def told(step: Progress) -> None:
+        if stop.is_set():
+            raise Stopped("nobody waits for it any more")
+        tell(step)
+
+    return told
 
 
 class Work:

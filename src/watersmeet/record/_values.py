@@ -197,14 +197,22 @@ def others(record: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any]:
     return {key: value for key, value in record.items() if key not in left_out and value not in (None, "", [], {})}
 
 
-def plain(value: Any) -> Any:
+DEEPEST = 64
+"""A record that is nested deeper is a mistake or an attack."""
+
+
+def plain(value: Any, depth: int = 0) -> Any:
     """Only what JSON and a catalogue can hold: dates become texts, and letters that no file can hold are replaced."""
+    if depth > DEEPEST:
+        raise Unusable(f"it is nested more than {DEEPEST} deep")
     if isinstance(value, str):
         return value.encode("utf8", "replace").decode("utf8").replace("\0", "")
     if isinstance(value, Mapping):
-        return {str(plain(key if isinstance(key, str) else str(key))): plain(item) for key, item in value.items()}
+        return {
+            str(plain(key if isinstance(key, str) else str(key))): plain(item, depth + 1) for key, item in value.items()
+        }
     if isinstance(value, list | tuple | set):
-        return [plain(item) for item in value]
+        return [plain(item, depth + 1) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if value is None or isinstance(value, bool | int | float):

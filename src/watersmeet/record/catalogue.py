@@ -30,11 +30,15 @@ class Catalogue:
             yield attempt(origin.where, lambda: _entity(needed(value, "name"), plain(value)))
             return
         for name, entry in value["registry"].items():
-            yield attempt(f"{origin.where} ({name})", partial(_entity, str(name), plain(entry)))
+            yield attempt(f"{origin.where} ({name})", partial(_entry, str(name), entry))
 
 
 def _is_entry(value: Mapping[str, Any]) -> bool:
     return isinstance(value.get("about"), Mapping) and isinstance(value.get("name"), str) and "path" not in value
+
+
+def _entry(name: str, value: Any) -> Entity:
+    return _entity(name, plain(value))
 
 
 def _entity(name: str, value: Any) -> Entity:

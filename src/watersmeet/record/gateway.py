@@ -30,6 +30,7 @@ _KNOWN = frozenset(
     " enabled visibility allowed_groups groups owner registered_by metadata capabilities skills examples body"
     " skill_md_content extra tool_mappings author version registry_name created_by".split()
 )
+_VIRTUAL = ("required_scopes", "supported_transports")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +50,19 @@ def _entity(value: dict[str, Any], origin: Origin) -> Entity:
         raise Unusable("a tool is registered with its server")
     name = needed(value, "server_name", "name", "title")
     common: dict[str, Any] = standing(value)
+    able = _mapped(value) if kind == VIRTUAL else tools(value.get("tools", value.get("tool_list")))
+    metadata = _metadata(value, kind)
     if kind == VIRTUAL:
         common["status"] = "active"
+        metadata = {**metadata, "server_name": name, "num_tools": len(able), **_behind(value, metadata)}
     return Entity(
         kind=kind,
         path=needed(value, "path"),
         name=name,
         description=described(value),
         tags=texts(value, "tags"),
-        tools=_mapped(value) if kind == VIRTUAL else tools(value.get("tools", value.get("tool_list"))),
-        metadata=_metadata(value, kind),
+        tools=able,
+        metadata=metadata,
         capabilities=texts(value, "capabilities") if kind == AGENT else (),
         skills=abilities(value.get("skills")) if kind == AGENT else (),
         examples=texts_of(value.get("examples")),
@@ -89,6 +93,19 @@ def _metadata(value: Mapping[str, Any], kind: str) -> dict[str, Any]:
     return {key: item for key, item in found.items() if item not in (None, "", [], {})}
 
 
+def _behind(value: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """What stands behind a virtual server, and who may use it how."""
+    mappings = value.get("tool_mappings")
+    if isinstance(mappings, list):
+        paths = [item.get("backend_server_path") for item in mappings if isinstance(item, Mapping)]
+        backends = list(dict.fromkeys(path for path in paths if isinstance(path, str) and path))
+    else:
+        said = {**mapping(value, "extra"), **metadata, **value}
+        backends = list(texts(said, "backend_paths"))
+    lists = {key: list(texts({**metadata, **value}, key)) for key in _VIRTUAL}
+    return {"backend_paths": backends, "backend_count": len(backends), **lists}
+
+
 def _mapped(value: Mapping[str, Any]) -> tuple[Tool, ...]:
     """The tools of a virtual server: by their alias, with what is said of them here."""
     mappings = value.get("tool_mappings")
@@ -108,8 +125,8 @@ def _extra(value: Mapping[str, Any], kind: str, origin: Origin) -> dict[str, Any
     found = {**mapping(value, "extra"), **others(value, _KNOWN)}
     if kind == VIRTUAL and isinstance(value.get("tool_mappings"), list):
         found["tool_mappings"] = value["tool_mappings"]
-        backends = (item.get("backend_server_path") for item in value["tool_mappings"])
-        found.setdefault("backend_paths", list(dict.fromkeys(path for path in backends if isinstance(path, str))))
+    if kind == VIRTUAL:
+        found = {key: said for key, said in found.items() if key not in ("backend_paths", *_VIRTUAL)}
     for key in ("version", "author"):
         if kind != SKILL and isinstance(value.get(key), str):
             found.setdefault(key, value[key])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from watersmeet.core.entities import SERVER, Entity, Refused, Tool, status_of
+from watersmeet.core.entities import FORM, LATEST, OFFICIAL, SERVER, Entity, Refused, Tool, status_of
 from watersmeet.core.records import Origin
 from watersmeet.record._values import Unusable, attempt, mapping, needed, others, plain, text, texts, tools
 
@@ -15,43 +15,49 @@ _OFFICIAL = "io.modelcontextprotocol.registry/official"
 _PUBLISHER = "io.modelcontextprotocol.registry/publisher-provided"
 _MARKS = ("packages", "remotes", "$schema", "repository", "version_detail")
 _KNOWN = frozenset(["name", "title", "description", "$schema", "_meta", "status"])
+_LEAST = ("description", "version")
+_OTHERS = ("path", "_id", "skills", "about", "inputSchema", "servers")
+"""Keys of records that are of another form."""
 
 
 @dataclass(frozen=True, slots=True)
 class Official:
-    """The path is `/NAME`. Of several versions the latest comes first; what was deleted is passed over."""
+    """The path is `/NAME`. Of several versions the latest is kept; what was deleted is passed over."""
 
     def knows(self, value: Any) -> bool:
         if not isinstance(value, Mapping) or "path" in value:
             return False
         listed = value.get("servers")
-        if isinstance(listed, list):
-            return bool(listed) and all(self.knows(item) for item in listed[:10])
-        server = value.get("server")
-        if isinstance(server, Mapping):
-            return "name" in server
-        schema = value.get("$schema")
-        if isinstance(schema, str):
-            return "modelcontextprotocol" in schema and "name" in value
-        return isinstance(value.get("name"), str) and "/" in value["name"] and any(mark in value for mark in _MARKS)
+        if isinstance(listed, list):  # one bad entry does not make it a list of something else
+            others = any(isinstance(item, Mapping) and "path" in item for item in listed)
+            return not others and any(_is_server(item) for item in listed)
+        return _is_server(value)
 
     def read(self, value: Any, origin: Origin) -> Iterator[Entity | Tool | Refused]:
         listed = value.get("servers")
         if not isinstance(listed, list):
-            yield attempt(origin.where, lambda: _entity(plain(value)))
+            yield attempt(origin.where, lambda: _entity(value))
             return
-        for number, item in sorted(enumerate(listed, 1), key=lambda pair: not _is_latest(pair[1])):
-            yield attempt(f"{origin.where}, server {number}", partial(_entity, plain(item)))
+        for number, item in enumerate(listed, 1):
+            yield attempt(f"{origin.where}, server {number}", partial(_entity, item))
 
 
-def _is_latest(value: Any) -> bool:
-    """Whether an entry is not said to be an older version."""
-    meta = value.get("_meta") if isinstance(value, Mapping) else None
-    official = meta.get(_OFFICIAL) if isinstance(meta, Mapping) else None
-    return not (isinstance(official, Mapping) and official.get("isLatest", official.get("is_latest")) is False)
+def _is_server(value: Any) -> bool:
+    if not isinstance(value, Mapping):
+        return False
+    server = value.get("server")
+    if isinstance(server, Mapping):
+        return "name" in server
+    schema = value.get("$schema")
+    if isinstance(schema, str):
+        return "modelcontextprotocol" in schema and "name" in value
+    if not isinstance(value.get("name"), str) or "/" not in value["name"] or any(key in value for key in _OTHERS):
+        return False
+    return any(mark in value for mark in _MARKS) or all(isinstance(value.get(key), str) for key in _LEAST)
 
 
-def _entity(value: Any) -> Entity:
+def _entity(record: Any) -> Entity:
+    value = plain(record)
     if not isinstance(value, dict):
         raise Unusable("not an object")
     server = mapping(value, "server") or value
@@ -62,7 +68,10 @@ def _entity(value: Any) -> Entity:
     status = text(official, "status") or text(server, "status")
     if status.casefold() == "deleted":
         raise Unusable(f"{name} was deleted from its registry")
-    extra = others(server, _KNOWN)
+    extra = {**others(server, _KNOWN), FORM: OFFICIAL}
+    latest = official.get("isLatest", official.get("is_latest"))
+    if isinstance(latest, bool):
+        extra[LATEST] = latest
     repository = mapping(server, "repository")
     location = text(repository, "url") or text(server, "websiteUrl")
     if location:

@@ -29,7 +29,8 @@ _KNOWN = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """What the reader of a SKILL.md gives: `front_matter` and `body`. The path is `/skills/FOLDER`."""
+    """What the reader of a SKILL.md gives: `front_matter` and `body`. The path is `/skills/FOLDER`: the folder that it
+    lies in, and what is above that where two would be called the same."""
 
     def knows(self, value: Any) -> bool:
         return isinstance(value, Mapping) and isinstance(value.get("front_matter"), Mapping) and "body" in value

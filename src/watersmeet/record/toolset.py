@@ -23,11 +23,11 @@ class Toolset:
     def read(self, value: Any, origin: Origin) -> Iterator[Entity | Tool | Refused]:
         answer = _answer(value)
         if answer is None:
-            yield from _loose([plain(value)], origin)
+            yield from _loose([value], origin)
         elif isinstance(answer.get("serverInfo"), Mapping):
             yield attempt(origin.where, lambda: _server(plain(answer)))
         else:
-            yield from _loose(plain(answer["tools"]), origin)
+            yield from _loose(answer["tools"], origin)
 
 
 def _answer(value: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -59,6 +59,6 @@ def _loose(values: list[Any], origin: Origin) -> Iterator[Tool | Refused]:
     for number, value in enumerate(values, 1):
         where = origin.where if len(values) == 1 else f"{origin.where}, tool {number}"
         try:
-            yield tool_of(value)
+            yield tool_of(plain(value))
         except Unusable as problem:
             yield Refused(where, str(problem))

@@ -19,6 +19,7 @@ QUERIES = 32
 FIRST = 2
 """How many chunks of an entity are scored where only another signal found it: its text and its examples."""
 WORDS = 2_000
+ENTITIES = 500
 
 _Held = dict[int, tuple[int, int]]
 """For each document: where it mentions any of some words, and how many of them."""
@@ -35,6 +36,7 @@ class LiveEntities:
         self._held: dict[tuple[tuple[str, ...] | str, ...], tuple[_Held, list[int]]] = {}
         self._kinds: dict[str, int] | None = None
         self._leads: dict[ChunkId, Lead] = {}
+        self._entities: dict[DocId, Entity] = {}
 
     def mentioning(self, words: Sequence[str], condition: Condition, limit: int) -> list[Mention]:
         """The order is known before anyone is left out, so that only as many are looked up as are wanted."""
@@ -122,7 +124,15 @@ class LiveEntities:
         return {name: json.loads(record) for name, record in rows if record}
 
     def entities(self, documents: Collection[DocId]) -> dict[DocId, Entity]:
-        return {name: entity_of(record) for name, record in self.records(documents).items() if record["kind"] != TOOL}
+        """One that was found is asked for twice: for its tools, and to be shown."""
+        known = self._entities
+        unknown = [name for name in documents if name not in known]
+        if len(known) + len(unknown) > ENTITIES:
+            known = self._entities = {name: known[name] for name in documents if name in known}
+        for name, record in self.records(unknown).items():
+            if record["kind"] != TOOL:
+                known[name] = entity_of(record)
+        return {name: known[name] for name in documents if name in known}
 
     def _allowed(self, keys: Sequence[int], condition: Condition) -> dict[int, ChunkId]:
         where, values = self._view._where(condition)

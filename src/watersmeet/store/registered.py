@@ -11,15 +11,16 @@ from watersmeet.store.catalogue import Catalogue
 
 CONTENT = "@content"
 """The facet that says what an entity says, wherever it is registered."""
+SOURCE = "@source"
+"""The field for what the record of an entity says of it, where that was changed here."""
 
 
 def stored(catalogue: Catalogue, path: str) -> dict[str, Any] | None:
-    """The record that is registered under a path."""
+    """The record that is registered under a path, with what its source says otherwise."""
     found = catalogue.db.execute(
         "SELECT fields FROM documents WHERE name = ? AND kind <> ? AND file IS NULL", (path, TOOL)
     ).fetchone()
-    record: dict[str, Any] | None = json.loads(found[0]).get("record") if found else None
-    return record
+    return _record(found[0]) if found else None
 
 
 def claimed(catalogue: Catalogue, identity: str) -> bool | str | None:
@@ -29,6 +30,11 @@ def claimed(catalogue: Catalogue, identity: str) -> bool | str | None:
     if found is None:
         return None
     return found[0] == TOOL if found[1] else str(found[0])
+
+
+def last_row(catalogue: Catalogue) -> int:
+    """The highest row there is; whatever is written next comes behind it."""
+    return int(catalogue.db.execute("SELECT coalesce(max(row), 0) FROM chunks").fetchone()[0])
 
 
 def tools_of(catalogue: Catalogue, path: str) -> list[DocId]:
@@ -41,19 +47,24 @@ def tools_of(catalogue: Catalogue, path: str) -> list[DocId]:
 
 
 def contents(catalogue: Catalogue) -> dict[str, str]:
-    """What is registered, by its content: the path that comes first in the alphabet."""
+    """What the entity of each path says, in the order of the alphabet."""
     rows = catalogue.db.execute(
-        "SELECT f.value, min(d.name) FROM facets f JOIN documents d ON d.id = f.document WHERE f.key = ?"
-        " GROUP BY f.value",
+        "SELECT d.name, f.value FROM facets f JOIN documents d ON d.id = f.document WHERE f.key = ? ORDER BY d.name",
         (CONTENT,),
     )
     return dict(rows.fetchall())
 
 
 def everything(catalogue: Catalogue) -> list[dict[str, Any]]:
-    """All records."""
+    """All records, as `stored` gives them."""
     rows = catalogue.db.execute(
         "SELECT d.fields FROM facets f JOIN documents d ON d.id = f.document WHERE f.key = ? ORDER BY d.name",
         (CONTENT,),
     )
-    return [json.loads(fields)["record"] for (fields,) in rows]
+    return [record for (fields,) in rows if (record := _record(fields))]
+
+
+def _record(fields: str) -> dict[str, Any] | None:
+    found = json.loads(fields)
+    record: dict[str, Any] | None = found.get("record")
+    return {**record, SOURCE: found[SOURCE]} if record and SOURCE in found else record

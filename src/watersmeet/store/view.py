@@ -33,6 +33,8 @@ class Record(NamedTuple):
 
 
 ANY = Condition()
+MOST_ASKED = 100
+"""So many conditions are remembered: who asks with ever new ones does not fill the memory."""
 _FACETS = "SELECT key FROM facets"
 _RECORD = (
     "SELECT d.name, d.kind, d.title, d.path, d.modified, k.name, d.fields,"
@@ -57,6 +59,7 @@ class SqliteView:
         self._owners: dict[ChunkId, int] = {}
         self._names: dict[int, DocId] = {}
         self._closed: dict[tuple[str, ...], list[int]] = {}
+        self._at: dict[tuple[str, ...], list[int]] = {}
         self.version = -1
         """Changes whenever another connection has committed something."""
 
@@ -71,9 +74,12 @@ class SqliteView:
             self._ask("SELECT 1 FROM meta LIMIT 1")  # a transaction begins with its first read
             version = self._ask("PRAGMA data_version")[0][0]
             if version != self.version:
-                for remembered in (self._matching, self._closed, self._names):
+                for remembered in (self._matching, self._closed, self._at, self._names):
                     remembered.clear()
                 self.version = version
+            for asked in (self._matching, self._at):
+                if len(asked) > MOST_ASKED:
+                    asked.clear()
             yield self
         finally:
             self._rows.clear()
@@ -145,14 +151,18 @@ class SqliteView:
         return [chunk for (chunk,) in found]
 
     def _documents_at(self, globs: Sequence[str]) -> list[int]:
+        """Every signal asks for the same ones: they are looked for once."""
         from watersmeet.core.globs import pattern
 
-        rules = [rule for rule in (pattern(glob, may_negate=False) for glob in globs) if rule]
-        return [
-            key
-            for key, name in self._ask("SELECT id, name FROM documents")
-            if any(rule.matches(name.rpartition("/")[2], name, False) for rule in rules)
-        ]
+        wanted = tuple(dict.fromkeys(globs))
+        if wanted not in self._at:
+            rules = [rule for rule in (pattern(glob, may_negate=False) for glob in wanted) if rule]
+            self._at[wanted] = [
+                key
+                for key, name in self._ask("SELECT id, name FROM documents")
+                if any(rule.matches(name.rpartition("/")[2], name, False) for rule in rules)
+            ]
+        return self._at[wanted]
 
     # ------------------------------------------------------------ reading
 

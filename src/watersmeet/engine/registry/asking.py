@@ -11,11 +11,12 @@ from watersmeet.core.entities import KINDS, SERVER, TOOL, Viewer, gates
 from watersmeet.core.errors import ConfigError, nearest
 from watersmeet.core.model import Condition, Failure, Hit, Plan, Ranking
 from watersmeet.core.ports import Entities
-from watersmeet.engine.registry.running import Asked, elapsed, run
+from watersmeet.engine.registry.running import Asked, certainty, elapsed, run
 from watersmeet.engine.settings import RegistrySettings, Settings
 from watersmeet.present.registry import Found, grouped
 
 if TYPE_CHECKING:
+    from watersmeet.engine.confidence import Confidence
     from watersmeet.engine.engine import Engine
 
 MOST_RESULTS = 50
@@ -49,7 +50,10 @@ class SearchRequest:
         for name in self.entity_types or ():
             if name not in TYPES:
                 raise ConfigError(f"no entity type called {name!r}", nearest(name, TYPES))
-        if not self.query.strip() and not any(tag.strip() for tag in self.tags):
+        for tag in self.tags:
+            if not tag.strip().lstrip("#"):
+                raise ConfigError(f"{tag!r} is no tag", "a tag has a name: --tag docs, or #docs in the query")
+        if not self.query.strip() and not self.tags:
             raise ConfigError("neither a query nor tags", "say what you look for, or name a tag")
 
 
@@ -60,8 +64,9 @@ def search(engine: Engine, request: SearchRequest) -> dict[str, Any]:
     settings = engine._settings(request.recipe)
     text, condition = understood(request)
     types = tuple(dict.fromkeys(request.entity_types or TYPES))
+    sure: Confidence | None = None
     if text:
-        mode, found, failures = _searched(engine, settings, request, text, condition, types)
+        mode, found, failures, sure = _searched(engine, settings, request, text, condition, types)
     else:
         mode, found, failures = "lexical", _listed(engine, condition, request), ()
     if request.entity_types is not None:
@@ -72,6 +77,7 @@ def search(engine: Engine, request: SearchRequest) -> dict[str, Any]:
         "mode": mode,
         "recipe": settings.recipe,
         **grouped(found, text, tool_limit(request.max_results)),
+        **certainty(sure),
         "failures": [failed(failure) for failure in failures],
         "took_ms": elapsed(start),
     }
@@ -89,8 +95,7 @@ def understood(request: SearchRequest) -> tuple[str, Condition]:
     flags = (request.include_deprecated, request.include_draft, request.include_disabled)
     condition = replace(request.condition, gates={**request.condition.gates, **gates(request.viewer, *flags)})
     for tag in request.tags:
-        if name := tag.strip().lstrip("#"):
-            condition = condition.narrowed("tag", (name,))
+        condition = condition.narrowed("tag", (tag.strip().lstrip("#"),))
     plan = Tags().apply(Plan(request.query.strip(), condition=condition))
     return plan.text, plan.condition
 
@@ -102,7 +107,7 @@ def _searched(
     text: str,
     condition: Condition,
     types: tuple[str, ...],
-) -> tuple[str, list[Found], tuple[Failure, ...]]:
+) -> tuple[str, list[Found], tuple[Failure, ...], Confidence | None]:
     own: RegistrySettings = settings.section("registry")
     kinds = tuple(kind for kind in KINDS if kind in types or (kind == SERVER and TOOL in types))
     looked_at = (*kinds, TOOL) if own.own_tools and SERVER in kinds else kinds
@@ -121,7 +126,8 @@ def _searched(
     )
     with run(engine, settings, asked) as ran:
         found = _found(ran.outcome.ranking, ran.entities)
-    return ran.mode, found, ran.outcome.failures
+        sure = ran.sure()
+    return ran.mode, found, ran.outcome.failures, sure
 
 
 def _listed(engine: Engine, condition: Condition, request: SearchRequest) -> list[Found]:

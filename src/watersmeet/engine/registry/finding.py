@@ -13,7 +13,7 @@ from watersmeet.core.errors import ConfigError
 from watersmeet.core.model import Condition, DocId, Failure, Hit
 from watersmeet.core.ports import Entities
 from watersmeet.engine.registry.asking import SearchRequest, failed, understood
-from watersmeet.engine.registry.running import Asked, elapsed, run
+from watersmeet.engine.registry.running import Asked, certainty, elapsed, run
 from watersmeet.engine.settings import RegistrySettings
 
 if TYPE_CHECKING:
@@ -53,12 +53,14 @@ def find_tools(
         shown = [name for place, name in enumerate(found) if place < room or name in always]
         shown += [name for name in always if name not in found]
         records = ran.entities.records(shown)
+        sure = ran.sure()
     words = words_of(text)
     return {
         "task": task,
         "tools": [_offered(records[name], found.get(name), name in always, words) for name in shown],
         "mode": ran.mode,
         "recipe": settings.recipe,
+        **certainty(sure),
         "failures": [failed(failure) for failure in (*ran.outcome.failures, *failures)],
         "took_ms": elapsed(start),
     }

@@ -16,19 +16,21 @@ from watersmeet.core.entities import (
     Entity,
     Tool,
     audience,
+    embedding_text,
     record,
-    text_parts,
     tool_text,
 )
 from watersmeet.core.ids import chunk_id
 from watersmeet.core.model import DocId
 from watersmeet.core.pages import Chunk, Document
 from watersmeet.engine.entries import digest
-from watersmeet.store.registered import CONTENT
+from watersmeet.store.registered import CONTENT, SOURCE
 
-FORM = 2
+FORM = 3
 """Changes when the documents made of a record do: what is registered is then not unchanged."""
 BODY = "Body"
+_OURS = frozenset(["tag", "status", "enabled", "owner", "server", "record"])
+"""Facets that metadata cannot set."""
 _PLACE = ("path", "status", "enabled", "visibility", "groups", "owner", "extra")
 
 
@@ -42,12 +44,14 @@ def hashes(entity: Entity) -> tuple[bytes, str]:
     return digest(place, content), digest(content).hex()
 
 
-def pages(entity: Entity, content: str) -> Iterator[tuple[Document, list[Chunk]]]:
-    """Each document with its chunks, the entity's own first; `content` is the hash of what it says."""
+def pages(entity: Entity, content: str, source: Mapping[str, Any]) -> Iterator[tuple[Document, list[Chunk]]]:
+    """Each document with its chunks, the entity's own first. `content` is the hash of what it says, and `source` what
+    its record says of it that was changed here. The name is the title, which every chunk is embedded with."""
     facets = _facets(entity)
-    own = {**facets, "record": record(entity), CONTENT: content}
+    own = {**facets, "record": record(entity), CONTENT: content, **({SOURCE: dict(source)} if source else {})}
     page = _document(entity, entity.path, entity.kind, entity.name, own)
-    chunks = _said(page.id, "\n".join(text_parts(entity)[1:]) or entity.name, entity.examples)
+    text = embedding_text(entity).removeprefix(entity.name).removeprefix("\n")
+    chunks = _said(page.id, text or entity.name, entity.examples)
     for number, piece in enumerate(pieces(entity.body)):
         chunks.append(_chunk(page.id, (BODY,), piece, number))
     yield page, chunks
@@ -101,7 +105,7 @@ def _document(entity: Entity, identity: str, kind: str, title: str, fields: Mapp
 def _facets(entity: Entity) -> dict[str, Any]:
     """What can be filtered by: the metadata, and what decides who sees it; the latter cannot be overwritten."""
     return {
-        **{key: value for key, value in entity.metadata.items() if not key.startswith("@")},
+        **{key: value for key, value in entity.metadata.items() if key[:1] != "@" and key.casefold() not in _OURS},
         "status": entity.status,
         "enabled": entity.enabled,
         **({"owner": entity.owner} if entity.owner else {}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,37 +25,58 @@ LISTS = {"servers": KINDS[0], "agents": KINDS[1], "skills": KINDS[2], "virtual_s
 SKILL, CORPUS = "SKILL.md", "corpus.jsonl"
 _ENDINGS = ("*.json", "*.jsonl", "*.yaml", "*.yml", SKILL)
 _LARGEST = 1_000_000_000
+_WRAPPED = 8
+_NOBODY = "these tools say of no server that they are its: name it (--server PATH), or register its record with them"
 _MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\n.*?^(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Tools of which their file does not say whose they are: those of a server that is named after it."""
+    """Tools of which their file does not say whose they are: those of a server that is named after it, or after the
+    folder of a tools.json. `more`: it is a page of a list that goes on."""
 
     where: str
     name: str
     tools: tuple[Tool, ...]
+    more: bool = False
+
+    @property
+    def path(self) -> str:
+        return "/" + re.sub(r"[^\w.]+", "-", self.name.casefold()).strip("-.")
+
+    def joined(self, other: Listed) -> Listed:
+        """Both lists as one."""
+        return replace(self, tools=_united(self.tools, other.tools), more=other.more)
 
 
 Item = tuple[str, Entity] | Listed | Refused
 
 
-def read(place: str | bytes | Iterable[Any], settings: Settings, kind: str = "") -> Iterator[Item]:
-    """`place`: a file or a folder, the bytes of a file, or records; `kind` is that of records that do not say."""
+def read(
+    place: str | bytes | Iterable[Any], settings: Settings, kind: str = "", server: bool = False
+) -> Iterator[Item]:
+    """`place`: a file or a folder, the bytes of a file, or records; `kind` is that of records that do not say.
+
+    Tools of nobody that no file gives a name are refused, unless it is known of which `server` they are."""
     if isinstance(place, str):
         yield from _place(place, settings, kind)
-    elif isinstance(place, bytes):
-        yield from understood(written(place, "-"), Origin("-", "stdin", kind))
+        return
+    if isinstance(place, bytes):
+        found = understood(written(place, "-"), Origin("-", "", kind))
     else:
         values = ((f"record {number}", value) for number, value in enumerate(place, 1))
-        yield from understood(values, Origin("", "records", kind))
+        found = understood(values, Origin("", "", kind))
+    for item in found:
+        yield Refused(item.where, _NOBODY) if isinstance(item, Listed) and not server else item
 
 
 def understood(values: Iterable[tuple[str, Any] | Refused], origin: Origin) -> Iterator[Item]:
     """What each value says; tools of nobody are put together."""
     formats: list[Format] = [build("record", name, {}) for name in FORMATS]
     loose: dict[str, Tool] = {}
+    more = False
     for value in values:
+        more = not isinstance(value, Refused) and _goes_on(value[1])
         found = [value] if isinstance(value, Refused) else _one(value[1], replace(origin, where=value[0]), formats)
         for where, item in ((item.record, item) if isinstance(item, Refused) else item for item in found):
             if not isinstance(item, Tool):
@@ -62,10 +84,22 @@ def understood(values: Iterable[tuple[str, Any] | Refused], origin: Origin) -> I
             elif loose.setdefault(item.name, item) is not item:
                 yield Refused(where, f"a tool called {item.name!r} was read before")
     if loose:
-        yield Listed(origin.where or origin.name, origin.name, tuple(loose.values()))
+        yield Listed(origin.where or "records", origin.name, tuple(loose.values()), more)
 
 
-def _one(value: Any, origin: Origin, formats: list[Format]) -> Iterator[Refused | tuple[str, Entity | Tool]]:
+def _goes_on(value: Any) -> bool:
+    """Whether an answer to `tools/list` says that there is another page."""
+    last = value[-1] if isinstance(value, list) and value else value
+    answer = last.get("result", last) if isinstance(last, Mapping) else None
+    return isinstance(answer, Mapping) and bool(answer.get("nextCursor"))
+
+
+def _one(
+    value: Any, origin: Origin, formats: list[Format], depth: int = 0
+) -> Iterator[Refused | tuple[str, Entity | Tool]]:
+    if depth > _WRAPPED:
+        yield Refused(origin.where, f"lists within lists, more than {_WRAPPED} deep")
+        return
     for format in formats:
         if format.knows(value):
             for item in format.read(value, origin):
@@ -73,12 +107,12 @@ def _one(value: Any, origin: Origin, formats: list[Format]) -> Iterator[Refused 
             return
     if isinstance(value, list):
         for number, item in enumerate(value, 1):
-            yield from _one(item, replace(origin, where=f"{origin.where}, record {number}"), formats)
+            yield from _one(item, replace(origin, where=f"{origin.where}, record {number}"), formats, depth + 1)
         return
     wrapped = [key for key in LISTS if isinstance(value.get(key), list)] if isinstance(value, Mapping) else []
     for key in wrapped:
         inner = replace(origin, kind=LISTS[key] or origin.kind, where=f"{origin.where}, {key}")
-        yield from _one(value[key], inner, formats)
+        yield from _one(value[key], inner, formats, depth + 1)
     if not wrapped:
         yield Refused(origin.where, "not a record of a known form")
 
@@ -94,16 +128,84 @@ def _place(place: str, settings: Settings, kind: str) -> Iterator[Item]:
             yield Refused(item.path, item.reason)
         else:
             found.append(item)
+    skills = _skill_names(found)
+    folders: dict[str, list[tuple[str, list[Item]]]] = {}
     for item in _telling(found):
         content = source.read(item)
         if isinstance(content, Skipped):
             yield Refused(content.path, content.reason)
             continue
-        origin = Origin(item.path, _name(item), kind, item.path)
-        if item.path.casefold().endswith(".md"):
-            yield from understood([_skill(item, content, settings)], origin)
-        else:
-            yield from understood(written(content, item.path), origin)
+        origin = Origin(item.path, skills.get(item.path) or _name(item), kind, item.path)
+        is_skill = item.path.casefold().endswith(".md")
+        values = [_skill(item, content, settings)] if is_skill else written(content, item.path)
+        folder, _, name = item.name.rpartition("/")
+        folders.setdefault(folder, []).append((name, list(understood(values, origin))))
+    for files in folders.values():
+        yield from _together(sorted(files, key=lambda file: _natural(file[0])))
+
+
+def _together(files: list[tuple[str, list[Item]]]) -> Iterator[Item]:
+    """What the files of a folder say. A tools.json is of the server beside it; a page goes on in the next file."""
+    said: list[Item] = []
+    owners = [n for n, (name, items) in enumerate(files) if _stem(name) == "server" and _is_server(items)]
+    for name, items in files:
+        if len(owners) == 1 and _stem(name) == "tools" and len(items) == 1 and isinstance(items[0], Listed):
+            server = files[owners[0]][1]
+            server[:] = [_with_list(item, items[0]) for item in server]
+            items.clear()
+    for _, items in files:
+        for item in items:
+            last = said[-1] if said else None
+            if isinstance(item, Listed) and isinstance(last, Listed) and last.more:
+                said[-1] = replace(last.joined(item), name=_folder(item.where))
+            else:
+                said.append(item)
+    yield from said
+
+
+def _with_list(item: Item, listed: Listed) -> Item:
+    if isinstance(item, Refused | Listed):
+        return item
+    return item[0], replace(item[1], tools=_united(listed.tools, item[1].tools))
+
+
+def _is_server(items: list[Item]) -> bool:
+    return len(items) == 1 and not isinstance(items[0], Refused | Listed) and items[0][1].kind == KINDS[0]
+
+
+def _united(tools: tuple[Tool, ...], others: tuple[Tool, ...]) -> tuple[Tool, ...]:
+    return tuple({tool.name: tool for tool in (*others, *tools)}.values())
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Page 10 comes after page 9."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]+)", name.casefold())]
+
+
+def _stem(name: str) -> str:
+    return name.casefold().rpartition(".")[0]
+
+
+def _folder(path: str) -> str:
+    return os.path.basename(os.path.dirname(os.path.realpath(path)))
+
+
+def _skill_names(found: list[Found]) -> dict[str, str]:
+    """What the folder of each skill is called, wherever the reading began: by its own name, and by those above it
+    as far as two skills would be called the same."""
+    waiting = {item.path: os.path.dirname(os.path.abspath(item.path)).split(os.sep) for item in found}
+    waiting = {path: parts for path, parts in waiting.items() if os.path.basename(path) == SKILL}
+    names: dict[str, str] = {}
+    depth = 1
+    while waiting:
+        called = {path: "/".join(parts[-depth:]) for path, parts in waiting.items()}
+        count = Counter(name.casefold() for name in called.values())
+        for path, name in called.items():
+            if count[name.casefold()] == 1 or depth >= len(waiting[path]):
+                names[path] = name
+                del waiting[path]
+        depth += 1
+    return names
 
 
 def _telling(found: list[Found]) -> list[Found]:
@@ -128,8 +230,10 @@ def _telling(found: list[Found]) -> list[Found]:
 def _name(item: Found) -> str:
     """What a record of this file is called if it does not say: after its folder if that holds nothing else."""
     folder, _, name = item.name.rpartition("/")
-    if name.casefold().endswith(".md") or name == CORPUS:
-        return folder or os.path.basename(os.path.dirname(os.path.realpath(item.path)))
+    if name == CORPUS:
+        return folder or _folder(item.path)
+    if _stem(name) == "tools":
+        return _folder(item.path)
     return name.rpartition(".")[0]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Iterable, Sequence
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from watersmeet.core.entities import Entity, Refused, Viewer, status_of
 from watersmeet.core.errors import NotFound
 from watersmeet.engine.registry import writing
+from watersmeet.engine.registry.backends import visible
 from watersmeet.engine.registry.writing import Registered
 
 if TYPE_CHECKING:
@@ -36,20 +38,25 @@ class Registry:
         server: str = "",
         deepen: bool = True,
         tell: Tell | None = None,
+        seconds: float = math.inf,
     ) -> Registered:
         """Everything that a file, a folder or a list of records holds, in any of the forms that `record/` knows.
 
-        `kind` is that of records that do not say theirs; `server` the path of the server whose tools are listed.
+        `kind` is that of records that do not say theirs; `server` the path of the server whose tools are listed;
+        `seconds` how long the models may take at most.
         """
         from watersmeet.engine.registry.reading import read
 
         where = os.fspath(place) if isinstance(place, os.PathLike) else place
-        found = list(read(where, self.engine.settings, kind))
-        return self._register(found, deepen, tell or (lambda _: None), server)
+        found = list(read(where, self.engine.settings, kind, bool(server)))
+        return self._register(found, deepen, tell or (lambda _: None), server, seconds)
 
-    def put(self, *entities: Entity, deepen: bool = True) -> Registered:
-        """Register entities; one of the same path is replaced."""
-        return self._register([(entity.path, entity) for entity in entities], deepen, lambda _: None)
+    def put(
+        self, *entities: Entity, deepen: bool = True, tell: Tell | None = None, seconds: float = math.inf
+    ) -> Registered:
+        """Register entities; one of the same path is replaced, with whatever was set of it."""
+        found = [(entity.path, entity) for entity in entities]
+        return self._register(found, deepen, tell or (lambda _: None), seconds=seconds, keep=False)
 
     def unregister(self, paths: str | Sequence[str]) -> int:
         """Forget entities, with their tools; returns how many."""
@@ -70,11 +77,20 @@ class Registry:
         wanted = [paths] if isinstance(paths, str) else paths
         return writing.change(self.engine.folder, self.engine.settings, wanted, changes)
 
-    def _register(self, found: Sequence[Item], deepen: bool, tell: Tell, server: str = "") -> Registered:
+    def _register(
+        self,
+        found: Sequence[Item],
+        deepen: bool,
+        tell: Tell,
+        server: str = "",
+        seconds: float = math.inf,
+        keep: bool = True,
+    ) -> Registered:
         start = time.perf_counter()
         report = Registered()
-        writing.register(self.engine.folder, self.engine.settings, found, report, tell, server)
-        made = self.engine.deepen(tell, deep=deepen)
+        before = writing.register(self.engine.folder, self.engine.settings, found, report, tell, server, keep)
+        after = before if seconds < math.inf else 0  # in a hurry, what else no model has seen is not this write's
+        made = self.engine.deepen(tell, seconds, deepen, after)
         report.embedded = made.embedded
         report.warnings = [Refused(item.path, item.reason) for item in made.warnings]
         report.took_ms = (time.perf_counter() - start) * 1000
@@ -96,7 +112,9 @@ class Registry:
         """The best entities of all kinds, in groups, with the tools that answer to the query."""
         from watersmeet.engine.registry.asking import SearchRequest, search
 
-        return search(self.engine, SearchRequest(request) if isinstance(request, str) else request)
+        asked = SearchRequest(request) if isinstance(request, str) else request
+        answer: dict[str, Any] = visible(self.engine, search(self.engine, asked), asked.viewer)
+        return answer
 
     def find_tools(
         self,
@@ -116,7 +134,8 @@ class Registry:
         """The records of a kind that hold the query; `include_deprecated`, `include_draft`, `include_disabled`."""
         from watersmeet.engine.registry.listing import listing
 
-        return listing(self.engine, kind, query, viewer, **include)
+        found: list[Any] = visible(self.engine, listing(self.engine, kind, query, viewer, **include), viewer)
+        return found
 
     def skills_search(self, q: str, viewer: Viewer | None = None) -> list[dict[str, Any]]:
         """The skills that hold the query, scored by where."""

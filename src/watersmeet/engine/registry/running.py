@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from watersmeet.core.model import Condition, Evidence, Failure, Plan, Ranking
+from watersmeet.core.model import Condition, Evidence, Failure, Hit, Plan, Ranking
 from watersmeet.core.ports import Entities, Stage
 from watersmeet.engine.diagnostics import listening, note
 from watersmeet.engine.modes import MODES, VECTORS, WORDS, choose, really, wants_vectors
 from watersmeet.engine.pipeline import Outcome, Pipeline
 from watersmeet.engine.registry.perkind import PerKind
 from watersmeet.engine.settings import Settings, merge
+from watersmeet.engine.trace import sure
 
 if TYPE_CHECKING:
+    from watersmeet.engine.confidence import Confidence
     from watersmeet.engine.engine import Engine
     from watersmeet.engine.session import Session
     from watersmeet.store.view import SqliteView
 
 LEAST = 30
 LEAST_IN_ALL = 50
+LEAST_OF_A_KIND = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,8 @@ class Ran:
     outcome: Outcome
     entities: Entities
     view: SqliteView
+    sure: Callable[[], Confidence | None]
+    """How sure it is; asked for while the index is still as the query saw it."""
 
 
 def candidates(top_n: int, kinds: int) -> int:
@@ -89,13 +94,14 @@ def run(engine: Engine, settings: Settings, asked: Asked) -> Iterator[Ran]:
                 outcome = None
         if outcome is None:
             mode = mode if mode in MODES and set(MODES[mode]) <= set(WORDS) else "lexical"
-            outcome = path.alone(*asked.lexical).run(plan)
+            words = (MODES[mode], asked.stages) if mode == "exact" else asked.lexical
+            outcome = path.made(*words).run(plan)
             outcome = replace(outcome, failures=tuple(dict.fromkeys((*failures, *outcome.failures))))
         if vectors:
             engine._note(view, settings, coverage, outcome)
         if listening():
             note(outcome, view.passages([hit.chunk for hit in outcome.ranking.hits]))
-        yield Ran(mode, outcome, entities, view)
+        yield Ran(mode, outcome, entities, view, lambda: sure(session, view, outcome))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,17 +117,14 @@ class _Path:
         name = f"{self.settings.recipe} {','.join(stages)}"
         pipeline = self.session.pipeline(replace(self.settings, recipe=name, tables=tables), signals)
         most = candidates(self.asked.top_n, len(self.asked.kinds))
-        enough = self.asked.top_n if pipeline.fusion.fills else most  # what is filled in later need not be ranked
+        few = max(LEAST_OF_A_KIND, -(-self.asked.top_n // 2))  # what is filled in later need not be ranked
+        enough = few if pipeline.fusion.fills else most
         wrapped = []
         for by, signal in pipeline.signals:
             at_once = 0 if by == "boost" else enough  # its words are kept by kind: it looks at each straight away
             wrapped.append((by, PerKind(by, signal, self.entities, self.asked.kinds, most, at_once)))
-        return replace(pipeline, signals=wrapped, derived=(), stages=self._only(pipeline.stages))
-
-    def alone(self, signals: tuple[str, ...], stages: Sequence[str]) -> Pipeline:
-        """The same for words; the scores of one signal are left as they are."""
-        made = self.made(signals, stages)
-        return replace(made, fusion=_Alone()) if len(signals) == 1 else made
+        fusion = _Alone() if len(wrapped) == 1 else pipeline.fusion
+        return replace(pipeline, signals=wrapped, derived=(), fusion=fusion, stages=self._only(pipeline.stages))
 
     def _only(self, stages: Sequence[tuple[str, Stage]]) -> list[tuple[str, Stage]]:
         """Kinds that are searched for the sake of others leave before the places are shared out."""
@@ -134,7 +137,7 @@ class _Path:
 
 @dataclass(frozen=True, slots=True)
 class _Alone:
-    """One ranking and its scores, as they are."""
+    """One ranking and its scores, as they are: nothing is lost of how far the others are behind the best."""
 
     fills: ClassVar[bool] = False
 
@@ -143,10 +146,14 @@ class _Alone:
             return Ranking("nothing")
         only = rankings[0]
         hits = (
-            replace(hit, evidence=(Evidence(only.by, rank, hit.score, only.notes.get(hit.chunk, {})),))
+            Hit(hit.chunk, hit.score, (Evidence(only.by, rank, hit.score, _share(hit, only)),))
             for rank, hit in enumerate(only.hits, 1)
         )
         return Ranking(only.by, tuple(hits))
+
+
+def _share(hit: Hit, ranking: Ranking) -> dict[str, Any]:
+    return {"contribution": hit.score, **ranking.notes.get(hit.chunk, {})}
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +164,14 @@ class _Only:
     def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
         leads = self.entities.leads([hit.chunk for hit in ranking.hits])
         return Ranking(ranking.by, tuple(hit for hit in ranking.hits if leads[hit.chunk].kind in self.kinds))
+
+
+def certainty(sure: Confidence | None) -> dict[str, Any]:
+    """How sure an answer is, as its JSON says it."""
+    return {
+        "confidence": sure.probability if sure else None,
+        "no_good_match": sure is not None and not sure.fits,
+    }
 
 
 def elapsed(start: float) -> float:

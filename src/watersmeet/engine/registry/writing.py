@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from functools import reduce
 from typing import Any, NamedTuple
 
-from watersmeet.core.entities import SERVER, VIRTUAL, Entity, Refused, entity_of
-from watersmeet.core.errors import ConfigError, NotFound
+from watersmeet.core.entities import FORM, SERVER, TOOL_LIST, VIRTUAL, Entity, Refused, entity_of, unembedded
+from watersmeet.core.errors import ConfigError, NotRegistered
 from watersmeet.core.model import DocId
 from watersmeet.engine.batch import Batch
 from watersmeet.engine.entries import digest, prepare
 from watersmeet.engine.registry.pages import hashes, pages, tools_in
 from watersmeet.engine.registry.reading import Item, Listed
+from watersmeet.engine.registry.versions import newest_first, older
 from watersmeet.engine.report import Progress, Tell
 from watersmeet.engine.settings import Settings
 from watersmeet.engine.writing import Writing, writing
 from watersmeet.store.catalogue import Changes
-from watersmeet.store.registered import claimed, contents, stored, tools_of
+from watersmeet.store.registered import SOURCE, claimed, contents, last_row, stored, tools_of
 
 COLLECTION = "registry"
+KEPT = ("status", "enabled")
+"""What is set here, whatever the record says when it is read again."""
 
 
 class Twin(NamedTuple):
-    """A record that says what another one says, or claims the path of one."""
+    """A record that says what another one says, or claims the path of one; `path` is that one's, if it was there."""
 
     record: str
     same_as: str
     reason: str
+    path: str = ""
 
 
 @dataclass(slots=True)
@@ -57,7 +61,7 @@ class Registered:
             "unchanged": self.unchanged,
             "duplicates": self.duplicates,
             "skipped": [{"record": item.record, "reason": item.reason} for item in self.skipped],
-            "twins": [twin._asdict() for twin in self.twins],
+            "twins": [{"record": t.record, "same_as": t.same_as, "reason": t.reason} for t in self.twins],
             "warnings": [{"record": item.record, "reason": item.reason} for item in self.warnings],
             **{name: getattr(self, name) for name in ("tools", "documents", "chunks", "embedded")},
             "took_ms": round(self.took_ms, 1),
@@ -65,66 +69,122 @@ class Registered:
 
 
 def register(
-    folder: str, settings: Settings, found: Sequence[Item], report: Registered, tell: Tell, server: str = ""
-) -> None:
-    """Each entity under its path, with where it was read; those that are there already cost a look at their hash."""
+    folder: str,
+    settings: Settings,
+    found: Sequence[Item],
+    report: Registered,
+    tell: Tell,
+    server: str = "",
+    keep: bool = True,
+) -> int:
+    """Each entity under its path, with where it was read; those that are there already cost a look at their hash.
+    Returns the last row that there was before.
+
+    `keep`: status and enabled stay as they were set here, as long as the records say of them what they said before.
+    """
+    items = newest_first([item for item in found if not isinstance(item, Listed)])
+    lists = _lists(found, server)
     with writing(folder, settings) as index:
-        put = _Putting(index, report)
+        put = _Putting(index, report, keep)
+        before = last_row(index.catalogue)
         done = 0
         put.batch.committed = lambda _: tell(Progress("registered", done, len(found), "records"))
         tell(Progress("registered", 0, len(found), "records"))
-        for done, item in enumerate(found, 1):  # noqa: B007 - the batch says how far it is when it commits
-            if isinstance(item, Listed):
-                item = _with_tools(index, item, server)
+        for done, item in enumerate(items, 1):  # noqa: B007 - the batch says how far it is when it commits
             if isinstance(item, Refused):
                 report.skipped.append(item)
-            else:
+            elif not isinstance(item, Listed):
                 put.offer(*item)
+        if lists:
+            put.batch.commit()  # a list may be of a server that was read just now
+        for done, listed in enumerate(lists, len(items) + 1):  # noqa: B007 - as above
+            tools = _with_tools(index, listed, server, put.seen)
+            if isinstance(tools, Refused):
+                report.skipped.append(tools)
+            else:
+                put.offer(*tools)
         put.batch.commit()
+        put.compare()
         index.compact()
         report.documents, report.chunks = index.catalogue.counts()
+    return before
 
 
-def _with_tools(index: Writing, listed: Listed, server: str) -> tuple[str, Entity] | Refused:
-    """The server that the tools are of: the one that is registered, or a new one."""
-    path = server or "/" + re.sub(r"[^\w.]+", "-", listed.name.casefold()).strip("-.")
+def _lists(found: Sequence[Item], server: str) -> list[Listed]:
+    """Tools of nobody; all of them in one list if it is said whose they are."""
+    lists = [item for item in found if isinstance(item, Listed)]
+    return [reduce(Listed.joined, lists)] if server and lists else lists
+
+
+def _with_tools(index: Writing, listed: Listed, server: str, seen: dict[str, str]) -> tuple[str, Entity] | Refused:
+    """The server that the tools are of: a new one, one that was made from such a list, or the one that was named."""
+    path = server or listed.path
     found = stored(index.catalogue, path)
     if found is None:
-        return listed.where, Entity(SERVER, path, listed.name, tools=listed.tools)
+        name = listed.name or path.strip("/")
+        return listed.where, Entity(SERVER, path, name, tools=listed.tools, extra={FORM: TOOL_LIST})
     if found["kind"] != SERVER:
         return Refused(listed.where, f"{path} is registered, and not a server")
-    return listed.where, replace(entity_of(found), tools=listed.tools)
+    known = _as_read(found)
+    if server:
+        seen.pop(path, None)
+    elif known.extra.get(FORM) != TOOL_LIST:
+        return Refused(listed.where, f"{path} is registered with more than tools; say --server {path} to replace them")
+    return listed.where, replace(known, tools=listed.tools)
+
+
+def _as_read(found: Mapping[str, Any]) -> Entity:
+    """An entity as its record has it, whatever was changed since."""
+    return replace(entity_of(found), **found.get(SOURCE, {}))
 
 
 class _Putting:
-    def __init__(self, index: Writing, report: Registered) -> None:
-        self.catalogue, self.report = index.catalogue, report
+    def __init__(self, index: Writing, report: Registered, keep: bool = True) -> None:
+        self.catalogue, self.report, self.keep = index.catalogue, report, keep
         self.batch = Batch(index.catalogue, index.text, index.settings.batch_chunks, index.settings.batch_seconds)
         self.collection = index.catalogue.collection(COLLECTION)
-        self.said = contents(index.catalogue)
         self.seen: dict[str, str] = {}
+        self.said: dict[str, str] = {}  # what each of these paths says now
 
     def offer(self, where: str, entity: Entity) -> None:
-        if entity.path in self.seen:
-            first = self.seen[entity.path]
-            self.report.twins.append(Twin(where, first, f"{entity.path} was read before; the first is kept"))
+        path = entity.path
+        if path in self.seen:
+            self.report.twins.append(Twin(where, self.seen[path], f"{path} was read before; the first is kept"))
             return
-        self.seen[entity.path] = where
+        self.seen[path] = where
         hash, content = hashes(entity)
-        twin = self.said.setdefault(content, entity.path)
-        if twin != entity.path:
-            self.report.twins.append(Twin(where, twin, f"{entity.path} says the same as {twin}"))
-        owner = self.catalogue.owner(DocId(entity.path))
+        owner = self.catalogue.owner(DocId(path))
         taken = self._taken(entity)
         if taken:
             self.report.skipped.append(Refused(where, f"{taken!r} is already the id of another document"))
-        elif owner is not None and owner[2] == hash:
+            return
+        if owner is not None and owner[2] == hash and self.keep:
             self.report.unchanged += 1
+            self.said[path] = content
+            return
+        found = stored(self.catalogue, path) if owner is not None else None
+        if owner is not None and owner[2] == hash and found is not None and SOURCE not in found:
+            self.report.unchanged += 1
+        elif self.keep and found is not None and older(entity, _as_read(found)):
+            self.report.twins.append(Twin(where, path, f"{path}: a newer version is registered", path))
+            return
         else:
-            self.put(entity, hash, content)
+            self.put(_kept(entity, found) if self.keep and found is not None else entity, entity)
             self.report.registered += 1
-            self.report.tools += len(entity.tools)
+            self.report.tools += len(tools_in(entity))
             self.batch.maybe_commit()
+        self.said[path] = content
+
+    def compare(self) -> None:
+        """Report who says what another one says, now that all have said it."""
+        holders: dict[str, str] = {}
+        before = contents(self.catalogue)
+        for path in (path for path in before if path not in self.said):
+            holders.setdefault(before[path], path)
+        for path, content in self.said.items():
+            twin = holders.setdefault(content, path)
+            if twin != path:
+                self.report.twins.append(Twin(self.seen[path], twin, f"{path} says the same as {twin}", twin))
 
     def _taken(self, entity: Entity) -> str:
         """The id that the entity needs and something else has: a file's document, a tool, or an entity like a tool."""
@@ -137,23 +197,33 @@ class _Putting:
                 return identity
         return ""
 
-    def put(self, entity: Entity, hash: bytes, content: str) -> None:
-        """The entity and its tools, and no longer the tools that it had."""
+    def put(self, entity: Entity, read: Entity) -> None:
+        """The entity and its tools, and no longer the tools that it had; `read` is how its record has it."""
+        hash, content = hashes(read)
+        source = {key: getattr(read, key) for key in KEPT} if read != entity else {}
         gone = set(tools_of(self.catalogue, entity.path))
-        for document, chunks in pages(entity, content):
+        for document, chunks in pages(entity, content, source):
             gone.discard(document.id)
-            mark = hash if document.id == entity.path else digest(hash, document.id)
-            self.batch.put(document, prepare(document, chunks), mark, self.collection, None)
+            own = document.id == entity.path
+            mark = hash if own else digest(hash, document.id)
+            prepared = prepare(document, chunks, unembedded(entity) if own else "")
+            self.batch.put(document, prepared, mark, self.collection, None)
         for document_id in gone:
             self.batch.remove(document_id)
+
+
+def _kept(entity: Entity, found: Mapping[str, Any]) -> Entity:
+    """An entity as it was set here where its record says what it said when it was last read."""
+    before = _as_read(found)
+    same = {key: found[key] for key in KEPT if getattr(entity, key) == getattr(before, key)}
+    return replace(entity, **same) if entity.kind != VIRTUAL else replace(entity, enabled=same.get("enabled", True))
 
 
 def restore(index: Writing, records: Sequence[Mapping[str, Any]]) -> None:
     """What was registered, into an index that has begun anew."""
     put = _Putting(index, Registered())
     for found in records:
-        entity = entity_of(found)
-        put.put(entity, *hashes(entity))
+        put.put(entity_of(found), _as_read(found))
         put.batch.maybe_commit()
     put.batch.commit()
 
@@ -164,12 +234,13 @@ def change(folder: str, settings: Settings, paths: Sequence[str], changes: Mappi
         put = _Putting(index, Registered())
         changed = 0
         for path in dict.fromkeys(paths):
-            before = _entity(index, path)
+            found = _found(index, path)
+            before = entity_of(found)
             after = replace(before, **changes)
             if after.status != before.status and before.kind == VIRTUAL:
                 raise ConfigError(f"{path} is a virtual server: it is always active", "disable or unregister it")
             if after != before:
-                put.put(after, *hashes(after))
+                put.put(after, _as_read(found))
                 changed += 1
         put.batch.commit()
     return changed
@@ -181,16 +252,16 @@ def unregister(folder: str, settings: Settings, paths: Sequence[str]) -> int:
         changes = Changes()
         wanted = list(dict.fromkeys(paths))
         for path in wanted:
-            _entity(index, path)
+            _found(index, path)
             changes.removed += [DocId(path), *tools_of(index.catalogue, path)]
         index.catalogue.apply(changes)
     return len(wanted)
 
 
-def _entity(index: Writing, path: str) -> Entity:
+def _found(index: Writing, path: str) -> dict[str, Any]:
     found = stored(index.catalogue, path)
     if found is None:
-        close = get_close_matches(path, contents(index.catalogue).values(), 1)
+        close = get_close_matches(path, contents(index.catalogue), 1)
         hint = f"did you mean {close[0]!r}?" if close else "`watersmeet list` shows what there is"
-        raise NotFound(f"nothing is registered as {path!r}", hint)
-    return entity_of(found)
+        raise NotRegistered(f"nothing is registered as {path!r}", hint)
+    return found

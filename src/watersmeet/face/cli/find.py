@@ -10,6 +10,7 @@ import click
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.place import find_index
 from watersmeet.engine.settings import load, recipes
+from watersmeet.face.asking import nothing_fits
 from watersmeet.face.cli.common import common, print_json, table
 
 TYPES = ("mcp_server", "tool", "a2a_agent", "skill", "virtual_server")
@@ -50,7 +51,7 @@ def find_tools_command(
     if as_json:
         print_json(answer)
     else:
-        _print_failures(answer)
+        _print_notes(answer, bool(answer["tools"]))
         rows = [
             [tool["tool_name"], tool["server_path"], f"{tool['score']:.2f}", _line(tool["description"]), tool["why"]]
             for tool in answer["tools"]
@@ -98,7 +99,7 @@ def find_entities_command(
     if as_json:
         print_json(answer)
     else:
-        _print_failures(answer)
+        _print_notes(answer, bool(found))
         rows = [
             [
                 next(item[name] for name in _NAMES if name in item),
@@ -123,7 +124,10 @@ def _print(head: list[str], rows: list[list[str]], quiet: bool) -> None:
         print("nothing found", file=sys.stderr)
 
 
-def _print_failures(answer: dict[str, Any]) -> None:
+def _print_notes(answer: dict[str, Any], found: bool) -> None:
+    """What could not run, and whether nothing fits."""
+    if found and answer["no_good_match"]:
+        print(nothing_fits(answer["confidence"]), file=sys.stderr)
     for failure in answer["failures"]:
         hint = f" ({failure['hint']})" if failure["hint"] else ""
         print(f"without {failure['by']}: {failure['reason']}{hint}", file=sys.stderr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from typing import Any
@@ -20,8 +21,23 @@ _client = click.argument("name", metavar="CLIENT", type=click.Choice(list(CLIENT
 _scope = click.option(
     "--scope", type=click.Choice(SCOPES), help="For this project or for you; default: project, for codex user."
 )
+
+
+def _plain(ctx: click.Context, param: click.Parameter, name: str) -> str:
+    """It becomes part of a path and of a settings file."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", name):
+        raise click.BadParameter("letters, digits, - and _ only", ctx, param)
+    return name
+
+
 _as = click.option(
-    "--as", "entry_name", default="watersmeet", show_default=True, metavar="NAME", help="Its name there."
+    "--as",
+    "entry_name",
+    default="watersmeet",
+    show_default=True,
+    metavar="NAME",
+    callback=_plain,
+    help="Its name there.",
 )
 _dry = click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 _yes = click.option("--yes", "-y", is_flag=True, help="Do not ask.")

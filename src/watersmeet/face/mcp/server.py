@@ -18,23 +18,23 @@ from pydantic import ValidationError
 
 from watersmeet import __version__
 from watersmeet.core.entities import OWNER
-from watersmeet.core.errors import NotFound, Stopped, WatersmeetError, nearest
-from watersmeet.engine.report import Progress, Tell
-from watersmeet.face.asking import Asking
+from watersmeet.core.errors import ConfigError, NotFound, WatersmeetError, nearest
+from watersmeet.engine.report import Progress
+from watersmeet.face.asking import Asking, without_places
 from watersmeet.face.defects import keep
 from watersmeet.face.mcp.tools import BUDGET, TOOLS, Call, described
 from watersmeet.face.service import Service
 from watersmeet.face.tokens import Caller
+from watersmeet.face.work import while_wanted
 from watersmeet.present.pack import pack
 
 Context = ServerRequestContext[Any, Any]
-LOCAL = Caller(OWNER, "write", "stdio")
+LOCAL = Caller(OWNER, "write", "stdio", near=True)
 """Over stdio the server is a process of the user who started it."""
 
 RESOURCE = "watersmeet://document/"
 PROMPT = "answer_with_citations"
 PAGE = 100
-WRITING_SECONDS = 3600.0
 TOLD_SECONDS = 0.2
 
 INSTRUCTIONS = (
@@ -96,15 +96,17 @@ class _Faces:
         telling = _Telling(context)
 
         def work(stop: Event) -> tuple[dict[str, Any], str]:
-            return made.work(Call(self._service, caller, self._local, stop, telling.of(stop)), asked)
+            return made.work(Call(self._service, caller, self._local, stop, while_wanted(stop, telling.tell)), asked)
 
         start, status = time.perf_counter(), 200
         try:
-            structured, text = await self._service.run(work, WRITING_SECONDS if made.writes else None)
+            structured, text = await self._service.run(work, made.writes)
             await telling.all_told()
+            structured = structured if caller.near else without_places(structured)
         except WatersmeetError as error:
             status = 400
-            return _failed(f"{error}\nhint: {error.hint}" if error.hint else str(error))
+            told = f"{error}\nhint: {error.hint}" if error.hint else str(error)
+            return _failed(told if caller.near else self._service.without_folder(told))
         except Exception as error:  # noqa: BLE001 - a face's boundary; the error's words may hold what was asked
             status = 500
             return _failed(f"unexpected: {type(error).__name__}\nhint: {keep(error)}")
@@ -181,7 +183,7 @@ async def _asked(work: Any) -> Any:
     """What could not be answered, as the protocol says it."""
     try:
         return await work
-    except NotFound as error:
+    except (ConfigError, NotFound) as error:
         raise MCPError(types.INVALID_PARAMS, f"{error}; {error.hint}") from error
     except WatersmeetError as error:
         raise MCPError(types.INTERNAL_ERROR, f"{error}; {error.hint}") from error
@@ -199,7 +201,7 @@ def _misused(error: ValidationError, known: list[str]) -> str:
     for one in error.errors(include_url=False, include_input=False):
         where = ".".join(str(part) for part in one["loc"])
         if one["type"] == "extra_forbidden":
-            lines.append(f"no argument called {where!r}; {nearest(where, known)}")
+            lines.append(f"no argument called {where!r}; {nearest(where, known) if known else 'it takes none'}")
         else:
             lines.append(f"{where}: {one['msg']}")
     return "\n".join(lines)
@@ -214,15 +216,7 @@ class _Telling:
         self._sent: list[Future[None]] = []
         self._doing, self._before, self._last, self._told = "", 0, 0, 0.0
 
-    def of(self, stop: Event) -> Tell:
-        def tell(step: Progress) -> None:
-            if stop.is_set():
-                raise Stopped("nobody waits for it any more")
-            self._tell(step)
-
-        return tell
-
-    def _tell(self, step: Progress) -> None:
+    def tell(self, step: Progress) -> None:
         if step.doing != self._doing:
             self._doing, self._before = step.doing, self._last
         reached = self._before + step.done

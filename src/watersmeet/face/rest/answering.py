@@ -11,6 +11,8 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from watersmeet.core.errors import nearest
+from watersmeet.face.asking import without_places
 from watersmeet.face.rest import problems
 from watersmeet.face.rest.guard import CALLER
 from watersmeet.face.rest.problems import Refused
@@ -47,18 +49,30 @@ def writer(request: Request) -> Caller:
     return who
 
 
-async def answer(request: Request, work: Callable[[Event], Any], seconds: float | None = None) -> Response:
+async def answer(request: Request, work: Callable[[Event], Any], writes: bool = False) -> Response:
     """Work off the event loop for as long as the asker is there."""
-    working = asyncio.ensure_future(service_of(request).run(work, seconds))
+    _known_parameters(request)
+    working = asyncio.ensure_future(service_of(request).run(work, writes))
     gone = asyncio.ensure_future(_gone(request))
     try:
         await asyncio.wait((working, gone), return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
             return Response(status_code=GONE)
-        return reply(working.result())
+        found = working.result()
+        return reply(found if caller(request).near else without_places(found))
     finally:
         working.cancel()
         gone.cancel()
+
+
+def _known_parameters(request: Request) -> None:
+    """A parameter that nobody reads is a mistake that its sender should hear of."""
+    dependant = getattr(request.scope.get("route"), "dependant", None)
+    known = [field.alias for field in dependant.query_params] if dependant else []
+    for name in request.query_params:
+        if name not in known:
+            hint = nearest(name, known) if known else "it takes none"
+            raise Refused(422, f"no parameter called {name[:80]!r}", hint)
 
 
 async def _gone(request: Request) -> None:

@@ -77,7 +77,7 @@ async def _misformed(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101 - for the type checker
     found = error.errors()
     if any(one["type"] == "json_invalid" for one in found):
-        return problems.problem(400, "the body is not JSON")
+        return problems.problem(400, "the body is not JSON", "see /openapi.json for what it should be")
     said = [{"where": ".".join(str(part) for part in one["loc"]), "reason": one["msg"]} for one in found]
     unknown = [str(one["loc"][-1]) for one in found if one["type"] == "extra_forbidden"]
     detail = f"unknown: {', '.join(unknown)}" if unknown else f"{said[0]['where']}: {said[0]['reason']}"
@@ -94,9 +94,14 @@ async def _stopped_at_the_door(_: Request, error: Exception) -> Response:
     return problems.refusal(error)
 
 
-async def _failed(_: Request, error: Exception) -> Response:
+async def _failed(request: Request, error: Exception) -> Response:
     assert isinstance(error, WatersmeetError)  # noqa: S101 - for the type checker
-    return problems.of(error)
+    said = problems.of(error)
+    if not request.scope[CALLER].near:
+        service: Service = request.app.state.service
+        said.body = service.without_folder(bytes(said.body).decode()).encode()
+        said.headers["content-length"] = str(len(said.body))
+    return said
 
 
 async def _defect(_: Request, error: Exception) -> Response:

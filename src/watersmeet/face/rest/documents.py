@@ -10,6 +10,7 @@ from starlette.responses import PlainTextResponse, Response
 from watersmeet.core.errors import IndexProblem
 from watersmeet.face import shapes
 from watersmeet.face.rest.answering import answer, caller, problem_responses, reply, service_of
+from watersmeet.face.work import Busy, TooSlow
 
 router = APIRouter()
 Count = Annotated[int, Query(ge=1, le=1000)]
@@ -81,8 +82,8 @@ async def health() -> Response:
 async def metrics(request: Request) -> Response:
     service, who = service_of(request), caller(request).viewer
     try:
-        known = await service.work.run(lambda _: service.status(who))
-    except IndexProblem:
+        known = await service.watch.run(lambda _: service.status(who))
+    except (IndexProblem, Busy, TooSlow):  # the counts can be had all the same
         known = None
     text = service.metrics.text(known, service.work.under_way)
     return PlainTextResponse(text, media_type="text/plain; version=0.0.4")

@@ -8,7 +8,7 @@ import socket
 import time
 from collections import OrderedDict
 from collections.abc import Iterable, MutableMapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -27,6 +27,9 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 OPEN = ("/", "/health")
 """What may be seen without a token, where one is needed: nothing of the index is in it."""
 BODY_SECONDS = 10.0
+ELSEWHERE = "ask from the server's own page, or from a program that is no browser"
+SMALLER = "send less at a time, or raise serve.body_bytes"
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 MOST_KEYS = 10_000
 
 HEADERS = (
@@ -87,9 +90,10 @@ class Hosts:
         plain = not (set(header) & set("/?#@\\ ,\t"))
         return bool(named) and plain and self.known(named or "")
 
-    def origin(self, header: str) -> bool:
+    def origin(self, header: str, host: str) -> bool:
+        """Whether an Origin is a page of this server: by its name, and at its port."""
         scheme, sign, rest = header.partition("://")
-        return bool(sign) and scheme in ("http", "https") and self.of(rest)
+        return bool(sign) and scheme in ("http", "https") and self.of(rest) and rest.casefold() == host.casefold()
 
 
 def _is_address(name: str) -> bool:
@@ -120,12 +124,15 @@ class Guard:
             return
         start = time.perf_counter()
         seen = 0
+        caller: Caller | None = None
 
         async def dressed(message: Message) -> None:
             nonlocal seen
             if message["type"] == "http.response.start":
                 seen = message["status"]
                 message["headers"] = _with(message.get("headers", ()))
+            elif message.get("more_body") and caller and caller.token and caller.token not in self._tokens.all():
+                raise Refused(401, "this token was revoked")  # in the middle of a stream: it ends there
             await send(message)
 
         try:
@@ -133,31 +140,33 @@ class Guard:
                 headers = _headers(scope)
                 self._check(scope, headers)
                 try:
-                    scope[CALLER] = self._caller(scope, headers)
+                    scope[CALLER] = caller = self._caller(scope, headers)
                 except (WatersmeetError, OSError):
                     raise Refused(503, "the tokens cannot be read", "see to tokens.json on the server") from None
                 whole = await self._body(headers, receive)
                 if whole is not None:
                     await self._app(scope, whole, dressed)
             except Refused as no:
-                await problems.refusal(no)(scope, receive, dressed)
+                if not seen:
+                    await problems.refusal(no)(scope, receive, dressed)
             except WatersmeetError as error:
                 await problems.of(error)(scope, receive, dressed)
             except Exception as error:  # noqa: BLE001 - a face's boundary; the log would have the error's words
                 if not seen:
                     await problems.defect(error)(scope, receive, dressed)
         finally:
-            self._metrics.requested(_route(scope), scope["method"], seen or 499, time.perf_counter() - start)
+            method = scope["method"] if scope["method"] in METHODS else "other"
+            self._metrics.requested(_route(scope), method, seen or 499, time.perf_counter() - start)
 
     def _check(self, scope: Scope, headers: MutableMapping[str, str]) -> None:
         host = headers.get("host", "")
         if not self._hosts.of(host):
             raise Refused(403, "this server does not go by that name", "ask it as localhost, or see --allow-host")
         origin = headers.get("origin")
-        if origin is not None and not self._hosts.origin(origin):
-            raise Refused(403, "a page from elsewhere may not ask this server")
+        if origin is not None and not self._hosts.origin(origin, host):
+            raise Refused(403, "a page from elsewhere may not ask this server", ELSEWHERE)
         if headers.get("sec-fetch-site") in ("cross-site", "same-site") and scope["path"] not in OPEN:
-            raise Refused(403, "a page from elsewhere may not ask this server")
+            raise Refused(403, "a page from elsewhere may not ask this server", ELSEWHERE)
 
     def _caller(self, scope: Scope, headers: MutableMapping[str, str]) -> Caller:
         address = (scope.get("client") or ("",))[0]
@@ -165,32 +174,38 @@ class Guard:
         if sent is None:
             if self._needs_token and scope["path"] not in OPEN:
                 raise _unknown("this server needs a token")
-            scope_of = "read" if self._tokens.all() else "write"
+            scope_of = "read" if self._tokens.were_made() else "write"
             caller = Caller(EVERYONE, scope_of, f"address {address}")
         else:
             caller = self._holder(sent, address)
+        caller = replace(caller, near=self._is_near(address, headers))
         wait = self._rates.wait(caller.key)
         if wait:
             raise Refused(429, "too many requests", "slow down", {"Retry-After": str(int(wait) + 1)})
         self._rates.take(caller.key)
         return caller
 
+    def _is_near(self, address: str, headers: MutableMapping[str, str]) -> bool:
+        """On this machine, as far as one can tell: not through a proxy on it."""
+        passed_on = "forwarded" in headers or "x-forwarded-for" in headers
+        return not self._needs_token and is_loopback(address) and not passed_on
+
     def _holder(self, sent: str, address: str) -> Caller:
         kind, _, secret = sent.partition(" ")
-        if self._wrong.wait(address):
-            raise Refused(429, "too many wrong tokens", "wait a minute", {"Retry-After": "60"})
         token = self._tokens.holder(secret.strip()) if kind.casefold() == "bearer" else None
         if token is None:
+            if self._wrong.wait(address):
+                raise Refused(429, "too many wrong tokens", "wait a minute", {"Retry-After": "60"})
             self._wrong.take(address)
             raise _unknown("this token is not known here")
-        return Caller(Viewer(token.user, token.groups), token.scope, f"token {token.id}")
+        return Caller(Viewer(token.user, token.groups), token.scope, f"token {token.id}", token=token.id)
 
     async def _body(self, headers: MutableMapping[str, str], receive: Receive) -> Receive | None:
         """The whole body, if it is not too long; None if the asker went away."""
         most = self._limits.body_bytes
         declared = headers.get("content-length", "0")
         if not declared.isdigit() or int(declared) > most:
-            raise Refused(413, f"the body is longer than {most} bytes")
+            raise Refused(413, f"the body is longer than {most} bytes", SMALLER)
         parts: list[bytes] = []
         size = 0
         try:
@@ -202,12 +217,12 @@ class Guard:
                     part = message.get("body", b"")
                     size += len(part)
                     if size > most:
-                        raise Refused(413, f"the body is longer than {most} bytes")
+                        raise Refused(413, f"the body is longer than {most} bytes", SMALLER)
                     parts.append(part)
                     if not message.get("more_body"):
                         break
         except TimeoutError:
-            raise Refused(400, f"the body did not arrive within {BODY_SECONDS:g} s") from None
+            raise Refused(400, f"the body did not arrive within {BODY_SECONDS:g} s", "send it at once") from None
         pending: list[Message] = [{"type": "http.request", "body": b"".join(parts), "more_body": False}]
 
         async def replay() -> Message:
@@ -227,7 +242,7 @@ def _headers(scope: Scope) -> MutableMapping[str, str]:
     for raw, value in scope["headers"]:
         name = raw.decode("latin-1").lower()
         if name in found and name in ("host", "origin", "authorization", "content-length"):
-            raise Refused(400, f"the header {name} comes twice")
+            raise Refused(400, f"the header {name} comes twice", "send it once")
         found[name] = value.decode("latin-1")
     return found
 

@@ -53,8 +53,7 @@ def problem(
     status: int, detail: str, hint: str = "", headers: Mapping[str, str] | None = None, **more: Any
 ) -> Response:
     said = {"type": "about:blank", "title": TITLES.get(status, "Error"), "status": status, "detail": detail}
-    if hint:
-        said["hint"] = hint
+    said["hint"] = hint or "see /openapi.json"
     content = json.dumps({**said, **more}, ensure_ascii=False)
     return Response(content, status, dict(headers or {}), "application/problem+json")
 

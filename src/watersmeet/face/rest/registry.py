@@ -9,11 +9,12 @@ from fastapi import APIRouter, Body, Query, Request
 from starlette.responses import Response
 
 from watersmeet.core.entities import AGENT, SERVER
+from watersmeet.engine.report import Tell
 from watersmeet.face import registering, shapes
 from watersmeet.face.rest.answering import answer, caller, problem_responses, service_of, writer
+from watersmeet.face.work import while_wanted
 
 router = APIRouter()
-WRITING_SECONDS = 600.0
 Sought = Annotated[str, Query(max_length=512, description="held anywhere in the record, in whatever case")]
 Included = Annotated[bool, Query()]
 
@@ -107,8 +108,9 @@ async def entity(path: str, request: Request) -> Response:
     return await answer(request, lambda _: registering.get(service_of(request).engine, path, who))
 
 
-async def _written(request: Request, work: Callable[[], Any]) -> Response:
-    return await answer(request, lambda _: work(), seconds=WRITING_SECONDS)
+async def _written(request: Request, work: Callable[[Tell], Any]) -> Response:
+    """`work` tells how far it is, and is stopped there once nobody waits for it."""
+    return await answer(request, lambda stop: work(while_wanted(stop)), writes=True)
 
 
 @router.post(
@@ -124,7 +126,8 @@ async def register(
     """Those of a path that is there already are replaced; they can be found at once."""
     who = writer(request)
     found = [records] if isinstance(records, dict) else records
-    return await _written(request, lambda: registering.register(service_of(request).engine, found, who.viewer))
+    engine = service_of(request).engine
+    return await _written(request, lambda tell: registering.register(engine, found, who.viewer, tell))
 
 
 @router.put(
@@ -137,7 +140,8 @@ async def put(
     path: str, request: Request, record: Annotated[dict[str, Any], Body(examples=[shapes.EXAMPLE])]
 ) -> Response:
     who = writer(request)
-    return await _written(request, lambda: registering.put(service_of(request).engine, path, record, who.viewer))
+    engine = service_of(request).engine
+    return await _written(request, lambda tell: registering.put(engine, path, record, who.viewer, tell))
 
 
 @router.patch(
@@ -149,7 +153,7 @@ async def put(
 async def patch(path: str, body: shapes.ChangeBody, request: Request) -> Response:
     who = writer(request)
     return await _written(
-        request, lambda: registering.change(service_of(request).engine, path, body.status, body.enabled, who.viewer)
+        request, lambda _: registering.change(service_of(request).engine, path, body.status, body.enabled, who.viewer)
     )
 
 
@@ -161,4 +165,4 @@ async def patch(path: str, body: shapes.ChangeBody, request: Request) -> Respons
 )
 async def delete(path: str, request: Request) -> Response:
     who = writer(request)
-    return await _written(request, lambda: registering.unregister(service_of(request).engine, path, who.viewer))
+    return await _written(request, lambda _: registering.unregister(service_of(request).engine, path, who.viewer))
