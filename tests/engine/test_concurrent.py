@@ -131,10 +131,13 @@ def test_an_impatient_writer_is_told_who_writes(many: Path, start: Start) -> Non
 
 
 def test_ctrl_c_keeps_what_was_committed(many: Path, start: Start, engine: Engine) -> None:
-    process = start("sync", str(many))
-    line = until_committed(process)
-    process.send_signal(signal.SIGINT)
-    code, _, err = finish(process)
+    for _ in range(5):  # on a busy machine the signal may come when all is done
+        process = start("sync", str(many), "--recreate")
+        line = until_committed(process)
+        process.send_signal(signal.SIGINT)
+        code, _, err = finish(process)
+        if code != 0:
+            break
     assert code == 130
     assert "what was committed is kept" in err
     last = re.findall(r"^committed (\d+) of 300", line + err, re.MULTILINE)[-1]
