@@ -58,7 +58,7 @@ def start(tmp_path: Path) -> Start:
         argv = (*argv, "--index", str(tmp_path / "index"))
         return subprocess.Popen(
             [*COMMAND, *argv], env=env, cwd=tmp_path, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=_heeds_ctrl_c, **more,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, **{"preexec_fn": _heeds_ctrl_c, **more},
         )  # fmt: skip
 
     return run
