@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from quality import settings
 
 from watersmeet.core.model import Request
-from watersmeet.engine.confidence import MODELS, READ, candidates, features
+from watersmeet.engine.confidence import MODELS, READ, Seen, candidates, features
 from watersmeet.engine.engine import Engine
 from watersmeet.evaluate.data import Dataset, load
 from watersmeet.evaluate.index import indexed
@@ -44,10 +44,8 @@ def ask(engine: Engine, text: str, relevant: set[str]) -> dict[str, Any]:
         read = [passages[chunk] for chunk in first]
         owners = trace.view.documents_of(candidates(outcome.rankings))
         assert session.words is not None
-        found = {
-            name: features(name, outcome.plan, outcome.rankings, read, session.words, owners, session.levels())
-            for name in MODELS
-        }
+        seen = Seen(outcome.plan, outcome.rankings, read, session.words, owners, session.levels())
+        found = {name: features(name, seen) for name in MODELS}
         return {"features": found, "hit": any(passage.document in relevant for passage in read)}
 
 

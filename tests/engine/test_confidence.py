@@ -9,7 +9,7 @@ import pytest
 
 from watersmeet import Engine
 from watersmeet.core.model import Condition, Hit, Passage, Plan, Ranking, Request
-from watersmeet.engine.confidence import MODELS, confidence, voted
+from watersmeet.engine.confidence import MODELS, Seen, confidence, voted
 from watersmeet.engine.settings import load
 from watersmeet.present.answer import to_json
 
@@ -101,7 +101,7 @@ def asked(text: str, *words: str, cosine: float = 0.8, level: float = 0.7) -> fl
     ]
     owners = {"c": "d.md", **{f"x{n}": f"{n}.md" for n in range(8)}}
     plan = Plan(" ".join(words), words=words)
-    found = confidence(plan, rankings, [passage(text)], Vocabulary(), owners, {"dense": level})
+    found = confidence(Seen(plan, rankings, [passage(text)], Vocabulary(), owners, {"dense": level}))
     assert found is not None
     return found.probability
 

@@ -154,12 +154,12 @@ def test_a_body_that_is_too_long_is_refused(still: Served, path: str) -> None:
         assert b" 413 " in chunked.recv(4096).splitlines()[0]
 
 
-@pytest.mark.parametrize("bomb", ["(a+)+$", "(a|a)*" * 60, "*" * 400, "?*" * 200, "**/" * 150, "[" * 400, "{" * 300])
+@pytest.mark.parametrize("bomb", ["(a+)+$", "(a|a)*" * 30, "*" * 199, "?*" * 99, "**/" * 66, "[" * 199, "{" * 199])
 @pytest.mark.parametrize("key", ["path", "tag", "kind", "title"])
 def test_a_filter_that_is_a_bomb_does_not_go_off(still: Served, key: str, bomb: str) -> None:
     start = time.monotonic()
     answer = still.ask("/api/search", {"query": "a" * 30, "filters": {key: [bomb, bomb + "x"]}})
-    assert answer.status in (200, 400, 422)
+    assert answer.status in (200, 400)
     assert time.monotonic() - start < 2
 
 

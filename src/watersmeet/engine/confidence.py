@@ -12,17 +12,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from watersmeet.core.model import ChunkId, DocId, Passage, Plan, Ranking
 from watersmeet.core.ports import Words
+from watersmeet.core.spread import lead
 from watersmeet.core.tokens import words as words_of
 
 READ = 3
 """How many results are looked into."""
 AGREE = 10
 """How many documents of each side are compared."""
-NEXT = 5
-"""A lead is how far the first score is ahead of the mean of so many next ones, in standard deviations."""
+ENDINGS = ("ing", "ed", "es", "s", "e")
+"""What a word may lose and stay the same word, as long as three letters are left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,23 +62,26 @@ class Confidence:
     fits: bool
 
 
-def confidence(
-    plan: Plan,
-    rankings: Sequence[Ranking],
-    read: Sequence[Passage],
-    words: Words,
-    owners: Mapping[ChunkId, DocId],
-    levels: Mapping[str, float],
-) -> Confidence | None:
+class Seen(NamedTuple):
+    """What a query asked for, and what came of it: its first passages, and whose the rankings' first chunks are."""
+
+    plan: Plan
+    rankings: Sequence[Ranking]
+    read: Sequence[Passage]
+    words: Words
+    owners: Mapping[ChunkId, DocId]
+    levels: Mapping[str, float]
+
+
+def confidence(seen: Seen) -> Confidence | None:
     """None if there was nothing to look for, only filters."""
-    if not read:
+    if not seen.read:
         return Confidence(0.0, False)
-    if not plan.words:
+    if not seen.plan.words:
         return None
-    name = voted(rankings, levels)
-    model = MODELS[name]
-    probability = model.probability(features(name, plan, rankings, read, words, owners, levels))
-    return Confidence(round(probability, 4), probability >= model.threshold)
+    name = voted(seen.rankings, seen.levels)
+    probability = MODELS[name].probability(features(name, seen))
+    return Confidence(round(probability, 4), probability >= MODELS[name].threshold)
 
 
 def voted(rankings: Sequence[Ranking], levels: Mapping[str, float]) -> str:
@@ -85,30 +90,21 @@ def voted(rankings: Sequence[Ranking], levels: Mapping[str, float]) -> str:
     return next((name for name in ("dense", "static") if {name, "lexical"} <= by and levels.get(name)), "words")
 
 
-def features(
-    name: str,
-    plan: Plan,
-    rankings: Sequence[Ranking],
-    read: Sequence[Passage],
-    words: Words,
-    owners: Mapping[ChunkId, DocId],
-    levels: Mapping[str, float],
-) -> dict[str, float]:
-    by = {ranking.by: ranking for ranking in rankings if ranking.hits}
-    size = words.size
-    frequency = {word: words.frequency("body", word) for word in plan.words}
-    telling = {word: math.log(1 + size / (1 + count)) for word, count in frequency.items()}
+def features(name: str, seen: Seen) -> dict[str, float]:
+    by = {ranking.by: ranking for ranking in seen.rankings if ranking.hits}
+    frequency = {word: seen.words.frequency("body", word) for word in seen.plan.words}
+    telling = {word: math.log(1 + seen.words.size / (1 + count)) for word, count in frequency.items()}
     whole = math.fsum(telling.values())
     found = {
-        "shared": max(_shared(telling, passage) for passage in read[:READ]) / whole,
+        "shared": max(_shared(telling, passage) for passage in seen.read[:READ]) / whole,
         "unknown": math.fsum(telling[word] for word, count in frequency.items() if not count) / whole,
-        "length": math.log(1 + len(plan.words)),
+        "length": math.log(1 + len(seen.plan.words)),
         "lexical_lead": _lead(by["lexical"] if "lexical" in by else next(iter(by.values()))) if by else 0.0,
     }
     if {name, "lexical"} <= by.keys():
-        ours, theirs = (_first(by[signal], owners) for signal in (name, "lexical"))
+        ours, theirs = (_first(by[signal], seen.owners) for signal in (name, "lexical"))
         found["agreed"] = len(ours & theirs) / max(1, min(AGREE, len(ours), len(theirs)))
-        found["near"] = by[name].hits[0].score - levels[name]
+        found["near"] = by[name].hits[0].score - seen.levels[name]
         found["lead"] = _lead(by[name])
     return found
 
@@ -120,9 +116,13 @@ def candidates(rankings: Sequence[Ranking]) -> set[ChunkId]:
 
 
 def _shared(telling: Mapping[str, float], passage: Passage) -> float:
-    """How much of what the query's words tell is in a passage, its title and headings."""
-    there = set(words_of(" ".join((passage.title, *passage.headings, passage.text))))
-    return math.fsum(weight for word, weight in telling.items() if word in there)
+    """How much of what the query's words tell is in a passage, its title and headings, whatever their endings."""
+    there = {_stem(word) for word in words_of(" ".join((passage.title, *passage.headings, passage.text)))}
+    return math.fsum(weight for word, weight in telling.items() if _stem(word) in there)
+
+
+def _stem(word: str) -> str:
+    return next((word.removesuffix(e) for e in ENDINGS if word.endswith(e) and len(word) - len(e) >= 3), word)
 
 
 def _first(ranking: Ranking, owners: Mapping[ChunkId, DocId]) -> set[DocId]:
@@ -131,10 +131,4 @@ def _first(ranking: Ranking, owners: Mapping[ChunkId, DocId]) -> set[DocId]:
 
 
 def _lead(ranking: Ranking) -> float:
-    values = [*(hit.score for hit in ranking.hits), *ranking.filled.values()]
-    if len(values) <= NEXT:
-        return 0.0
-    mean = math.fsum(values) / len(values)
-    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
-    best = sorted(values, reverse=True)[: NEXT + 1]
-    return (best[0] - math.fsum(best[1:]) / NEXT) / deviation if deviation > 0 else 0.0
+    return lead([*(hit.score for hit in ranking.hits), *ranking.filled.values()]) or 0.0

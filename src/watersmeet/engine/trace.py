@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from watersmeet.engine.confidence import READ, Confidence, candidates, confidence
+from watersmeet.engine.confidence import READ, Confidence, Seen, candidates, confidence
 from watersmeet.engine.pipeline import Outcome, Pipeline
 from watersmeet.engine.session import Session
 from watersmeet.engine.settings import Settings, TwoStageSettings
@@ -51,4 +51,4 @@ def sure(session: Session, view: SqliteView, outcome: Outcome) -> Confidence | N
     passages = view.passages(first)
     owners = view.documents_of(candidates(outcome.rankings))
     read = [passages[chunk] for chunk in first if chunk in passages]
-    return confidence(outcome.plan, outcome.rankings, read, words, owners, session.levels())
+    return confidence(Seen(outcome.plan, outcome.rankings, read, words, owners, session.levels()))

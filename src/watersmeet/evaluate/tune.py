@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from watersmeet.core.errors import SourceProblem
@@ -92,7 +92,7 @@ def tune(dataset: Dataset, settings: Settings, index: str, seed: int, tell: Tell
         before = judge(report, run(engine, report, settings.recipe, "", tell).rankings[WHOLE])
     layer = ("tuned", {"fusion": {"convex": {"weights": swept.posterior}}})
     tuned = settled(settings.recipe, (*settings.layers, layer))
-    with Engine(folder, replace(tuned)) as engine:
+    with Engine(folder, tuned) as engine:
         after = judge(report, run(engine, report, settings.recipe, "", tell).rankings[WHOLE])
     difference = compare(after[MAIN], before[MAIN], seed)
     return Tuned(dataset.name, swept, len(report), means(before), means(after), difference)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.entities import Entity, Refused, Viewer
 from watersmeet.core.errors import ConfigError, NoIndex, NotFound
+from watersmeet.engine.registry.reading import Listed, read
 
 if TYPE_CHECKING:
     from watersmeet.engine.engine import Engine
@@ -28,7 +29,8 @@ LONGEST = 500
 
 
 def register(engine: Engine, records: list[Any], viewer: Viewer, tell: Tell | None = None) -> dict[str, Any]:
-    for path in _paths(engine, records):
+    for item in _readable(engine, records):
+        path = item.path if isinstance(item, Listed) else item[1].path
         _check(path)
         _free(engine, path, viewer)
     return _told(engine, engine.registry.register(records, tell=tell, seconds=SECONDS), viewer)
@@ -36,13 +38,13 @@ def register(engine: Engine, records: list[Any], viewer: Viewer, tell: Tell | No
 
 def put(engine: Engine, path: str, record: Any, viewer: Viewer, tell: Tell | None = None) -> dict[str, Any]:
     """One entity under this path, whatever its record calls it."""
-    found, refused = _entities(engine, [record])
-    if len(found) != 1 or refused:
-        raise Unreadable(refused[0].reason if refused else "the body must be one record")
+    found = _readable(engine, [record])
+    if len(found) != 1 or isinstance(found[0], Listed):
+        raise Unreadable("the body must be one record", "send the record of one entity")
     path = _existing(engine, path, viewer) or (path if path.startswith("/") else f"/{path}")
     _check(path)
     _free(engine, path, viewer)
-    return _told(engine, engine.registry.put(replace(found[0], path=path), tell=tell, seconds=SECONDS), viewer)
+    return _told(engine, engine.registry.put(replace(found[0][1], path=path), tell=tell, seconds=SECONDS), viewer)
 
 
 def get(engine: Engine, path: str, viewer: Viewer) -> dict[str, Any]:
@@ -66,23 +68,14 @@ def unregister(engine: Engine, path: str, viewer: Viewer) -> dict[str, Any]:
     return {"removed": engine.registry.unregister(path)}
 
 
-def _entities(engine: Engine, records: list[Any]) -> tuple[list[Entity], list[Refused]]:
-    from watersmeet.engine.registry.reading import Listed, read
-
+def _readable(engine: Engine, records: list[Any]) -> list[tuple[str, Entity] | Listed]:
+    """What can be registered of these records; if that is nothing, why."""
     items = list(read(records, engine.settings))
     refused = [item for item in items if isinstance(item, Refused)]
     if refused and len(refused) == len(items):
-        raise Unreadable("; ".join(f"{item.record}: {item.reason}" for item in refused[:5]))
-    return [item[1] for item in items if not isinstance(item, Refused | Listed)], refused
-
-
-def _paths(engine: Engine, records: list[Any]) -> list[str]:
-    """The paths that records would be written to, those of loose tools included."""
-    from watersmeet.engine.registry.reading import Listed, read
-
-    _entities(engine, records)
-    items = [item for item in read(records, engine.settings) if not isinstance(item, Refused)]
-    return [item.path if isinstance(item, Listed) else item[1].path for item in items]
+        reasons = "; ".join(f"{item.record}: {item.reason}" for item in refused[:5])
+        raise Unreadable(reasons, "the how-to on registries says which forms of records are known")
+    return [item for item in items if not isinstance(item, Refused)]
 
 
 def _check(path: str) -> None:

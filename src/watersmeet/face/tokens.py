@@ -8,7 +8,6 @@ import ipaddress
 import json
 import os
 import secrets
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from typing import Any
 
 from watersmeet.core.entities import EVERYONE, Viewer
 from watersmeet.core.errors import ConfigError, NotFound
+from watersmeet.core.files import replace_file
 from watersmeet.engine.lock import writer_lock
 from watersmeet.engine.settings import config_folder
 
@@ -118,13 +118,8 @@ class Tokens:
             yield
 
     def _write(self, tokens: Mapping[str, Token]) -> None:
-        folder = os.path.dirname(self.path)
-        os.makedirs(folder, mode=0o700, exist_ok=True)
         kept = {"tokens": [asdict(token) for token in tokens.values()]}
-        handle, place = tempfile.mkstemp(dir=folder, prefix=FILE)  # only its owner may read it
-        with os.fdopen(handle, "w", encoding="utf8") as file:
-            json.dump(kept, file, indent=1)
-        os.replace(place, self.path)
+        replace_file(self.path, json.dumps(kept, indent=1).encode(), 0o600)
 
     def holder(self, sent: str) -> Token | None:
         """The token that was sent. It takes as long to refuse one that is nearly right as one that is not."""

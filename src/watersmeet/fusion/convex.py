@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,12 +10,11 @@ from typing import Any, ClassVar, NamedTuple
 from watersmeet.core.errors import ConfigError, nearest
 from watersmeet.core.model import ChunkId, Evidence, Hit, Plan, Ranking
 from watersmeet.core.options import check_weights, option
+from watersmeet.core.spread import deviation, lead
 
 SCALES = ("spread", "min_max", "floor_max", "raw")
 SPAN = 4.0
 """How many standard deviations are 1 on the scale `spread`."""
-NEXT = 5
-"""A signal's lead is how far its first is ahead of the mean of so many next ones, in standard deviations."""
 MOST = 0.8
 """The lead changes a weight by at most e to this."""
 
@@ -84,12 +82,10 @@ class Convex:
 
     def _told_apart(self, by: str, values: Sequence[float]) -> float:
         """More for a signal that is surer of its first result than it usually is, less for one that is not."""
-        if not self.peak or by not in self.usual or len(values) <= NEXT:
+        ahead = lead(values) if self.peak and by in self.usual else None
+        if ahead is None:
             return 1.0
-        best, *others = heapq.nlargest(NEXT + 1, values)
-        deviation = _deviation(values)
-        lead = (best - sum(others) / NEXT) / deviation if deviation > 0 else 0.0
-        return math.exp(max(-MOST, min(MOST, self.peak * (lead - self.usual[by]))))
+        return math.exp(max(-MOST, min(MOST, self.peak * (ahead - self.usual[by]))))
 
     def _bounds(self, by: str, values: Sequence[float], candidates: int) -> tuple[float, float]:
         """What is taken off and what is divided by; a chunk without a score counts as the lowest, at 0."""
@@ -102,14 +98,8 @@ class Convex:
         if scale == "floor_max" or len(values) < candidates:
             low = min(0.0, low)
         if scale == "spread":
-            deviation = _deviation([*values, *[low] * (candidates - len(values))])
-            return low, SPAN * deviation or 1.0
+            return low, SPAN * deviation([*values, *[low] * (candidates - len(values))]) or 1.0
         return low, high - low or 1.0
-
-
-def _deviation(values: Sequence[float]) -> float:
-    mean = sum(values) / len(values)
-    return math.sqrt(sum([(value - mean) ** 2 for value in values]) / len(values))
 
 
 def _evidence(order: Sequence[ChunkId], votes: Sequence[_Vote]) -> dict[ChunkId, list[Evidence]]:

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from watersmeet.core.errors import DiskFull, IndexBusy, IndexDamaged, IndexMismatch, IndexProblem, NoIndex
+from watersmeet.store._wal import use_wal
 
 FILE = "catalogue.db"
 FORMAT = 1
 """`PRAGMA user_version`: raised with a migration, or with the old number added to REBUILD."""
+_PATIENCE = 10.0  # seconds
 
 
 @contextmanager
@@ -41,9 +43,12 @@ def connect(folder: str, *, create: bool = False) -> sqlite3.Connection:
     if not create and not os.path.exists(path):
         raise NoIndex(f"there is no index in {folder}", "make one with `watersmeet sync PATH`")
     with guarded(path):
-        db = sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False, cached_statements=256)
+        db = sqlite3.connect(
+            path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False, cached_statements=256
+        )
         try:
-            db.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA mmap_size = 268435456")
+            use_wal(db, _PATIENCE)
+            db.executescript("PRAGMA synchronous = FULL; PRAGMA mmap_size = 268435456")
             version = db.execute("PRAGMA user_version").fetchone()[0]
             if version != FORMAT:
                 _migrate(db, version, path)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from watersmeet.core.options import option
+from watersmeet.store._wal import use_wal
 
 if TYPE_CHECKING:
     from watersmeet.core.vectors import Matrix, Vector
@@ -164,7 +165,7 @@ class EmbeddingCache:
         path.parent.mkdir(parents=True, exist_ok=True)
         db = sqlite3.connect(path, timeout=self.patience, isolation_level=None, check_same_thread=False)
         try:
-            db.execute("PRAGMA journal_mode = WAL")
+            use_wal(db, self.patience)
             db.execute("PRAGMA synchronous = NORMAL")
             db.execute(f"PRAGMA journal_size_limit = {1 << 24}")
             db.executescript(_SCHEMA)

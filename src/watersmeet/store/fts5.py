@@ -34,6 +34,7 @@ from watersmeet.store._text import (
     known,
     plain,
 )
+from watersmeet.store._wal import use_wal
 
 FILE = "text.db"
 FORMAT = 1
@@ -110,7 +111,7 @@ class Fts5:
             os.makedirs(self.folder, exist_ok=True)
             connection = _connect(path, "rwc", WRITER_WAITS)
             try:
-                connection.execute("PRAGMA journal_mode = WAL")
+                use_wal(connection, WRITER_WAITS)
                 connection.execute("BEGIN IMMEDIATE")
                 if _format(connection, path) == 0:
                     for statement in _TABLES:

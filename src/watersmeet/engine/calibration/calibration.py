@@ -25,7 +25,7 @@ OPENED = 0.5
 
 
 @dataclass(slots=True)
-class Learnt:
+class Lesson:
     """What came of some evidence."""
 
     learnt: int = 0
@@ -53,15 +53,15 @@ class Calibration:
         weights = settings.of("fusion", settings.section("pipeline").fusion).get("weights", {})
         return {name: float(weights.get(name, 1.0)) for name in SIGNALS}
 
-    def judge(self, judgements: Iterable[tuple[str, Mapping[str, float]]], tell: Tell | None = None) -> Learnt:
+    def judge(self, judgements: Iterable[tuple[str, Mapping[str, float]]], tell: Tell | None = None) -> Lesson:
         """Learn from queries with the documents that answer them, each with its grade."""
         from watersmeet.engine.report import Progress
 
         asked = list(judgements)
-        report = Learnt()
+        report = Lesson()
         for start in range(0, len(asked), BATCH):
             batch = asked[start : start + BATCH]
-            report.learnt += self._learn(batch, 1.0, report)
+            report.learnt += self._learn(batch, report)
             if tell:
                 tell(Progress("learning", start + len(batch), len(asked), "judgements"))
         return report
@@ -69,9 +69,9 @@ class Calibration:
     def opened(self, document: str, query: str = "") -> bool:
         """A document was opened; if a search led to it, that is evidence. Whether something was learnt."""
         query = query or keeping.searched_for(self._engine.folder, document) or ""
-        return bool(query) and bool(self._learn([(query, {document: 1.0})], OPENED, Learnt()))
+        return bool(query) and bool(self._learn([(query, {document: 1.0})], Lesson(), opened=True))
 
-    def _learn(self, asked: Sequence[tuple[str, Mapping[str, float]]], weight: float, report: Learnt) -> int:
+    def _learn(self, asked: Sequence[tuple[str, Mapping[str, float]]], report: Lesson, opened: bool = False) -> int:
         """Look first, without keeping anyone waiting; then write down what is news."""
         folder = self._engine.folder
         known = keeping.load(folder)
@@ -83,13 +83,15 @@ class Calibration:
             report.known += len(found) - len(fresh)
             for one in fresh:
                 for name in {WHOLE, *one.collections}:
-                    kept.beliefs[name] = kept.beliefs.get(name, Belief()).learn(one.gains, weight)
+                    kept.beliefs[name] = kept.beliefs.get(name, Belief()).learn(one.gains, OPENED if opened else 1.0)
             useful = sum(any(one.gains) for one in fresh)
-            kept.judged += useful if weight == 1.0 else 0
-            kept.opened += useful if weight != 1.0 else 0
+            if opened:
+                kept.opened += useful
+            else:
+                kept.judged += useful
         return useful
 
-    def _evidence(self, query: str, relevant: Mapping[str, float], known: Kept, report: Learnt) -> _Evidence | None:
+    def _evidence(self, query: str, relevant: Mapping[str, float], known: Kept, report: Lesson) -> _Evidence | None:
         """What a judgement says of every point of the grid; None, and said why, if it says nothing."""
         wanted = {document: grade for document, grade in relevant.items() if grade > 0}
         if not wanted or not query.strip() or not all(map(math.isfinite, wanted.values())):

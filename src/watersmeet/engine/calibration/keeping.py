@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 from watersmeet.core.errors import IndexProblem
 from watersmeet.core.files import replace_file
@@ -70,14 +71,14 @@ def load(folder: str) -> Kept:
         ) from None
 
 
-def _read(table: dict[str, dict[str, dict[str, list[float]]]]) -> Kept:
+def _read(table: dict[str, Any]) -> Kept:
     beliefs = {}
     for name, one in table["beliefs"].items():
         gained = tuple(float(value) for value in one["gained"])
         if len(gained) != len(grid()) or not all(map(math.isfinite, gained)):
             raise ValueError("it was written for another grid, or damaged")
-        beliefs[name] = Belief(float(one["pieces"]), gained)  # type: ignore[arg-type]  # checked by float itself
-    return Kept(beliefs, int(table["judged"]), int(table["opened"]), list(table["seen"]))  # type: ignore[call-overload]
+        beliefs[name] = Belief(float(one["pieces"]), gained)
+    return Kept(beliefs, int(table["judged"]), int(table["opened"]), list(table["seen"]))
 
 
 @contextmanager

@@ -5,13 +5,13 @@ from __future__ import annotations
 import difflib
 import os
 import stat
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
 from watersmeet.core.errors import ConfigError
+from watersmeet.core.files import replace_file
 from watersmeet.face.clients import json_entry, toml_entry
 from watersmeet.face.clients.errors import CannotEdit
 from watersmeet.face.clients.places import Client, settings_file, skill_file
@@ -118,15 +118,7 @@ def _put(path: str, text: str, like: str) -> None:
     real = os.path.realpath(path)
     os.makedirs(os.path.dirname(real), exist_ok=True)
     mode = stat.S_IMODE(os.stat(like).st_mode) if os.path.exists(like) else 0o644
-    handle, made = tempfile.mkstemp(dir=os.path.dirname(real), prefix=".watersmeet-")
-    try:
-        with open(handle, "w", encoding="utf8", newline="") as file:
-            file.write(text)
-        os.chmod(made, mode)
-        os.replace(made, real)
-    except BaseException:
-        os.unlink(made)
-        raise
+    replace_file(real, text.encode("utf8"), mode)
 
 
 def _tidy(folder: str, project: str) -> None:

@@ -1,0 +1,24 @@
+"""How scores are spread: how far the first is ahead of the others, in standard deviations."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Sequence
+
+NEXT = 5
+"""The first is held against the mean of so many next ones."""
+
+
+def deviation(values: Sequence[float]) -> float:
+    mean = sum(values) / len(values)
+    return math.sqrt(sum([(value - mean) ** 2 for value in values]) / len(values))
+
+
+def lead(values: Sequence[float]) -> float | None:
+    """None if there are too few to tell."""
+    if len(values) <= NEXT:
+        return None
+    best, *others = heapq.nlargest(NEXT + 1, values)
+    spread = deviation(values)
+    return (best - sum(others) / NEXT) / spread if spread > 0 else 0.0
