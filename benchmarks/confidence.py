@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from quality import settings
 
 from watersmeet.core.model import Request
-from watersmeet.engine.confidence import MODELS, READ, Seen, candidates, features
+from watersmeet.engine.confidence import MODELS, features
 from watersmeet.engine.engine import Engine
+from watersmeet.engine.trace import seen
 from watersmeet.evaluate.data import Dataset, load
 from watersmeet.evaluate.index import indexed
 
@@ -38,15 +39,10 @@ RIDGE = 1e-3
 def ask(engine: Engine, text: str, relevant: set[str]) -> dict[str, Any]:
     """The features of a query, for each model, and whether one of the first results is relevant."""
     with engine.traced(Request(text, "hybrid")) as trace, engine._session() as session, session.moment():
-        outcome = trace.outcome
-        first = [hit.chunk for hit in outcome.ranking.hits[:READ]]
-        passages = trace.view.passages(first)
-        read = [passages[chunk] for chunk in first]
-        owners = trace.view.documents_of(candidates(outcome.rankings))
         assert session.words is not None
-        seen = Seen(outcome.plan, outcome.rankings, read, session.words, owners, session.levels())
-        found = {name: features(name, seen) for name in MODELS}
-        return {"features": found, "hit": any(passage.document in relevant for passage in read)}
+        judged = seen(session, trace.view, session.words, trace.outcome)
+        found = {name: features(name, judged) for name in MODELS}
+        return {"features": found, "hit": any(passage.document in relevant for passage in judged.read)}
 
 
 def collect(dataset: Dataset, others: list[Dataset], limit: int, each: int) -> dict[str, Any]:

@@ -37,10 +37,11 @@ def main() -> None:
     took = []
     for some in given:
         start = time.process_time()
-        ranking = fusion.fuse(some, plan)
+        whole = ranking = fusion.fuse(some, plan)
         fused = {hit.chunk: hit.score for hit in ranking.hits}
         for stage in stages:
             ranking = stage.apply(ranking, plan)
+        ranking = ranking.told(whole)
         for hit in ranking.hits:
             place = (DocId("d"), "document", "T", ("H",), "p", (1, 2), "text")
             shown = Result(hit.chunk, *place, hit.score, fused[hit.chunk], None, hit.evidence)

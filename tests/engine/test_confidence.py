@@ -101,7 +101,7 @@ def asked(text: str, *words: str, cosine: float = 0.8, level: float = 0.7) -> fl
     ]
     owners = {"c": "d.md", **{f"x{n}": f"{n}.md" for n in range(8)}}
     plan = Plan(" ".join(words), words=words)
-    found = confidence(Seen(plan, rankings, [passage(text)], Vocabulary(), owners, {"dense": level}))
+    found = confidence(Seen(plan, rankings, [passage(text)], {}, Vocabulary(), owners, {"dense": level}))
     assert found is not None
     return found.probability
 

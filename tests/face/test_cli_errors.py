@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -30,7 +31,7 @@ def fails(done: subprocess.CompletedProcess[str], *said: str, code: int = 2) -> 
     [
         (["serch", "keys"], ["'serch'", "did you mean 'search'?"]),
         (["config", "shwo"], ["shwo"]),
-        (["search", "keys", "--mdoe", "lexical"], ["--mdoe", "--mode"]),
+        (["search", "keys", "--mdoe", "lexical"], ["unknown option --mdoe", "did you mean --mode?"]),
         (["search"], ["QUERY", "watersmeet search --help"]),
         (["search", "keys", "--mode", "lexcal"], ["'lexcal'", "'lexical'"]),
         (["search", "keys", "--recipe", "defualt"], ["'defualt'", "'default'"]),
@@ -72,9 +73,9 @@ def test_an_unknown_id_is_not_found(run: Run, command: str) -> None:
     fails(run(command, "0123456789abcdef"), "watersmeet list", code=1)
 
 
-@pytest.mark.parametrize("written", ["keys", "guides/keys", "guides/kyes.md", "/guides/keys.md"])
+@pytest.mark.parametrize("written", ["kyes", "guides/key", "guides/kyes.md", "/guides/keyz.md", "Kes"])
 def test_an_id_that_was_meant_is_suggested(run: Run, written: str) -> None:
-    fails(run("get", written), "did you mean 'guides/keys.md'?", code=1)
+    fails(run("get", written), "did you mean 'guides/keys.md'", code=1)
 
 
 def test_no_index(run: Run, tmp_path: Path) -> None:
@@ -172,3 +173,32 @@ def test_a_filter_that_no_document_can_satisfy_is_explained(run: Run) -> None:
     done = run("search", "keys", "--filter", "tagg=security")
     assert done.returncode == 1
     assert "no document has the field 'tagg'; did you mean 'tag'?" in done.stderr
+
+
+def test_a_file_that_cannot_be_read_is_no_part_of_the_index(run: Run, fresh: Path) -> None:
+    picture = fresh / "picture.png"
+    picture.write_bytes(b"\x89PNG")
+    fails(run("sync", str(picture), cwd=fresh.parent), "picture.png", "not a kind of file that can be read", ".md")
+    fails(run("sync", str(picture), "--include", "*.png", cwd=fresh.parent), "no parser reads this ending", ".md")
+    assert not (fresh.parent / ".watersmeet").exists()
+    assert run("sync", "guides", "--quiet", cwd=fresh).returncode == 0
+    fails(run("sync", "picture.png", "--json", cwd=fresh), "picture.png")
+    assert run("list", cwd=fresh).stdout.startswith("keys.md\t")  # no second root, so no name in front
+    mixed = run("sync", "guides", "picture.png", "--json", cwd=fresh)
+    assert mixed.returncode == 0
+    assert [item["path"] for item in json.loads(mixed.stdout)["skipped"]] == [str(picture)]
+    assert run("list", cwd=fresh).stdout.startswith("keys.md\t")
+
+
+def test_a_folder_of_which_nothing_can_be_read(run: Run, fresh: Path) -> None:
+    folder = fresh / "broken"
+    folder.mkdir()
+    empty = run("sync", "broken", cwd=fresh)
+    assert (empty.returncode, "no file there is of a kind that is read: .md" in empty.stdout) == (0, True)
+    (folder / "a.md").symlink_to("nowhere")
+    done = run("sync", "broken", cwd=fresh)
+    assert done.returncode == 1
+    assert "dangling symlink" in done.stdout
+    assert "nothing was indexed" in done.stderr
+    told = run("sync", "broken", "--json", cwd=fresh)
+    assert (told.returncode, len(json.loads(told.stdout)["skipped"])) == (1, 1)

@@ -85,6 +85,31 @@ def test_what_cannot_be_served_is_said(run: Run, tmp_path: Path) -> None:
     assert (busy.returncode, "another --port" in busy.stderr) == (2, True)
 
 
+def test_without_an_index_it_says_so_and_serves_it_once_it_is_there(run: Run, fresh: Path) -> None:
+    with serving(fresh, "--allow-write") as (process, port):
+        assert "there is no index" in search(port, "rotate keys")["detail"]
+        assert run("sync", ".", "--quiet", cwd=fresh).returncode == 0
+        assert search(port, "rotate keys")["results"][0]["document"] == "guides/keys.md"
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=10)[1]
+    place = str(fresh / ".watersmeet")
+    assert said.startswith(f"there is no index yet: it is expected in {place}; `watersmeet sync PATH --index {place}`")
+
+
+def test_an_agent_s_server_without_an_index_says_so_to_whoever_looks(run: Run, tmp_path: Path) -> None:
+    done = run("mcp", cwd=tmp_path)  # nobody talks to it, so it ends
+    assert (done.returncode, done.stdout) == (0, "")
+    assert f"it is expected in {tmp_path / '.watersmeet'}" in done.stderr
+    assert run("mcp", "--quiet", cwd=tmp_path).stderr == ""
+
+
+def test_whom_a_token_is_for_is_said(run: Run, home: Path) -> None:
+    said = run("token", "create").stderr
+    assert "every index that you serve" in said
+    assert str(home / "config" / "watersmeet" / "tokens.json") in said
+    assert run("token", "create", "--quiet").stderr == ""
+
+
 def test_tokens_are_made_listed_and_revoked(ask: Ask, run: Run, home: Path) -> None:
     made = json.loads(
         run("token", "create", "--json", "--scope", "write", "--user", "ann", "--group", "a", "--group", "b").stdout

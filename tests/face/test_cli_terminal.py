@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import pty
 import re
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from watersmeet.face.cli.common import widths
 from watersmeet.face.cli.main import ALIASES, COMMANDS
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -71,6 +73,36 @@ def test_tables_fit_and_show_ids_whole(synced: Path, command: list[str]) -> None
         assert all(len(line) <= 80 for line in lines)
         assert lines[0].split()[0] == "document"
         assert {"links/alias.md", "links/heading.md"} <= {line.split()[0] for line in lines[1:]}
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        ("find-tools", ["query-docs-of-a-library", "/context7", "1.00"]),
+        ("find-entities", ["query-docs-of-a-library", "tool"]),
+    ],
+)
+def test_names_of_tools_are_whole_beside_long_descriptions(tmp_path: Path, command: str, shown: list[str]) -> None:
+    tool = {"name": "query-docs-of-a-library", "description": "Find passages about pages. " * 20}
+    record = {
+        "path": "/context7",
+        "server_name": "Context7",
+        "description": "Docs of libraries. " * 20,
+        "tools": [tool],
+    }
+    (tmp_path / "servers.json").write_text(json.dumps([record]), "utf8")
+    on_a_terminal("register", "servers.json", cwd=tmp_path)
+    lines = CODES.sub("", on_a_terminal(command, "query docs", cwd=tmp_path)).splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    assert [line for line in lines if line.split()[: len(shown)] == shown], lines
+
+
+@pytest.mark.parametrize(
+    ("wanted", "given"),
+    [([10, 10, 10], [10, 10, 10]), ([20, 160, 4], [20, 52, 4]), ([100, 4], [48, 4]), ([30, 160, 160], [30, 23, 23])],
+)
+def test_the_longest_column_gives_way_first(wanted: list[int], given: list[int]) -> None:
+    assert widths(wanted, 80) == given
 
 
 def test_progress_leaves_nothing_but_the_report(fresh: Path) -> None:

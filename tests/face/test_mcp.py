@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import httpx2
@@ -329,6 +330,26 @@ def test_without_an_index_the_tools_say_what_to_do(tmp_path: Path) -> None:
     answer = asked(stdio(str(tmp_path / "none")), lambda client: client.call_tool("search", {"query": "x"}))
     assert answer.is_error
     assert "sync" in answer.content[0].text
+
+
+def test_a_line_that_is_no_message_is_answered_and_the_server_goes_on(index: str) -> None:
+    started = stdio(index)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen([started.command, *started.args], env=started.env, **pipes) as process:
+        enough = Timer(30, process.kill)  # rather than wait for an answer that does not come
+        enough.start()
+        for line, id, code in (
+            ("garbage", None, -32700),
+            ('\n{"jsonrpc": "1.0"}', None, -32600),
+            ('{"jsonrpc": "2.0", "id": 7, "method": "ping"}', 7, None),
+        ):
+            process.stdin.write(line + "\n")
+            process.stdin.flush()
+            answer = json.loads(process.stdout.readline())
+            assert (answer["id"], answer.get("error", {}).get("code")) == (id, code)
+        assert process.communicate() == ("", "")
+        enough.cancel()
+    assert process.returncode == 0
 
 
 def test_in_a_folder_it_is_indexed_before_the_first_answer(vault: Path) -> None:

@@ -15,6 +15,7 @@ What can go wrong, and what the user can do about it. Every face shows `str(erro
   + SourceProblem               a path that was named cannot be read
   + NotFound                    no document or chunk of that id (exit code 1)
     x NotRegistered             nothing of that path to change (exit code 2)
+    x Ambiguous                 several documents go by that name (exit code 2)
   + Degraded                    `--strict`, and some step could not run
   + Stopped                     nobody waits for the answer any more
 """
@@ -72,6 +73,10 @@ class NotFound(WatersmeetError):
 
 
 class NotRegistered(NotFound):
+    exit_code = 2
+
+
+class Ambiguous(NotFound):
     exit_code = 2
 
 

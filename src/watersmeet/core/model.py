@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NewType
@@ -45,6 +45,9 @@ class Condition:
         if key not in self.fields:
             return replace(self, fields={**self.fields, key: values})
         return replace(self, also=(*self.also, (key, values)))
+
+
+ANY = Condition()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +124,18 @@ class Ranking:
     """Hits in descending order of score, each chunk once; the position is the rank.
 
     `notes` is what a signal wants said of a hit in its evidence, such as that the score is an estimate. `filled` has
-    the scores of chunks that others ranked and this signal did not.
+    the scores of chunks that others ranked and this signal did not; if the ranking is `whole`, it has none for any
+    other. `tell` gives the evidence of a fusion, which is made for the few hits that remain.
     """
 
     by: str
     hits: tuple[Hit, ...] = ()
     notes: Mapping[ChunkId, Mapping[str, Any]] = field(default_factory=dict)
     filled: Mapping[ChunkId, float] = field(default_factory=dict)
+    whole: bool = field(default=False, compare=False)
+    tell: Callable[[Collection[ChunkId]], Mapping[ChunkId, Sequence[Evidence]]] | None = field(
+        default=None, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         last = float("inf")
@@ -139,9 +147,22 @@ class Ranking:
             raise ValueError(f"{self.by}: a chunk is ranked twice")
 
     @classmethod
-    def of(cls, by: str, hits: Iterable[Hit]) -> Ranking:
-        """Hits in any order; equal scores are told apart by id, so that an answer is repeatable."""
-        return cls(by, tuple(sorted(hits, key=lambda hit: (-hit.score, hit.chunk))))
+    def of(cls, by: str, hits: Iterable[Hit], pool: int = 0) -> Ranking:
+        """Hits in any order; equal scores are told apart by id, so that an answer is repeatable.
+
+        `pool`: how many there would be at most, if all that can be found were among them.
+        """
+        ordered = tuple(sorted(hits, key=lambda hit: (-hit.score, hit.chunk)))
+        return cls(by, ordered, whole=len(ordered) < pool)
+
+    def told(self, fused: Ranking | None = None) -> Ranking:
+        """With the evidence of the fusion that it comes from, before what stages said since."""
+        fused = fused or self
+        if fused.tell is None:
+            return self
+        evidence = fused.tell([hit.chunk for hit in self.hits])
+        hits = (Hit(hit.chunk, hit.score, (*evidence[hit.chunk], *hit.evidence)) for hit in self.hits)
+        return Ranking(self.by, tuple(hits), self.notes, self.filled)
 
     def rescored(self, by: str, scores: Mapping[ChunkId, float]) -> Ranking:
         """The same hits with new scores; the change is added to each hit's evidence."""

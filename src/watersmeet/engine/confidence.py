@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from watersmeet.core.model import ChunkId, DocId, Passage, Plan, Ranking
@@ -23,8 +24,8 @@ READ = 3
 """How many results are looked into."""
 AGREE = 10
 """How many documents of each side are compared."""
-ENDINGS = ("ing", "ed", "es", "s", "e")
-"""What a word may lose and stay the same word, as long as three letters are left."""
+ENDINGS = ("ing", "ed", "es", "s", "e", "")
+"""What a word may end in and be the same word, as long as three letters are before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +64,16 @@ class Confidence:
 
 
 class Seen(NamedTuple):
-    """What a query asked for, and what came of it: its first passages, and whose the rankings' first chunks are."""
+    """What a query asked for, and what came of it.
+
+    Its first passages, what their documents are called by besides their titles, and whose the rankings' first chunks
+    are.
+    """
 
     plan: Plan
     rankings: Sequence[Ranking]
     read: Sequence[Passage]
+    called: Mapping[DocId, str]
     words: Words
     owners: Mapping[ChunkId, DocId]
     levels: Mapping[str, float]
@@ -96,7 +102,7 @@ def features(name: str, seen: Seen) -> dict[str, float]:
     telling = {word: math.log(1 + seen.words.size / (1 + count)) for word, count in frequency.items()}
     whole = math.fsum(telling.values())
     found = {
-        "shared": max(_shared(telling, passage) for passage in seen.read[:READ]) / whole,
+        "shared": _shared(telling, seen) / whole,
         "unknown": math.fsum(telling[word] for word, count in frequency.items() if not count) / whole,
         "length": math.log(1 + len(seen.plan.words)),
         "lexical_lead": _lead(by["lexical"] if "lexical" in by else next(iter(by.values()))) if by else 0.0,
@@ -115,14 +121,23 @@ def candidates(rankings: Sequence[Ranking]) -> set[ChunkId]:
     return {hit.chunk for ranking in rankings if ranking.by in ("lexical", *MODELS) for hit in ranking.hits[:deep]}
 
 
-def _shared(telling: Mapping[str, float], passage: Passage) -> float:
-    """How much of what the query's words tell is in a passage, its title and headings, whatever their endings."""
-    there = {_stem(word) for word in words_of(" ".join((passage.title, *passage.headings, passage.text)))}
-    return math.fsum(weight for word, weight in telling.items() if _stem(word) in there)
+def _shared(telling: Mapping[str, float], seen: Seen) -> float:
+    """How much of what the query's words tell is in one passage, its headings and names, whatever their endings."""
+    most, whole = 0.0, math.fsum(telling.values())
+    for passage in seen.read[:READ]:
+        parts = (passage.title, seen.called.get(passage.document, ""), *passage.headings, passage.text)
+        there = set(words_of(" ".join(parts)))
+        most = max(most, math.fsum(weight for word, weight in telling.items() if not there.isdisjoint(_alike(word))))
+        if most >= whole:
+            break
+    return most
 
 
-def _stem(word: str) -> str:
-    return next((word.removesuffix(e) for e in ENDINGS if word.endswith(e) and len(word) - len(e) >= 3), word)
+@lru_cache(4096)
+def _alike(word: str) -> tuple[str, ...]:
+    """The word with other endings."""
+    stem = next(word.removesuffix(e) for e in ENDINGS if word.endswith(e) and (not e or len(word) - len(e) >= 3))
+    return (word, *(stem + ending for ending in ENDINGS))
 
 
 def _first(ranking: Ranking, owners: Mapping[ChunkId, DocId]) -> set[DocId]:

@@ -14,7 +14,7 @@ from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from watersmeet.core.errors import ConfigError, Degraded, ModelProblem, NoIndex
+from watersmeet.core.errors import ConfigError, ModelProblem, NoIndex
 from watersmeet.core.model import Answer, DocId, Passage, Plan, Request, Row
 from watersmeet.engine import settings as settings_of
 from watersmeet.engine.diagnostics import note
@@ -22,6 +22,7 @@ from watersmeet.engine.modes import WORDS, choose, really, silent_signals, wants
 from watersmeet.engine.pipeline import Outcome
 from watersmeet.engine.session import Session
 from watersmeet.engine.settings import Settings
+from watersmeet.engine.strict import strictly
 from watersmeet.engine.threads import Threads
 from watersmeet.engine.tiers import TIERS, embedder_name, quick, tiers_of
 from watersmeet.engine.trace import Trace, path_for, sure
@@ -173,9 +174,8 @@ class Engine:
         if not 1 <= request.top_n <= MOST_RESULTS:
             raise ConfigError(f"top_n must be from 1 to {MOST_RESULTS}, not {request.top_n}")
         with self.traced(request) as trace:
-            if request.strict and trace.outcome.failures:
-                failure = trace.outcome.failures[0]
-                raise Degraded(f"{failure.by} could not run: {failure.reason}", failure.hint)
+            if request.strict:
+                strictly(trace.outcome.failures, trace.silent, self._settings(request.recipe))
             passages = trace.view.passages(present.needed(trace.outcome.ranking))
             note(trace.outcome, passages)
             confidence = trace.sure()
@@ -198,9 +198,10 @@ class Engine:
 
     def why_not(self, request: Request, document: str) -> WhyNot:
         """Where a document fell out, and what weight would have brought it in."""
-        from watersmeet.engine.whynot import why_not
+        from watersmeet.engine.whynot import known, why_not
 
         with self.traced(request) as trace:
+            document = known(trace.view, document, request.viewer)
             return why_not(trace.pipeline, trace.view, trace.outcome.plan, trace.outcome, document)
 
     def trial(self, request: Request, down_to: Collection[str] = (), without: Collection[str] = ()) -> Trial:
@@ -272,25 +273,26 @@ class Engine:
             return classify(query, self.settings)
 
     def related(self, identity: str, top_n: int = 10, viewer: Viewer | None = None) -> Answer:
-        """What links to this document, or is linked from it."""
+        """What links to this document, or is linked from it; it is named as for `get`."""
         from watersmeet.engine import documents as reading
+        from watersmeet.engine.naming import meant
 
         start = time.perf_counter()
         with self._session() as session, session.moment() as view:
-            document = reading.document_of(view, identity, seen(viewer))
-            ranking = reading.related(view, document, seen(viewer))
+            ranking = reading.related(view, meant(view, identity, viewer).document, seen(viewer))
             ranking = type(ranking)("related", ranking.hits[:top_n])
             passages = view.passages([hit.chunk for hit in ranking.hits])
         took = (time.perf_counter() - start) * 1000
         found = present.results(ranking, ranking, passages)
         return Answer(identity, "related", self.settings.recipe, found, (), took)
 
-    def get(self, identity: str, viewer: Viewer | None = None) -> dict[str, Any]:
-        """A document, or one chunk of it."""
+    def get(self, identity: str, viewer: Viewer | None = None, *, exactly: bool = False) -> dict[str, Any]:
+        """A document, or one chunk of it: by its id, and unless `exactly`, its file or a name that only it goes by."""
         from watersmeet.engine import documents as reading
+        from watersmeet.engine.naming import meant
 
         with self._session() as session, session.moment() as view:
-            found = reading.get(view, identity, seen(viewer))
+            found = reading.get(view, meant(view, identity, viewer, exactly))
         if viewer is not None and "record" in found["fields"]:
             from watersmeet.engine.registry.backends import visible
 
@@ -307,10 +309,11 @@ class Engine:
 
     def unknown_fields(self, request: Request) -> list[str]:
         """What is wrong with a request's filters, said for whoever found nothing."""
-        from watersmeet.engine import documents as reading
+        from watersmeet.engine.unfound import asked, unfound
 
+        condition = asked(request, self._settings(request.recipe).section("pipeline").understand)
         with self._session() as session, session.moment() as view:
-            return reading.unknown_fields(view, request.condition, seen(request.viewer))
+            return unfound(view, condition, request.viewer)
 
     def passages(self, document: str, viewer: Viewer | None = None) -> list[Passage]:
         """All that is searchable of a document, in its order."""

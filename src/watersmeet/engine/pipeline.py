@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import inf
 from time import perf_counter
 from typing import TypeVar, cast
 
 from watersmeet.core.errors import Stopped, WatersmeetError
-from watersmeet.core.model import Failure, Plan, Ranking
+from watersmeet.core.model import Failure, Hit, Plan, Ranking
 from watersmeet.core.ports import Derived, Fusion, Scorer, Signal, Stage, Step
-from watersmeet.engine.threads import Threads
+from watersmeet.engine.threads import Task, Threads
 
 T = TypeVar("T")
+QUICK = 10.0
+"""What took fewer milliseconds needs no thread."""
+WORTH = 1.0
+"""... unless there are so many to be saved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +42,10 @@ class Pipeline:
     stages: Sequence[tuple[str, Stage]]
     deadline: float
     threads: Threads
-    took: dict[str, float] = field(default_factory=dict)
-    """How many milliseconds each signal took last."""
+    follow: Mapping[str, str] = field(default_factory=dict)
+    """Signals that rank what the others found, each as long as another one votes."""
+    took: dict[tuple[str, str], float] = field(default_factory=dict)
+    """How many milliseconds each signal took last, for what."""
 
     def run(self, plan: Plan, cap: Callable[[Ranking], Ranking] | None = None) -> Outcome:
         """`cap` is a wrapper's say between fusion and the stages."""
@@ -65,6 +72,9 @@ class Pipeline:
             except WatersmeetError as error:  # the ranking stays as it was before this stage
                 failures.append(Failure(name, str(error), error.hint))
             start = _lap(timings, name, start)
+        if plan.told:
+            ranking = ranking.told(fused)
+            _lap(timings, "tell", start)
         return Outcome(plan, tuple(rankings), fused, ranking, tuple(failures), timings)
 
     def _understood(self, plan: Plan) -> tuple[Plan, list[Failure]]:
@@ -80,13 +90,24 @@ class Pipeline:
     def _ranked(self, plan: Plan, timings: dict[str, float]) -> tuple[list[Ranking], list[Failure]]:
         """Ask every signal that the plan lets run at once; then those that read the others' rankings."""
         barred = plan.only and any(name in plan.only for name, _ in self.signals)
-        first = {n: partial(signal.rank, plan) for n, signal in self.signals if not barred or n in plan.only}
-        found, failures = self._fan_out(first, timings)
+        asked = {name: signal for name, signal in self.signals if not barred or name in plan.only}
+        first = {n: partial(signal.rank, plan) for n, signal in asked.items() if self.follow.get(n) not in asked}
+        found, failures = self._fan_out("rank", first, timings)
         rankings = list(found.values())
+        second = {n: partial(self.followed, n, plan, rankings) for n in asked if n not in first}
         derived = [pair for pair in self.derived if not barred or pair[0] in plan.only]
-        second = {name: partial(signal.derive, plan, rankings) for name, signal in derived}
-        more, late = self._fan_out(second, timings)
+        second |= {name: partial(signal.derive, plan, rankings) for name, signal in derived}
+        more, late = self._fan_out("derive", second, timings)
         return [*rankings, *more.values()], [*failures, *late]
+
+    def followed(self, name: str, plan: Plan, rankings: Sequence[Ranking]) -> Ranking:
+        """What the others found, as this signal ranks it; if the one it follows found nothing, what it finds itself."""
+        signal = dict(self.signals)[name]
+        if not any(ranking.hits for ranking in rankings if ranking.by == self.follow[name]):
+            return signal.rank(plan)
+        candidates = {hit.chunk for ranking in rankings for hit in ranking.hits}
+        scores = cast(Scorer, signal).score(plan, candidates)
+        return Ranking.of(name, (Hit(chunk, score) for chunk, score in scores.items()))
 
     def _filled(self, plan: Plan, rankings: Sequence[Ranking]) -> list[Ranking]:
         """Every candidate scored by every signal that can; one that cannot now leaves its gaps."""
@@ -95,27 +116,39 @@ class Pipeline:
         work = {}
         for ranking in rankings:
             gaps = candidates - {hit.chunk for hit in ranking.hits}
-            if gaps and ranking.hits and ranking.by in scorers:
+            if gaps and ranking.hits and not ranking.whole and ranking.by in scorers:
                 work[ranking.by] = partial(scorers[ranking.by], plan, gaps)
-        found, _ = self._fan_out(work, {})
+        found, _ = self._fan_out("fill", work, {})
         return [replace(ranking, filled=found.get(ranking.by, {})) for ranking in rankings]
 
     def _fan_out(
-        self, work: Mapping[str, Callable[[], T]], timings: dict[str, float]
+        self, doing: str, work: Mapping[str, Callable[[], T]], timings: dict[str, float]
     ) -> tuple[dict[str, T], list[Failure]]:
-        """All at once. What fails or is late becomes a failure in the answer."""
+        """All at once. What fails or is late becomes a failure in the answer.
+
+        What was quick last time is done here: to hand it to a thread and wait for it costs more. Only the slowest goes
+        to one, if there is enough to do beside it.
+        """
         end = perf_counter() + self.deadline
-        slowest = sorted(work, key=lambda name: -self.took.get(name, 0.0))  # what takes longest begins first
-        begun = {name: self.threads.submit(partial(_timed, work[name])) for name in slowest}
-        asked = [(name, begun[name]) for name in work]
+        took = {name: self.took.get((doing, name), inf) for name in work}
+        slowest = sorted(work, key=lambda name: -took[name])
+        beside = sum(took[name] for name in slowest[1:]) >= WORTH
+        begun = {name: Task(partial(_timed, work[name])) for name in slowest}
+        here = [name for place, name in enumerate(slowest) if took[name] < QUICK and not (beside and place == 0)]
+        for name in slowest:
+            if name not in here:
+                self.threads.submit(begun[name])
+        for name in here:
+            begun[name].run()
         results: dict[str, T] = {}
         failures: list[Failure] = []
-        for name, task in asked:
+        for name in work:
             try:
-                results[name], timings[name] = task.result(max(0.0, end - perf_counter()))
-                self.took[name] = timings[name]
+                results[name], timings[name] = begun[name].result(max(0.0, end - perf_counter()))
+                self.took[doing, name] = timings[name]
             except Exception as error:  # noqa: BLE001 - the fan-out: a signal's failure is a value
-                failures.append(_failure(name, error, task.done, self.deadline))
+                self.took.pop((doing, name), None)
+                failures.append(_failure(name, error, begun[name].done, self.deadline))
         return results, failures
 
 

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from watersmeet.core.errors import ConfigError, NotFound, SourceProblem
-from watersmeet.core.indexing import Parser
+from watersmeet.core.indexing import Found, Parser, Skipped, Source
 from watersmeet.core.model import DocId
 from watersmeet.engine.batch import Batch
 from watersmeet.engine.components import build
 from watersmeet.engine.dates import Dates
 from watersmeet.engine.report import SyncReport, Tell
 from watersmeet.engine.settings import Settings
-from watersmeet.engine.sync import FolderSync
+from watersmeet.engine.sync import FolderSync, ending
 from watersmeet.engine.writing import Writing, writing
 from watersmeet.store.catalogue import Catalogue, Changes, Root
 from watersmeet.store.registered import claimed, tools_of
@@ -45,12 +45,35 @@ def sync(
         if not os.path.exists(place):
             raise SourceProblem(f"{place} does not exist", "check the spelling of the path")
     report = SyncReport()
+    readable = _readable(settings, places, report)
     with writing(folder, settings, recreate=recreate) as index:
-        for place in places:
+        for place in readable:
             _sync_one(index, settings, place, collection, meta, report, tell)
         index.compact()
         report.documents, report.chunks = index.catalogue.counts()
     return report
+
+
+def _readable(settings: Settings, places: Sequence[str], report: SyncReport) -> list[str]:
+    """Without the files that cannot be read: they are no part of the index. If nothing is left, that is an error."""
+    kept = []
+    names = settings.section("index")
+    source: Source = build("source", names.source, settings.of("source", names.source))
+    for place in places:
+        refused = [] if os.path.isdir(place) else [_refused(item) for item in source.scan(place)]
+        report.skipped += [item for item in refused if item is not None]
+        if not refused or None in refused:
+            kept.append(place)
+    if not kept:
+        first = report.skipped[0]
+        raise SourceProblem(f"{first.path}: {first.reason}", "name a folder, or a file of a kind that can be read")
+    return kept
+
+
+def _refused(item: Found | Skipped) -> Skipped | None:
+    if isinstance(item, Found) and ending(item.name) not in PARSERS:
+        return Skipped(item.path, f"no parser reads this ending; known: {' '.join(f'.{known}' for known in PARSERS)}")
+    return item if isinstance(item, Skipped) else None
 
 
 def _sync_one(

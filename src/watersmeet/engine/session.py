@@ -171,4 +171,5 @@ def assemble(settings: Settings, signals: tuple[str, ...], ports: dict[str, Any]
         stages=[(name, make("stage", name)) for name in wanted.stages],
         deadline=wanted.deadline_ms / 1000,
         threads=threads,
+        follow={name: other for name, other in wanted.follow.items() if hasattr(made.get(name), "score")},
     )

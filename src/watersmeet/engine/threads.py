@@ -48,8 +48,7 @@ class Threads:
         self._idle = 0
         self._lock = Lock()
 
-    def submit(self, work: Callable[[], T]) -> Task[T]:
-        task = Task(work)
+    def submit(self, task: Task[Any]) -> None:
         with self._lock:
             if self._idle > 0:
                 self._idle -= 1
@@ -57,7 +56,6 @@ class Threads:
                 self._started += 1
                 Thread(target=self._serve, name=f"watersmeet-{self._started}", daemon=True).start()
         self._tasks.put(task)
-        return task
 
     def close(self) -> None:
         for _ in range(self._started):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from watersmeet.core.ports import Words
 from watersmeet.engine.confidence import READ, Confidence, Seen, candidates, confidence
 from watersmeet.engine.pipeline import Outcome, Pipeline
 from watersmeet.engine.session import Session
@@ -47,8 +48,14 @@ def sure(session: Session, view: SqliteView, outcome: Outcome) -> Confidence | N
     words = session.words
     if words is None:
         return None
+    return confidence(seen(session, view, words, outcome))
+
+
+def seen(session: Session, view: SqliteView, words: Words, outcome: Outcome) -> Seen:
+    """What there is to judge an outcome by."""
     first = [hit.chunk for hit in outcome.ranking.hits[:READ]]
     passages = view.passages(first)
-    owners = view.documents_of(candidates(outcome.rankings))
     read = [passages[chunk] for chunk in first if chunk in passages]
-    return confidence(Seen(outcome.plan, outcome.rankings, read, words, owners, session.levels()))
+    called = view.called([passage.document for passage in read])
+    owners = view.documents_of(candidates(outcome.rankings))
+    return Seen(outcome.plan, outcome.rankings, read, called, words, owners, session.levels())

@@ -38,6 +38,8 @@ def trial(trace: Trace, down_to: Collection[str], without: Collection[str]) -> T
     outcome = trace.outcome
     took = (time.perf_counter() - trace.start) * 1000
     named = {"": outcome.ranking, **{ranking.by: ranking for ranking in outcome.rankings}}
+    searching = dict(trace.pipeline.signals)
+    named |= {name: searching[name].rank(outcome.plan) for name in trace.pipeline.follow if name in named}
     hits = {name: [h for h in ranking.hits if h.chunk not in without] for name, ranking in named.items()}
     owners = trace.view.documents_of({hit.chunk for found in hits.values() for hit in found})
     read = {}

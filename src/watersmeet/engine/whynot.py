@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from watersmeet.core.errors import Ambiguous, NotFound
 from watersmeet.core.model import ChunkId, Condition, DocId, Hit, Plan, Ranking
 from watersmeet.engine.pipeline import Outcome, Pipeline
 from watersmeet.engine.viewing import there
 from watersmeet.store.view import SqliteView
+
+if TYPE_CHECKING:
+    from watersmeet.core.entities import Viewer
 
 DEEP = 5000
 """How far down each signal is searched for a document that it did not have in its pool."""
@@ -46,6 +50,18 @@ class WhyNot:
         }
 
 
+def known(view: SqliteView, document: str, viewer: Viewer | None) -> str:
+    """The document that is asked about, by whatever name; what there is not keeps the name that it was asked by."""
+    from watersmeet.engine.naming import meant
+
+    try:
+        return meant(view, document, viewer).document
+    except Ambiguous:
+        raise
+    except NotFound:
+        return document
+
+
 def why_not(path: Pipeline, view: SqliteView, plan: Plan, outcome: Outcome, document: str) -> WhyNot:
     chunks = {passage.id for passage in view.passages_of(DocId(document))}
     if not chunks or not view.only([DocId(document)], there(plan.condition)):
@@ -61,7 +77,7 @@ def why_not(path: Pipeline, view: SqliteView, plan: Plan, outcome: Outcome, docu
     fused = _position(outcome.fused.hits, chunks)
     if fused is None:
         return _never_found(path, plan, outcome, document, chunks)
-    weights = _weights(outcome.fused, chunks, plan.top_n)
+    weights = _weights(outcome.fused.told(), chunks, plan.top_n)
     if fused <= plan.top_n:
         reason = f"fusion put it at {fused}; a stage took it out"
         return WhyNot(document, "stage", reason, ranks, fused, weights)
@@ -79,7 +95,7 @@ def _never_found(path: Pipeline, plan: Plan, outcome: Outcome, document: str, ch
     pool = outcome.plan.pool
     best = min(ranks, key=lambda name: ranks[name])
     reason = f"no signal has it among its first {pool}; {best} comes closest, at {ranks[best]}"
-    return WhyNot(document, "candidates", reason, ranks, fused, _weights(deeper.fused, chunks, plan.top_n))
+    return WhyNot(document, "candidates", reason, ranks, fused, _weights(deeper.fused.told(), chunks, plan.top_n))
 
 
 def _weights(fused: Ranking, chunks: set[ChunkId], top_n: int) -> dict[str, float]:

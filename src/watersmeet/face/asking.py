@@ -97,7 +97,7 @@ def ask(engine: Engine, asking: Asking, viewer: Viewer | None = None, stop: Even
     notes: Sequence[str] = ()
     if asking.why_not:
         missing = engine.why_not(request, asking.why_not)
-    if asking.filters and not answer.results:
+    if (asking.filters or "#" in asking.query) and not answer.results:
         notes = engine.unknown_fields(request)
     if answer.no_good_match and answer.results:
         notes = [*notes, nothing_fits(answer.confidence)]

@@ -48,7 +48,7 @@ class SearchBody(Body):
     recipe: Recipe = Field("", description="which recipe answers; else as the settings say")
     top_n: int | None = Field(None, ge=1, le=1000, description="how many results; 10, or what fits the budget")
     filters: Filters = Field(
-        {}, description="AND between keys, OR within one: kind, tag, path (a glob), collection or any field"
+        {}, description="AND between keys, OR within one: kind, tag (or below it), path (a glob), collection, any field"
     )
     since: Name = Field("", description="changed since: 2026-01-31, or 7d, 2w, 3m, 1y ago")
     before: Name = Field("", description="changed before")
@@ -56,7 +56,7 @@ class SearchBody(Body):
     explain: bool = Field(False, description="say how each result came to its place")
     why_not: Name = Field("", description="say where this document fell out, and why")
     budget: int | None = Field(None, ge=1, le=1_000_000, description="a context pack of at most so many tokens")
-    strict: bool = Field(False, description="fail if any signal could not run")
+    strict: bool = Field(False, description="fail if any signal of the recipe could not vote")
 
     def asking(self) -> Asking:
         values = {name: getattr(self, name) for name in SearchBody.model_fields}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 from watersmeet.core.errors import ConfigError, nearest
@@ -20,13 +21,13 @@ MOST = 0.8
 
 
 class _Vote(NamedTuple):
-    """A ranking, its weight, what is taken off its scores and what they are divided by; all scores, best first."""
+    """A ranking, its weight, what is taken off its scores and what they are divided by; all scores."""
 
     ranking: Ranking
     weight: float
     low: float
     span: float
-    scored: list[tuple[ChunkId, float]]
+    scores: Mapping[ChunkId, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +55,11 @@ class Convex:
     def fuse(self, rankings: Sequence[Ranking], plan: Plan) -> Ranking:
         votes = self.votes(rankings, plan)
         score = {hit.chunk: 0.0 for vote in votes for hit in vote.ranking.hits}
-        for _, weight, low, span, scored in votes:
-            for chunk, value in scored:
+        for _, weight, low, span, scores in votes:
+            for chunk, value in scores.items():
                 score[chunk] += weight * ((value - low) / span)
         order = sorted(score, key=lambda chunk: (-score[chunk], chunk))
-        many = plan.pool if plan.told else 0
-        evidence = _evidence(order[:many], votes)
-        told = [Hit(chunk, score[chunk], tuple(evidence[chunk])) for chunk in order[:many]]
-        return Ranking("convex", (*told, *(Hit(chunk, score[chunk]) for chunk in order[many:])))
+        return Ranking("convex", tuple(Hit(chunk, score[chunk]) for chunk in order), tell=partial(_evidence, votes))
 
     def votes(self, rankings: Sequence[Ranking], plan: Plan) -> list[_Vote]:
         """What each signal weighs for this query, and how its scores are scaled."""
@@ -70,13 +68,12 @@ class Convex:
         candidates = {hit.chunk for ranking in voting for hit in ranking.hits}
         votes = []
         for ranking in voting:
-            scored = [(hit.chunk, hit.score) for hit in ranking.hits]
-            filled = [item for item in ranking.filled.items() if item[0] in candidates]
-            scored += sorted(filled, key=lambda item: (-item[1], item[0]))
-            values = [value for _, value in scored]
+            scores = {hit.chunk: hit.score for hit in ranking.hits}
+            scores.update({chunk: value for chunk, value in ranking.filled.items() if chunk in candidates})
+            values = list(scores.values())
             low, span = self._bounds(ranking.by, values, len(candidates))
             weight = given[ranking.by] * self._told_apart(ranking.by, values)
-            votes.append(_Vote(ranking, weight, low, span, scored))
+            votes.append(_Vote(ranking, weight, low, span, scores))
         total = sum(vote.weight for vote in votes)
         return [vote._replace(weight=vote.weight / total) for vote in votes]
 
@@ -102,17 +99,19 @@ class Convex:
         return low, high - low or 1.0
 
 
-def _evidence(order: Sequence[ChunkId], votes: Sequence[_Vote]) -> dict[ChunkId, list[Evidence]]:
-    """What each signal said of some chunks; only told of as many as anyone could ask for."""
-    found: dict[ChunkId, list[Evidence]] = {chunk: [] for chunk in order}
-    for ranking, weight, low, span, scored in votes:
-        ranked = len(ranking.hits)
-        for rank, (chunk, value) in enumerate(scored, 1):
-            if chunk not in found:
-                continue
+def _evidence(votes: Sequence[_Vote], chunks: Collection[ChunkId]) -> dict[ChunkId, list[Evidence]]:
+    """What each signal said of some chunks."""
+    found: dict[ChunkId, list[Evidence]] = {chunk: [] for chunk in chunks}
+    for ranking, weight, low, span, scores in votes:
+        ranks = {hit.chunk: rank for rank, hit in enumerate(ranking.hits, 1)}
+        for chunk in found.keys() & scores.keys():
+            value = scores[chunk]
             scaled = (value - low) / span
             detail: dict[str, Any] = {"scaled": scaled, "weight": weight, "contribution": weight * scaled}
-            if rank > ranked:
+            rank = ranks.get(chunk, 0)
+            if not rank:  # behind all that are ranked and the better ones among the others
+                better = sum(o > value or (o == value and c < chunk) for c, o in scores.items() if c not in ranks)
+                rank = len(ranks) + better + 1
                 detail["filled"] = True
             elif chunk in ranking.notes:
                 detail.update(ranking.notes[chunk])

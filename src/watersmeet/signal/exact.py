@@ -30,7 +30,7 @@ class Exact:
     def rank(self, plan: Plan) -> Ranking:
         terms = self._terms(plan)
         found = self.words.match(terms, plan.condition, plan.pool) if terms else []
-        return Ranking.of("exact", (Hit(chunk, score) for chunk, score in found))
+        return Ranking.of("exact", (Hit(chunk, score) for chunk, score in found), plan.pool)
 
     def score(self, plan: Plan, ids: Collection[ChunkId]) -> dict[ChunkId, float]:
         terms = self._terms(plan)

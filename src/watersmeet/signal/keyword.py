@@ -17,7 +17,7 @@ class Keyword:
 
     def rank(self, plan: Plan) -> Ranking:
         found = self.words.match(self._terms(plan), plan.condition, plan.pool)
-        return Ranking.of("keyword", (Hit(chunk, min(1.0, score)) for chunk, score in found))
+        return Ranking.of("keyword", (Hit(chunk, min(1.0, score)) for chunk, score in found), plan.pool)
 
     def score(self, plan: Plan, ids: Collection[ChunkId]) -> dict[ChunkId, float]:
         return {chunk: min(1.0, score) for chunk, score in self.words.score(self._terms(plan), ids).items()}

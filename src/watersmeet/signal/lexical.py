@@ -27,7 +27,7 @@ class Lexical:
             newest = self.view.newest(plan.condition, plan.pool)
             return Ranking.of("lexical", (Hit(chunk, 1 / rank) for rank, chunk in enumerate(newest, 1)))
         found = self.words.match(self._terms(plan), plan.condition, plan.pool)
-        return Ranking.of("lexical", (Hit(chunk, score) for chunk, score in found))
+        return Ranking.of("lexical", (Hit(chunk, score) for chunk, score in found), plan.pool)
 
     def score(self, plan: Plan, ids: Collection[ChunkId]) -> dict[ChunkId, float]:
         return self.words.score(self._terms(plan), ids)

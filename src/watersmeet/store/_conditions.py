@@ -30,8 +30,12 @@ def where(
         elif key == "collection":
             parts.append("d.collection IN (SELECT k.id FROM collections k JOIN json_each(?) j ON k.name = j.value)")
             values.append(json.dumps(wanted))
+        elif key.casefold() in ("tag", "tags"):
+            low = json.dumps([name for tag in wanted for name in tag_names(tag)])
+            parts.append(TAGGED)
+            values += [low, low, low]
         else:
-            facet = "tag" if key == "tags" else key.casefold()
+            facet = key.casefold()
             low = lowered(wanted)
             parts.append(
                 "(d.id IN (SELECT f.document FROM facets f JOIN json_each(?) j ON f.value = j.value"
@@ -53,12 +57,27 @@ def where(
     return " AND ".join(parts), values
 
 
+TAGGED = (
+    "(d.id IN (SELECT f.document FROM json_each(?) j CROSS JOIN facets f ON f.key = 'tag' AND f.value = j.value"
+    " UNION ALL SELECT f.document FROM json_each(?) j CROSS JOIN facets f"
+    " ON f.key = 'tag' AND f.value >= j.value || '/' AND f.value < j.value || '0')"
+    " OR d.collection IN (SELECT k.id FROM collections k, json_each(k.metadata) m"
+    " WHERE lower(m.key) = 'tag' AND lower(m.value) IN (SELECT value FROM json_each(?))))"
+)
+"""The documents with one of the tags or of the tags below it: a/b lies below a, and 0 comes next after the slash."""
+
 KEPT_OUT = (
     "SELECT DISTINCT f.document FROM facets f WHERE f.key = ? AND f.value NOT IN (SELECT value FROM json_each(?))"
     " AND NOT EXISTS (SELECT 1 FROM json_each(?) j JOIN facets g"
     " ON g.key = f.key AND g.value = j.value AND g.document = f.document)"
 )
 """The documents that a gate keeps out: key, allowed values, and those again."""
+
+
+def tag_names(tag: str) -> set[str]:
+    """A tag as it is kept, also where it is written `#tag` or `tag/`."""
+    low = tag.casefold()
+    return {low, low.removeprefix("#").rstrip("/")} - {""}
 
 
 def lowered(values: Sequence[str]) -> str:

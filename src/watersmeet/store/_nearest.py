@@ -155,7 +155,7 @@ class Reader:
         if not len(places):
             return []
         exact = self.exact[places].astype(np.float32)
-        cosines = (exact * query).sum(axis=1) / np.sqrt(np.square(exact).sum(axis=1))
+        cosines = np.einsum("ij,j->i", exact, query) / np.sqrt(np.einsum("ij,ij->i", exact, exact))
         numbers = self.numbers[places]
         order = np.lexsort((numbers, -cosines))
         return [

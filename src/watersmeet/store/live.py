@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from watersmeet.core.model import ChunkId, Condition
+from watersmeet.core.model import ANY, ChunkId, Condition
 from watersmeet.core.ports import Term, TextReader, View
 
 NARROW = 5_000
@@ -32,7 +32,7 @@ class LiveWords:
         fetch = limit + limit // 4 + 8
         while True:
             offered = self.text.match(terms, fetch, within)
-            ids = self.view.resolve([row for row, _ in offered], condition)
+            ids = self.view.resolve([row for row, _ in offered], condition if within is None else ANY)
             found = [(ids[row], score) for row, score in offered if row in ids]
             if len(found) >= limit or len(offered) < fetch:
                 return found[:limit]

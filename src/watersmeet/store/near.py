@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from watersmeet.core.model import ChunkId, Condition, Row
+from watersmeet.core.model import ANY, ChunkId, Condition, Row
 from watersmeet.core.ports import View
 from watersmeet.core.vectors import Near
 
@@ -55,12 +55,12 @@ class LiveMeanings(Generic[T]):
     def nearest(self, text: str, condition: Condition, limit: int) -> list[Near]:
         vector = self.embedder.embed_query(text)
         within = self.view.matching(condition, ALL) if condition else None
-        found = [Near(chunk, cosine) for chunk, cosine in self._live(vector, condition, limit, within)]
+        found = [Near(chunk, cosine) for chunk, cosine in self._live(vector, limit, within)]
         if self.stand_in is None or not len(self.missing):
             return found
         wanted = self.missing if within is None else sorted({*within}.intersection(self.missing.tolist()))
         guesses = self._estimated(text, vector, wanted)
-        ids = self.view.resolve(list(guesses), condition)
+        ids = self.view.resolve(list(guesses), ANY)
         found += [Near(ids[row], guess, True) for row, guess in guesses.items() if row in ids]
         return sorted(found, key=lambda near: (-near.cosine, near.chunk))[:limit]
 
@@ -75,14 +75,12 @@ class LiveMeanings(Generic[T]):
             return near
         return near + [Near(known[row], guess, True) for row, guess in self._estimated(text, vector, unseen).items()]
 
-    def _live(
-        self, vector: T, condition: Condition, limit: int, within: list[Row] | None
-    ) -> list[tuple[ChunkId, float]]:
+    def _live(self, vector: T, limit: int, within: list[Row] | None) -> list[tuple[ChunkId, float]]:
         """Fetch more until there are enough that are live, or no more."""
         fetch = limit + limit // 4 + 8
         while True:
             offered = self.reader.search(vector, fetch, within)
-            ids = self.view.resolve([row for row, _ in offered], condition)
+            ids = self.view.resolve([row for row, _ in offered], ANY)  # what is asked for was held before
             found = [(ids[row], cosine) for row, cosine in offered if row in ids]
             if len(found) >= limit or len(offered) < fetch:
                 return found[:limit]

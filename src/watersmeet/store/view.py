@@ -10,10 +10,11 @@ from datetime import UTC, datetime
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from watersmeet.core.model import ChunkId, Condition, DocId, Passage, Row
+from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Passage, Row
 from watersmeet.store._conditions import KEPT_OUT, lowered, where
 from watersmeet.store._connect import connect, guarded
 from watersmeet.store._facts import closest, statistics
+from watersmeet.store._known import MOST_KNOWN, Known
 
 if TYPE_CHECKING:
     from watersmeet.core.pages import Link
@@ -32,7 +33,6 @@ class Record(NamedTuple):
     chunks: int
 
 
-ANY = Condition()
 MOST_ASKED = 100
 """So many conditions are remembered: who asks with ever new ones does not fill the memory."""
 _FACETS = "SELECT key FROM facets"
@@ -55,9 +55,7 @@ class SqliteView:
         self._db = connect(folder)
         self._lock = Lock()
         self._matching: dict[str, list[Row] | None] = {}
-        self._rows: dict[ChunkId, Row] = {}
-        self._owners: dict[ChunkId, int] = {}
-        self._names: dict[int, DocId] = {}
+        self._known = Known()
         self._closed: dict[tuple[str, ...], list[int]] = {}
         self._at: dict[tuple[str, ...], list[int]] = {}
         self.version = -1
@@ -74,16 +72,17 @@ class SqliteView:
             self._ask("SELECT 1 FROM meta LIMIT 1")  # a transaction begins with its first read
             version = self._ask("PRAGMA data_version")[0][0]
             if version != self.version:
-                for remembered in (self._matching, self._closed, self._at, self._names):
+                for remembered in (self._matching, self._closed, self._at):
                     remembered.clear()
+                self._known = Known()
                 self.version = version
+            if len(self._known.ids) > MOST_KNOWN:
+                self._known = Known()
             for asked in (self._matching, self._at):
                 if len(asked) > MOST_ASKED:
                     asked.clear()
             yield self
         finally:
-            self._rows.clear()
-            self._owners.clear()
             self._ask("COMMIT")
 
     def _ask(self, sql: str, values: Iterable[Any] = ()) -> list[Any]:
@@ -94,23 +93,29 @@ class SqliteView:
 
     def resolve(self, rows: Collection[Row], condition: Condition) -> dict[Row, ChunkId]:
         where, values = self._where(condition)
-        join = "JOIN documents d ON d.id = c.document" if where else ""
-        found = self._ask(
-            f"SELECT c.row, c.id, c.document FROM json_each(?) j JOIN chunks c ON c.row = j.value {join}"
-            f" {'WHERE ' + where if where else ''}",
-            [json.dumps(list(rows)), *values],
-        )
-        self._rows.update({chunk: row for row, chunk, _ in found})
-        self._owners.update({chunk: document for _, chunk, document in found})
-        return {row: chunk for row, chunk, _ in found}
+        known = self._known
+        ids = {} if where else {row: known.ids[row] for row in rows if row in known.ids}
+        if len(ids) < len(rows):
+            join = f"JOIN documents d ON d.id = c.document WHERE {where}" if where else ""
+            found = self._ask(
+                f"SELECT c.row, c.id, c.document FROM json_each(?) j JOIN chunks c ON c.row = j.value {join}",
+                [json.dumps([row for row in rows if row not in ids]), *values],
+            )
+            known.add(found)
+            ids.update({row: chunk for row, chunk, _ in found})
+        return ids
 
     def rows(self, ids: Collection[ChunkId]) -> dict[ChunkId, Row]:
-        """What was resolved in this moment is known; only the others are looked up."""
-        known = {chunk: self._rows[chunk] for chunk in ids if chunk in self._rows}
-        if len(known) < len(ids):
-            others = [chunk for chunk in ids if chunk not in known]
-            sql = "SELECT c.id, c.row FROM json_each(?) j JOIN chunks c ON c.id = j.value"
-            known.update(self._ask(sql, [json.dumps(others)]))
+        rows = self._met(ids).rows
+        return {chunk: rows[chunk] for chunk in ids if chunk in rows}
+
+    def _met(self, ids: Collection[ChunkId]) -> Known:
+        """What is known, with these chunks in it, as far as there are such."""
+        known = self._known
+        others = [chunk for chunk in ids if chunk not in known.rows]
+        if others:
+            sql = "SELECT c.row, c.id, c.document FROM json_each(?) j JOIN chunks c ON c.id = j.value"
+            known.add(self._ask(sql, [json.dumps(others)]))
         return known
 
     def matching(self, condition: Condition, limit: int) -> list[Row] | None:
@@ -171,17 +176,26 @@ class SqliteView:
         return {row[0]: _passage(row) for row in found}
 
     def documents_of(self, ids: Collection[ChunkId]) -> dict[ChunkId, DocId]:
-        """What was resolved in this moment is known, and names are remembered for as long as the index stays."""
-        unknown = [chunk for chunk in ids if chunk not in self._owners]
-        if unknown:
-            sql = "SELECT c.id, c.document FROM json_each(?) j JOIN chunks c ON c.id = j.value"
-            self._owners.update(self._ask(sql, [json.dumps(unknown)]))
-        owned = {chunk: self._owners[chunk] for chunk in ids if chunk in self._owners}
-        nameless = set(owned.values()).difference(self._names)
+        known = self._met(ids)
+        owned = {chunk: known.owners[chunk] for chunk in ids if chunk in known.owners}
+        nameless = set(owned.values()).difference(known.names)
         if nameless:
             sql = "SELECT d.id, d.name FROM json_each(?) j JOIN documents d ON d.id = j.value"
-            self._names.update(self._ask(sql, [json.dumps(list(nameless))]))
-        return {chunk: self._names[document] for chunk, document in owned.items()}
+            known.names.update(self._ask(sql, [json.dumps(list(nameless))]))
+        return {chunk: known.names[document] for chunk, document in owned.items()}
+
+    def called(self, documents: Collection[DocId]) -> dict[DocId, str]:
+        """What each document goes by besides its title: its path, its aliases, its tags."""
+        found = self._ask(
+            "WITH d AS (SELECT d.id, d.name FROM json_each(?) j JOIN documents d ON d.name = j.value)"
+            " SELECT d.name, n.key FROM d JOIN names n ON n.document = d.id"
+            " UNION ALL SELECT d.name, f.value FROM d JOIN facets f ON f.document = d.id AND f.key = 'tag'",
+            [json.dumps(list(documents))],
+        )
+        names: dict[DocId, str] = {}
+        for document, name in found:
+            names[document] = f"{names.get(document, '')} {name}"
+        return names
 
     def tags(self, condition: Condition, without: Collection[str]) -> dict[str, int]:
         """How many documents carry each tag, those of some kinds left out."""

@@ -48,7 +48,7 @@ def ballot(outcome: Outcome, fusion: object, owners: Mapping[ChunkId, DocId]) ->
     fixed = np.zeros(len(chunks))
     for vote in fusion.votes(rankings, alike):
         row = votes[SIGNALS.index(vote.ranking.by)] if vote.ranking.by in SIGNALS else fixed
-        for chunk, value in vote.scored:
+        for chunk, value in vote.scores.items():
             row[place[chunk]] += vote.weight * (value - vote.low) / vote.span
     documents = [owners[chunk] for chunk in chunks]
     starts = [i for i, document in enumerate(documents) if i == 0 or documents[i - 1] != document]

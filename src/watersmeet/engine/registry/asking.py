@@ -69,6 +69,7 @@ def search(engine: Engine, request: SearchRequest) -> dict[str, Any]:
         mode, found, failures, sure = _searched(engine, settings, request, text, condition, types)
     else:
         mode, found, failures = "lexical", _listed(engine, condition, request), ()
+    notes = [] if found else _notes(engine, condition, request)
     if request.entity_types is not None:
         found = [item for item in found if (TOOL if item.tool else item.entity.kind) in types]
     return {
@@ -79,8 +80,19 @@ def search(engine: Engine, request: SearchRequest) -> dict[str, Any]:
         **grouped(found, text, tool_limit(request.max_results)),
         **certainty(sure),
         "failures": [failed(failure) for failure in failures],
+        **({"notes": notes} if notes else {}),
         "took_ms": elapsed(start),
     }
+
+
+def _notes(engine: Engine, condition: Condition, request: SearchRequest) -> list[str]:
+    """For whoever found nothing: the tags that nothing has."""
+    if not condition.asked:
+        return []
+    from watersmeet.engine.unfound import unfound
+
+    with engine._session() as session, session.moment() as view:
+        return unfound(view, condition, request.viewer)
 
 
 def tool_limit(max_results: int) -> int:

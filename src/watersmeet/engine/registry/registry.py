@@ -99,7 +99,7 @@ class Registry:
 
     def get(self, path: str, viewer: Viewer | None = None) -> dict[str, Any]:
         """The record of an entity, or of a tool (`SERVER#TOOL`)."""
-        fields = self.engine.get(path, viewer)["fields"]
+        fields = self.engine.get(path, viewer, exactly=True)["fields"]
         if not isinstance(fields.get("record"), dict):
             raise NotFound(f"{path!r} is not registered", "`watersmeet get` shows any document")
         found: dict[str, Any] = fields["record"]

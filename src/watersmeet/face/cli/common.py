@@ -16,6 +16,11 @@ from watersmeet.engine.place import find_index
 F = TypeVar("F", bound=Callable[..., Any])
 
 FORMATS = ("plain", "markdown", "json")
+KEPT = (
+    "Its index is kept in the user's cache, ~/.cache/watersmeet/indexes/NAME-HASH (or below $XDG_CACHE_HOME); "
+    "delete that folder to drop it."
+)
+"""What becomes of the index of `--in`."""
 
 
 def common(function: F) -> F:
@@ -77,23 +82,36 @@ def table(head: list[str], rows: list[list[str]], form: str = "") -> None:
         for row in rows:
             print("\t".join(row))
         return
+    from rich.cells import cell_len
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     console = Console(highlight=False)
     drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for number, name in enumerate(head):
-        cells = [row[number] for row in rows]
-        whole = min(max(map(len, cells), default=0), console.width * 3 // 5) if number == 0 else None
+    columns = [[row[number] for row in rows] for number in range(len(head))]
+    room = widths(
+        [max(map(cell_len, (name, *cells))) for name, cells in zip(head, columns, strict=True)], console.width
+    )
+    for number, (name, cells) in enumerate(zip(head, columns, strict=True)):
         figures = cells and all(cell.replace(".", "").isdigit() for cell in cells if cell)
         drawn.add_column(
             name,
             no_wrap=number > 0,
             overflow="ellipsis" if number else "fold",
-            min_width=whole,
+            width=room[number],
             justify="right" if figures else "left",
         )
     for row in rows:
         drawn.add_row(*(Text(cell, overflow="ellipsis" if n else "fold") for n, cell in enumerate(row)))
     console.print(drawn)
+
+
+def widths(wanted: list[int], width: int) -> list[int]:
+    """What each column of a table gets: the longest gives way first, and the first one last."""
+    given = [min(wanted[0], width * 3 // 5), *wanted[1:]]
+    room = width - 2 * (len(given) - 1)
+    while sum(given) > room and max(given[1:], default=0) > 1:
+        longest = max(range(1, len(given)), key=given.__getitem__)
+        given[longest] -= 1
+    return given

@@ -12,12 +12,16 @@ from watersmeet.face.cli.common import common, for_people, formatted, near, open
 from watersmeet.present.answer import to_json
 
 
-@click.command("get", epilog="Example: watersmeet get guides/setup.md")
+@click.command("get", epilog="Examples: watersmeet get guides/setup.md | watersmeet get 'Meeting Notes'")
 @click.argument("identity", metavar="ID")
 @formatted
 @common
 def get_command(identity: str, form: str, index: str, as_json: bool, quiet: bool) -> None:
-    """Show a document or a chunk. ID is either's id, as `list` and `search` give it."""
+    """Show a document or a chunk.
+
+    ID is either's id, as `list` and `search --json` give it; or the path of a file that is indexed; or PATH:LINE as
+    `search` prints it, which is the chunk that holds the line; or a name, title or alias that only one document has.
+    """
     with opened(index) as engine:
         found = engine.get(identity)
     if as_json or form == "json":
@@ -45,7 +49,7 @@ def _print_head(found: dict[str, Any], form: str) -> None:
 @formatted
 @common
 def related_command(identity: str, top_n: int, form: str, index: str, as_json: bool, quiet: bool) -> None:
-    """Show what a document is linked with, in both directions."""
+    """Show what a document is linked with, in both directions. ID is as for `get`."""
     with opened(index) as engine:
         answer = engine.related(identity, top_n)
     as_json = as_json or form == "json"

@@ -14,7 +14,7 @@ from watersmeet.face.asking import nothing_fits
 from watersmeet.face.cli.common import common, print_json, table
 
 TYPES = ("mcp_server", "tool", "a2a_agent", "skill", "virtual_server")
-_NAMES = ("server_name", "tool_name", "agent_name", "skill_name")
+_NAMES = ("tool_name", "server_name", "agent_name", "skill_name")
 _GROUPS = ("servers", "tools", "agents", "skills", "virtual_servers")
 
 
@@ -67,7 +67,13 @@ def find_tools_command(
 )
 @click.argument("query", nargs=-1, metavar="[QUERY]")
 @click.option("--type", "types", multiple=True, type=click.Choice(TYPES), help="Only this type; may be repeated.")
-@click.option("--tag", "tags", multiple=True, metavar="TAG", help="It must have this tag; all of them, if repeated.")
+@click.option(
+    "--tag",
+    "tags",
+    multiple=True,
+    metavar="TAG",
+    help="With this tag or one below it; all of them, if repeated.",
+)
 @click.option(
     "--max-results", "--top-n", "-n", type=click.IntRange(1, 50), default=10, show_default=True, help="How many in all."
 )
@@ -125,9 +131,11 @@ def _print(head: list[str], rows: list[list[str]], quiet: bool) -> None:
 
 
 def _print_notes(answer: dict[str, Any], found: bool) -> None:
-    """What could not run, and whether nothing fits."""
+    """What could not run, whether nothing fits, and what is wrong with the tags."""
     if found and answer["no_good_match"]:
         print(nothing_fits(answer["confidence"]), file=sys.stderr)
+    for note in answer.get("notes", ()):
+        print(note, file=sys.stderr)
     for failure in answer["failures"]:
         hint = f" ({failure['hint']})" if failure["hint"] else ""
         print(f"without {failure['by']}: {failure['reason']}{hint}", file=sys.stderr)

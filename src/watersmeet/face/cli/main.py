@@ -11,7 +11,8 @@ from typing import Any
 
 import click
 
-from watersmeet.core.errors import WatersmeetError, nearest
+from watersmeet.core.errors import WatersmeetError
+from watersmeet.face.cli.misuse import check_values, explained, nearest_command
 
 COMMANDS = {
     "sync": ("sync", "Index folders and files, or bring an index up to date."),
@@ -62,8 +63,13 @@ class LazyGroup(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            raise click.UsageError(f"no command called {args[0]!r}; {nearest(args[0], [*COMMANDS, *ALIASES])}", ctx)
-        return super().resolve_command(ctx, args)
+            raise click.UsageError(
+                f"no command called {args[0]!r}; {nearest_command(args[0], [*COMMANDS, *ALIASES])}", ctx
+            )
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None and not ctx.resilient_parsing:  # which is how a shell completes
+            check_values(command, rest)
+        return name, command, rest
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -81,7 +87,8 @@ class LazyGroup(click.Group):
 @click.command(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Start with: watersmeet sync docs && watersmeet search 'how do I sign in?'",
+    epilog="Start with: watersmeet sync docs && watersmeet search 'how do I sign in?'\n\n"
+    "Or, for servers and tools: watersmeet register servers.json && watersmeet find-tools 'take a screenshot'",
 )
 @click.version_option(package_name="watersmeet", prog_name="watersmeet")
 def cli() -> None:
@@ -131,11 +138,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _misused(error: click.UsageError) -> int:
-    if error.ctx is None or isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
+    if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
         error.show()
         return error.exit_code
-    message = error.format_message().rstrip(".")
-    return _failed(message, f"`{error.ctx.command_path} --help` shows what it takes", error.exit_code)
+    return _failed(*explained(error), error.exit_code)
 
 
 def _failed(message: str, hint: str, code: int) -> int:

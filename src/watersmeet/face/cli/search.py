@@ -13,7 +13,7 @@ from watersmeet.engine.engine import Engine
 from watersmeet.engine.place import find_index, index_in
 from watersmeet.engine.settings import load, recipes
 from watersmeet.face.asking import Asking, ask, filters_of
-from watersmeet.face.cli.common import common, for_people, formatted, near, print_json
+from watersmeet.face.cli.common import KEPT, common, for_people, formatted, near, print_json
 from watersmeet.present.answer import breakdown, explain_line, place
 from watersmeet.present.snippet import snippet
 
@@ -28,7 +28,6 @@ DEEPENED = 10.0
 @click.command(
     "search",
     epilog="Examples: watersmeet search 'rotate keys' --filter tag=security | wm search E0308 --json",
-    context_settings={"ignore_unknown_options": True},  # `--no-vectors` is a fine thing to look for
 )
 @click.argument("query", nargs=-1, required=True, metavar="QUERY")
 @click.option(
@@ -37,7 +36,7 @@ DEEPENED = 10.0
     metavar="PATH",
     default="",
     type=click.Path(),
-    help="Search this folder; it is indexed first if need be.",
+    help=f"Search this folder; it is indexed first if need be. {KEPT}",
 )
 @click.option(
     "--mode",
@@ -55,15 +54,28 @@ DEEPENED = 10.0
 )
 @click.option("--top-n", "-n", type=click.IntRange(1, 1000), help="How many results; 10, or what fits the budget.")
 @click.option(
-    "--filter", "filters", multiple=True, metavar="K=V", help="kind, tag, path (glob), collection or any field."
+    "--filter",
+    "filters",
+    multiple=True,
+    metavar="K=V",
+    help="Only documents with this. tag=food: that tag or one below it, such as food/bread. path=guides/**: a glob "
+    "held against the whole id as `list` shows it, or without a slash, path=*.txt, against the file's name. kind=, "
+    "collection= or any field of the front matter, such as status=done: that value, in upper or lower case. Repeated: "
+    "any of the values of one key, and all of the keys.",
 )
+@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Short for --filter kind=KIND.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Short for --filter tag=TAG; #TAG in the query, too.")
 @click.option("--since", default="", metavar="DATE", help="Changed since: 2026-01-31, or 7d, 2w, 3m, 1y ago.")
 @click.option("--before", default="", metavar="DATE", help="Changed before.")
 @click.option("--intent", default="", metavar="TEXT", help="What the answer is for.")
 @click.option("--explain", is_flag=True, help="Say which signal put each result where it is.")
 @click.option("--why-not", metavar="DOC", default="", help="Say where this document fell out, and why.")
 @click.option("--budget", type=click.IntRange(1), metavar="TOKENS", help="The best passages in at most so many tokens.")
-@click.option("--strict", is_flag=True, help="Fail if any signal could not run.")
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Fail if any signal of the recipe could not vote: it failed, or its vectors are missing or too few so far.",
+)
 @formatted
 @common
 def search_command(
@@ -73,6 +85,8 @@ def search_command(
     recipe: str,
     top_n: int | None,
     filters: tuple[str, ...],
+    kinds: tuple[str, ...],
+    tags: tuple[str, ...],
     since: str,
     before: str,
     intent: str,
@@ -87,8 +101,11 @@ def search_command(
 ) -> None:
     """Find the passages that answer QUERY. Every character of it is text: there is no query language."""
     as_json = as_json or form == "json"
+    filters = (*filters, *(f"kind={kind}" for kind in kinds), *(f"tag={tag}" for tag in tags))
     wanted = filters_of(filters) if filters else {}
-    asking = Asking(_text(query), mode, recipe, top_n, wanted, since, before, intent, explain, why_not, budget, strict)
+    asking = Asking(
+        " ".join(query), mode, recipe, top_n, wanted, since, before, intent, explain, why_not, budget, strict
+    )
     with Engine(_index(inside, index, quiet or as_json), load(recipe=recipe)) as engine:
         found = ask(engine, asking)
     for note in () if as_json or quiet else found.notes:
@@ -103,22 +120,6 @@ def search_command(
             print(found.missing)
     if not found.answer.results or (found.pack is not None and not found.pack.citations):
         sys.exit(1)
-
-
-def _text(parts: tuple[str, ...]) -> str:
-    """The query; what looks like a flag is text too, unless it is one of ours misspelt."""
-    if "--" in sys.argv:  # said plainly
-        return " ".join(parts)
-    ours = [flag for option in click.get_current_context().command.params for flag in option.opts]
-    for part in parts:
-        if part.startswith("--"):
-            import difflib
-
-            close = difflib.get_close_matches(part.partition("=")[0], ours, 1, 0.82)
-            if close:
-                hint = f"did you mean {close[0]}? To look for it, write -- before the query"
-                raise click.UsageError(f"no such option: {part}; {hint}")
-    return " ".join(parts)
 
 
 def _index(inside: str, index: str, quiet: bool) -> str:

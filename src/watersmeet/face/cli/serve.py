@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 import socket
+import sys
 
 import click
 
@@ -11,10 +13,15 @@ from watersmeet.core.errors import ConfigError, NoIndex, SourceProblem
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.place import find_index, index_in, index_to_make
 from watersmeet.engine.settings import load
-from watersmeet.face.cli.common import common
+from watersmeet.face.cli.common import KEPT, common
 
 inside_flag = click.option(
-    "--in", "inside", metavar="PATH", default="", type=click.Path(), help="Serve this folder; it is indexed first."
+    "--in",
+    "inside",
+    metavar="PATH",
+    default="",
+    type=click.Path(),
+    help=f"Serve this folder; it is indexed first. {KEPT}",
 )
 write_flag = click.option("--allow-write", is_flag=True, help="Let callers change the index.")
 
@@ -31,7 +38,8 @@ def serve_command(
 ) -> None:
     """Serve REST, MCP over HTTP and a page to search with.
 
-    Without a token it listens on this machine only; see `watersmeet token`.
+    Without a token it listens on this machine only; see `watersmeet token`. There must be an index, unless callers
+    may make one with --allow-write.
     """
     from watersmeet.face.tokens import Tokens, is_loopback
 
@@ -41,7 +49,7 @@ def serve_command(
             f"{host} can be reached from elsewhere, and there is no token",
             "make one with `watersmeet token create --scope read`, or leave out --host",
         )
-    engine = _engine(inside, index, allow_write)
+    engine = _engine(inside, index, allow_write, quiet)
     listening = listen(host, port)
     from watersmeet.face.rest.app import make  # only now: it takes a while
     from watersmeet.face.rest.running import run
@@ -66,7 +74,7 @@ def mcp_command(inside: str, allow_write: bool, index: str, as_json: bool, quiet
     from watersmeet.face.mcp.running import run
     from watersmeet.face.service import Service
 
-    service = Service(_engine(inside, index, True), inside=inside, allow_write=allow_write)
+    service = Service(_engine(inside, index, True, quiet), inside=inside, allow_write=allow_write)
     try:
         run(service)
     finally:
@@ -85,7 +93,7 @@ def listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def _engine(inside: str, index: str, may_be_new: bool) -> Engine:
+def _engine(inside: str, index: str, may_be_new: bool, quiet: bool) -> Engine:
     if inside and index:
         raise ConfigError("--in and --index exclude each other", "--in keeps its index in the cache folder")
     if inside:
@@ -97,5 +105,12 @@ def _engine(inside: str, index: str, may_be_new: bool) -> Engine:
     except NoIndex:
         if not may_be_new:
             raise
-        place = index_to_make(index)
+        place = os.path.abspath(index_to_make(index))
+        if not quiet:
+            print(
+                f"there is no index yet: it is expected in {place}; `watersmeet sync PATH --index {shlex.quote(place)}`"
+                " makes it, and from then on it is served",
+                file=sys.stderr,
+                flush=True,
+            )
     return Engine(place, load())

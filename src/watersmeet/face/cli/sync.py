@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import click
@@ -10,11 +11,13 @@ from watersmeet.engine.asked import globs, pairs
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.place import find_index, index_to_make
 from watersmeet.engine.report import SyncReport
+from watersmeet.engine.roots import PARSERS
 from watersmeet.engine.settings import load
 from watersmeet.face.cli.common import common, near, print_json
 from watersmeet.face.cli.progress import progress
 
 SHOWN = 10
+COUNTED = ("added", "changed", "moved", "removed", "unchanged")
 
 
 @click.command("sync", epilog="Examples: watersmeet sync docs notes | watersmeet sync . --exclude 'drafts/**'")
@@ -61,6 +64,10 @@ def sync_command(
         _print(report, place)
         if no_deepen and not no_vectors:
             print("without deep vectors so far: `watersmeet deepen` makes them")
+    if report.skipped and not any(getattr(report, name) for name in COUNTED):
+        if not quiet:
+            print("nothing was indexed: all that was found was skipped", file=sys.stderr)
+        sys.exit(1)
 
 
 @click.command("deepen", epilog="Example: watersmeet deepen")
@@ -83,12 +90,10 @@ def deepen_command(index: str, as_json: bool, quiet: bool) -> None:
 
 
 def _print(report: SyncReport, place: str) -> None:
-    counts = ", ".join(
-        f"{getattr(report, name)} {name}"
-        for name in ("added", "changed", "moved", "removed", "unchanged")
-        if getattr(report, name)
-    )
+    counts = ", ".join(f"{getattr(report, name)} {name}" for name in COUNTED if getattr(report, name))
     print(f"{counts or 'nothing to index'} in {report.took_ms / 1000:.1f} s")
+    if not counts and not report.skipped:
+        print(f"  no file there is of a kind that is read: {' '.join(f'.{known}' for known in PARSERS)}")
     for name in ("skipped", "warnings"):
         items = getattr(report, name)
         for item in items[:SHOWN]:

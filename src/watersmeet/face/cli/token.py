@@ -21,14 +21,19 @@ def token_command() -> None:
 @click.option("--group", "groups", multiple=True, metavar="G", help="A group that its holder belongs to.")
 @common
 def create_command(scope: str, user: str, groups: tuple[str, ...], index: str, as_json: bool, quiet: bool) -> None:
-    """Make a token and show it, once: only its hash is kept."""
-    token, sent = Tokens().create(scope, user, groups)
+    """Make a token and show it, once: only its hash is kept.
+
+    Tokens belong to the user who makes them, not to an index: each is valid for every index that this user serves.
+    """
+    tokens = Tokens()
+    token, sent = tokens.create(scope, user, groups)
     if as_json:
         print_json({"token": sent, **token.to_json()})
         return
     print(sent)
     if not quiet:
         print("send it as `Authorization: Bearer TOKEN`; it is not shown again", file=sys.stderr)
+        print(f"it is valid for every index that you serve; its hash is kept in {tokens.path}", file=sys.stderr)
 
 
 @token_command.command("list", epilog="Example: watersmeet token list")

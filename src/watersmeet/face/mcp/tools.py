@@ -34,7 +34,7 @@ class Search(shapes.SearchBody):
 
 
 class Get(shapes.Body):
-    id: Id = Field(description="a `document` or an `id` as search gives it")
+    id: Id = Field(description="a `document` or an `id` as search gives it, or a name that only one document has")
 
 
 class Related(Get):

@@ -1,0 +1,19 @@
+"""What `--strict` asks for: every signal that the recipe and the settings name has voted, or there is no answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from watersmeet.core.errors import Degraded
+from watersmeet.core.model import Failure
+from watersmeet.engine.settings import Settings
+from watersmeet.engine.tiers import embedder_name
+
+
+def strictly(failures: Sequence[Failure], silent: Mapping[str, str], settings: Settings) -> None:
+    """Complains of a step that failed, and of a signal whose vectors are missing though the settings have a model."""
+    for failure in failures:
+        raise Degraded(f"{failure.by} could not run: {failure.reason}", failure.hint)
+    for name, reason in silent.items():
+        if embedder_name(settings, name):
+            raise Degraded(f"{name} does not vote: {reason}", "`watersmeet deepen` makes the vectors that are missing")

@@ -1,0 +1,133 @@
+"""A command that is written wrongly: what is wrong with it, and how it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import click
+
+from watersmeet.core.errors import nearest
+
+EXAMPLES = {
+    "--against": "notes",
+    "--against-run": "other.run",
+    "--allow-host": "search.example.org",
+    "--as": "notes",
+    "--before": "2026-01-31",
+    "--budget": "2000",
+    "--collection": "work",
+    "--command": "'uvx watersmeet'",
+    "--exclude": "'drafts/**'",
+    "--export": "judgements.jsonl",
+    "--filter": "tag=setup",
+    "--gate": "gate.json",
+    "--group": "research",
+    "--host": "0.0.0.0",  # noqa: S104 - an example
+    "--in": "docs",
+    "--include": "'*.md'",
+    "--index": ".watersmeet",
+    "--intent": "'a report for the board'",
+    "--judgements": "judgements.jsonl",
+    "--kind": "document",
+    "--meta": "sdk=python",
+    "--mode": "hybrid",
+    "--out": "recipe.toml",
+    "--pin": "forecast",
+    "--recipe": "default",
+    "--report": "report.html",
+    "--run-out": "mine.run",
+    "--save": "result.json",
+    "--server": "/context7",
+    "--since": "7d",
+    "--tag": "setup",
+    "--user": "ann",
+    "--why-not": "guides/setup.md",
+}
+"""A value for each option that takes one and whose type does not say what it could be."""
+
+ELSEWHERE = {
+    "--collection": "--filter",
+    "--limit": "--top-n",
+    "--max-results": "--top-n",
+    "--path": "--filter",
+    "--top-k": "--top-n",
+    "--type": "--kind",
+    "-k": "--top-n",
+    "add": "sync",
+    "ask": "search",
+    "cat": "get",
+    "delete": "remove",
+    "find": "search",
+    "help": "--help",
+    "index": "sync",
+    "info": "status",
+    "ls": "list",
+    "open": "get",
+    "rm": "remove",
+    "show": "get",
+    "update": "sync",
+}
+"""What other programs call it."""
+
+
+def nearest_command(written: str, known: Iterable[str]) -> str:
+    """The hint for a command that there is not."""
+    return f"did you mean {ELSEWHERE[written]!r}?" if written in ELSEWHERE else nearest(written, known)
+
+
+def example(option: click.Parameter) -> str:
+    """An option with a value that it takes."""
+    name = next((name for name in option.opts if name.startswith("--")), option.opts[0])
+    if isinstance(option.type, click.Choice):
+        return f"{name} {option.type.choices[0]}"
+    if name not in EXAMPLES and option.type.name.startswith("integer"):
+        return f"{name} {option.default if isinstance(option.default, int) else 10}"
+    return f"{name} {EXAMPLES.get(name, option.metavar or 'VALUE')}"
+
+
+def check_values(command: click.Command, arguments: Sequence[str]) -> None:
+    """Complains of an option at the end that takes a value, and of one with another option in its value's place."""
+    rest = list(arguments)
+    while isinstance(command, click.Group) and rest:
+        command, rest = command.commands.get(rest[0], click.Command("")), rest[1:]
+    options = {name: option for option in command.params for name in option.opts if isinstance(option, click.Option)}
+    while rest and rest[0] != "--":
+        option = options.get(rest.pop(0))
+        if option is not None and not option.is_flag and (not rest or rest.pop(0) in (*options, "--help")):
+            raise Valueless(option)
+
+
+class Valueless(click.UsageError):
+    """An option without its value."""
+
+    def __init__(self, option: click.Parameter) -> None:
+        super().__init__(f"option {option.opts[0]} needs a value")
+        self.hint = f"for example {example(option)}"
+
+
+def explained(error: click.UsageError) -> tuple[str, str]:
+    """What is wrong and what to do about it."""
+    if isinstance(error, Valueless):
+        return error.message, error.hint
+    path = error.ctx.command_path if error.ctx else "watersmeet"
+    usual = f"`{path} --help` shows what it takes"
+    if isinstance(error, click.NoSuchOption) and error.ctx:
+        return f"unknown option {error.option_name}", _meant(error.option_name, error.ctx) or usual
+    return error.format_message().rstrip("."), usual
+
+
+def _meant(written: str, context: click.Context) -> str:
+    import difflib
+
+    known = [name for option in context.command.params for name in option.opts if name.startswith("-")]
+    if isinstance(context.command, click.Group):
+        return f"options come behind the command: `{context.command_path} COMMAND {written}`"
+    plain = {name.lstrip("-"): name for name in known}
+    alike = difflib.get_close_matches(written.lstrip("-"), plain, 1)
+    begins = [name for name in difflib.get_close_matches(written, known, 5) if name[:3] == written[:3]]
+    usual = [name for name in [ELSEWHERE.get(written, "")] if name in known]
+    close = usual or [plain[name] for name in alike] or begins
+    parts = [f"did you mean {close[0]}?"] if close else []
+    if any(isinstance(param, click.Argument) and param.nargs == -1 for param in context.command.params):
+        parts.append(f"if it is no option, write -- before it: `{context.command_path} -- {written}`")
+    return " Or, ".join(parts)

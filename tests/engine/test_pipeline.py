@@ -1,0 +1,111 @@
+"""The fan-out: who works where, who is late, who only ranks what others found."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from watersmeet.core.model import ChunkId, Hit, Plan, Ranking
+from watersmeet.engine.components import build
+from watersmeet.engine.pipeline import Pipeline
+from watersmeet.engine.threads import Threads
+
+
+@dataclass
+class Says:
+    """A signal that says what it is told to say, and where it was asked."""
+
+    by: str
+    scores: dict[str, float]
+    takes: float = 0.0
+    pool: int = 0
+    where: list[int] = field(default_factory=list)
+    filled: list[set[str]] = field(default_factory=list)
+
+    def rank(self, plan: Plan) -> Ranking:
+        self.where.append(threading.get_ident())
+        time.sleep(self.takes)
+        return Ranking.of(self.by, (Hit(ChunkId(c), s) for c, s in self.scores.items() if s > 0), self.pool)
+
+    def score(self, plan: Plan, ids: Collection[ChunkId]) -> dict[ChunkId, float]:
+        self.filled.append(set(ids))
+        return {chunk: abs(self.scores[chunk]) for chunk in ids if chunk in self.scores}
+
+
+@pytest.fixture
+def threads() -> Iterator[Threads]:
+    made = Threads(4)
+    yield made
+    made.close()
+
+
+def pipeline(threads: Threads, *signals: Says, deadline: float = 5.0, **more: object) -> Pipeline:
+    fusion = build("fusion", "convex", {})
+    named = [(signal.by, signal) for signal in signals]
+    return Pipeline((), named, (), fusion, (), deadline, threads, **more)  # type: ignore[arg-type] # any option
+
+
+def test_what_is_quick_is_done_in_place_and_only_then(threads: Threads) -> None:
+    quick, slow = Says("a", {"x": 1.0}), Says("b", {"y": 1.0}, takes=0.03)
+    path = pipeline(threads, quick, slow)
+    for _ in range(3):
+        path.run(Plan("q"))
+    here = threading.get_ident()
+    assert [place == here for place in quick.where] == [False, True, True]
+    assert [place == here for place in slow.where] == [False, False, False]
+
+
+def test_the_slowest_goes_to_a_thread_if_there_is_enough_to_do_beside_it(threads: Threads) -> None:
+    one, other = Says("a", {"x": 1.0}, takes=0.002), Says("b", {"y": 1.0}, takes=0.006)
+    path = pipeline(threads, one, other)
+    for _ in range(2):
+        path.run(Plan("q"))
+    assert (one.where[1] == threading.get_ident(), other.where[1] == threading.get_ident()) == (True, False)
+
+
+def test_who_was_quick_and_is_late_once_holds_nobody_up_again(threads: Threads) -> None:
+    signal, other = Says("a", {"x": 1.0}), Says("b", {"y": 1.0})
+    path = pipeline(threads, signal, other, deadline=0.2)
+    assert not path.run(Plan("q")).failures
+    signal.takes = 0.4
+    path.run(Plan("q"))  # done in place: it was quick before
+    start = time.perf_counter()
+    late = path.run(Plan("q"))
+    assert time.perf_counter() - start < 0.35
+    assert [failure.by for failure in late.failures] == ["a"]
+
+
+def test_who_found_all_there_is_is_not_asked_for_more(threads: Threads) -> None:
+    plan = Plan("q", pool=2)
+    all_said, more_to_say = Says("a", {"x": 1.0}, pool=2), Says("b", {"y": 2.0, "z": 1.0, "x": -0.5}, pool=2)
+    outcome = pipeline(threads, all_said, more_to_say).run(plan)
+    assert all_said.filled == []
+    assert more_to_say.filled == [{"x"}]
+    assert {ranking.by: dict(ranking.filled) for ranking in outcome.rankings} == {"a": {}, "b": {"x": 0.5}}
+
+
+def test_a_follower_ranks_what_the_others_found(threads: Threads) -> None:
+    leader, follower = Says("a", {"x": 2.0, "y": 1.0}), Says("b", {"x": 1.0, "y": 3.0, "z": 9.0})
+    outcome = pipeline(threads, leader, follower, follow={"b": "a"}).run(Plan("q"))
+    assert follower.where == []
+    assert [(hit.chunk, hit.score) for hit in outcome.rankings[1].hits] == [("y", 3.0), ("x", 1.0)]
+
+
+@pytest.mark.parametrize("leader", [None, Says("a", {})])
+def test_a_follower_searches_itself_where_nobody_leads(threads: Threads, leader: Says | None) -> None:
+    follower = Says("b", {"x": 1.0, "z": 9.0})
+    signals = [follower] if leader is None else [leader, follower]
+    outcome = pipeline(threads, *signals, follow={"b": "a"}).run(Plan("q"))
+    assert [hit.chunk for hit in outcome.ranking.hits] == ["z", "x"]
+
+
+def test_only_what_remains_is_told_of(threads: Threads) -> None:
+    outcome = pipeline(threads, Says("a", {"x": 2.0, "y": 1.0})).run(Plan("q"))
+    assert all(hit.evidence for hit in outcome.ranking.hits)
+    assert not any(hit.evidence for hit in outcome.fused.hits)
+    assert outcome.fused.told().hits == outcome.ranking.hits
+    assert not pipeline(threads, Says("a", {"x": 2.0})).run(Plan("q", told=False)).ranking.hits[0].evidence
