@@ -36,36 +36,48 @@ UNANSWERABLE = 0.2
 RIDGE = 1e-3
 
 
-def ask(engine: Engine, text: str, relevant: set[str]) -> dict[str, Any]:
-    """The features of a query, for each model, and whether one of the first results is relevant."""
-    with engine.traced(Request(text, "hybrid")) as trace, engine._session() as session, session.moment():
+ASKED: dict[str, tuple[str, dict[str, Any]]] = {
+    "dense": ("hybrid", {}),
+    "static": ("hybrid", {"pipeline": {"signals": ["lexical", "exact", "static"]}}),
+    "words": ("lexical", {}),
+}
+"""How each model's queries are asked: as they are where it is used."""
+
+
+def ask(engine: Engine, name: str, text: str, relevant: set[str]) -> dict[str, Any]:
+    """The features of a query, and whether one of the first results is relevant."""
+    with engine.traced(Request(text, ASKED[name][0])) as trace, engine._session() as session, session.moment():
         assert session.words is not None
         judged = seen(session, trace.view, session.words, trace.outcome)
-        found = {name: features(name, judged) for name in MODELS}
-        return {"features": found, "hit": any(passage.document in relevant for passage in judged.read)}
+        right = any(passage.document in relevant for passage in judged.read)
+        return {"features": features(name, judged), "hit": right}
 
 
 def collect(dataset: Dataset, others: list[Dataset], limit: int, each: int) -> dict[str, Any]:
     ready = indexed(dataset, settings("default"), "", lambda step: None)
     draw = random.Random(dataset.name)  # noqa: S311 - a sample
-    with Engine(ready.folder, settings("default")) as engine:
-        own = [ask(engine, q.text, set(q.relevant)) for q in dataset.limited(limit, 0).questions]
-        foreign = [
-            q.text for other in others for q in draw.sample(list(other.questions), min(each, len(other.questions)))
-        ]
-        return {"own": own, "foreign": [ask(engine, text, set()) for text in foreign]}
+    own = dataset.limited(limit, 0).questions
+    foreign = [q.text for other in others for q in draw.sample(list(other.questions), min(each, len(other.questions)))]
+    found = {}
+    for name, (_, changed) in ASKED.items():
+        with Engine(ready.folder, settings("default", changed)) as engine:
+            found[name] = {
+                "own": [ask(engine, name, q.text, set(q.relevant)) for q in own],
+                "foreign": [ask(engine, name, text, set()) for text in foreign],
+            }
+    return found
 
 
 def matrix(rows: list[dict[str, Any]], name: str) -> Floats:
     names = list(MODELS[name].weights)
-    return np.array([[1.0, *(row["features"][name].get(feature, 0.0) for feature in names)] for row in rows])
+    return np.array([[1.0, *(row["features"].get(feature, 0.0) for feature in names)] for row in rows])
 
 
 def fit(sets: list[dict[str, Any]], name: str) -> Floats:
     """Logistic regression by Newton's method; every set counts alike, and a fifth of it is unanswerable."""
     parts, wanted, counts = [], [], []
     for one in sets:
-        for rows, share in ((one["own"], 1 - UNANSWERABLE), (one["foreign"], UNANSWERABLE)):
+        for rows, share in ((one[name]["own"], 1 - UNANSWERABLE), (one[name]["foreign"], UNANSWERABLE)):
             parts.append(matrix(rows, name))
             wanted += [float(row["hit"]) for row in rows]
             counts += [share / len(rows) / len(sets)] * len(rows)
@@ -91,7 +103,7 @@ def probabilities(rows: list[dict[str, Any]], name: str, weights: Floats) -> Flo
 
 def threshold(sets: list[dict[str, Any]], name: str, weights: Floats) -> float:
     """The median, over the sets, of the probability below which a tenth of the answerable queries lie."""
-    return float(np.median([np.quantile(probabilities(one["own"], name, weights), ALARMS) for one in sets]))
+    return float(np.median([np.quantile(probabilities(one[name]["own"], name, weights), ALARMS) for one in sets]))
 
 
 def calibration_error(p: Floats, y: Floats, weight: Floats) -> float:
@@ -103,8 +115,8 @@ def calibration_error(p: Floats, y: Floats, weight: Floats) -> float:
 def measured(one: dict[str, Any], rest: list[dict[str, Any]], name: str) -> dict[str, float]:
     weights = fit(rest, name)
     limit = threshold(rest, name, weights)
-    own, foreign = (probabilities(one[kind], name, weights) for kind in ("own", "foreign"))
-    y = np.array([float(row["hit"]) for row in (*one["own"], *one["foreign"])])
+    own, foreign = (probabilities(one[name][kind], name, weights) for kind in ("own", "foreign"))
+    y = np.array([float(row["hit"]) for row in (*one[name]["own"], *one[name]["foreign"])])
     share = np.array([(1 - UNANSWERABLE) / len(own)] * len(own) + [UNANSWERABLE / len(foreign)] * len(foreign))
     above = (own[:, None] > foreign[None, :]).mean() + 0.5 * (own[:, None] == foreign[None, :]).mean()
     return {
@@ -153,7 +165,8 @@ def main() -> None:
             continue
         others = [data[other] for other in names if other != name]
         found[name] = collect(data[name], others, arguments.limit, arguments.others)
-        print(f"{name}: {len(found[name]['own'])} and {len(found[name]['foreign'])} queries", file=sys.stderr)
+        own, foreign = (len(found[name]["words"][kind]) for kind in ("own", "foreign"))
+        print(f"{name}: {own} and {foreign} queries", file=sys.stderr)
         if kept:
             kept.write_text(json.dumps(found), "utf8")
     models = {

@@ -23,6 +23,7 @@ DATA = SHARED / "data" / "eval"
 DEFAULT = settings("default").tables
 SIGNALS: list[str] = DEFAULT["pipeline"]["signals"]
 STEPS: list[str] = DEFAULT["pipeline"]["understand"]
+STAGES: list[str] = DEFAULT["pipeline"]["stages"]
 WEIGHTS: dict[str, float] = DEFAULT["fusion"]["convex"]["weights"]
 
 
@@ -36,16 +37,14 @@ TRIED: dict[str, dict[str, Any]] = {
     "sparse, weight .2": signal("sparse", 0.2),
     "graph, weight .05": signal("graph", 0.05),
     "expand": {"pipeline": {"understand": [*STEPS, "expand"]}},
-    "phrase, weight .05": {
-        "pipeline": {"stages": ["company", "phrase", "top", "unit"]},
-        "stage": {"phrase": {"weight": 0.05}},
-    },
-    "phrase, weight .1": {"pipeline": {"stages": ["company", "phrase", "top", "unit"]}},
+    "phrase, weight .05": {"pipeline": {"stages": ["phrase", *STAGES]}, "stage": {"phrase": {"weight": 0.05}}},
+    "phrase, weight .1": {"pipeline": {"stages": ["phrase", *STAGES]}},
     "title bonus .6 instead of .3": {"signal": {"lexical": {"title": 0.6}}},
+    "static searches itself": {"pipeline": {"follow": {}}},
     "without exact": {"pipeline": {"signals": [s for s in SIGNALS if s != "exact"]}},
     "without static": {"pipeline": {"signals": [s for s in SIGNALS if s != "static"]}},
     "without parts": {"pipeline": {"understand": [step for step in STEPS if step != "parts"]}},
-    "without company": {"pipeline": {"stages": ["top", "unit"]}},
+    "without company": {"pipeline": {"stages": [stage for stage in STAGES if stage != "company"]}},
     "without peak": {"fusion": {"convex": {"peak": 0.0}}},
 }
 

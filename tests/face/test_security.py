@@ -283,7 +283,9 @@ def test_only_a_hash_is_kept_where_only_its_owner_reads_it(home: Path) -> None:
     token, sent = Tokens().create("write", "ann", ("pink",))
     path = home / "config" / "watersmeet" / "tokens.json"
     kept = path.read_text()
-    assert sent.rpartition("_")[2] not in kept
+    secret = sent.partition(f"{token.id}_")[2]
+    assert len(secret) > 32
+    assert secret not in kept
     assert token.hash in kept
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
     assert Tokens().holder(sent) == token

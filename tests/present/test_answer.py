@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from watersmeet.core.model import Answer, ChunkId, DocId, Evidence, Failure, Hit, Passage, Ranking, Result
-from watersmeet.present.answer import explain_line, place, results, to_json
+from watersmeet.present.answer import explain_line, place, results, to_json, where
 
 
 def passage(name: str, title: str = "Keys", headings: tuple[str, ...] = ("Keys", "Errors")) -> Passage:
@@ -67,3 +68,10 @@ def test_json_has_the_fields_of_the_contract_in_order() -> None:
     assert made["results"][0]["lines"] == [3, 5]
     assert made["failures"] == [{"by": "dense", "reason": "no model", "hint": "get it"}]
     assert json.loads(json.dumps(made)) == made
+
+
+def test_where_a_result_is() -> None:
+    assert where(result()) == "/v/a.md:3"
+    assert where(result(), str.upper) == "/V/A.MD:3"
+    assert where(replace(result(), kind="mcp_server", document=DocId("/context7"))) == "/context7"
+    assert where(replace(result(), kind="recipe")) == "/v/a.md:3"

@@ -75,3 +75,10 @@ def test_a_snippet_is_short_and_of_the_text(text: str, query: str, width: int) -
     for line in lines:
         assert len(line) <= width
         assert line.removeprefix("… ").removesuffix(" …").strip() in whole
+
+
+def test_it_does_not_begin_with_the_end_of_another_sentence() -> None:
+    text = "1. Look at the symbol: red shows\n   the code.\n2. Compare clocks.\n3. Changes arrive late?\n"
+    assert snippet(text, "changes arrive") == ["2. Compare clocks.", "3. Changes arrive late?"]
+    assert snippet("One thing\nends here.\nThe keys\nrotate.\n", "rotate") == ["ends here.", "The keys", "rotate."]
+    assert snippet("```\nfirst\nsecond\nthird rotate\n```\n", "rotate") == ["first", "second", "third rotate"]

@@ -176,6 +176,23 @@ class Ranking:
             ),
         )
 
+    def raised(
+        self, by: str, gains: Mapping[ChunkId, float], notes: Mapping[ChunkId, Mapping[str, Any]] | None = None
+    ) -> Ranking:
+        """Some scores plus a bonus, which is added to those hits' evidence; equal scores stay in their order."""
+        raised = {chunk: gain for chunk, gain in gains.items() if gain}
+        if not raised:
+            return self
+        scored = [(hit, hit.score + raised.get(hit.chunk, 0.0)) for hit in self.hits]
+        scored.sort(key=lambda pair: -pair[1])
+        hits = []
+        for rank, (hit, score) in enumerate(scored, 1):
+            if hit.chunk in raised:
+                detail = {"bonus": raised[hit.chunk], **(notes or {}).get(hit.chunk, {})}
+                hit = Hit(hit.chunk, score, (*hit.evidence, Evidence(by, rank, score, detail)))
+            hits.append(hit)
+        return Ranking(by, tuple(hits))
+
     def multiplied(
         self, by: str, factors: Mapping[ChunkId, float], notes: Mapping[ChunkId, Mapping[str, Any]] | None = None
     ) -> Ranking:

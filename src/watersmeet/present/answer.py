@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from watersmeet.core.model import Answer, ChunkId, Evidence, Passage, Ranking, Result
@@ -44,6 +44,16 @@ def _similarity(evidence: tuple[Evidence, ...]) -> float | None:
     """The cosine by the best model that has seen the chunk itself."""
     seen = {e.by: e.score for e in evidence if e.by in ("static", "dense") and not e.detail.get("estimated")}
     return seen.get("dense", seen.get("static"))
+
+
+def where(result: Result, near: Callable[[str], str] = str) -> str:
+    """The file and the line, the file as `near` says it; for an entity of a registry, what it is called by."""
+    if result.kind != "document":
+        from watersmeet.core.entities import KINDS, TOOL  # only here: it takes its time
+
+        if result.kind in (*KINDS, TOOL):
+            return result.document
+    return f"{near(result.path)}:{result.lines[0]}"
 
 
 def to_json(answer: Answer) -> dict[str, Any]:

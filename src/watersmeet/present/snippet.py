@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from watersmeet.core.tokens import ASKING, words
@@ -9,6 +10,8 @@ from watersmeet.core.tokens import ASKING, words
 LINES = 3
 WIDTH = 160
 _ENDINGS = ("ing", "ed", "es", "s", "e")
+_FENCES = ("```", "~~~")
+_BEGINS = re.compile(r"[-*+>#|]|\d+[.)]\s")
 
 
 def snippet(text: str, query: str, width: int = WIDTH) -> list[str]:
@@ -18,13 +21,17 @@ def snippet(text: str, query: str, width: int = WIDTH) -> list[str]:
     the line that shares most stands in the middle of it, so that it can be understood.
     """
     wanted = _stems(word for word in words(query) if word not in ASKING)
-    lines = [line for line in text.splitlines() if _says_something(line)]
+    lines, goes_on = _lines(text)
     if not lines:
         return []
     shared = [wanted & _stems(words(line)) for line in lines]
     starts = range(max(1, len(lines) - LINES + 1) if any(shared) else 1)
     start = max(starts, key=lambda i: (*_worth(lines[i : i + LINES], shared[i : i + LINES]), -i))
-    found = lines[start : start + LINES]
+    end = min(start + LINES, len(lines))
+    if goes_on[start]:  # with what is not shown: rather from where something begins, if nothing is lost by it
+        first = next((i for i in range(start, end) if shared[i]), start)
+        start = next((i for i in range(start, first + 1) if not goes_on[i]), start)
+    found = lines[start:end]
     while len(found) > 1 and found[-1].lstrip().startswith("#") and not shared[start + len(found) - 1]:
         found.pop()  # a heading of what is not shown
     return [cut(line, wanted, width) for line in found]
@@ -37,9 +44,22 @@ def _worth(lines: list[str], shared: list[set[str]]) -> tuple[int, int, bool, in
     return len(set().union(*shared)), sum(map(len, shared)), 0 < best < LINES - 1, -headings
 
 
+def _lines(text: str) -> tuple[list[str], list[bool]]:
+    """The lines that say something, and which of them go on with a sentence from the line before."""
+    found, goes_on, code, running = [], [], False, False
+    for line in text.splitlines():
+        plain = line.strip()
+        code ^= plain.startswith(_FENCES)
+        if _says_something(line):
+            found.append(line)
+            goes_on.append(running and not code and not _BEGINS.match(plain))
+        running = bool(plain) and not plain.startswith(("#", *_FENCES))
+    return found, goes_on
+
+
 def _says_something(line: str) -> bool:
     plain = line.strip()
-    return any(character.isalnum() for character in plain) and not plain.startswith(("```", "~~~"))
+    return any(character.isalnum() for character in plain) and not plain.startswith(_FENCES)
 
 
 def _stems(found: Iterable[str]) -> set[str]:

@@ -6,11 +6,10 @@ as they are above what is usual among the candidates.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import median
 
-from watersmeet.core.model import ChunkId, DocId, Evidence, Hit, Plan, Ranking
+from watersmeet.core.model import DocId, Hit, Plan, Ranking
 from watersmeet.core.options import option
 from watersmeet.core.ports import Reading
 
@@ -32,22 +31,9 @@ class Company:
         found: dict[DocId, list[Hit]] = {}
         for hit in ranking.hits:
             found.setdefault(owners[hit.chunk], []).append(hit)
-        gains = {}
+        gains, passages = {}, {}
         for hits in found.values():
             further = [max(0.0, hit.score - usual) for hit in hits[self.after : self.after + self.most]]
-            if gain := self.weight * sum(further) / self.most:
-                gains[hits[0].chunk] = (gain, len(further))
-        if not gains:
-            return ranking
-        scored = [(hit, hit.score + gains.get(hit.chunk, (0.0, 0))[0]) for hit in ranking.hits]
-        scored.sort(key=lambda pair: -pair[1])
-        return Ranking("company", tuple(_lifted(pair, rank, gains) for rank, pair in enumerate(scored, 1)))
-
-
-def _lifted(pair: tuple[Hit, float], rank: int, gains: Mapping[ChunkId, tuple[float, int]]) -> Hit:
-    hit, score = pair
-    if hit.chunk not in gains:
-        return hit
-    gain, further = gains[hit.chunk]
-    evidence = Evidence("company", rank, score, {"bonus": gain, "passages": further})
-    return replace(hit, score=score, evidence=(*hit.evidence, evidence))
+            gains[hits[0].chunk] = self.weight * sum(further) / self.most
+            passages[hits[0].chunk] = {"passages": len(further)}
+        return ranking.raised("company", gains, passages)

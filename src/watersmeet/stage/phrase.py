@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from watersmeet.core.model import Evidence, Hit, Passage, Plan, Ranking
+from watersmeet.core.model import Passage, Plan, Ranking
 from watersmeet.core.options import option
 from watersmeet.core.ports import Reading
 from watersmeet.core.tokens import words as words_of
@@ -26,14 +26,8 @@ class Phrase:
         head = ranking.hits[: self.look]
         passages = self.view.passages([hit.chunk for hit in head])
         best = ranking.hits[0].score
-        scored: list[tuple[Hit, float]] = []
-        for hit in head:
-            share = self._share(pairs, passages[hit.chunk])
-            scored.append((hit, self.weight * share * best))
-        scored.sort(key=lambda pair: -(pair[0].score + pair[1]))
-        lifted = [_lifted(hit, gain, rank) for rank, (hit, gain) in enumerate(scored, 1)]
-        rest = [hit for hit in ranking.hits[self.look :] if hit.score <= lifted[-1].score]
-        return Ranking("phrase", (*lifted, *rest))
+        gains = {hit.chunk: self.weight * best * self._share(pairs, passages[hit.chunk]) for hit in head}
+        return ranking.raised("phrase", gains)
 
     def _share(self, pairs: list[tuple[str, str]], passage: Passage) -> float:
         places: dict[str, list[int]] = {}
@@ -44,10 +38,3 @@ class Phrase:
             for one, other in pairs
         )
         return together / len(pairs)
-
-
-def _lifted(hit: Hit, gain: float, rank: int) -> Hit:
-    if not gain:
-        return hit
-    score = hit.score + gain
-    return replace(hit, score=score, evidence=(*hit.evidence, Evidence("phrase", rank, score, {"bonus": gain})))

@@ -119,7 +119,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as error:
         return error.code if isinstance(error.code, int) else int(bool(error.code))
     except (click.Abort, KeyboardInterrupt):
-        return _failed("stopped; what was committed is kept", "", 130)
+        return _failed("stopped; what was committed is kept", "the same command goes on from there", 130)
     except click.UsageError as error:
         return _misused(error)
     except click.ClickException as error:

@@ -11,7 +11,7 @@ from rich.text import Text
 from watersmeet.core.model import Answer, Evidence, Result
 from watersmeet.core.tokens import ASKING, surfaces
 from watersmeet.face.cli.common import near
-from watersmeet.present.answer import explain_line, in_order, place
+from watersmeet.present.answer import explain_line, in_order, place, where
 from watersmeet.present.snippet import snippet
 
 BAR = 20
@@ -49,8 +49,7 @@ def _head(number: int, result: Result, explain: bool) -> Text:
 
 
 def _where(result: Result) -> Text:
-    where = f"{near(result.path)}:{result.lines[0]}"
-    return Text("    ").append(where, _linked(result.path)).append(f"  {result.score:.3f}", "dim")
+    return Text("    ").append(where(result, near), _linked(result.path)).append(f"  {result.score:.3f}", "dim")
 
 
 def _shares(result: Result) -> list[Text]:

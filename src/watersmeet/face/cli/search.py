@@ -14,7 +14,7 @@ from watersmeet.engine.place import find_index, index_in
 from watersmeet.engine.settings import load, recipes
 from watersmeet.face.asking import Asking, ask, filters_of
 from watersmeet.face.cli.common import KEPT, common, for_people, formatted, near, print_json
-from watersmeet.present.answer import breakdown, explain_line, place
+from watersmeet.present.answer import breakdown, explain_line, place, where
 from watersmeet.present.snippet import snippet
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def _print(answer: Answer, explain: bool, quiet: bool, form: str) -> None:
         return
     for number, result in enumerate(answer.results, 1):
         print(explain_line(result) if explain else f"{number}. {place(result)}")
-        print(f"   {near(result.path)}:{result.lines[0]}  score {result.score:.3f}")
+        print(f"   {where(result, near)}  score {result.score:.3f}")
         for line in breakdown(result) if explain else ():
             print(f"   {line}")
         for line in snippet(result.text, answer.query):
