@@ -154,7 +154,7 @@ def test_explain_says_which_signal_put_it_there(run: Run, ask: Ask) -> None:
 
 
 def test_search_in_words(run: Run) -> None:
-    done = run("search", "when does a key expire", "-n", "1")
+    done = run("search", "when is an expired key refused?", "-n", "1")
     head, where, *text = done.stdout.splitlines()
     assert head == "1. Keys > Errors"
     assert where.startswith("   guides/keys.md:")
