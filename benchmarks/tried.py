@@ -40,7 +40,7 @@ TRIED: dict[str, dict[str, Any]] = {
     "phrase, weight .05": {"pipeline": {"stages": ["phrase", *STAGES]}, "stage": {"phrase": {"weight": 0.05}}},
     "phrase, weight .1": {"pipeline": {"stages": ["phrase", *STAGES]}},
     "title bonus .6 instead of .3": {"signal": {"lexical": {"title": 0.6}}},
-    "static searches itself": {"pipeline": {"follow": {}}},
+    "static searches itself": {"pipeline": {"follow": {"static": ""}}},
     "without exact": {"pipeline": {"signals": [s for s in SIGNALS if s != "exact"]}},
     "without static": {"pipeline": {"signals": [s for s in SIGNALS if s != "static"]}},
     "without parts": {"pipeline": {"understand": [step for step in STEPS if step != "parts"]}},
