@@ -127,3 +127,19 @@ def test_the_model_is_that_of_what_voted() -> None:
     assert voted(ranked("lexical", "dense"), {}) == "words"
     assert voted(ranked("dense"), levels) == "words"
     assert set(MODELS) == {"dense", "static", "words"}
+
+
+def test_what_a_document_goes_by_counts_as_said_in_it(tmp_path: Path) -> None:
+    def asked(matter: str) -> float:
+        folder = tmp_path / (matter.partition(":")[0] or "plain")
+        folder.mkdir()
+        (folder / "watching.md").write_text(f"---\n{matter}\n---\n# Watching\n\nLatency, traffic, errors, load.\n")
+        (folder / "other.md").write_text("# Gardens\n\nThe golden hour is when the light is low.\n")
+        settings = load(start=str(folder), environ={"WATERSMEET__INDEX__VECTORS": "false"})
+        with Engine(folder / "index", settings) as engine:
+            engine.sync([folder])
+            return engine.search("golden signals").confidence or 0.0
+
+    plain = asked("")
+    assert asked("aliases: [Golden Signals]") > plain
+    assert asked("tags: [golden/signals]") > plain

@@ -86,13 +86,6 @@ class Reading(Protocol):
     def dates_of(self, ids: Collection[ChunkId]) -> dict[ChunkId, datetime]: ...
 
 
-class Called(NamedTuple):
-    """What a document goes by, in words: its title, the ends of its path, its aliases; and its tags."""
-
-    names: tuple[list[str], ...]
-    tags: tuple[list[str], ...]
-
-
 class Surroundings(Protocol):
     """What stands around chunks in their documents, in reading order."""
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from watersmeet.core.model import ChunkId, DocId, Passage, Plan, Ranking
-from watersmeet.core.ports import Called, Words
+from watersmeet.core.ports import Words
 from watersmeet.core.spread import lead
 from watersmeet.core.tokens import words as words_of
 
@@ -93,7 +93,7 @@ class Seen(NamedTuple):
     plan: Plan
     rankings: Sequence[Ranking]
     read: Sequence[Passage]
-    called: Mapping[DocId, Called]
+    called: Mapping[DocId, frozenset[str]]
     words: Words
     owners: Mapping[ChunkId, DocId]
     levels: Mapping[str, float]
@@ -149,9 +149,7 @@ def _shared(telling: Mapping[str, float], seen: Seen) -> tuple[float, float]:
     whole = math.fsum(telling.values())
     for passage in seen.read[:READ]:
         there = set(words_of(" ".join((passage.title, *passage.headings, passage.text))))
-        if passage.document in seen.called:
-            names, tags = seen.called[passage.document]
-            there.update(*names, *tags)
+        there |= seen.called.get(passage.document, frozenset())
         most = max(most, math.fsum(weight for word, weight in telling.items() if word in there))
         near = math.fsum(weight for word, weight in telling.items() if not there.isdisjoint(_alike(word)))
         alike = max(alike, near)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from watersmeet.core.model import ChunkId, DocId, Row
-from watersmeet.core.ports import Called
 
 MOST_KNOWN = 20_000
 """So many chunks are remembered: who asks for ever others does not fill the memory."""
@@ -22,7 +21,7 @@ class Known:
         self.rows: dict[ChunkId, Row] = {}
         self.owners: dict[ChunkId, int] = {}
         self.names: dict[int, DocId] = {}
-        self.called: dict[DocId, Called] = {}
+        self.called: dict[DocId, frozenset[str]] = {}
 
     def add(self, found: Iterable[tuple[Row, ChunkId, int]]) -> None:
         for row, chunk, document in found:

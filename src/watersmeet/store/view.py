@@ -11,7 +11,6 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Passage, Row
-from watersmeet.core.ports import Called
 from watersmeet.core.tokens import words
 from watersmeet.store._conditions import KEPT_OUT, lowered, where
 from watersmeet.store._connect import connect, guarded
@@ -186,22 +185,20 @@ class SqliteView:
             known.names.update(self._ask(sql, [json.dumps(list(nameless))]))
         return {chunk: known.names[document] for chunk, document in owned.items()}
 
-    def called(self, documents: Collection[DocId]) -> dict[DocId, Called]:
-        """What documents go by; what was asked for is remembered for as long as nothing is committed."""
+    def called(self, documents: Collection[DocId]) -> dict[DocId, frozenset[str]]:
+        """The words of what each document goes by besides its title: the name of its file, its aliases, its tags."""
         known = self._known.called
         others = [document for document in documents if document not in known]
         if others:
-            found: dict[DocId, tuple[list[str], list[str]]] = {document: ([], []) for document in others}
-            for document, tag, name in self._ask(
-                "WITH d AS (SELECT d.id, d.name, d.title FROM json_each(?) j JOIN documents d ON d.name = j.value)"
-                " SELECT d.name, 0, d.title FROM d"
-                " UNION ALL SELECT d.name, 0, n.key FROM d JOIN names n ON n.document = d.id"
-                " UNION ALL SELECT d.name, 1, f.value FROM d JOIN facets f ON f.document = d.id AND f.key = 'tag'",
+            found: dict[DocId, list[str]] = {document: [] for document in others}
+            for document, name in self._ask(
+                "WITH d AS (SELECT d.id, d.name FROM json_each(?) j JOIN documents d ON d.name = j.value)"
+                " SELECT d.name, n.key FROM d JOIN names n ON n.document = d.id WHERE instr(n.key, '/') = 0"
+                " UNION ALL SELECT d.name, f.value FROM d JOIN facets f ON f.document = d.id AND f.key = 'tag'",
                 [json.dumps(others)],
             ):
-                found[document][tag].append(name)
-            for document, (names, tags) in found.items():
-                known[document] = Called(tuple(map(words, names)), tuple(map(words, tags)))
+                found[document] += words(name)
+            known.update({document: frozenset(names) for document, names in found.items()})
         return {document: known[document] for document in documents}
 
     def tags(self, condition: Condition, without: Collection[str]) -> dict[str, int]:
