@@ -79,6 +79,17 @@ def test_who_was_quick_and_is_late_once_holds_nobody_up_again(threads: Threads) 
     assert [failure.by for failure in late.failures] == ["a"]
 
 
+def test_who_waits_for_another_machine_is_never_done_in_place(threads: Threads) -> None:
+    signal, other = Says("a", {"x": 1.0}), Says("b", {"y": 1.0})
+    path = pipeline(threads, signal, other, deadline=0.2, afar=frozenset({"a"}))
+    path.run(Plan("q"))
+    signal.takes = 0.6
+    start = time.perf_counter()
+    late = path.run(Plan("q"))
+    assert time.perf_counter() - start < 0.5
+    assert [failure.by for failure in late.failures] == ["a"]
+
+
 def test_who_found_all_there_is_is_not_asked_for_more(threads: Threads) -> None:
     plan = Plan("q", pool=2)
     all_said, more_to_say = Says("a", {"x": 1.0}, pool=2), Says("b", {"y": 2.0, "z": 1.0, "x": -0.5}, pool=2)

@@ -34,6 +34,18 @@ def test_a_write_embeds_what_it_wrote(static: Engine) -> None:
     assert static.deepen(deep=False).embedded == before  # the rest was left for whoever asks for it
 
 
+def test_the_next_write_makes_up_for_one_that_did_not_embed(static: Engine) -> None:
+    def gone(step: Progress) -> None:
+        if step.doing.startswith("embedding"):
+            raise Stopped("nobody waits for it any more")
+
+    with pytest.raises(Stopped):
+        static.registry.register([OTHER], deepen=False, tell=gone)
+    again = static.registry.register([OTHER], deepen=False)
+    assert (again.registered, again.unchanged) == (0, 1)
+    assert again.embedded == static.status()["chunks"]
+
+
 def test_a_write_is_stopped_before_it_embeds(static: Engine) -> None:
     """What is written stays written."""
 

@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from watersmeet import Engine
-from watersmeet.core.errors import ConfigError, Degraded, NoIndex
-from watersmeet.core.model import Hit, Plan, Ranking, Request
+from watersmeet.core.errors import ConfigError, Degraded, NoIndex, UnknownComponent
+from watersmeet.core.model import Condition, Hit, Plan, Ranking, Request
 from watersmeet.engine.components import build, names
 from watersmeet.engine.pipeline import Pipeline
-from watersmeet.engine.settings import recipes
+from watersmeet.engine.settings import load, recipes
 
 IDENTIFIERS = ["D40", "30 CFR 75.1725", "PII-2024-0042", "--no-vectors", "get_user_by_id", "E0308", "v1.2.3", "Aboleth"]
 
@@ -202,3 +202,28 @@ def test_a_reader_in_another_process_sees_what_was_committed(engine: Engine, vau
         os._exit(0)
     assert os.waitpid(pid, 0)[1] == 0
     assert engine.search("horsefeathers").results[0].document == "fresh.md"
+
+
+def test_a_tag_of_the_collection_holds_for_the_tags_above_it(engine: Engine, vault: Path) -> None:
+    engine.sync([vault], meta={"tag": "Food/Bread", "sdk": "py"})
+    for value, found in (("food", True), ("food/bread", True), ("foo", False), ("food/br", False)):
+        assert bool(engine.search(Request("keys", condition=Condition({"tag": (value,)}))).results) is found
+    assert engine.unknown_fields(Request("keys", condition=Condition({"sdk": ("rust",)}))) == [
+        "no document has sdk=rust; there are: py"
+    ]
+
+
+def test_whom_a_signal_follows_must_be_a_signal(engine: Engine, vault: Path, tmp_path: Path) -> None:
+    engine.sync([vault])
+    wrong = load(start=str(tmp_path), flags={"pipeline": {"follow": {"exact": "lexicla"}}}, environ={})
+    with Engine(engine.folder, wrong) as other, pytest.raises(UnknownComponent, match="lexicla"):
+        other.search(Request("keys", "lexical"))
+
+
+def test_who_only_follows_is_not_said_to_come_closest(engine: Engine, vault: Path, tmp_path: Path) -> None:
+    engine.sync([vault])
+    tables = {"pipeline": {"signals": ["lexical", "keyword"], "follow": {"keyword": "lexical"}, "pool": 1}}
+    with Engine(engine.folder, load(start=str(tmp_path), flags=tables, environ={})) as other:
+        found = other.why_not(Request("rotate keys, server", "hybrid", top_n=1), "guides/setup.md")
+    assert (found.place, set(found.ranks)) == ("candidates", {"lexical"})
+    assert "keyword" not in found.weights

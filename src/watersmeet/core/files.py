@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from contextlib import suppress
 
 
-def replace_file(path: str, content: bytes, mode: int = 0o644) -> None:
+def replace_file(path: str, content: bytes, mode: int | None = None) -> None:
     """The new content in place of the old; whoever reads meanwhile sees the one or the other.
 
-    Until it is in place only its owner may read it, and no two writers share it.
+    Without a `mode` it is as open as the user lets new files be. No two writers share what is not in place yet.
     """
-    handle, made = tempfile.mkstemp(dir=os.path.dirname(path) or ".", prefix=f".{os.path.basename(path)}-")
+    folder, name = os.path.split(path)
+    made = os.path.join(folder, f".{name}-{secrets.token_hex(6)}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else 0o600), "wb") as file:
             file.write(content)
-        os.chmod(made, mode)
+        if mode is not None:
+            os.chmod(made, mode)
         os.replace(made, path)
-    except OSError:
+    except BaseException:  # whatever it was, half a file is nobody's
         with suppress(OSError):
             os.unlink(made)
         raise

@@ -12,9 +12,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
+from watersmeet.core.endings import alike
 from watersmeet.core.model import ChunkId, DocId, Passage, Plan, Ranking
 from watersmeet.core.ports import Words
 from watersmeet.core.spread import lead
@@ -24,8 +24,6 @@ READ = 3
 """How many results are looked into."""
 AGREE = 10
 """How many documents of each side are compared."""
-ENDINGS = ("ing", "ed", "es", "s", "e", "")
-"""What a word may end in and be the same word, as long as three letters are before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +43,10 @@ MODELS = {
     "dense": Model(
         -4.429,
         {
-            "shared": 4.333,
-            "endings": 1.162,
+            "shared": 4.335,
+            "endings": 1.16,
             "agreed": 1.711,
-            "near": 8.965,
+            "near": 8.963,
             "length": 0.903,
             "lead": 0.564,
             "lexical_lead": 0.319,
@@ -56,22 +54,22 @@ MODELS = {
         0.553,
     ),
     "static": Model(
-        -5.047,
+        -5.05,
         {
-            "shared": 4.772,
-            "endings": 1.272,
-            "agreed": 2.183,
-            "near": 2.418,
-            "length": 1.005,
+            "shared": 4.776,
+            "endings": 1.278,
+            "agreed": 2.182,
+            "near": 2.417,
+            "length": 1.006,
             "lead": 0.282,
             "lexical_lead": 0.402,
         },
         0.491,
     ),
     "words": Model(
-        -4.651,
-        {"shared": 5.035, "endings": 0.224, "unknown": -0.746, "length": 1.086, "lexical_lead": 0.367},
-        0.495,
+        -4.654,
+        {"shared": 5.04, "endings": 0.257, "unknown": -0.744, "length": 1.087, "lexical_lead": 0.367},
+        0.496,
     ),
 }
 """By what voted beside the words."""
@@ -121,10 +119,10 @@ def features(name: str, seen: Seen) -> dict[str, float]:
     frequency = {word: seen.words.frequency("body", word) for word in seen.plan.words}
     telling = {word: math.log(1 + seen.words.size / (1 + count)) for word, count in frequency.items()}
     whole = math.fsum(telling.values())
-    shared, alike = _shared(telling, seen)
+    shared, nearly = _shared(telling, seen)
     found = {
         "shared": shared / whole,
-        "endings": (alike - shared) / whole,
+        "endings": (nearly - shared) / whole,
         "unknown": math.fsum(telling[word] for word, count in frequency.items() if not count) / whole,
         "length": math.log(1 + len(seen.plan.words)),
         "lexical_lead": _lead(by["lexical"] if "lexical" in by else next(iter(by.values()))) if by else 0.0,
@@ -145,24 +143,17 @@ def candidates(rankings: Sequence[Ranking]) -> set[ChunkId]:
 
 def _shared(telling: Mapping[str, float], seen: Seen) -> tuple[float, float]:
     """How much of what the query's words tell is in one passage, its headings and names; and with other endings."""
-    most = alike = 0.0
+    most = nearly = 0.0
     whole = math.fsum(telling.values())
     for passage in seen.read[:READ]:
         there = set(words_of(" ".join((passage.title, *passage.headings, passage.text))))
         there |= seen.called.get(passage.document, frozenset())
         most = max(most, math.fsum(weight for word, weight in telling.items() if word in there))
-        near = math.fsum(weight for word, weight in telling.items() if not there.isdisjoint(_alike(word)))
-        alike = max(alike, near)
+        close = math.fsum(weight for word, weight in telling.items() if not there.isdisjoint(alike(word)))
+        nearly = max(nearly, close)
         if most >= whole:
             break
-    return most, alike
-
-
-@lru_cache(4096)
-def _alike(word: str) -> tuple[str, ...]:
-    """The word with other endings."""
-    stem = next(word.removesuffix(e) for e in ENDINGS if word.endswith(e) and (not e or len(word) - len(e) >= 3))
-    return (word, *(stem + ending for ending in ENDINGS))
+    return most, nearly
 
 
 def _first(ranking: Ranking, owners: Mapping[ChunkId, DocId]) -> set[DocId]:

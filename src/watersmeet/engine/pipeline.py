@@ -44,6 +44,8 @@ class Pipeline:
     threads: Threads
     follow: Mapping[str, str] = field(default_factory=dict)
     """Signals that rank what the others found, each as long as another one votes."""
+    afar: frozenset[str] = frozenset()
+    """Signals that wait for another machine: however quick they were, none is done in place."""
     took: dict[tuple[str, str], float] = field(default_factory=dict)
     """How many milliseconds each signal took last, for what."""
 
@@ -134,7 +136,8 @@ class Pipeline:
         slowest = sorted(work, key=lambda name: -took[name])
         beside = sum(took[name] for name in slowest[1:]) >= WORTH
         begun = {name: Task(partial(_timed, work[name])) for name in slowest}
-        here = [name for place, name in enumerate(slowest) if took[name] < QUICK and not (beside and place == 0)]
+        near = [name for name in slowest if took[name] < QUICK and name not in self.afar]
+        here = [name for name in near if not (beside and name == slowest[0])]
         for name in slowest:
             if name not in here:
                 self.threads.submit(begun[name])

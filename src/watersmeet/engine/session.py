@@ -12,13 +12,13 @@ from watersmeet.core import tokens
 from watersmeet.core.errors import NoIndex
 from watersmeet.core.ports import Entities, Links, Pairs, TextStore, Words
 from watersmeet.engine.calibration.taught import Lessons
-from watersmeet.engine.components import Later, build
+from watersmeet.engine.components import Later, build, find
 from watersmeet.engine.modes import VECTORS
 from watersmeet.engine.opening import check_fingerprint, open_text
 from watersmeet.engine.pipeline import Pipeline
 from watersmeet.engine.settings import PipelineSettings, Settings
 from watersmeet.engine.threads import Threads
-from watersmeet.engine.tiers import Tier, tiers_of
+from watersmeet.engine.tiers import REMOTE, Tier, embedder_name, tiers_of
 from watersmeet.store._connect import FORMAT
 from watersmeet.store.live import LiveWords
 from watersmeet.store.view import SqliteView
@@ -155,6 +155,15 @@ def _pairs(settings: Settings) -> Pairs:
     return Readers(settings)
 
 
+def _followers(wanted: Mapping[str, str], made: Mapping[str, Any]) -> dict[str, str]:
+    """Those that can follow, each with whom it follows."""
+    following = {name: other for name, other in wanted.items() if other and hasattr(made.get(name), "score")}
+    for other in following.values():
+        if other not in made:
+            find("signal", other)  # it says what is wrong with a name that there is not
+    return {name: other for name, other in following.items() if other in made}
+
+
 def assemble(settings: Settings, signals: tuple[str, ...], ports: dict[str, Any], threads: Threads) -> Pipeline:
     """From settings to a pipeline."""
 
@@ -171,5 +180,6 @@ def assemble(settings: Settings, signals: tuple[str, ...], ports: dict[str, Any]
         stages=[(name, make("stage", name)) for name in wanted.stages],
         deadline=wanted.deadline_ms / 1000,
         threads=threads,
-        follow={name: other for name, other in wanted.follow.items() if hasattr(made.get(name), "score")},
+        follow=_followers(wanted.follow, made),
+        afar=frozenset(name for name in signals if name in VECTORS and embedder_name(settings, name) in REMOTE),
     )

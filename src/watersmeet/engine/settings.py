@@ -35,7 +35,7 @@ class PipelineSettings:
     understand: list[str] = option([], "steps that read the query, in order")
     signals: list[str] = option([], "what votes")
     follow: dict[str, str] = option(
-        {}, "signals that only rank what the others found, each as long as another one votes; empty: it searches"
+        {}, "signals that only rank what the others found, each as long as another one votes; '': it searches itself"
     )
     fusion: str = option("rrf", "how the votes become one ranking")
     stages: list[str] = option([], "what happens to the ranking afterwards, in order")

@@ -80,6 +80,10 @@ def with_tier(meta: Mapping[str, str], tier: Tier) -> dict[str, str]:
     return {"tiers": json.dumps({name: asdict(value) for name, value in tiers.items()}, sort_keys=True)}
 
 
+REMOTE = frozenset({"openai"})
+"""Embedders that ask another machine, which may not answer."""
+
+
 def embedder_name(settings: Settings, tier: str) -> str:
     """Which embedder a tier uses; empty if it is switched off."""
     index = settings.section("index")

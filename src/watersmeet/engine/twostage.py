@@ -20,9 +20,9 @@ class TwoStage:
     settings: TwoStageSettings
 
     def run(self, plan: Plan) -> Outcome:
-        wide = replace(self.pipeline, stages=()).run(replace(plan, pool=self.settings.pool))
+        wide = replace(self.pipeline, stages=()).run(replace(plan, pool=self.settings.pool, told=False))
         best = self._documents(wide.fused)
-        if not best:
+        if not best:  # nothing was found, so there is nothing to tell
             return wide
         condition = plan.condition.narrowed("document", best)
         outcome = self.pipeline.run(replace(plan, condition=condition, pool=self.settings.pool), self._capped)

@@ -87,15 +87,18 @@ def why_not(path: Pipeline, view: SqliteView, plan: Plan, outcome: Outcome, docu
 
 def _never_found(path: Pipeline, plan: Plan, outcome: Outcome, document: str, chunks: set[ChunkId]) -> WhyNot:
     """No signal had it in its pool: look further down."""
-    deeper = replace(path, stages=()).run(replace(plan, pool=DEEP))
-    ranks = {r.by: rank for r in deeper.rankings if (rank := _position(r.hits, chunks)) is not None}
+    deeper = replace(path, stages=()).run(replace(plan, pool=DEEP, told=False))
+    found = [ranking for ranking in deeper.rankings if ranking.by not in path.follow]  # who follows finds nothing
+    ranks = {r.by: rank for r in found if (rank := _position(r.hits, chunks)) is not None}
     fused = _position(deeper.fused.hits, chunks)
     if not ranks:
         return WhyNot(document, "candidates", f"no signal finds it among its first {DEEP}")
     pool = outcome.plan.pool
     best = min(ranks, key=lambda name: ranks[name])
     reason = f"no signal has it among its first {pool}; {best} comes closest, at {ranks[best]}"
-    return WhyNot(document, "candidates", reason, ranks, fused, _weights(deeper.fused.told(), chunks, plan.top_n))
+    weights = _weights(deeper.fused.told(), chunks, plan.top_n)
+    weights = {name: weight for name, weight in weights.items() if name not in path.follow}
+    return WhyNot(document, "candidates", reason, ranks, fused, weights)
 
 
 def _weights(fused: Ranking, chunks: set[ChunkId], top_n: int) -> dict[str, float]:

@@ -104,16 +104,21 @@ def _evidence(votes: Sequence[_Vote], chunks: Collection[ChunkId]) -> dict[Chunk
     found: dict[ChunkId, list[Evidence]] = {chunk: [] for chunk in chunks}
     for ranking, weight, low, span, scores in votes:
         ranks = {hit.chunk: rank for rank, hit in enumerate(ranking.hits, 1)}
-        for chunk in found.keys() & scores.keys():
+        told = found.keys() & scores.keys()
+        filled = {} if told <= ranks.keys() else _ranks(scores, ranks)
+        for chunk in told:
             value = scores[chunk]
             scaled = (value - low) / span
             detail: dict[str, Any] = {"scaled": scaled, "weight": weight, "contribution": weight * scaled}
-            rank = ranks.get(chunk, 0)
-            if not rank:  # behind all that are ranked and the better ones among the others
-                better = sum(o > value or (o == value and c < chunk) for c, o in scores.items() if c not in ranks)
-                rank = len(ranks) + better + 1
+            if chunk in filled:
                 detail["filled"] = True
             elif chunk in ranking.notes:
                 detail.update(ranking.notes[chunk])
-            found[chunk].append(Evidence(ranking.by, rank, value, detail))
+            found[chunk].append(Evidence(ranking.by, ranks.get(chunk) or filled[chunk], value, detail))
     return found
+
+
+def _ranks(scores: Mapping[ChunkId, float], ranked: Collection[ChunkId]) -> dict[ChunkId, int]:
+    """The ranks of those that the signal did not rank itself: behind all that it did."""
+    others = sorted((-value, chunk) for chunk, value in scores.items() if chunk not in ranked)
+    return {chunk: rank for rank, (_, chunk) in enumerate(others, len(ranked) + 1)}

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from watersmeet.core.endings import stem
 from watersmeet.core.tokens import ASKING, words
 
 LINES = 3
 WIDTH = 160
-_ENDINGS = ("ing", "ed", "es", "s", "e")
 _FENCES = ("```", "~~~")
 _BEGINS = re.compile(r"[-*+>#|]|\d+[.)]\s")
 
@@ -64,14 +64,7 @@ def _says_something(line: str) -> bool:
 
 def _stems(found: Iterable[str]) -> set[str]:
     """Words without the commonest endings: enough to tell that two lines speak of the same thing."""
-    return {_stem(word) for word in found}
-
-
-def _stem(word: str) -> str:
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word.removesuffix(ending)
-    return word
+    return {stem(word) for word in found}
 
 
 def cut(line: str, wanted: set[str], width: int) -> str:

@@ -62,7 +62,7 @@ TAGGED = (
     " UNION ALL SELECT f.document FROM json_each(?) j CROSS JOIN facets f"
     " ON f.key = 'tag' AND f.value >= j.value || '/' AND f.value < j.value || '0')"
     " OR d.collection IN (SELECT k.id FROM collections k, json_each(k.metadata) m"
-    " WHERE lower(m.key) = 'tag' AND lower(m.value) IN (SELECT value FROM json_each(?))))"
+    " JOIN json_each(?) j ON instr(lower(m.value) || '/', j.value || '/') = 1 WHERE lower(m.key) = 'tag'))"
 )
 """The documents with one of the tags or of the tags below it: a/b lies below a, and 0 comes next after the slash."""
 

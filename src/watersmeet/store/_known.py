@@ -1,4 +1,4 @@
-"""What a view remembers of the chunks it has met."""
+"""What a view remembers of what it was asked."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from collections.abc import Iterable
 
 from watersmeet.core.model import ChunkId, DocId, Row
 
-MOST_KNOWN = 20_000
-"""So many chunks are remembered: who asks for ever others does not fill the memory."""
+MOST_CHUNKS = 20_000
+MOST_ASKED = 100
+"""So many are remembered: who asks for ever others, or with ever new conditions, does not fill the memory."""
 
 
 class Known:
-    """Which chunk a row is, and of which document: the same for as long as nothing is committed.
+    """Which chunk a row is, whose, what its document goes by, what a condition allows.
 
-    It is replaced then, not emptied: a signal that is late fills what nobody reads any more.
+    All of that is true until something is committed. It is replaced then, not emptied: a signal that is late fills
+    what nobody reads any more.
     """
 
     def __init__(self) -> None:
@@ -22,6 +24,13 @@ class Known:
         self.owners: dict[ChunkId, int] = {}
         self.names: dict[int, DocId] = {}
         self.called: dict[DocId, frozenset[str]] = {}
+        self.matching: dict[str, list[Row] | None] = {}
+        self.kept_out: dict[tuple[str, ...], list[int]] = {}
+        self.at: dict[tuple[str, ...], list[int]] = {}
+
+    @property
+    def full(self) -> bool:
+        return len(self.ids) > MOST_CHUNKS or len(self.matching) > MOST_ASKED or len(self.at) > MOST_ASKED
 
     def add(self, found: Iterable[tuple[Row, ChunkId, int]]) -> None:
         for row, chunk, document in found:

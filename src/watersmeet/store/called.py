@@ -50,8 +50,10 @@ def values_of(view: SqliteView, key: str, seen: Condition) -> list[str]:
         )
     else:
         sql = (
-            "SELECT f.value FROM documents d JOIN facets f ON f.document = d.id"
-            f" WHERE {where} AND f.key = ? GROUP BY f.value ORDER BY count(*) DESC, f.value"
+            "SELECT value FROM (SELECT f.value FROM documents d JOIN facets f ON f.document = d.id"
+            f" WHERE {where} AND f.key = ? UNION ALL SELECT lower(m.value) AS value FROM documents d"
+            " JOIN collections k ON k.id = d.collection, json_each(k.metadata) m"
+            f" WHERE {where} AND lower(m.key) = ?) GROUP BY value ORDER BY count(*) DESC, value"
         )
-        values = [*values, key]
+        values = [*values, key, *values, key]
     return [value for (value,) in view._ask(sql, values)]

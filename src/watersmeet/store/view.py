@@ -11,11 +11,12 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Passage, Row
+from watersmeet.core.names import ALIAS
 from watersmeet.core.tokens import words
 from watersmeet.store._conditions import KEPT_OUT, lowered, where
 from watersmeet.store._connect import connect, guarded
 from watersmeet.store._facts import closest, statistics
-from watersmeet.store._known import MOST_KNOWN, Known
+from watersmeet.store._known import Known
 
 if TYPE_CHECKING:
     from watersmeet.core.pages import Link
@@ -34,8 +35,6 @@ class Record(NamedTuple):
     chunks: int
 
 
-MOST_ASKED = 100
-"""So many conditions are remembered: who asks with ever new ones does not fill the memory."""
 _FACETS = "SELECT key FROM facets"
 _RECORD = (
     "SELECT d.name, d.kind, d.title, d.path, d.modified, k.name, d.fields,"
@@ -55,10 +54,7 @@ class SqliteView:
         self._folder = folder
         self._db = connect(folder)
         self._lock = Lock()
-        self._matching: dict[str, list[Row] | None] = {}
         self._known = Known()
-        self._closed: dict[tuple[str, ...], list[int]] = {}
-        self._at: dict[tuple[str, ...], list[int]] = {}
         self.version = -1
         """Changes whenever another connection has committed something."""
 
@@ -72,16 +68,9 @@ class SqliteView:
         try:
             self._ask("SELECT 1 FROM meta LIMIT 1")  # a transaction begins with its first read
             version = self._ask("PRAGMA data_version")[0][0]
-            if version != self.version:
-                for remembered in (self._matching, self._closed, self._at):
-                    remembered.clear()
+            if version != self.version or self._known.full:
                 self._known = Known()
-                self.version = version
-            if len(self._known.ids) > MOST_KNOWN:
-                self._known = Known()
-            for asked in (self._matching, self._at):
-                if len(asked) > MOST_ASKED:
-                    asked.clear()
+            self.version = version
             yield self
         finally:
             self._ask("COMMIT")
@@ -120,16 +109,16 @@ class SqliteView:
         return known
 
     def matching(self, condition: Condition, limit: int) -> list[Row] | None:
-        key = f"{limit} {condition!r}"
-        if key not in self._matching:
+        key, remembered = f"{limit} {condition!r}", self._known.matching
+        if key not in remembered:
             where, values = self._where(condition)
             found = self._ask(
                 "SELECT c.row FROM chunks c JOIN documents d ON d.id = c.document"
                 f" {'WHERE ' + where if where else ''} ORDER BY c.row LIMIT ?",
                 [*values, limit + 1],
             )
-            self._matching[key] = None if len(found) > limit else [row for (row,) in found]
-        return self._matching[key]
+            remembered[key] = None if len(found) > limit else [row for (row,) in found]
+        return remembered[key]
 
     def _where(self, condition: Condition) -> tuple[str, list[Any]]:
         return where(condition, self._documents_at, self._kept_out)
@@ -139,11 +128,11 @@ class SqliteView:
         return {key: allowed for key, allowed in gates.items() if self._kept_out(key, allowed)}
 
     def _kept_out(self, key: str, allowed: Sequence[str]) -> list[int]:
-        gate = (key, *allowed)
-        if gate not in self._closed:
+        gate, remembered = (key, *allowed), self._known.kept_out
+        if gate not in remembered:
             low = lowered(allowed)
-            self._closed[gate] = [document for (document,) in self._ask(KEPT_OUT, [key, low, low])]
-        return self._closed[gate]
+            remembered[gate] = [document for (document,) in self._ask(KEPT_OUT, [key, low, low])]
+        return remembered[gate]
 
     def newest(self, condition: Condition, limit: int) -> list[ChunkId]:
         """The first chunk of each document that satisfies the condition, the last changed first."""
@@ -160,15 +149,15 @@ class SqliteView:
         """Every signal asks for the same ones: they are looked for once."""
         from watersmeet.core.globs import pattern
 
-        wanted = tuple(dict.fromkeys(globs))
-        if wanted not in self._at:
+        wanted, remembered = tuple(dict.fromkeys(globs)), self._known.at
+        if wanted not in remembered:
             rules = [rule for rule in (pattern(glob, may_negate=False) for glob in wanted) if rule]
-            self._at[wanted] = [
+            remembered[wanted] = [
                 key
                 for key, name in self._ask("SELECT id, name FROM documents")
                 if any(rule.matches(name.rpartition("/")[2], name, False) for rule in rules)
             ]
-        return self._at[wanted]
+        return remembered[wanted]
 
     # ------------------------------------------------------------ reading
 
@@ -193,9 +182,10 @@ class SqliteView:
             found: dict[DocId, list[str]] = {document: [] for document in others}
             for document, name in self._ask(
                 "WITH d AS (SELECT d.id, d.name FROM json_each(?) j JOIN documents d ON d.name = j.value)"
-                " SELECT d.name, n.key FROM d JOIN names n ON n.document = d.id WHERE instr(n.key, '/') = 0"
+                " SELECT d.name, n.key FROM d JOIN names n ON n.document = d.id"
+                " WHERE n.rank = ? OR instr(n.key, '/') = 0"
                 " UNION ALL SELECT d.name, f.value FROM d JOIN facets f ON f.document = d.id AND f.key = 'tag'",
-                [json.dumps(others)],
+                [json.dumps(others), ALIAS],
             ):
                 found[document] += words(name)
             known.update({document: frozenset(names) for document, names in found.items()})

@@ -89,7 +89,8 @@ class Registry:
         start = time.perf_counter()
         report = Registered()
         before = writing.register(self.engine.folder, self.engine.settings, found, report, tell, server, keep)
-        made = self.engine.deepen(tell, seconds, deepen, after=before)  # what else is unseen is not this write's
+        after = before if seconds < math.inf else 0  # in a hurry, what else no model has seen is not this write's
+        made = self.engine.deepen(tell, seconds, deepen, after)
         report.embedded = made.embedded
         report.warnings = [Refused(item.path, item.reason) for item in made.warnings]
         report.took_ms = (time.perf_counter() - start) * 1000

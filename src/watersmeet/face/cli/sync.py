@@ -64,10 +64,8 @@ def sync_command(
         _print(report, place)
         if no_deepen and not no_vectors:
             print("without deep vectors so far: `watersmeet deepen` makes them")
-    if report.skipped and not any(getattr(report, name) for name in COUNTED):
-        if not quiet:
-            print("nothing was indexed: all that was found was skipped", file=sys.stderr)
-        sys.exit(1)
+    if report.skipped and not quiet and not any(getattr(report, name) for name in COUNTED):
+        print("nothing was indexed: all that was found was skipped", file=sys.stderr)
 
 
 @click.command("deepen", epilog="Example: watersmeet deepen")
@@ -92,8 +90,8 @@ def deepen_command(index: str, as_json: bool, quiet: bool) -> None:
 def _print(report: SyncReport, place: str) -> None:
     counts = ", ".join(f"{getattr(report, name)} {name}" for name in COUNTED if getattr(report, name))
     print(f"{counts or 'nothing to index'} in {report.took_ms / 1000:.1f} s")
-    if not counts and not report.skipped:
-        print(f"  no file there is of a kind that is read: {' '.join(f'.{known}' for known in PARSERS)}")
+    if not counts and not report.skipped and not report.documents:
+        print(f"  no file there that can be read is of these kinds: {' '.join(f'.{known}' for known in PARSERS)}")
     for name in ("skipped", "warnings"):
         items = getattr(report, name)
         for item in items[:SHOWN]:
