@@ -189,6 +189,7 @@ def test_how_many_candidates() -> None:
         (SearchRequest("x", max_results=51), "max_results"),
         (SearchRequest("x" * 513), "513"),
         (SearchRequest("   "), "neither a query nor tags"),
+        (SearchRequest("", tags=("a",), mode="densest"), "no mode called"),
         (SearchRequest("x", entity_types=("skil",)), "skil"),
         (SearchRequest("x", mode="fuzzy"), "fuzzy"),
     ],

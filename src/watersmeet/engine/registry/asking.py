@@ -11,6 +11,7 @@ from watersmeet.core.entities import KINDS, SERVER, TOOL, Viewer, gates
 from watersmeet.core.errors import ConfigError, nearest
 from watersmeet.core.model import Condition, Failure, Hit, Plan, Ranking
 from watersmeet.core.ports import Entities
+from watersmeet.engine.modes import wants_vectors
 from watersmeet.engine.registry.running import Asked, certainty, elapsed, run
 from watersmeet.engine.settings import RegistrySettings, Settings
 from watersmeet.present.registry import Found, grouped
@@ -53,6 +54,7 @@ class SearchRequest:
         for tag in self.tags:
             if not tag.strip().lstrip("#"):
                 raise ConfigError(f"{tag!r} is no tag", "a tag has a name: --tag docs, or #docs in the query")
+        wants_vectors(self.mode)  # it refuses a mode that there is not, also where nothing is ranked
         if not self.query.strip() and not self.tags:
             raise ConfigError("neither a query nor tags", "say what you look for, or name a tag")
 
