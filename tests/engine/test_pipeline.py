@@ -60,7 +60,7 @@ def test_what_is_quick_is_done_in_place_and_only_then(threads: Threads) -> None:
 
 
 def test_the_slowest_goes_to_a_thread_if_there_is_enough_to_do_beside_it(threads: Threads) -> None:
-    one, other = Says("a", {"x": 1.0}, takes=0.002), Says("b", {"y": 1.0}, takes=0.006)
+    one, other = Says("a", {"x": 1.0}, takes=0.006), Says("b", {"y": 1.0}, takes=0.008)
     path = pipeline(threads, one, other)
     for _ in range(2):
         path.run(Plan("q"))

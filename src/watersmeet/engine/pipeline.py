@@ -17,8 +17,8 @@ from watersmeet.engine.threads import Task, Threads
 T = TypeVar("T")
 QUICK = 10.0
 """What took fewer milliseconds needs no thread."""
-WORTH = 1.0
-"""... unless there are so many to be saved."""
+WORTH = 5.0
+"""... unless there are so many to be saved: threads that run Python take turns, and each turn costs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ class LiveEntities:
         self._held: dict[tuple[tuple[str, ...] | str, ...], tuple[_Held, list[int]]] = {}
         self._kinds: dict[str, int] | None = None
         self._leads: dict[ChunkId, Lead] = {}
+        self._chunks: dict[ChunkId, tuple[ChunkId, ...]] = {}
         self._entities: dict[DocId, Entity] = {}
 
     def mentioning(self, words: Sequence[str], condition: Condition, limit: int) -> list[Mention]:
@@ -82,13 +83,21 @@ class LiveEntities:
         return {chunk: known[chunk] for chunk in ids if chunk in known}
 
     def chunks(self, leads: Collection[ChunkId]) -> dict[ChunkId, ChunkId]:
-        return dict(
-            self._view._ask(
+        known = self._chunks
+        unknown = [lead for lead in leads if lead not in known]
+        if unknown:
+            rows = self._view._ask(
                 "SELECT c.id, f.id FROM json_each(?) j JOIN chunks f ON f.id = j.value"
                 f" JOIN chunks c ON c.document = f.document AND c.ordinal < {FIRST}",
-                [json.dumps(list(leads))],
+                [json.dumps(unknown)],
             )
-        )
+            if len(known) > REMEMBERED:
+                known = self._chunks = {lead: known[lead] for lead in leads if lead in known}
+            found: dict[ChunkId, tuple[ChunkId, ...]] = {}
+            for chunk, lead in rows:
+                found[lead] = (*found.get(lead, ()), chunk)
+            known.update(found)
+        return {chunk: lead for lead in leads for chunk in known.get(lead, ())}
 
     def first_chunks(self, documents: Collection[DocId], condition: Condition) -> dict[DocId, ChunkId]:
         if not documents:
