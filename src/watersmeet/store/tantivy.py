@@ -60,7 +60,8 @@ FEW_ROWS = 400
 """Up to here a query for each row is quicker than one for a set of rows (100 rows: 0.5 against 1.7 ms)."""
 
 LARGE_SHARE = 0.1
-"""Where `within` is at least this part of all rows, filtering what is found beats looking rows up."""
+"""Where `within` is at least this part of the rows between its first and its last, filtering what is found among these
+beats looking rows up. What was written together stands together."""
 
 
 class _Opened:
@@ -206,9 +207,12 @@ class _Reader:
             return []
         if within is None:
             return self._top(query, limit)
-        if len(within) >= LARGE_SHARE * self.size:
-            return self._top(query, limit, set(within))
-        return self._top(self._engine.inside(query, within), limit)
+        first, last = min(within), max(within)
+        span = min(last - first + 1, self.size)
+        if len(within) < LARGE_SHARE * span:
+            return self._top(self._engine.inside(query, within), limit)
+        between = query if span == self.size else self._engine.between(query, first, last)
+        return self._top(between, limit, set(within), span)
 
     def score(self, terms: Sequence[Term], rows: Collection[Row]) -> dict[Row, float]:
         query = self._engine.query(terms)
@@ -221,11 +225,16 @@ class _Reader:
         with _understood(self._folder):
             return self._searcher.doc_freq(field, token) if token else 0
 
-    def _top(self, query: tantivy.Query, limit: int, keep: Collection[Row] | None = None) -> list[tuple[Row, float]]:
-        """The first hits, fetching on until enough are kept and no equal score is left behind."""
+    def _top(
+        self, query: tantivy.Query, limit: int, keep: Collection[Row] | None = None, among: int = 0
+    ) -> list[tuple[Row, float]]:
+        """The first hits, fetching on until enough are kept and no equal score is left behind.
+
+        `keep`: the rows that are wanted, of so many that the query is asked `among`.
+        """
         wanted = limit + SPARE
         if keep is not None:
-            wanted = int(wanted * self.size / len(keep)) + SPARE
+            wanted = int(wanted * among / len(keep)) + SPARE
         while True:
             wanted = min(wanted, self.size + 1)
             hits = self._hits(query, wanted)
@@ -248,7 +257,7 @@ class _Engine:
     """Schema, analysers and queries. Queries are built from terms: no text is ever parsed as a query."""
 
     def __init__(self) -> None:
-        from tantivy import Filter, Occur, Query, SchemaBuilder, TextAnalyzerBuilder, Tokenizer
+        from tantivy import FieldType, Filter, Occur, Query, SchemaBuilder, TextAnalyzerBuilder, Tokenizer
 
         stops = Filter.custom_stopword(sorted(STOPWORDS))
         split = Tokenizer.whitespace
@@ -262,6 +271,7 @@ class _Engine:
         builder.add_unsigned_field("row", indexed=True, fast=True)
         self.schema = builder.build()
         self._query, self._must, self._should = Query, Occur.Must, Occur.Should
+        self._number = FieldType.Unsigned
 
     def analyse(self, field: str, text: str) -> str:
         """The term that stands for the word in the index; empty if none does."""
@@ -284,6 +294,12 @@ class _Engine:
     def inside(self, query: tantivy.Query, rows: Collection[Row]) -> tantivy.Query:
         """The query, only for these rows, which add nothing to the score."""
         allowed = self._query.const_score_query(self.rows(rows), 0.0)
+        return self._query.boolean_query([(self._must, query), (self._must, allowed)])
+
+    def between(self, query: tantivy.Query, first: Row, last: Row) -> tantivy.Query:
+        """The query, only for the rows from the first to the last, which add nothing to the score."""
+        allowed = self._query.range_query(self.schema, "row", self._number, first, last)
+        allowed = self._query.const_score_query(allowed, 0.0)
         return self._query.boolean_query([(self._must, query), (self._must, allowed)])
 
     def rows(self, rows: Collection[Row]) -> tantivy.Query:
