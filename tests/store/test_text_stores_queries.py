@@ -84,6 +84,7 @@ TERMS = [Term("body", "all", 0.5), Term("body", "third"), Term("body", "rare", 2
         [1, 2, 3, 3000, 20_999, 99_999],
         range(0, 600, 2),
         range(100, 1000),
+        range(900, 1001),
         range(1000, 21_000),
         range(500_000, 500_010),
     ],
