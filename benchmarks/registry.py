@@ -26,6 +26,7 @@ from quality import settings
 from recipes import default_beside, figures
 
 from watersmeet.core.entities import EVERYONE, Entity, Tool
+from watersmeet.core.model import Request
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.registry.asking import SearchRequest
 from watersmeet.evaluate.compare import compare
@@ -67,9 +68,10 @@ def registering(data: Path) -> dict[str, Any]:
         queries = _queries(data)
         with Engine(folder, settings("default", QUICK)) as engine:
             took = {
-                "default": _searched(engine, queries, "", ""),
-                "registry": _searched(engine, queries, "registry", ""),
-                "lexical-only": _searched(engine, queries, "", "lexical"),
+                "search": _timed(lambda query: engine.search(Request(query, viewer=EVERYONE)), queries),
+                "grouped, default": _searched(engine, queries, "", ""),
+                "grouped, registry": _searched(engine, queries, "registry", ""),
+                "grouped, lexical-only": _searched(engine, queries, "", "lexical"),
                 "find-tools": _timed(lambda query: engine.registry.find_tools(query, viewer=EVERYONE), queries),
             }
             kinds = engine.status()["kinds"]
