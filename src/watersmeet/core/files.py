@@ -20,7 +20,6 @@ def replace_file(path: str, content: bytes, mode: int | None = None) -> None:
         if mode is not None:
             os.chmod(made, mode)
         os.replace(made, path)
-    except BaseException:  # whatever it was, half a file is nobody's
-        with suppress(OSError):
+    finally:
+        with suppress(OSError):  # it is in place by now, unless something went wrong
             os.unlink(made)
-        raise

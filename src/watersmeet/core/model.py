@@ -184,14 +184,7 @@ class Ranking:
         if not raised:
             return self
         scored = [(hit, hit.score + raised.get(hit.chunk, 0.0)) for hit in self.hits]
-        scored.sort(key=lambda pair: -pair[1])
-        hits = []
-        for rank, (hit, score) in enumerate(scored, 1):
-            if hit.chunk in raised:
-                detail = {"bonus": raised[hit.chunk], **(notes or {}).get(hit.chunk, {})}
-                hit = Hit(hit.chunk, score, (*hit.evidence, Evidence(by, rank, score, detail)))
-            hits.append(hit)
-        return Ranking(by, tuple(hits))
+        return _reordered(by, scored, {chunk: {"bonus": gain} for chunk, gain in raised.items()}, notes or {})
 
     def multiplied(
         self, by: str, factors: Mapping[ChunkId, float], notes: Mapping[ChunkId, Mapping[str, Any]] | None = None
@@ -200,7 +193,6 @@ class Ranking:
 
         A factor above 1 always lifts: a score below 0 is divided by it.
         """
-        notes = notes or {}
         moved = {chunk: factor for chunk, factor in factors.items() if factor != 1.0}
         if not moved:
             return self
@@ -208,14 +200,24 @@ class Ranking:
         for hit in self.hits:
             factor = moved.get(hit.chunk, 1.0)
             scored.append((hit, hit.score * factor if hit.score >= 0 else hit.score / factor))
-        scored.sort(key=lambda pair: -pair[1])
-        hits = []
-        for rank, (hit, score) in enumerate(scored, 1):
-            if hit.chunk in moved:
-                detail = {"factor": moved[hit.chunk], **notes.get(hit.chunk, {})}
-                hit = Hit(hit.chunk, score, (*hit.evidence, Evidence(by, rank, score, detail)))
-            hits.append(hit)
-        return Ranking(by, tuple(hits))
+        return _reordered(by, scored, {chunk: {"factor": factor} for chunk, factor in moved.items()}, notes or {})
+
+
+def _reordered(
+    by: str,
+    scored: list[tuple[Hit, float]],
+    moved: Mapping[ChunkId, Mapping[str, Any]],
+    notes: Mapping[ChunkId, Mapping[str, Any]],
+) -> Ranking:
+    """Hits by their new scores; those that were moved say by what."""
+    scored.sort(key=lambda pair: -pair[1])
+    hits = []
+    for rank, (hit, score) in enumerate(scored, 1):
+        if hit.chunk in moved:
+            detail = {**moved[hit.chunk], **notes.get(hit.chunk, {})}
+            hit = Hit(hit.chunk, score, (*hit.evidence, Evidence(by, rank, score, detail)))
+        hits.append(hit)
+    return Ranking(by, tuple(hits))
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,13 +96,13 @@ class Pipeline:
         first = {n: partial(signal.rank, plan) for n, signal in asked.items() if self.follow.get(n) not in asked}
         found, failures = self._fan_out("rank", first, timings)
         rankings = list(found.values())
-        second = {n: partial(self.followed, n, plan, rankings) for n in asked if n not in first}
+        second = {n: partial(self._followed, n, plan, rankings) for n in asked if n not in first}
         derived = [pair for pair in self.derived if not barred or pair[0] in plan.only]
         second |= {name: partial(signal.derive, plan, rankings) for name, signal in derived}
         more, late = self._fan_out("derive", second, timings)
         return [*rankings, *more.values()], [*failures, *late]
 
-    def followed(self, name: str, plan: Plan, rankings: Sequence[Ranking]) -> Ranking:
+    def _followed(self, name: str, plan: Plan, rankings: Sequence[Ranking]) -> Ranking:
         """What the others found, as this signal ranks it; if the one it follows found nothing, what it finds itself."""
         signal = dict(self.signals)[name]
         if not any(ranking.hits for ranking in rankings if ranking.by == self.follow[name]):
