@@ -98,6 +98,35 @@ def test_the_places_by_name() -> None:
     assert named(0b10001) == ["path", "metadata"]
 
 
+PIECES = [
+    "get_user",
+    "getUser",
+    "libraries",
+    "library",
+    "C#",
+    "C++",
+    "caché",
+    "cache",
+    "buses",
+    "a/b-c.d",
+    "y",
+    "Y2",
+    "\n",
+    "（ä）",
+]
+
+
+@given(st.lists(st.sampled_from(PIECES) | st.text(max_size=6), max_size=8).map(" ".join), st.sampled_from(PIECES))
+def test_the_places_are_those_that_are_indexed(text: str, query: str) -> None:
+    entity = Entity("skill", "/s", text.strip() or "x", text[::-1], tags=tuple(text.split()[:2]), metadata={"a": text})
+    for words in (asked(query), asked(text), (query.lower(),)):
+        held = mentions(entity)
+        places = 0
+        for word in words:
+            places |= held.get(singular(word), 0)
+        assert matched(entity, words) == named(places)
+
+
 @pytest.mark.parametrize(
     ("query", "expected"),
     [

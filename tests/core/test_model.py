@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import random
 
 import pytest
@@ -89,7 +88,7 @@ def test_rescored_needs_a_score_for_every_hit() -> None:
 
 def test_nouns_are_frozen() -> None:
     for noun, name in ((Request("q"), "query"), (hit("a", 1.0), "score"), (Ranking("x"), "hits")):
-        with pytest.raises(dataclasses.FrozenInstanceError):
+        with pytest.raises(AttributeError):
             setattr(noun, name, None)
 
 

@@ -50,20 +50,23 @@ def pipeline(threads: Threads, *signals: Says, deadline: float = 5.0, **more: ob
 
 
 @pytest.mark.parametrize(
-    ("quick", "slow", "here"),
+    ("quick", "slow", "model", "here"),
     [
-        (None, None, (False, False)),  # nobody knows yet
-        (0.5, 0.9, (True, True)),
-        (0.5, 30.0, (True, False)),
-        (6.0, 8.0, (True, False)),  # there is enough to do beside the slowest
-        (20.0, 30.0, (False, False)),
+        (None, None, "b", (False, False)),  # nobody knows yet
+        (0.5, 0.9, "b", (True, True)),
+        (0.5, 30.0, "b", (True, False)),
+        (6.0, 8.0, "", (True, True)),  # two that run Python would take turns
+        (6.0, 8.0, "a", (True, True)),
+        (6.0, 8.0, "b", (False, True)),  # while a model works, a thread does the other
+        (0.1, 8.0, "b", (True, True)),  # ... if that is worth it
+        (20.0, 30.0, "b", (False, False)),
     ],
 )
 def test_what_was_quick_is_done_in_place(
-    threads: Threads, quick: float | None, slow: float | None, here: tuple[bool, bool]
+    threads: Threads, quick: float | None, slow: float | None, model: str, here: tuple[bool, bool]
 ) -> None:
     one, other = Says("a", {"x": 1.0}), Says("b", {"y": 1.0})
-    path = pipeline(threads, one, other)
+    path = pipeline(threads, one, other, models=frozenset({model}))
     path.took.update({("rank", name): took for name, took in (("a", quick), ("b", slow)) if took is not None})
     path.run(Plan("q"))
     assert (one.where[0] == threading.get_ident(), other.where[0] == threading.get_ident()) == here

@@ -13,7 +13,7 @@ from watersmeet import Engine
 from watersmeet.core.entities import Entity, Tool
 from watersmeet.core.errors import ConfigError
 from watersmeet.engine.registry.asking import SearchRequest, tool_limit
-from watersmeet.engine.registry.running import candidates
+from watersmeet.engine.registry.running import LEAST_FILLED, candidates
 
 
 @pytest.fixture(scope="module")
@@ -179,6 +179,7 @@ def test_how_many_candidates() -> None:
     assert candidates(20, 1) == 60
     assert candidates(10, 4) == 30
     assert candidates(20, 4) == 40
+    assert candidates(10, 4, LEAST_FILLED) == 20
     assert all(4 * candidates(n, 4) >= max(3 * n, 50) for n in range(1, 51))
 
 

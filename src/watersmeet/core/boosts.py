@@ -122,17 +122,25 @@ def matched(entity: Entity, words: Iterable[str]) -> list[str]:
     """In which places, besides the tools, an entity mentions any of these words."""
     wanted = frozenset(map(singular, words))
     texts = _places(entity)
-    return [place for place in PLACES if _maybe(texts[place], wanted) and _says(texts[place], wanted)]
+    return [place for place in PLACES if any(_says(text, wanted) for text in texts[place])]
 
 
-def _says(texts: Iterable[str], wanted: frozenset[str]) -> bool:
-    """Whether any of the words is said; no further than the first."""
-    for text in texts:
-        if not wanted.isdisjoint(map(singular, tokens.words(text))):
-            return True
-        if any(sign in text for sign in _SIGNS) and not wanted.isdisjoint(said(text)):
-            return True
-    return False
+def _says(text: str, wanted: frozenset[str]) -> bool:
+    """Whether any of the words is said: only where one can be is the text taken apart."""
+    spaced = " ".join(text.split())
+    low = spaced.lower()
+    if not low.isascii():
+        return not wanted.isdisjoint(said(text))
+    for stem in map(_stem, wanted):
+        at = low.find(stem)
+        while at >= 0:
+            start, end = low.rfind(" ", 0, at) + 1, low.find(" ", at + len(stem))
+            end = len(low) if end < 0 else end
+            if not wanted.isdisjoint(said(spaced[start:end])):
+                return True
+            at = low.find(stem, end)
+    joined = [piece for piece in spaced.split(" ") if "_" in piece] if "_" in low else []  # get_user says getuser too
+    return _maybe(joined, wanted) and not wanted.isdisjoint(said(*joined))
 
 
 def grade(tool: Tool, words: Collection[str]) -> float:
@@ -159,7 +167,12 @@ def _maybe(texts: Iterable[str], words: Collection[str]) -> bool:
     if not low.isascii():
         return bool(words)
     flat = low.replace("_", "")
-    return any(stem in flat or stem in low for stem in (word.removesuffix("y") for word in words))
+    return any(stem in flat or stem in low for stem in map(_stem, words))
+
+
+def _stem(word: str) -> str:
+    """What is in the text wherever the word is, in the singular or in the plural."""
+    return word.removesuffix("y") or word
 
 
 def graded(tools: Sequence[Tool], words: Collection[str], most: int) -> list[tuple[Tool, float]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NewType
+from typing import TYPE_CHECKING, Any, NamedTuple, NewType
 
 if TYPE_CHECKING:
     from watersmeet.core.entities import Viewer
@@ -112,8 +112,9 @@ class Evidence:
     detail: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
+    """There are hundreds for each query: a tuple is made twice as fast as a dataclass."""
+
     chunk: ChunkId
     score: float
     evidence: tuple[Evidence, ...] = ()
@@ -170,7 +171,7 @@ class Ranking:
         return Ranking(
             by,
             tuple(
-                replace(hit, score=score, evidence=(*hit.evidence, Evidence(by, rank, score)))
+                Hit(hit.chunk, score, (*hit.evidence, Evidence(by, rank, score)))
                 for rank, hit in enumerate(ordered, 1)
                 for score in (scores[hit.chunk],)
             ),

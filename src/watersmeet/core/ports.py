@@ -157,8 +157,8 @@ class Entities(Protocol):
         """How many documents there are of each kind."""
         ...
 
-    def leads(self, ids: Collection[ChunkId]) -> dict[ChunkId, Lead]:
-        """What stands for the document of each chunk."""
+    def leads(self, ids: Collection[ChunkId]) -> Mapping[ChunkId, Lead]:
+        """What stands for the document of each chunk; others may be in it too."""
         ...
 
     def chunks(self, leads: Collection[ChunkId]) -> dict[ChunkId, ChunkId]:

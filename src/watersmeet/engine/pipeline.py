@@ -17,8 +17,10 @@ from watersmeet.engine.threads import Task, Threads
 T = TypeVar("T")
 QUICK = 10.0
 """What took fewer milliseconds needs no thread."""
-WORTH = 5.0
-"""... unless there are so many to be saved: threads that run Python take turns, and each turn costs."""
+LONG = 2.0
+"""Beside a model that works longer than this, the others are done by a thread ..."""
+WORTH = 0.4
+"""... if they take so long themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,8 @@ class Pipeline:
     """Signals that rank what the others found, each as long as another one votes."""
     afar: frozenset[str] = frozenset()
     """Signals that wait for another machine: however quick they were, none is done in place."""
+    models: frozenset[str] = frozenset()
+    """Signals that spend most of their time in a model, without Python."""
     took: dict[tuple[str, str], float] = field(default_factory=dict)
     """How many milliseconds each signal took last, for what."""
 
@@ -128,16 +132,16 @@ class Pipeline:
     ) -> tuple[dict[str, T], list[Failure]]:
         """All at once. What fails or is late becomes a failure in the answer.
 
-        What was quick last time is done here: to hand it to a thread and wait for it costs more. Only the slowest goes
-        to one, if there is enough to do beside it.
+        What was quick last time is done here: threads that run Python take turns, and to wait for one costs more. But
+        while a model works a thread can do the others, and has done them before they are missed.
         """
         end = perf_counter() + self.deadline
         took = {name: self.took.get((doing, name), inf) for name in work}
         slowest = sorted(work, key=lambda name: -took[name])
-        beside = sum(took[name] for name in slowest[1:]) >= WORTH
         begun = {name: Task(partial(_timed, work[name])) for name in slowest}
-        near = [name for name in slowest if took[name] < QUICK and name not in self.afar]
-        here = [name for name in near if not (beside and name == slowest[0])]
+        here = [name for name in slowest if took[name] < QUICK and name not in self.afar]
+        if here and here[0] in self.models and took[here[0]] >= LONG:
+            here = [here[0], *(name for name in here[1:] if took[name] < WORTH)]
         for name in slowest:
             if name not in here:
                 self.threads.submit(begun[name])

@@ -18,7 +18,7 @@ from watersmeet.engine.opening import check_fingerprint, open_text
 from watersmeet.engine.pipeline import Pipeline
 from watersmeet.engine.settings import PipelineSettings, Settings
 from watersmeet.engine.threads import Threads
-from watersmeet.engine.tiers import REMOTE, Tier, embedder_name, tiers_of
+from watersmeet.engine.tiers import QUICK, REMOTE, Tier, embedder_name, tiers_of
 from watersmeet.store._connect import FORMAT
 from watersmeet.store.live import LiveWords
 from watersmeet.store.view import SqliteView
@@ -172,6 +172,7 @@ def assemble(settings: Settings, signals: tuple[str, ...], ports: dict[str, Any]
 
     made = {name: make("signal", name) for name in signals}
     wanted: PipelineSettings = settings.section("pipeline")
+    models = {name: embedder_name(settings, name) for name in signals if name in VECTORS}
     return Pipeline(
         understand=[make("query", name) for name in wanted.understand],
         signals=[(name, signal) for name, signal in made.items() if not hasattr(signal, "derive")],
@@ -181,5 +182,6 @@ def assemble(settings: Settings, signals: tuple[str, ...], ports: dict[str, Any]
         deadline=wanted.deadline_ms / 1000,
         threads=threads,
         follow=_followers(wanted.follow, made),
-        afar=frozenset(name for name in signals if name in VECTORS and embedder_name(settings, name) in REMOTE),
+        afar=frozenset(name for name, model in models.items() if model in REMOTE),
+        models=frozenset(name for name, model in models.items() if model not in (*REMOTE, *QUICK)),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from watersmeet.core.cost import estimate
 from watersmeet.core.model import ChunkId, Evidence, Hit, Passage, Plan, Ranking
@@ -38,7 +38,7 @@ class Context:
                 places = {passage.id: place for place, passage in enumerate(around[hit.chunk])}
                 order = sorted((*added, hit.chunk), key=lambda chunk: places.get(chunk, -1))
                 evidence = Evidence("context", rank, hit.score, {"context": order})
-                hit = replace(hit, evidence=(*hit.evidence, evidence))
+                hit = hit._replace(evidence=(*hit.evidence, evidence))
             hits.append(hit)
         return Ranking("context", (*hits, *ranking.hits[plan.top_n :]))
 

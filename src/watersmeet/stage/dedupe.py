@@ -7,7 +7,7 @@ with all better ones together shares them with none, so only a few are held agai
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from watersmeet.core.model import ChunkId, Evidence, Hit, Passage, Plan, Ranking
 from watersmeet.core.options import option
@@ -44,7 +44,7 @@ class Dedupe:
         for hit in ranking.hits:
             if hit.chunk in dropped:
                 detail = {"dropped": dropped[hit.chunk]}
-                hit = replace(hit, evidence=(*hit.evidence, Evidence("dedupe", len(hits) + 1, hit.score, detail)))
+                hit = hit._replace(evidence=(*hit.evidence, Evidence("dedupe", len(hits) + 1, hit.score, detail)))
             if hit.chunk not in keeper:
                 hits.append(hit)
         return Ranking("dedupe", tuple(hits))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from watersmeet.core.boosts import asked, graded
 from watersmeet.core.entities import SERVER, TOOL
@@ -38,12 +38,12 @@ class Tools:
         best = sorted(found, key=lambda name: (-found[name][0], order[found[name][1]], name))[:most]
         chunks = self.entities.first_chunks(best, plan.condition)
         hits = [
-            replace(seen.get(name, Hit(chunks[name], 0.0)), score=found[name][0]) for name in best if name in chunks
+            seen.get(name, Hit(chunks[name], 0.0))._replace(score=found[name][0]) for name in best if name in chunks
         ]
         servers_of = {chunks[name]: found[name][1] for name in chunks}
         ordered = sorted([*rest, *hits], key=lambda hit: -hit.score)
         for place, hit in enumerate(ordered):
             if hit.chunk in servers_of:
                 evidence = Evidence("tools", place + 1, hit.score, {"server": servers_of[hit.chunk]})
-                ordered[place] = replace(hit, evidence=(*hit.evidence, evidence))
+                ordered[place] = hit._replace(evidence=(*hit.evidence, evidence))
         return Ranking("tools", tuple(ordered))

@@ -66,7 +66,7 @@ class LiveEntities:
         )
         return [Mention(chunk, *held[key]) for chunk, key in rows if key in held]
 
-    def leads(self, ids: Collection[ChunkId]) -> dict[ChunkId, Lead]:
+    def leads(self, ids: Collection[ChunkId]) -> Mapping[ChunkId, Lead]:
         known = self._leads
         unknown = [chunk for chunk in ids if chunk not in known]
         if unknown:
@@ -80,7 +80,7 @@ class LiveEntities:
             if len(known) > REMEMBERED:
                 known = self._leads = {chunk: known[chunk] for chunk in ids if chunk in known}
             known.update((chunk, Lead(*rest)) for chunk, *rest in rows)
-        return {chunk: known[chunk] for chunk in ids if chunk in known}
+        return known
 
     def chunks(self, leads: Collection[ChunkId]) -> dict[ChunkId, ChunkId]:
         known = self._chunks

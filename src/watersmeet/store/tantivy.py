@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from errno import EACCES, EDQUOT, EFBIG, ENOSPC, EROFS
-from functools import cache
+from functools import cache, lru_cache
 from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -272,12 +272,14 @@ class _Engine:
         self.schema = builder.build()
         self._query, self._must, self._should = Query, Occur.Must, Occur.Should
         self._number = FieldType.Unsigned
+        self._analysed = lru_cache(maxsize=1 << 12)(self._analyse)
 
     def analyse(self, field: str, text: str) -> str:
         """The term that stands for the word in the index; empty if none does."""
-        if len(text) > LONGEST:
-            return ""
-        tokens = (self.forms if field == EXACT_FIELD else self.words).analyze(plain(text))
+        return self._analysed(text, field == EXACT_FIELD) if len(text) <= LONGEST else ""
+
+    def _analyse(self, text: str, exactly: bool) -> str:
+        tokens = (self.forms if exactly else self.words).analyze(plain(text))
         return tokens[0] if len(tokens) == 1 else ""
 
     def query(self, terms: Iterable[Term]) -> tantivy.Query | None:

@@ -161,12 +161,11 @@ def _listed(engine: Engine, condition: Condition, request: SearchRequest) -> lis
 def _found(ranking: Ranking, entities: Entities) -> list[Found]:
     """The hits with what was registered under them; a tool with its server."""
     leads = entities.leads([hit.chunk for hit in ranking.hits])
-    owners = {lead.document: lead.server or lead.document for lead in leads.values()}
-    known = entities.entities(set(owners.values()))
+    shown = [(hit, leads[hit.chunk]) for hit in ranking.hits]
+    known = entities.entities({lead.server or lead.document for _, lead in shown})
     found = []
-    for hit in ranking.hits:
-        lead = leads[hit.chunk]
-        entity = known[owners[lead.document]]
+    for hit, lead in shown:
+        entity = known[lead.server or lead.document]
         name = lead.document.removeprefix(f"{entity.path}#")
         tool = next((tool for tool in entity.tools if tool.name == name), None) if lead.kind == TOOL else None
         if lead.kind != TOOL or tool:

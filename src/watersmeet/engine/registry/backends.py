@@ -27,15 +27,18 @@ def visible(engine: Engine, told: Any, viewer: Viewer | None) -> Any:
 
 
 def _named(told: Any) -> Iterator[DocId]:
-    if isinstance(told, dict):
-        for path in _list(told, PATHS):
-            if isinstance(path, str):
-                yield DocId(path)
-        for mapping in _list(told, MAPPINGS):
-            if isinstance(mapping, dict) and isinstance(mapping.get(PATH), str):
-                yield DocId(mapping[PATH])
-    for part in told.values() if isinstance(told, dict) else told if isinstance(told, list) else ():
-        yield from _named(part)
+    """Every backend that is named anywhere in it."""
+    left = [told]
+    while left:
+        part = left.pop()
+        if isinstance(part, list):
+            left += [one for one in part if isinstance(one, dict | list)]
+        elif isinstance(part, dict):
+            left += [one for one in part.values() if isinstance(one, dict | list)]
+            yield from (DocId(path) for path in _list(part, PATHS) if isinstance(path, str))
+            for mapping in _list(part, MAPPINGS):
+                if isinstance(mapping, dict) and isinstance(mapping.get(PATH), str):
+                    yield DocId(mapping[PATH])
 
 
 def _without(told: Any, known: Collection[str]) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 from watersmeet.core.model import ChunkId, Hit, Plan, Ranking
 from watersmeet.core.ports import Entities, Signal
 
-REACH = 4
+REACH = 6
 """The first look is at so many times what is wanted of each kind."""
 
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from watersmeet.store.view import SqliteView
 
 LEAST = 30
+LEAST_FILLED = 20
+"""... where each signal scores what only another found: together they have as many."""
 LEAST_IN_ALL = 50
 LEAST_OF_A_KIND = 3
 
@@ -55,9 +57,9 @@ class Ran:
     """How sure it is; asked for while the index is still as the query saw it."""
 
 
-def candidates(top_n: int, kinds: int) -> int:
-    """How many of each kind: twice what is asked for, and in all three times that."""
-    return max(2 * top_n, LEAST, -(-max(3 * top_n, LEAST_IN_ALL) // max(1, kinds)))
+def candidates(top_n: int, kinds: int, least: int = LEAST) -> int:
+    """How many of each kind a signal ranks: twice what is asked for, and in all three times that."""
+    return max(2 * top_n, least, -(-max(3 * top_n, LEAST_IN_ALL) // max(1, kinds)))
 
 
 @contextmanager
@@ -116,9 +118,10 @@ class _Path:
         tables = merge(self.settings.tables, {"pipeline": {"stages": list(stages)}})
         name = f"{self.settings.recipe} {','.join(stages)}"
         pipeline = self.session.pipeline(replace(self.settings, recipe=name, tables=tables), signals)
-        most = candidates(self.asked.top_n, len(self.asked.kinds))
+        fills = pipeline.fusion.fills
+        most = candidates(self.asked.top_n, len(self.asked.kinds), LEAST_FILLED if fills else LEAST)
         few = max(LEAST_OF_A_KIND, -(-self.asked.top_n // 2))  # what is filled in later need not be ranked
-        enough = few if pipeline.fusion.fills else most
+        enough = few if fills else most
         wrapped = []
         for by, signal in pipeline.signals:
             at_once = 0 if by == "boost" else enough  # its words are kept by kind: it looks at each straight away
