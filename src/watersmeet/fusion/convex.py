@@ -58,8 +58,8 @@ class Convex:
         for _, weight, low, span, scores in votes:
             for chunk, value in scores.items():
                 score[chunk] += weight * ((value - low) / span)
-        order = sorted(score, key=lambda chunk: (-score[chunk], chunk))
-        return Ranking("convex", tuple(Hit(chunk, score[chunk]) for chunk in order), tell=partial(_evidence, votes))
+        order = sorted([(-value, chunk) for chunk, value in score.items()])
+        return Ranking("convex", tuple([Hit(chunk, -low) for low, chunk in order]), tell=partial(_evidence, votes))
 
     def votes(self, rankings: Sequence[Ranking], plan: Plan) -> list[_Vote]:
         """What each signal weighs for this query, and how its scores are scaled."""

@@ -33,7 +33,8 @@ class Company:
             found.setdefault(owners[hit.chunk], []).append(hit)
         gains, passages = {}, {}
         for hits in found.values():
-            further = [max(0.0, hit.score - usual) for hit in hits[self.after : self.after + self.most]]
-            gains[hits[0].chunk] = self.weight * sum(further) / self.most
-            passages[hits[0].chunk] = {"passages": len(further)}
+            if len(hits) > self.after:
+                further = [max(0.0, hit.score - usual) for hit in hits[self.after : self.after + self.most]]
+                gains[hits[0].chunk] = self.weight * sum(further) / self.most
+                passages[hits[0].chunk] = {"passages": len(further)}
         return ranking.raised("company", gains, passages)

@@ -104,7 +104,7 @@ class Reader:
             places = self._scan_within(query, wanted, self._find(within))
         numbers, cosines = self._cosines(query, places)
         first = np.lexsort((numbers, -cosines))[:limit]
-        return [(Row(row), near) for row, near in zip(numbers[first].tolist(), cosines[first].tolist(), strict=True)]
+        return list(zip(numbers[first].tolist(), cosines[first].tolist(), strict=True))
 
     def score(self, vector: Vector, rows: Collection[Row] | RowArray) -> dict[Row, float]:
         """The cosines of those of these rows that are held and are not zero."""
@@ -114,7 +114,7 @@ class Reader:
         places = self._find(rows)
         places = places[places >= 0]
         numbers, cosines = self._cosines(query, places[self.ranked[places]])
-        return {Row(row): near for row, near in zip(numbers.tolist(), cosines.tolist(), strict=True)}
+        return dict(zip(numbers.tolist(), cosines.tolist(), strict=True))
 
     def raw(self, places: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
         """Everything about these places, as it is written."""

@@ -10,7 +10,7 @@ from errno import EACCES, EDQUOT, EFBIG, ENOSPC, EROFS
 from functools import cache, lru_cache
 from threading import Lock
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from watersmeet.core.errors import (
     ConfigError,
@@ -249,8 +249,8 @@ class _Reader:
     def _hits(self, query: tantivy.Query, limit: int) -> list[tuple[Row, float]]:
         with _understood(self._folder):
             hits = self._searcher.search(query, limit, count=False).hits
-            rows = self._searcher.fast_field_values("row", [address for _, address in hits])
-        return [(Row(int(row)), score) for row, (score, _) in zip(rows, hits, strict=True) if row is not None]
+            rows: list[Any] = self._searcher.fast_field_values("row", [address for _, address in hits])  # whole numbers
+        return [(row, score) for row, (score, _) in zip(rows, hits, strict=True) if row is not None]
 
 
 class _Engine:
