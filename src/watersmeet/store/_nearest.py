@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from watersmeet.core.vectors import Matrix, RowArray, Vector
 
 _SPARSE = 4  # fewer than one row in so many allowed: gather them instead of scanning all
+_MANY, _CONDITIONS = 500, 32  # lists of so many rows are remembered, and so many of them
 _RESCORED = 100
 """So many are scored again by their exact vectors, or a quarter more than are wanted: of 29,600 that belonged among the
 first hundred of a query on real documents, none was further back by its codes."""
@@ -38,6 +39,8 @@ class Reader:
     places: NDArray[np.int64]
     ranked: NDArray[np.bool_]
     whole: bool  # everything is ranked
+    allowed: dict[int, tuple[Collection[Row], int, NDArray[np.int64]]] = field(default_factory=dict, init=False)
+    """The places of rows that were asked for, by whose list it was: who passes one again has not changed it."""
 
     @classmethod
     def map(cls, folder: Path, commit: Commit) -> Reader:
@@ -98,10 +101,7 @@ class Reader:
         if query is None or limit <= 0:
             return []
         wanted = max(_RESCORED, limit + limit // 4)
-        if within is None:
-            places = self._scan(query, wanted, self.ranked, self.whole)
-        else:
-            places = self._scan_within(query, wanted, self._find(within))
+        places = self._scan(query, wanted, None if within is None and self.whole else self._allowed(within))
         numbers, cosines = self._cosines(query, places)
         first = np.lexsort((numbers, -cosines))[:limit]
         return list(zip(numbers[first].tolist(), cosines[first].tolist(), strict=True))
@@ -128,34 +128,39 @@ class Reader:
         """Where each of these rows is; -1 for one that is not held."""
         return find(self.keys, self.places, rows)
 
-    def _scan_within(self, query: Vector, wanted: int, found: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _allowed(self, within: Collection[Row] | RowArray | None) -> NDArray[np.int64]:
+        """The places that may be found; of many rows they are remembered, since signals ask for the same again."""
         import numpy as np
 
+        if within is None:
+            return np.flatnonzero(self.ranked)
+        known = self.allowed.get(id(within))
+        if known is not None and known[0] is within and len(within) == known[1]:
+            return known[2]
+        found = self._find(within)
         allowed = np.zeros(len(self.numbers), dtype=np.bool_)
         allowed[found[found >= 0]] = True
-        allowed &= self.ranked
-        count = int(np.count_nonzero(allowed))
-        if count > wanted and count * _SPARSE >= len(self.numbers):
-            return self._scan(query, wanted, allowed, False)
-        places = np.flatnonzero(allowed)
-        return places if count <= wanted else self._gather(query, wanted, places)
+        places = np.flatnonzero(allowed & self.ranked)
+        if len(within) >= _MANY:
+            if len(self.allowed) >= _CONDITIONS:
+                self.allowed.clear()
+            self.allowed[id(within)] = (within, len(within), places)
+        return places
 
-    def _scan(self, query: Vector, wanted: int, allowed: NDArray[np.bool_], whole: bool) -> NDArray[np.int64]:
-        """The places that come first by their codes, among those allowed."""
+    def _scan(self, query: Vector, wanted: int, places: NDArray[np.int64] | None) -> NDArray[np.int64]:
+        """The places that come first by their codes, among these or all."""
         import numpy as np
 
-        if len(self.numbers) <= wanted:
-            return np.flatnonzero(allowed)
-        near = _products(query, self.codes, self.scales, self.excesses)
-        if whole:
-            return largest(near, wanted, self.numbers)
-        near[~allowed] = -np.inf
-        places = largest(near, wanted, self.numbers)
-        return places[allowed[places]]
-
-    def _gather(self, query: Vector, wanted: int, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Those of these places that come first by their codes."""
-        near = _products(query, self.codes[places], self.scales[places], self.excesses[places])
+        if places is None:
+            if len(self.numbers) <= wanted:
+                return np.arange(len(self.numbers))
+            return largest(_products(query, self.codes, self.scales, self.excesses), wanted, self.numbers)
+        if len(places) <= wanted:
+            return places
+        if len(places) * _SPARSE >= len(self.numbers):
+            near = _products(query, self.codes, self.scales, self.excesses)[places]
+        else:
+            near = _products(query, self.codes[places], self.scales[places], self.excesses[places])
         return places[largest(near, wanted, self.numbers[places])]
 
     def _cosines(self, query: Vector, places: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:

@@ -22,7 +22,7 @@ class PerKind:
     entities: Entities
     kinds: tuple[str, ...]
     most: int  # of each kind
-    enough: int  # of a kind, so that no other look is taken at it
+    enough: int  # of a kind, so that no other look is taken at it; 0: each is looked at by itself at once
 
     def rank(self, plan: Plan) -> Ranking:
         """One look at all kinds, and one more at each of which that did not show enough: mostly at none or one."""

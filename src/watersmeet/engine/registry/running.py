@@ -121,11 +121,10 @@ class _Path:
         fills = pipeline.fusion.fills
         most = candidates(self.asked.top_n, len(self.asked.kinds), LEAST_FILLED if fills else LEAST)
         few = max(LEAST_OF_A_KIND, -(-self.asked.top_n // 2))  # what is filled in later need not be ranked
-        enough = few if fills else most
         wrapped = []
         for by, signal in pipeline.signals:
-            at_once = 0 if by == "boost" else enough  # its words are kept by kind: it looks at each straight away
-            wrapped.append((by, PerKind(by, signal, self.entities, self.asked.kinds, most, at_once)))
+            enough = few if fills and by != "boost" else 0  # the words of boosts are kept by kind
+            wrapped.append((by, PerKind(by, signal, self.entities, self.asked.kinds, most, enough)))
         fusion = _Alone() if len(wrapped) == 1 else pipeline.fusion
         return replace(pipeline, signals=wrapped, derived=(), fusion=fusion, stages=self._only(pipeline.stages))
 
