@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,7 +39,13 @@ def worth(entity: Entity, query: str) -> float:
         ("the of", ()),
         ("find", ("find",)),  # nothing else remains: then it counts
         ("S3 D4 Go ab", ("s3", "d4", "go")),
+        ("s3 v2 4k ab 10 x", ("s3", "v2", "4k")),
         ("C# and C++", ("c#", "c++")),
+        ("1.2.3", ("1.2.3",)),
+        ("V1.2.3-beta, or 1.5?", ("1.2.3", "beta", "1.5")),
+        ("python-3.11 10.0.100", ("3.11", "python", "10.0.100")),
+        ("a.b 1.2.x rev1.2", ("rev1",)),
+        (f"x1.{'1' * 99} 1.{'1' * 99}", ("x1",)),
         ("get_user_by_id", ("getuserbyid",)),
         ("us-east-1", ("east",)),
         ("docs docs DOCS", ("docs",)),
@@ -65,6 +73,26 @@ def test_which_words_of_a_query_count(query: str, words: tuple[str, ...]) -> Non
 )
 def test_what_a_mention_is_worth(query: str, expected: float) -> None:
     assert worth(CONTEXT7, query) == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [("1.2.3", 1.0), ("v1.2.3", 1.0), ("1.5", 1.0), ("2.0", 2.0), ("1.2", 0.0), ("1.2.3.4", 0.0), ("3.1", 0.0)],
+)
+def test_a_version_is_one_word(query: str, expected: float) -> None:
+    versioned = Entity("skill", "/s", "n", "Since v2.0.", metadata={"version": "1.2.3", "rate": 1.5, "parts": [1, 3]})
+    assert worth(versioned, query) == expected
+    assert matched(versioned, asked(query)) == {1.0: ["metadata"], 2.0: ["description"], 0.0: []}[expected]
+
+
+def test_queries_that_it_answers_count_with_the_tool_or_like_metadata() -> None:
+    examples = ("fill my tax return", "which form?")
+    skill = Entity("skill", "/s", "forms", "pdf", examples=examples)
+    assert (worth(skill, "tax return"), matched(skill, asked("tax return"))) == (1.0, ["metadata"])
+    tools = (Tool("alpha", "beta", examples=examples), Tool("gamma"))
+    server = Entity("mcp_server", "/s", "n", tools=tools)
+    assert (worth(server, "tax return"), matched(server, asked("tax return"))) == (1.0, [])
+    assert [tool.name for tool, _ in graded(tools, asked("tax return"), 5)] == ["alpha"]
 
 
 def test_a_full_match_is_worth_13_and_a_half() -> None:
@@ -111,6 +139,11 @@ PIECES = [
     "a/b-c.d",
     "y",
     "Y2",
+    "s3",
+    "1.5",
+    "v1.2.3",
+    "1.2.3-rc.4,",
+    "x_1.2",
     "\n",
     "（ä）",
 ]
@@ -119,6 +152,7 @@ PIECES = [
 @given(st.lists(st.sampled_from(PIECES) | st.text(max_size=6), max_size=8).map(" ".join), st.sampled_from(PIECES))
 def test_the_places_are_those_that_are_indexed(text: str, query: str) -> None:
     entity = Entity("skill", "/s", text.strip() or "x", text[::-1], tags=tuple(text.split()[:2]), metadata={"a": text})
+    entity = replace(entity, examples=tuple(text.split()[2:4]))
     for words in (asked(query), asked(text), (query.lower(),)):
         held = mentions(entity)
         places = 0
@@ -157,12 +191,13 @@ def test_tools_that_say_nothing_of_it_are_left_out() -> None:
 TEXT = st.text(st.sampled_from("abcs_- .#é東京ABC12y"), max_size=30)
 
 
-@given(TEXT, TEXT, TEXT)
-def test_grades_are_from_0_to_1_and_0_only_without_a_word(name: str, description: str, query: str) -> None:
+@given(TEXT, TEXT, TEXT, TEXT)
+def test_grades_are_from_0_to_1_and_0_only_without_a_word(name: str, about: str, example: str, query: str) -> None:
     words = asked(query)
-    score = grade(Tool(name, description), words)
+    tool = Tool(name, about, examples=(example,))
+    score = grade(tool, words)
     assert 0.0 <= score <= 1.0
-    held = mentions(Entity("mcp_server", "/p", "n", tools=(Tool(name, description),)))
+    held = mentions(Entity("mcp_server", "/p", "n", tools=(tool,)))
     mentioned = any(held.get(singular(word), 0) >> 5 for word in words)
     assert (score > 0) == mentioned
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from watersmeet.core.entities import (
     AUDIENCE_GATE,
+    COPIED,
     ENABLED_GATE,
     EVERYONE,
     KINDS,
@@ -127,6 +128,13 @@ def test_a_tool_by_itself_says_whose_it_is_and_what_it_takes() -> None:
     ]
 
 
+@pytest.mark.parametrize("description", ["word " * 10_000, "x" * 50_000, " " * 50_000])
+def test_a_tool_says_only_the_beginning_of_what_its_server_says(description: str) -> None:
+    whose = tool_text(Tool("t"), Entity("mcp_server", "/s", "Sea", description))[-1]
+    assert len(whose) <= len("Sea: ") + COPIED
+    assert set(whose.removeprefix("Sea").removeprefix(":").split()) <= {"word", "x" * COPIED}
+
+
 # ------------------------------------------------------------ as JSON and back
 
 words = st.text(st.characters(codec="utf-8"), max_size=8)
@@ -209,7 +217,10 @@ def of(**standing: object) -> Entity:
         (of(visibility="private", owner="Ada"), Viewer("Ada"), True),
         (of(visibility="private"), Viewer("", ("staff",)), False),
         (of(visibility="private"), OWNER, True),
-        (of(visibility="private", owner="ada", groups=("staff",)), Viewer("bob", ("staff",)), False),
+        (of(visibility="private", owner="ada", groups=("staff",)), Viewer("bob", ("staff",)), True),
+        (of(visibility="private", owner="ada", groups=("staff",)), Viewer("bob", ("crew",)), False),
+        (of(visibility="private", owner="ada", groups=("staff",)), Viewer("ada"), True),
+        (of(visibility="private", owner="ada", groups=("staff",)), EVERYONE, False),
         (of(visibility="group", groups=("staff",)), Viewer("bob", ("staff",)), True),
         (of(visibility="group", groups=("staff",)), Viewer("staff"), False),
         (of(visibility="group", groups=("staff",), owner="ada"), Viewer("ada"), True),

@@ -9,9 +9,10 @@ import pytest
 
 from watersmeet import Engine
 from watersmeet.core.model import Condition, Hit, Passage, Plan, Ranking, Request
-from watersmeet.engine.confidence import MODELS, Seen, confidence, voted
+from watersmeet.engine.confidence import HELD, MODELS, Seen, confidence, voted
 from watersmeet.engine.settings import load
 from watersmeet.present.answer import to_json
+from watersmeet.query.words import Words
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 ANSWERED = ["how do I sign in?", "TRN-1042", "back up and restore the data", "invite people to a workspace", "upgrade"]
@@ -115,6 +116,31 @@ def test_a_cosine_counts_by_how_near_the_documents_are_to_one_another() -> None:
     assert asked("rare", "rare", cosine=0.8, level=0.7) == pytest.approx(
         asked("rare", "rare", cosine=0.6, level=0.5), abs=0.05
     )
+
+
+def coded(query: str, *, text: str = "Region D40", first: str = "c") -> float:
+    """A query that the model would flag; `first` is what the exact signal puts first."""
+    hits = [Hit(first, 9.0), *([Hit("c", 4.0)] if first != "c" else [])]
+    plan = Words().apply(Plan(query))
+    found = confidence(Seen(plan, [Ranking.of("exact", hits)], [passage(text)], {}, Vocabulary(), {}, {}))
+    assert found is not None
+    assert found.fits == (found.probability >= MODELS["words"].threshold)
+    return found.probability
+
+
+@pytest.mark.parametrize("query", ["Tell me about Room D40", "room D40", "D40 treasure map", "room d40"])
+def test_the_identifier_that_was_asked_for_is_an_answer(query: str) -> None:
+    assert coded(query) >= HELD > max(model.threshold for model in MODELS.values())
+
+
+def test_identifiers_count_only_if_they_are_what_is_asked_for_and_all_there() -> None:
+    low = MODELS["words"].threshold
+    assert coded("rooms D40 and D41") < low  # one of them is not there
+    assert coded("room D40", first="x") < low  # another passage has more of them
+    assert coded("room D40", text="Region D41") < low
+    assert coded("sell old treasure maps near D40") < low  # mostly about something else
+    assert coded("room MAP", text="A MAP of the mire") < low  # capitals alone
+    assert coded("room treasure") < low
 
 
 def test_the_model_is_that_of_what_voted() -> None:

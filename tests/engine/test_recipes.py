@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from watersmeet import Engine
-from watersmeet.core.model import Hit, Plan, Ranking, Request
+from watersmeet.core.model import Condition, Hit, Plan, Ranking, Request
 from watersmeet.engine.components import build
 from watersmeet.engine.settings import load, recipes
 
@@ -82,8 +83,11 @@ def test_concepts_are_understood(dungeon: Engine, recipe: str) -> None:
 def test_a_bare_identifier_has_the_full_keyword_score(dungeon: Engine) -> None:
     first = dungeon.search(Request("D40", recipe="identifiers")).results[0]
     (keyword,) = [e for e in first.evidence if e.by == "keyword"]
-    assert keyword.score == 1.0
+    assert keyword.score == keyword.detail["keyword_score"] == 1.0
     assert {e.by for e in first.evidence} == {"keyword", "anchor"}  # and nothing was embedded
+    for result in dungeon.search(Request("Region of D40", recipe="identifiers")).results:
+        for e in result.evidence:
+            assert e.by != "keyword" or 0 < e.score == e.detail["keyword_score"] <= 1
 
 
 def test_linear_to_the_digit() -> None:
@@ -99,6 +103,18 @@ def test_legacy_to_the_digit() -> None:
     boost = Ranking.of("boost", [Hit("a", 8.0), Hit("c", 3.0)])
     fused = build("fusion", "legacy", {}).fuse([dense, boost], Plan("x"))
     assert {hit.chunk: round(hit.score, 9) for hit in fused.hits} == {"a": 1.0, "b": 0.25, "c": 0.3}
+
+
+def test_what_legacy_clamps_comes_off_the_boost() -> None:
+    dense = Ranking.of("dense", [Hit("a", 0.898), Hit("b", 1.0000004)])
+    boost = Ranking.of("boost", [Hit("a", 12.5)])
+    fused = build("fusion", "legacy", {}).fuse([dense, boost], Plan("x"))
+    for hit in fused.hits:
+        assert hit.score == 1.0
+        assert sum(e.detail["contribution"] for e in hit.evidence) == pytest.approx(hit.score, abs=1e-9)
+    found = {e.by: e.detail for hit in fused.hits if hit.chunk == "a" for e in hit.evidence}
+    assert found["dense"] == {"contribution": pytest.approx(0.949)}
+    assert found["boost"] == {"contribution": pytest.approx(0.051), "unclamped": pytest.approx(1.25)}
 
 
 @pytest.mark.parametrize("recipe", recipes())
@@ -181,19 +197,49 @@ def test_why_not(dungeon: Engine) -> None:
     assert dungeon.why_not(narrow, "regions/d40.md").place == "condition"
 
 
-def test_why_not_names_a_weight_that_would_do(dungeon: Engine) -> None:
-    request = Request("danger of sparks in a chapel", top_n=3)
-    ranked = [r.document for r in dungeon.search(Request(request.query, top_n=60)).results]
-    for document in ranked[4:30]:
-        why = dungeon.why_not(request, document)
-        assert why.place == "cut"
-        for signal, weight in list(why.weights.items())[:1]:
-            weights = {"lexical": 0.3, "exact": 0.4, "static": 0.2, "dense": 0.5} | {signal: weight}
-            environ = {"WATERSMEET__FUSION__CONVEX__WEIGHTS": str(weights).replace("'", "").replace(":", " =")}
-            with Engine(dungeon.folder, load(environ=environ)) as other:
-                assert document in [r.document for r in other.search(request).results]
-            return
-    pytest.fail("no document could be brought in by any weight")
+@pytest.mark.parametrize(
+    ("recipe", "fusion", "query"),
+    [
+        ("default", "CONVEX", "roof bolts near the gate"),
+        ("default", "CONVEX", "party of four with a helmet"),
+        ("docs", "RRF", "roof bolts near the gate"),
+    ],
+)
+def test_a_weight_that_why_not_names_brings_the_document_in_once_it_is_set(
+    dungeon: Engine, recipe: str, fusion: str, query: str
+) -> None:
+    request, named = Request(query, recipe=recipe, top_n=3), 0
+    ranked = dungeon.search(Request(query, top_n=60)).results
+    for document in dict.fromkeys(result.document for result in ranked[3:30]):
+        for signal, weight in dungeon.why_not(request, document).weights.items():
+            environ = {f"WATERSMEET__FUSION__{fusion}__WEIGHTS__{signal.upper()}": str(weight)}
+            with Engine(dungeon.folder, load(start=dungeon.folder, environ=environ)) as other:
+                assert document in [r.document for r in other.search(request).results], (signal, weight)
+            named += 1
+    assert named
+
+
+def test_no_weight_is_named_where_a_step_sets_its_own(dungeon: Engine) -> None:
+    request = Request("operated machinery behind the door", recipe="identifiers", top_n=3)
+    ranked = dungeon.search(replace(request, top_n=60)).results
+    found = [dungeon.why_not(request, result.document) for result in ranked[3:]]
+    assert "cut" in [why.place for why in found]
+    assert not any(why.weights for why in found)
+
+
+def test_why_not_says_that_the_first_look_left_it_out(dungeon: Engine) -> None:
+    request = Request("what stirs behind the north door?", recipe="docs", top_n=60)
+    kept = {result.document for result in dungeon.search(request).results}
+    out = next(page for page in (f"regions/d{n}.md" for n in range(1, 61)) if page not in kept)
+    why = dungeon.why_not(request, out)
+    assert (why.place, why.rank is not None and why.rank > 5) == ("first look", True)
+    assert why.reason.endswith("documents in the first look, which keeps 5")
+    assert why.ranks
+    assert dungeon.why_not(request, min(kept)).place == "result"
+    last = dungeon.search(request).results[-1].document
+    assert dungeon.why_not(replace(request, top_n=1), last).place == "cut"
+    narrow = replace(request, condition=Condition().narrowed("path", ("monsters/*",)))
+    assert dungeon.why_not(narrow, out).place == "condition"
 
 
 def test_a_signal_that_likes_everything_alike_changes_nothing() -> None:

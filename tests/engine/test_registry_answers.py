@@ -47,6 +47,28 @@ def test_metadata_that_no_model_reads_is_found_by_its_words(
     assert query not in result.text
 
 
+@pytest.mark.parametrize("recipe", ["", "registry"])
+@pytest.mark.parametrize(
+    ("query", "path", "score"),
+    [
+        ("4.5.6", "/skills/papers", 1.0),
+        ("tax return", "/skills/papers", 1.0),
+        ("gold", "/skills/papers", 1.0),
+        ("s3", "/s3", 5.0),
+    ],
+)
+def test_what_is_found_by_words_alone(
+    tmp_path_factory: pytest.TempPathFactory, recipe: str, query: str, path: str, score: float
+) -> None:
+    skill = {"path": "/skills/papers", "name": "forms", "version": "4.5.6", "extra": {"tier": ["gold"]}}
+    records = [{**skill, "examples": ["fill my tax return"]}, {"path": "/s3", "server_name": "Buckets"}]
+    with opened(tmp_path_factory.mktemp("words")) as few:
+        few.registry.register(records)
+        (found,) = ranked(ask(few, query, recipe, "lexical"))
+    assert (found["path"], found["relevance_score"]) == (path, pytest.approx(score / 13.5, abs=1e-4))
+    assert found["matched"] == ["metadata" if score == 1 else "path"]
+
+
 # ---------------------------------------------------------------- tags
 
 

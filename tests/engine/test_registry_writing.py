@@ -157,6 +157,17 @@ def test_a_change_is_searchable_at_once_and_embeds_nothing(static: Engine) -> No
     assert static.deepen(deep=False).embedded == 0
 
 
+def test_what_is_said_at_length_of_a_server_is_not_said_again_of_each_tool(engine: Engine) -> None:
+    metadata = {"manual": "page " * 10_000, "team": "blue"}
+    tools = tuple(Tool(f"tool_{number}") for number in range(20))
+    engine.registry.put(Entity("mcp_server", "/huge", "Huge", "word " * 10_000, tools=tools, metadata=metadata))
+    tool = engine.get("/huge#tool_7")
+    assert len(str(tool)) < 3_000
+    assert "Huge: word word" in tool["text"]
+    assert tool["fields"]["team"] == "blue"
+    assert engine.get("/huge")["fields"]["manual"] == metadata["manual"]
+
+
 def test_tools_share_the_standing_of_their_server(engine: Engine) -> None:
     engine.registry.put(CONTEXT7)
     engine.registry.disable("/context7")

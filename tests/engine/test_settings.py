@@ -189,7 +189,9 @@ def test_types() -> None:
     assert typed(int | None, None, "x") is None
     assert typed(int | None, 3, "x") == 3
     assert typed(dict[str, float], {"a": 1}, "x") == {"a": 1.0}
-    for hint, value in ((bool, 1), (str, 1), (list[str], "a"), (dict[str, int], []), (float, True)):
+    assert typed(bool, 0, "x") is False  # as people write it in the environment
+    assert typed(bool, 1, "x") is True
+    for hint, value in ((bool, 2), (bool, "no"), (str, 1), (list[str], "a"), (dict[str, int], []), (float, True)):
         with pytest.raises(ConfigError, match="x must be"):
             typed(hint, value, "x")
 

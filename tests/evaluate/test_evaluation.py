@@ -225,6 +225,11 @@ def test_fixtures_against_an_index_that_there_is(linked: Engine, tmp_path: Path)
     assert report["classes"]["codes"]["queries"] == 1
     assert report["expected_nothing"] == {"queries": 2, "share": 0.5}
     assert made.quality == [1.0, 1.0, 1.0, 0.0]
+    risks = {point["coverage"]: point["risk"] for point in report["confidence"]["risk_coverage"]}
+    assert (risks[0.5], risks[1.0]) == (0.0, 0.5)
+    made.run.flagged[3] = True  # something was found, and said not to fit
+    assert to_json(made)["expected_nothing"]["share"] == 1.0
+    assert made.quality[3] == 1.0
 
 
 def test_a_fixture_that_expects_an_unknown_document_is_refused(linked: Engine, tmp_path: Path) -> None:

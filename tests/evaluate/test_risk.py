@@ -18,12 +18,23 @@ def test_the_calibration_error_is_the_distance_of_what_is_said_from_what_is_so()
     assert calibration_error([0.95] * 4, [False] * 4) == 0.95
 
 
-def test_questions_without_an_answer_are_counted_apart() -> None:
+def test_an_answer_to_a_question_without_one_is_wrong() -> None:
+    found = report([0.9, 0.8, 0.2, 0.1], [False, False, True, True], [True, True, None, None])
+    assert found is not None
+    risks = {point["coverage"]: point["risk"] for point in found["risk_coverage"]}
+    assert (risks[0.5], risks[1.0]) == (0.0, 0.5)
+    assert (found["mean"], found["right"], found["calibration_error"]) == (0.5, 0.5, 0.15)
+    assert (found["false_alarms"], found["flagged_of_unanswerable"]) == (0.0, 1.0)
+    sure = report([0.9, 0.9], [False, False], [None, None])
+    assert sure is not None
+    assert (sure["calibration_error"], sure["flagged_of_unanswerable"]) == (0.9, 0.0)
+
+
+def test_what_is_flagged_is_counted_apart_for_questions_without_an_answer() -> None:
     found = report([0.9, 0.2, 0.1, None], [False, True, True, False], [True, False, None, True])
     assert found is not None
     assert found["false_alarms"] == 0.5
     assert found["flagged_of_unanswerable"] == 1.0
-    assert found["right"] == 0.5
     assert report([None], [False], [True]) is None
 
 

@@ -263,8 +263,17 @@ def test_a_virtual_server_shows_what_stands_behind_it_to_whom_that_is_for(site: 
         assert "/clock" in stranger, path
         assert "/vault" not in stranger, path
         assert "/vault" in owner, path
+        assert ("launch" in stranger, "launch" in owner) == (False, path != "/api/search/semantic"), path
     shown = site.ask("/api/entities/virtual/all").json()
     assert shown["metadata"]["backend_count"] == len(shown["metadata"]["backend_paths"]) == 1
+    assert [tool["name"] for tool in shown["tools"]] == ["now"]
+    for token, tools in (("", ["now"]), (ann, ["now", "launch"])):
+        asked_for = {"query": "everything: now, launch", "entity_types": ["virtual_server"]}
+        (found,) = site.ask("/api/search/semantic", asked_for, token=token).json()["virtual_servers"]
+        assert {tool["tool_name"] for tool in found["matching_tools"]} == set(tools)
+        document = site.ask("/api/documents//virtual/all", token=token).json()
+        counts = (found["tool_count"], found["metadata"]["num_tools"], document["fields"]["num_tools"])
+        assert counts == (len(tools),) * 3
 
 
 def test_where_files_lie_is_told_on_this_machine_only(far: Served, site: Served, vault: Path) -> None:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+START = "import sys; sys.argv[0] = 'watersmeet'; from watersmeet.face.cli.main import main; main()"
 
 
 @pytest.fixture
@@ -19,15 +24,83 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-def test_it_shows_and_asks_before_it_writes(run: Run, project: Path, synced: Path) -> None:
-    index = ("--index", str(synced / ".watersmeet"))
-    shown = run("install", "claude-code", *index, "--dry-run", cwd=project)
+def answering(answer: str, *arguments: str, cwd: Path) -> tuple[int, str]:
+    """What a command draws on a terminal where somebody types an answer."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-c", START, *arguments], cwd=cwd, stdin=theirs, stdout=theirs, stderr=theirs
+    ) as process:
+        os.close(theirs)
+        os.write(ours, answer.encode())
+        drawn = b""
+        try:
+            while part := os.read(ours, 65536):
+                drawn += part
+        except OSError:  # the other end is closed
+            pass
+    os.close(ours)
+    return process.returncode, drawn.decode()
+
+
+def test_a_dry_run_only_shows(run: Run, project: Path, synced: Path) -> None:
+    shown = run("install", "claude-code", "--index", str(synced / ".watersmeet"), "--dry-run", cwd=project)
     assert shown.returncode == 0
     assert '+    "watersmeet": {' in shown.stdout
-    refused = run("install", "claude-code", *index, cwd=project)
-    assert refused.returncode == 2
-    assert "--yes" in refused.stderr
     assert list(project.iterdir()) == []
+
+
+def test_where_nobody_can_be_asked_it_shows_and_writes(run: Run, project: Path, synced: Path) -> None:
+    settings = project / ".mcp.json"
+    settings.write_text('{"mcpServers": {"other": {}}}\n')
+    done = run("install", "claude-code", "--index", str(synced / ".watersmeet"), cwd=project)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "+++ " in done.stdout
+    assert list(json.loads(settings.read_text())["mcpServers"]) == ["other", "watersmeet"]
+    assert (project / ".mcp.json.before-watersmeet").exists()
+    shown = run("uninstall", "claude-code", "--dry-run", cwd=project)
+    assert (shown.returncode, "watersmeet" in settings.read_text()) == (0, True)
+    gone = run("uninstall", "claude-code", cwd=project)
+    assert (gone.returncode, gone.stderr) == (0, "")
+    assert "--- " in gone.stdout
+    assert [path.name for path in project.iterdir()] == [".mcp.json"]
+    assert settings.read_text() == '{"mcpServers": {"other": {}}}\n'
+
+
+def test_on_a_terminal_it_asks(project: Path, synced: Path) -> None:
+    install = ("install", "cursor", "--index", str(synced / ".watersmeet"))
+    code, drawn = answering("n\n", *install, cwd=project)
+    assert (code, "Make this change?" in drawn) == (0, True)
+    assert list(project.iterdir()) == []
+    code, drawn = answering("", *install, "--quiet", cwd=project)
+    assert (code, "--yes" in drawn) == (2, True)
+    assert list(project.iterdir()) == []
+    assert answering("y\n", *install, cwd=project)[0] == 0
+    assert (project / ".cursor/mcp.json").exists()
+
+
+def test_without_an_index_it_is_entered_with_a_warning(run: Run, project: Path) -> None:
+    place = str(project / ".watersmeet")
+    done = run("install", "vscode", cwd=project)
+    assert done.returncode == 0
+    assert done.stderr == f"there is no index yet in {place}: `watersmeet sync PATH --index {place}` makes it\n"
+    entry = json.loads((project / ".vscode/mcp.json").read_text())["servers"]["watersmeet"]
+    assert entry["args"] == ["mcp", "--index", place]
+    assert not Path(place).exists()
+    named = run("install", "vscode", "--index", "other", "--json", cwd=project)
+    assert (named.returncode, json.loads(named.stdout)["done"]) == (0, True)
+    assert str(project / "other") in named.stderr
+
+
+@pytest.mark.parametrize(("client", "file"), [("vscode", ".vscode/mcp.json"), ("cursor", ".cursor/mcp.json")])
+def test_a_file_with_comments_and_nothing_of_ours(run: Run, project: Path, client: str, file: str) -> None:
+    settings = project / file
+    settings.parent.mkdir()
+    settings.write_text('{\n  // mine, see ~/watersmeet\n  "servers": {"other": {}},\n}\n')
+    done = run("uninstall", client, cwd=project)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "nothing to remove: it is not there\n", "")
+    settings.write_text('{\n  // mine\n  "servers": {"watersmeet": {}},\n}\n')
+    ours = run("uninstall", client, cwd=project)
+    assert (ours.returncode, "by hand" in ours.stderr) == (2, True)
 
 
 def test_there_and_back(run: Run, project: Path, synced: Path) -> None:
@@ -54,9 +127,6 @@ def test_two_folders_by_name(run: Run, project: Path, synced: Path) -> None:
 
 
 def test_what_cannot_be_found_is_said(run: Run, project: Path) -> None:
-    no_index = run("install", "vscode", cwd=project)
-    assert no_index.returncode == 2
-    assert "no index" in no_index.stderr
     no_folder = run("install", "vscode", "--in", "nowhere", cwd=project)
     assert "no folder nowhere" in no_folder.stderr
     no_client = run("install", "emacs", cwd=project)

@@ -99,10 +99,9 @@ def test_an_option_before_the_command_is_told_where_it_goes(run: Run) -> None:
         (["ls"], "did you mean 'list'?"),
         (["index", "."], "did you mean 'sync'?"),
         (["help"], "did you mean '--help'?"),
-        (["search", "keys", "--limit", "3"], "did you mean --top-n?"),
         (["search", "keys", "-k", "3"], "did you mean --top-n?"),
         (["search", "keys", "--type", "document"], "did you mean --kind?"),
-        (["find-entities", "keys", "--limit", "3"], "did you mean --top-n?"),
+        (["find-entities", "keys", "-k", "3"], "did you mean --top-n?"),
         (["sync", ".", "--includ", "*.md"], "did you mean --include?"),
     ],
     ids=lambda given: given if isinstance(given, str) else " ".join(given),
@@ -111,6 +110,14 @@ def test_what_other_programs_call_it_is_understood(run: Run, written: list[str],
     done = run(*written)
     assert (done.returncode, done.stdout) == (2, "")
     assert meant in done.stderr
+
+
+@pytest.mark.parametrize("flag", ["-n", "--limit", "--max-results", "--top-k", "--topK"])
+def test_how_many_results_goes_by_other_names_too(ask: Ask, flag: str) -> None:
+    assert len(ask("search", "keys setup")["results"]) > 1
+    assert len(ask("search", "keys setup", flag, "1")["results"]) == 1
+    takes = {name for name, option in OPTIONS if flag in option.opts and "--top-n" in option.opts}
+    assert takes == {"search", "related", "find-tools", "find-entities"}
 
 
 def test_nothing_unlike_is_suggested(run: Run) -> None:

@@ -148,7 +148,7 @@ def test_shell_completion(run: Run) -> None:
     assert "complete " in run(_WATERSMEET_COMPLETE="bash_source").stdout
     assert complete(run, "watersmeet sea") == ["search"]
     assert set(COMMANDS) <= set(complete(run, "watersmeet "))
-    assert complete(run, "watersmeet search --m") == ["--mode"]
+    assert complete(run, "watersmeet search --mo") == ["--mode"]
     assert complete(run, "watersmeet config s") == ["show"]
     assert complete(run, "watersmeet install c") == ["claude-code", "cursor", "codex"]
 

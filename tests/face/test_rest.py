@@ -8,6 +8,7 @@ import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -145,6 +146,28 @@ def test_put_replaces_under_the_path_of_the_address(site: Served) -> None:
         assert (put.status, put.json()["registered"]) == (200, 1)
     assert site.ask("/api/entities/sea").json()["description"] == "Tides and currents"
     assert site.ask("/api/entities").json()["total"] == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "record", "kind"),
+    [
+        ("/sea", {"server_name": "Sea", "description": "Tides"}, "mcp_server"),
+        ("/sea", {"server_name": "Sea", "tools": [{"name": "tide", "inputSchema": {}}]}, "mcp_server"),
+        ("/skills/sea", {"name": "Sea", "description": "Tides"}, "skill"),
+        ("/agents/sea", {"name": "Sea", "url": "https://sea", "skills": []}, "a2a_agent"),
+    ],
+)
+def test_put_needs_no_path_but_that_of_the_address(site: Served, path: str, record: Any, kind: str) -> None:
+    assert site.ask(f"/api/entities{path}", record, "PUT").json()["registered"] == 1
+    shown = site.ask(f"/api/entities{path}").json()
+    assert (shown["path"], shown["name"], shown["kind"]) == (path, "Sea", kind)
+
+
+@pytest.mark.parametrize("record", [{"nonsense": 1}, {"tools": [{"name": "tide"}]}])
+def test_put_says_why_it_cannot_be(site: Served, record: Any) -> None:
+    refused = site.ask("/api/entities/sea", record, "PUT")
+    assert refused.status == 422
+    assert "no `server_name`" in refused.json()["detail"]
 
 
 def test_skills_are_searched_by_words(site: Served) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from watersmeet.core.model import Answer, ChunkId, DocId, Evidence, Failure, Hit, Passage, Ranking, Result
-from watersmeet.present.answer import explain_line, place, results, to_json, where
+from watersmeet.present.answer import breakdown, explain_line, place, results, to_json, where
 
 
 def passage(name: str, title: str = "Keys", headings: tuple[str, ...] = ("Keys", "Errors")) -> Passage:
@@ -37,6 +37,11 @@ def test_the_order_of_signals_in_an_explanation_is_fixed() -> None:
     found = tuple(Evidence(by, rank, 1.0) for by, rank in (("exact", 2), ("graph", 4), ("dense", 3), ("lexical", 1)))
     assert explain_line(result(evidence=found)) == "[lexical#1, dense#3, exact#2, graph#4] Keys > Errors"
     assert explain_line(result(evidence=found[:1])) == "[exact#2] Keys > Errors"
+
+
+def test_a_contribution_that_was_clamped_says_from_what() -> None:
+    found = (Evidence("boost", 1, 12.5, {"contribution": 0.051, "unclamped": 1.25}),)
+    assert breakdown(result(evidence=found))[0] == "boost: score 12.5000 = 1.2500, clamped to 0.0510"
 
 
 @pytest.mark.parametrize(

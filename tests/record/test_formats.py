@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from watersmeet.core.entities import Entity, Refused, Tool, record
+from watersmeet.core.entities import Entity, Refused, Tool, embedding_text, record
 from watersmeet.core.records import Origin
 from watersmeet.engine.components import build
 from watersmeet.engine.registry.reading import FORMATS, Listed, understood
+from watersmeet.present.registry import Found, grouped
 
 CONTEXT7 = {
     "path": "/context7",
@@ -51,6 +52,7 @@ VIRTUAL = {
         {"tool_name": "issue", "backend_server_path": "/jira", "description_override": "Our tickets"},
     ],
 }
+BACKENDS = {"path": "/virtual/few", "server_name": "Few", "backend_paths": ["/jira"], "tools": [{"name": "issue"}]}
 OFFICIAL = {
     "$schema": "https://static.modelcontextprotocol.io/schemas/2025-09-29/server.schema.json",
     "name": "io.github.ada/weather",
@@ -180,11 +182,54 @@ def test_lists_of_a_gateway_say_what_is_in_them() -> None:
     assert [entity.kind for entity in found] == ["mcp_server", "a2a_agent", "skill"]
 
 
-@pytest.mark.parametrize("value", [CONTEXT7, AGENT, SKILL, VIRTUAL, OFFICIAL, CARD, BEIR, CATALOG["registry"]])
+@pytest.mark.parametrize(
+    "value", [CONTEXT7, AGENT, SKILL, VIRTUAL, BACKENDS, OFFICIAL, CARD, BEIR, CATALOG["registry"]]
+)
 def test_what_the_registry_gives_out_can_be_registered(value: Any) -> None:
     for entity in read({"registry": value} if value is CATALOG["registry"] else value):
         if isinstance(entity, Entity):
             assert read(record(entity)) == [entity]
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ({"path": "/x", "agent_name": "X", "skills": []}, "a2a_agent"),
+        ({"path": "/x", "skill_name": "X"}, "skill"),
+        ({"path": "/agents/x", "name": "X"}, "a2a_agent"),
+        ({"path": "/x", "name": "X", "url": "https://x", "capabilities": {"streaming": True}}, "a2a_agent"),
+        ({"path": "/x", "server_name": "X", "backend_paths": ["/a"], "tools": [{"name": "t"}]}, "virtual_server"),
+        ({"path": "/agents/x", "server_name": "X"}, "mcp_server"),
+        ({"path": "/agents/x", "name": "X", "tools": [{"name": "t"}]}, "mcp_server"),
+        ({"path": "/x", "name": "X", "url": "https://x", "capabilities": {}, "tools": ["t"]}, "mcp_server"),
+        ({"path": "/x", "name": "X"}, "mcp_server"),
+    ],
+)
+def test_what_a_record_is_that_does_not_say(value: Any, kind: str) -> None:
+    (entity,) = read(value)
+    assert (entity.kind, entity.name, entity.extra.keys() - {"url"}) == (kind, "X", set())
+
+
+def test_what_stands_beside_the_metadata_of_a_skill_is_metadata() -> None:
+    own = {"extra": {"lic": "mit", "tier": ["gold"]}, "author": "Ada"}
+    (skill,) = read({"path": "/skills/pdf", "name": "pdf", "metadata": {"team": "blue"}, **own})
+    assert skill.metadata == {"lic": "mit", "tier": ["gold"], "author": "Ada", "team": "blue"}
+    assert skill.extra == {}
+    assert embedding_text(skill) == "pdf\nAda lic mit tier gold team blue"
+
+
+@pytest.mark.parametrize("value", [AGENT, SKILL])
+def test_what_an_answer_shows_can_be_registered(value: Any) -> None:
+    (entity,) = read(value)
+    (group,) = (found for found in grouped([Found(entity, 0.5, ())], "forms", 3).values() if found and found != 1)
+    (again,) = read(group[0])
+    assert (again.kind, again.path, again.name, again.metadata) == (
+        entity.kind,
+        entity.path,
+        entity.name,
+        entity.metadata,
+    )
+    assert again.extra == {}
 
 
 def test_the_official_registry() -> None:

@@ -1,6 +1,7 @@
 """Which words of a query an entity mentions, and where: whole words, never a pattern and never a part of a word.
 
 A place counts once, however many words of the query it holds; each tool, or skill of an agent, is a place of its own.
+Queries that a tool answers are of its place; those that an entity answers are of its metadata.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ LEAST = 3
 
 _SIGNS = ("#", "++")
 _JOINTS = re.compile(r"[.\-:/@\\+&#]+")
+_VERSION = re.compile(r"(?<![\w.])[vV]?([0-9]++(?:\.[0-9]++)++)(?![\w.])")
+_POINT = re.compile(r"[0-9]\.[0-9]")
 _NAME, _DESCRIPTION, _COVERAGE = 0.5, 0.3, 0.3
 
 
@@ -37,7 +40,8 @@ def asked(text: str) -> tuple[str, ...]:
         if surface.endswith(_SIGNS):
             telling[surface.lower()] = None
             continue
-        for piece in _JOINTS.split(surface):
+        telling.update(dict.fromkeys(_versions(surface)))
+        for piece in _JOINTS.split(_VERSION.sub(".", surface)):
             flat = piece.replace("_", "")
             units = tokens.words(flat)
             if not units:
@@ -50,7 +54,14 @@ def asked(text: str) -> tuple[str, ...]:
 
 
 def _like_a_name(piece: str) -> bool:
-    return not piece.isascii() or (len(piece) > 1 and not piece.islower() and not piece.isdigit())
+    if not piece.isascii():
+        return True
+    return len(piece) > 1 and not piece.isdigit() and (not piece.islower() or any(map(str.isdigit, piece)))
+
+
+def _versions(surface: str) -> list[str]:
+    """The versions and other numbers with a point in a token: each is one word, and its parts say nothing."""
+    return [version for version in _VERSION.findall(surface) if len(version) <= tokens.LONGEST_WORD]
 
 
 def said(*texts: str) -> set[str]:
@@ -59,6 +70,8 @@ def said(*texts: str) -> set[str]:
     for text in texts:
         if any(sign in text for sign in _SIGNS):  # C# and C++ are words of their own
             found.update(surface.lower() for surface in tokens.surfaces(text) if surface.endswith(_SIGNS))
+        if _POINT.search(text):
+            found.update(version for surface in tokens.surfaces(text) for version in _versions(surface))
     return found - tokens.STOPWORDS
 
 
@@ -89,7 +102,7 @@ def mentions(entity: Entity) -> dict[str, int]:
     """Each word that an entity holds, with its places as bits: those of PLACES in their order, then the tools."""
     texts = _places(entity)
     held = [said(*texts[place]) for place in PLACES]
-    held += [said(tool.name, tool.description) for tool in entity.tools]
+    held += [said(tool.name, tool.description, *tool.examples) for tool in entity.tools]
     held += [said(ability.name, ability.description) for ability in entity.skills]
     found: dict[str, int] = {}
     for number, words in enumerate(held):
@@ -104,7 +117,7 @@ def _places(entity: Entity) -> dict[str, tuple[str, ...]]:
         "name": (entity.name,),
         "description": (entity.description,),
         "tags": entity.tags,
-        "metadata": (metadata_text(entity),),
+        "metadata": (metadata_text(entity), *entity.examples),
     }
 
 
@@ -145,7 +158,7 @@ def _says(text: str, wanted: frozenset[str]) -> bool:
 
 def grade(tool: Tool, words: Collection[str]) -> float:
     """How well a tool answers to the words by itself, from 0 (not at all) to 1."""
-    return _grade(tool.name, tool.description, tuple(map(singular, words)))
+    return _grade(tool.name, "\n".join((tool.description, *tool.examples)), tuple(map(singular, words)))
 
 
 @lru_cache(maxsize=1 << 12)

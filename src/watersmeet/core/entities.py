@@ -19,6 +19,8 @@ OFFICIAL, TOOL_LIST = "official", "tools"
 
 LIFECYCLE_GATE, ENABLED_GATE, AUDIENCE_GATE = "@lifecycle", "@enabled", "@audience"
 """Facets that no front matter can set by accident: a note that says `enabled: false` stays findable."""
+COPIED = 1_000
+"""So many characters of what is said of a server are said again of each of its tools."""
 NOBODY = "nobody"
 PUBLIC = "public"
 
@@ -113,9 +115,8 @@ def audience(entity: Entity) -> tuple[str, ...]:
     """Who may see an entity, as facet values; never empty, for without the facet everyone may."""
     if entity.visibility == "public":
         return (PUBLIC,)
-    groups = entity.groups if entity.visibility == "group" else ()
     owner = (_known("user", entity.owner),) if entity.owner else ()
-    return (*owner, *(_known("group", group) for group in groups)) or (NOBODY,)
+    return (*owner, *(_known("group", group) for group in entity.groups)) or (NOBODY,)
 
 
 def seen_by(viewer: Viewer | None) -> dict[str, tuple[str, ...]]:
@@ -204,6 +205,11 @@ def unembedded(entity: Entity) -> str:
     return str(entity.metadata.get(_UNEMBEDDED) or "") if entity.kind == SKILL else ""
 
 
+def beginning(text: str, most: int = COPIED) -> str:
+    """A text, or if it is long the words that it begins with."""
+    return text if len(text) <= most else "".join(text[:most].rsplit(None, 1)[:1])
+
+
 def tool_text(tool: Tool, entity: Entity) -> list[str]:
     """What is indexed of a tool by itself, piece by piece, after its name."""
     schema = tool.schema.get("properties")
@@ -212,10 +218,11 @@ def tool_text(tool: Tool, entity: Entity) -> list[str]:
     for name, about in parameters.items():
         description = about.get("description") if isinstance(about, Mapping) else None
         said.append(f"{name}: {description}" if isinstance(description, str) and description else str(name))
+    whose = beginning(entity.description)
     parts = [
         tool.description,
         "Parameters: " + "; ".join(said) if said else "",
-        f"{entity.name}: {entity.description}" if entity.description else entity.name,
+        f"{entity.name}: {whose}" if whose else entity.name,
     ]
     return [part for part in parts if part.strip()]
 

@@ -63,6 +63,7 @@ class Request:
     strict: bool = False
     viewer: Viewer | None = None  # none: whoever owns the index
     stop: Callable[[], bool] | None = None  # asked between steps: whether nobody waits for it any more
+    now: datetime | None = None  # by which what is recent is judged; none: the clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +156,14 @@ class Ranking:
         """
         ordered = tuple(sorted(hits, key=lambda hit: (-hit.score, hit.chunk)))
         return cls(by, ordered, whole=len(ordered) < pool)
+
+    def unit(self, top_n: int | None = None) -> Ranking:
+        """Scores from 0 to 1, the best at 1.0; the order stays as it is."""
+        hits = self.hits[:top_n]
+        best = hits[0].score if hits else 1.0
+        if best <= 0:
+            return Ranking("unit", tuple(Hit(hit.chunk, 1.0, hit.evidence) for hit in hits))
+        return Ranking("unit", tuple([Hit(hit.chunk, max(0.0, hit.score / best), hit.evidence) for hit in hits]))
 
     def told(self, fused: Ranking | None = None) -> Ranking:
         """With the evidence of the fusion that it comes from, before what stages said since."""
@@ -277,3 +286,4 @@ class Answer:
     silent: Mapping[str, str] = field(default_factory=dict)  # signals of the recipe that did not vote, and why
     confidence: float | None = None  # how likely one of the first three answers the query; None: it only filters
     no_good_match: bool = False  # nothing fits: what is listed is merely the nearest
+    expansion: tuple[str, ...] = ()  # related terms that were looked for by meaning

@@ -11,8 +11,9 @@ NEXT = 5
 
 
 def deviation(values: Sequence[float]) -> float:
-    mean = sum(values) / len(values)
-    return math.sqrt(sum([(value - mean) ** 2 for value in values]) / len(values))
+    """In whatever order they come, to the last digit."""
+    mean = math.fsum(values) / len(values)
+    return math.sqrt(math.fsum([(value - mean) ** 2 for value in values]) / len(values))
 
 
 def lead(values: Sequence[float]) -> float | None:

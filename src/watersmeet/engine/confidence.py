@@ -18,12 +18,15 @@ from watersmeet.core.endings import alike
 from watersmeet.core.model import ChunkId, DocId, Passage, Plan, Ranking
 from watersmeet.core.ports import Words
 from watersmeet.core.spread import lead
+from watersmeet.core.tokens import ASKING, forms, is_code, surfaces
 from watersmeet.core.tokens import words as words_of
 
 READ = 3
 """How many results are looked into."""
 AGREE = 10
 """How many documents of each side are compared."""
+HELD = 0.8
+"""How sure it is at least where a query made of identifiers, to a third or more, has them all in the first result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +108,8 @@ def confidence(seen: Seen) -> Confidence | None:
         return None
     name = voted(seen.rankings, seen.levels)
     probability = MODELS[name].probability(features(name, seen))
+    if probability < HELD and _holds_identifiers(seen):
+        probability = HELD
     return Confidence(round(probability, 4), probability >= MODELS[name].threshold)
 
 
@@ -139,6 +144,23 @@ def candidates(rankings: Sequence[Ranking]) -> set[ChunkId]:
     """The chunks whose documents `confidence` wants to know."""
     deep = 4 * AGREE
     return {hit.chunk for ranking in rankings if ranking.by in ("lexical", *MODELS) for hit in ranking.hits[:deep]}
+
+
+def _holds_identifiers(seen: Seen) -> bool:
+    """Whether the query is largely identifiers, and the first result is the one that has them as they are written.
+
+    Capitals alone make none here: API and GitHub are in many collections that have no answer.
+    """
+    telling = [surface for surface in surfaces(seen.plan.text) if surface.lower() not in ASKING]
+    coded = [s for s in telling if is_code(s) and (s[0] == "-" or any(c.isdigit() or c == "_" for c in s))]
+    if not coded or 3 * len(coded) < len(telling):
+        return False
+    first = seen.read[0]
+    exact = next((ranking.hits for ranking in seen.rankings if ranking.by == "exact"), ())
+    if not any(hit.chunk == first.id and hit.score >= exact[0].score for hit in exact):
+        return False
+    there = forms(" ".join((first.title, *first.headings, first.text)))
+    return all(form in there for form in seen.plan.forms if is_code(form))
 
 
 def _shared(telling: Mapping[str, float], seen: Seen) -> tuple[float, float]:

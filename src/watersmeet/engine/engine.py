@@ -168,9 +168,12 @@ class Engine:
 
     # ------------------------------------------------------------ asking
 
-    def search(self, request: Request | str) -> Answer:
-        """The few passages that answer the query, best first, with why, and what could not run."""
-        request = Request(request) if isinstance(request, str) else request
+    def search(self, request: Request | str, **options: Any) -> Answer:
+        """The few passages that answer the query, best first, with why, and what could not run.
+
+        `options` are fields of `Request`: `engine.search("how do I deploy?", recipe="docs", top_n=3)`.
+        """
+        request = Request(request, **options) if isinstance(request, str) else replace(request, **options)
         if not 1 <= request.top_n <= MOST_RESULTS:
             raise ConfigError(f"top_n must be from 1 to {MOST_RESULTS}, not {request.top_n}")
         with self.traced(request) as trace:
@@ -194,6 +197,7 @@ class Engine:
             silent=trace.silent,
             confidence=confidence.probability if confidence else None,
             no_good_match=confidence is not None and not confidence.fits,
+            expansion=trace.outcome.plan.expansion,
         )
 
     def why_not(self, request: Request, document: str) -> WhyNot:
@@ -226,7 +230,7 @@ class Engine:
             intent=request.intent,
             top_n=request.top_n,
             told=told,
-            now=datetime.now(UTC),
+            now=request.now or datetime.now(UTC),
             stop=request.stop,
             pool=max(pipeline.pool, pipeline.pool_times * request.top_n, request.top_n),
         )

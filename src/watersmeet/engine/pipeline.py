@@ -48,6 +48,8 @@ class Pipeline:
     """Signals that rank what the others found, each as long as another one votes."""
     afar: frozenset[str] = frozenset()
     """Signals that wait for another machine: however quick they were, none is done in place."""
+    promise: bool = True
+    """However few the stages: no more hits than were asked for, scores from 0 to 1, the best at 1."""
     models: frozenset[str] = frozenset()
     """Signals that spend most of their time in a model, without Python."""
     took: dict[tuple[str, str], float] = field(default_factory=dict)
@@ -78,6 +80,8 @@ class Pipeline:
             except WatersmeetError as error:  # the ranking stays as it was before this stage
                 failures.append(Failure(name, str(error), error.hint))
             start = _lap(timings, name, start)
+        if self.promise:
+            ranking = _promised(ranking, plan.top_n)
         if plan.told:
             ranking = ranking.told(fused)
             _lap(timings, "tell", start)
@@ -157,6 +161,13 @@ class Pipeline:
                 self.took.pop((doing, name), None)
                 failures.append(_failure(name, error, begun[name].done, self.deadline))
         return results, failures
+
+
+def _promised(ranking: Ranking, top_n: int) -> Ranking:
+    hits = ranking.hits[:top_n]
+    if hits and (hits[0].score != 1.0 or hits[-1].score < 0):
+        return ranking.unit(top_n)
+    return ranking if len(hits) == len(ranking.hits) else Ranking(ranking.by, hits, ranking.notes, ranking.filled)
 
 
 def _timed(work: Callable[[], T]) -> tuple[T, float]:

@@ -6,10 +6,11 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core import tokens
-from watersmeet.core.errors import NoIndex
+from watersmeet.core.errors import ConfigError, NoIndex
 from watersmeet.core.ports import Entities, Links, Pairs, TextStore, Words
 from watersmeet.engine.calibration.taught import Lessons
 from watersmeet.engine.components import Later, build, find
@@ -164,6 +165,15 @@ def _followers(wanted: Mapping[str, str], made: Mapping[str, Any]) -> dict[str, 
     return {name: other for name, other in following.items() if other in made}
 
 
+def _check(settings: Settings, wanted: PipelineSettings) -> None:
+    """What would otherwise do nothing, and say nothing."""
+    for name in settings.of("fusion", wanted.fusion).get("weights", {}):
+        if not find_spec(f"watersmeet.signal.{name}"):
+            find("signal", name)  # it says what is wrong with a name that there is not
+    if "anchor" in wanted.stages and "anchors" not in wanted.understand:
+        raise ConfigError("the stage `anchor` has nothing to go by", 'add "anchors" to pipeline.understand')
+
+
 def assemble(settings: Settings, signals: tuple[str, ...], ports: dict[str, Any], threads: Threads) -> Pipeline:
     """From settings to a pipeline."""
 
@@ -173,6 +183,7 @@ def assemble(settings: Settings, signals: tuple[str, ...], ports: dict[str, Any]
     made = {name: make("signal", name) for name in signals}
     wanted: PipelineSettings = settings.section("pipeline")
     models = {name: embedder_name(settings, name) for name in signals if name in VECTORS}
+    _check(settings, wanted)
     return Pipeline(
         understand=[make("query", name) for name in wanted.understand],
         signals=[(name, signal) for name, signal in made.items() if not hasattr(signal, "derive")],

@@ -91,6 +91,9 @@ class TwoStageSettings:
     documents: int = option(5, "how many documents are looked into")
     sections: int = option(10, "how many sections of each document may be in the result")
 
+    def __post_init__(self) -> None:
+        _at_least("two_stage", 1, pool=self.pool, documents=self.documents, sections=self.sections)
+
     def active(self, documents: int) -> bool:
         return self.enabled or (self.auto and documents >= self.auto_min_documents)
 

@@ -20,23 +20,27 @@ class TwoStage:
     settings: TwoStageSettings
 
     def run(self, plan: Plan) -> Outcome:
-        wide = replace(self.pipeline, stages=()).run(replace(plan, pool=self.settings.pool, told=False))
-        best = self._documents(wide.fused)
+        wide = replace(self.pipeline, stages=(), promise=False).run(replace(plan, pool=self.settings.pool, told=False))
+        best = self.documents(wide.fused)[: self.settings.documents]
         if not best:  # nothing was found, so there is nothing to tell
             return wide
-        condition = plan.condition.narrowed("document", best)
-        outcome = self.pipeline.run(replace(plan, condition=condition, pool=self.settings.pool), self._capped)
-        timings = {f"first look: {name}": took for name, took in wide.timings.items()} | outcome.timings
-        failures = tuple(dict.fromkeys((*wide.failures, *outcome.failures)))
-        return replace(outcome, timings=timings, failures=failures)
+        last = self.within(best, plan)
+        timings = {f"first look: {name}": took for name, took in wide.timings.items()} | last.timings
+        failures = tuple(dict.fromkeys((*wide.failures, *last.failures)))
+        return Twice(last.plan, last.rankings, last.fused, last.ranking, failures, timings, self, plan, wide)
 
-    def _documents(self, ranking: Ranking) -> tuple[DocId, ...]:
-        """The documents whose chunks have most score in all."""
+    def within(self, documents: tuple[DocId, ...], plan: Plan) -> Outcome:
+        """The second look: only into these."""
+        condition = plan.condition.narrowed("document", documents)
+        return self.pipeline.run(replace(plan, condition=condition, pool=self.settings.pool), self._capped)
+
+    def documents(self, ranking: Ranking) -> tuple[DocId, ...]:
+        """The documents, those first whose chunks have most score in all."""
         owners = self.view.documents_of([hit.chunk for hit in ranking.hits])
         totals: defaultdict[DocId, float] = defaultdict(float)
         for hit in ranking.hits:
             totals[owners[hit.chunk]] += hit.score
-        return tuple(sorted(totals, key=lambda document: (-totals[document], document))[: self.settings.documents])
+        return tuple(sorted(totals, key=lambda document: (-totals[document], document)))
 
     def _capped(self, ranking: Ranking) -> Ranking:
         owners = self.view.documents_of([hit.chunk for hit in ranking.hits])
@@ -47,3 +51,12 @@ class TwoStage:
             if taken[owners[hit.chunk]] <= self.settings.sections:
                 kept.append(hit)
         return Ranking(ranking.by, tuple(kept))
+
+
+@dataclass(frozen=True, slots=True)
+class Twice(Outcome):
+    """What came of the second look, and whence: who looked, for what plan, and what the first look saw."""
+
+    path: TwoStage
+    asked: Plan
+    wide: Outcome

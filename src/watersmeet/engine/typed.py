@@ -33,6 +33,8 @@ def typed(hint: Any, value: Any, where: str) -> Any:
         return value
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
+    if hint is bool and type(value) is int and value in (0, 1):
+        return value == 1
     if type(value) is not hint:
         raise _wrong(where, _CALLED.get(hint, str(hint)), value)
     return value

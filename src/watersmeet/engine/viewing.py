@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from watersmeet.core.entities import AUDIENCE_GATE, Viewer, gates, seen_by
+from watersmeet.core.entities import AUDIENCE_GATE, LIFECYCLE_GATE, Viewer, gates, seen_by
 from watersmeet.core.model import Condition, Request
 from watersmeet.store.view import SqliteView
 
@@ -15,9 +16,16 @@ def gated(view: SqliteView, request: Request) -> Condition:
 
     Gates that the request has itself go before the usual ones; only who sees what is not for it to say.
     """
-    wanted = {**gates(), **request.condition.gates, **seen_by(request.viewer)}
+    wanted = {**opened(gates(), request.condition), **request.condition.gates, **seen_by(request.viewer)}
     needed = view.needed(wanted)
     return replace(request.condition, gates=needed) if needed or request.condition.gates else request.condition
+
+
+def opened(usual: Mapping[str, tuple[str, ...]], condition: Condition) -> dict[str, tuple[str, ...]]:
+    """The usual gates; a status that is asked for by its name is not left out as retired or unfinished."""
+    named = [v for key, values in (*condition.fields.items(), *condition.also) if key == "status" for v in values]
+    allowed = (*usual[LIFECYCLE_GATE], *(value.casefold() for value in named))
+    return {**usual, LIFECYCLE_GATE: tuple(dict.fromkeys(allowed))}
 
 
 def seen(viewer: Viewer | None) -> Condition:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.errors import Ambiguous, NotFound
 from watersmeet.core.model import ChunkId, Condition, DocId, Hit, Plan, Ranking
+from watersmeet.core.ports import Fusion
 from watersmeet.engine.pipeline import Outcome, Pipeline
+from watersmeet.engine.twostage import Twice, TwoStage
 from watersmeet.engine.viewing import there
 from watersmeet.store.view import SqliteView
 
@@ -23,7 +26,8 @@ STEPS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.5,
 
 @dataclass(frozen=True, slots=True)
 class WhyNot:
-    """`place` is where the document is or fell out: result, cut, stage, candidates, condition or index."""
+    """`place` is where the document is or fell out: result, cut, stage, first look, candidates,
+    condition or index; `weights` are as `[fusion.NAME.weights]` has them."""
 
     document: str
     place: str
@@ -64,20 +68,30 @@ def known(view: SqliteView, document: str, viewer: Viewer | None) -> str:
 
 def why_not(path: Pipeline, view: SqliteView, plan: Plan, outcome: Outcome, document: str) -> WhyNot:
     chunks = {passage.id for passage in view.passages_of(DocId(document))}
-    if not chunks or not view.only([DocId(document)], there(plan.condition)):
+    first = outcome.wide if isinstance(outcome, Twice) else outcome
+    condition = first.plan.condition  # what is asked for, not what a first look has narrowed it to
+    if not chunks or not view.only([DocId(document)], there(condition)):
         return WhyNot(document, "index", "the index has no such document")
     place = _position(outcome.ranking.hits, chunks)
-    ranks = {r.by: rank for r in outcome.rankings if (rank := _position(r.hits, chunks)) is not None}
     if place is not None:
-        return WhyNot(document, "result", f"it is result {place}", ranks, place)
-    if not set(view.resolve(list(view.rows(chunks).values()), plan.condition).values()):
-        kept_out = not view.only([DocId(document)], Condition(gates=plan.condition.gates))
+        return WhyNot(document, "result", f"it is result {place}", _ranks(outcome.rankings, chunks), place)
+    if not set(view.resolve(list(view.rows(chunks).values()), condition).values()):
+        kept_out = not view.only([DocId(document)], Condition(gates=condition.gates))
         reason = "it is deprecated, a draft or disabled" if kept_out else "the filters leave it out"
         return WhyNot(document, "condition", reason)
+    if _position(first.fused.hits, chunks) is None:
+        return _never_found(path, first, document, chunks)
+    weights = _weights(path, outcome, DocId(document), chunks)
+    if isinstance(outcome, Twice):
+        documents = outcome.path.documents(first.fused)
+        rank, kept = documents.index(DocId(document)) + 1, outcome.path.settings.documents
+        if rank > kept:
+            reason = f"it is at {rank} of {len(documents)} documents in the first look, which keeps {kept}"
+            return WhyNot(document, "first look", reason, _ranks(first.rankings, chunks), rank, weights)
     fused = _position(outcome.fused.hits, chunks)
     if fused is None:
-        return _never_found(path, plan, outcome, document, chunks)
-    weights = _weights(outcome.fused.told(), chunks, plan.top_n)
+        return _never_found(path, outcome, document, chunks)
+    ranks = _ranks(outcome.rankings, chunks)
     if fused <= plan.top_n:
         reason = f"fusion put it at {fused}; a stage took it out"
         return WhyNot(document, "stage", reason, ranks, fused, weights)
@@ -85,41 +99,70 @@ def why_not(path: Pipeline, view: SqliteView, plan: Plan, outcome: Outcome, docu
     return WhyNot(document, "cut", reason, ranks, fused, weights)
 
 
-def _never_found(path: Pipeline, plan: Plan, outcome: Outcome, document: str, chunks: set[ChunkId]) -> WhyNot:
-    """No signal had it in its pool: look further down."""
-    deeper = replace(path, stages=()).run(replace(plan, pool=DEEP, told=False))
-    found = [ranking for ranking in deeper.rankings if ranking.by not in path.follow]  # who follows finds nothing
-    ranks = {r.by: rank for r in found if (rank := _position(r.hits, chunks)) is not None}
-    fused = _position(deeper.fused.hits, chunks)
+def _never_found(path: Pipeline, outcome: Outcome, document: str, chunks: set[ChunkId]) -> WhyNot:
+    """No signal had it in its pool: look further down. No weight helps what is not there to be weighed."""
+    deeper = replace(path, stages=()).run(replace(outcome.plan, pool=DEEP, told=False))
+    ranks = _ranks([r for r in deeper.rankings if r.by not in path.follow], chunks)  # who follows finds nothing
     if not ranks:
         return WhyNot(document, "candidates", f"no signal finds it among its first {DEEP}")
-    pool = outcome.plan.pool
     best = min(ranks, key=lambda name: ranks[name])
-    reason = f"no signal has it among its first {pool}; {best} comes closest, at {ranks[best]}"
-    weights = _weights(deeper.fused.told(), chunks, plan.top_n)
-    weights = {name: weight for name, weight in weights.items() if name not in path.follow}
-    return WhyNot(document, "candidates", reason, ranks, fused, weights)
+    reason = f"no signal has it among its first {outcome.plan.pool}; {best} comes closest, at {ranks[best]}"
+    return WhyNot(document, "candidates", reason, ranks, _position(deeper.fused.hits, chunks))
 
 
-def _weights(fused: Ranking, chunks: set[ChunkId], top_n: int) -> dict[str, float]:
-    """For each signal the weight nearest to its own that would bring the document in, all else as it is."""
-    parts = {
-        hit.chunk: {e.by: float(e.detail["contribution"]) for e in hit.evidence if "contribution" in e.detail}
-        for hit in fused.hits
-    }
-    now = {e.by: float(e.detail["weight"]) for hit in fused.hits for e in hit.evidence if e.detail.get("weight")}
+def _weights(path: Pipeline, outcome: Outcome, document: DocId, chunks: set[ChunkId]) -> dict[str, float]:
+    """For each signal the weight nearest to its own that, if it is set, brings the document in, all else as it is.
+
+    None where the fusion has no weights, or where a step of understanding puts its own before those that are set.
+    """
+    fusion: Any = path.fusion
+    if not hasattr(fusion, "weights") or outcome.plan.weights:
+        return {}
+    look = _looking_again(path, outcome, document)
     found: dict[str, float] = {}
-    for signal, weight in now.items():
-        for other in sorted(STEPS, key=lambda step: abs(step - weight)):
-            scores = {
-                chunk: sum(part * (other / weight if by == signal else 1.0) for by, part in given.items())
-                for chunk, given in parts.items()
-            }
-            first = sorted(scores, key=lambda chunk: (-scores[chunk], chunk))[:top_n]
-            if chunks.intersection(first):
-                found[signal] = other
+    for by in [ranking.by for ranking in outcome.rankings]:
+        for weight in sorted(STEPS, key=lambda step: abs(step - fusion.weights.get(by, 1.0))):
+            ranking = look(replace(fusion, weights={**fusion.weights, by: weight}))
+            if _position(ranking.hits, chunks) is not None:
+                found[by] = weight
                 break
     return found
+
+
+def _looking_again(path: Pipeline, outcome: Outcome, document: DocId) -> Callable[[Fusion], Ranking]:
+    """What the answer would be with another fusion; signals that have spoken are not asked again."""
+    first = outcome.wide if isinstance(outcome, Twice) else outcome
+    said = [(ranking.by, _Said(ranking)) for ranking in first.rankings]
+    again = replace(path, understand=(), signals=said, derived=(), follow={}, took={})
+    plan = replace(first.plan, told=False)
+
+    def once(fusion: Fusion) -> Ranking:
+        return replace(again, fusion=fusion).run(plan).ranking
+
+    def twice(fusion: Fusion, path: TwoStage, asked: Plan) -> Ranking:
+        documents = path.documents(replace(again, fusion=fusion, stages=()).run(plan).fused)[: path.settings.documents]
+        if document not in documents:
+            return Ranking("first look")
+        return replace(path, pipeline=replace(path.pipeline, fusion=fusion)).within(documents, asked).ranking
+
+    return partial(twice, path=outcome.path, asked=outcome.asked) if isinstance(outcome, Twice) else once
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """A signal that says again what it said."""
+
+    ranking: Ranking
+
+    def rank(self, plan: Plan) -> Ranking:
+        return self.ranking
+
+    def score(self, plan: Plan, ids: Collection[ChunkId]) -> dict[ChunkId, float]:
+        return dict(self.ranking.filled)
+
+
+def _ranks(rankings: Iterable[Ranking], chunks: set[ChunkId]) -> dict[str, int]:
+    return {r.by: rank for r in rankings if (rank := _position(r.hits, chunks)) is not None}
 
 
 def _position(hits: Sequence[Hit], chunks: set[ChunkId]) -> int | None:

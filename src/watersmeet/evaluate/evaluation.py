@@ -50,11 +50,17 @@ class Evaluation:
 
     @property
     def quality(self) -> list[float]:
-        """One figure for each question: nDCG@10; where nothing should be found, whether nothing was."""
-        values = [0.0 if found else 1.0 for found in self.run.rankings[WHOLE]]
+        """One figure for each question: nDCG@10; where nothing should be found, whether it said that nothing fits."""
+        values = [float(said) for said in self.said_nothing]
         for number, value in zip(self.judged, self.scores[WHOLE][MAIN], strict=True):
             values[number] = value
         return values
+
+    @property
+    def said_nothing(self) -> list[bool]:
+        """For each question, whether nothing was found, or only what does not fit."""
+        made = self.run
+        return [flag or not found for flag, found in zip(made.flagged, made.rankings[WHOLE], strict=True)]
 
     @property
     def nothing(self) -> list[int]:
@@ -199,7 +205,7 @@ def to_json(evaluation: Evaluation) -> dict[str, Any]:
     }
     nothing = evaluation.nothing
     if nothing:
-        right = sum(not evaluation.run.rankings[WHOLE][i] for i in nothing)
+        right = sum(evaluation.said_nothing[i] for i in nothing)
         report["expected_nothing"] = {"queries": len(nothing), "share": round(right / len(nothing), 4)}
     sure = evaluation.sure()
     if sure is not None:

@@ -33,7 +33,9 @@ def facts(report: dict[str, Any]) -> str:
     )
     if "expected_nothing" in report:
         nothing = report["expected_nothing"]
-        text += f"; nothing was found for {nothing['share']:.0%} of the {nothing['queries']} queries that expect it"
+        text += (
+            f"; nothing fits, it said, for {nothing['share']:.0%} of the {nothing['queries']} queries that expect it"
+        )
     return text
 
 
@@ -46,10 +48,10 @@ def sureness(report: dict[str, Any]) -> str:
     text = (
         f"Confidence {sure['mean']:.2f} on the mean, right in {sure['right']:.0%} (calibration error "
         f"{sure['calibration_error']:.2f}); of the surer half {half['risk']:.0%} have no answer among the first three; "
-        f"{sure['false_alarms']:.0%} are said to have no good match"
+        f"{sure['false_alarms']:.0%} of those with an answer are said to have no good match"
     )
     if "flagged_of_unanswerable" in sure:
-        text += f", and {sure['flagged_of_unanswerable']:.0%} of those that indeed have none"
+        text += f", and {sure['flagged_of_unanswerable']:.0%} of those without one"
     return text
 
 

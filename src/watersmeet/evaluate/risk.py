@@ -33,18 +33,22 @@ def calibration_error(confidence: Sequence[float], right: Sequence[bool]) -> flo
 def report(
     confidence: Sequence[float | None], flagged: Sequence[bool], right: Sequence[bool | None]
 ) -> dict[str, Any] | None:
-    """All of it as figures; None if nothing was asked that can be answered. `right` is None where nothing should be."""
-    known = [(c, r) for c, r in zip(confidence, right, strict=True) if c is not None and r is not None]
-    nothing = [flag for flag, r in zip(flagged, right, strict=True) if r is None]
+    """All of it as figures; None if it never said how sure it was.
+
+    `right` is None where nothing should be found: whatever is answered there is wrong. What it flags rightly or wrongly
+    is counted apart for these and the others.
+    """
+    known = [(c, f, r) for c, f, r in zip(confidence, flagged, right, strict=True) if c is not None]
     if not known:
         return None
-    said, was = [c for c, _ in known], [r for _, r in known]
+    said, was = [c for c, _, _ in known], [bool(r) for _, _, r in known]
+    nothing = [f for _, f, r in known if r is None]
     found: dict[str, Any] = {
         "mean": round(math.fsum(said) / len(said), 4),
         "right": round(sum(was) / len(was), 4),
         "calibration_error": calibration_error(said, was),
         "risk_coverage": risk_and_coverage(said, was),
-        "false_alarms": round(sum(f for f, r in zip(flagged, right, strict=True) if r is not None) / len(known), 4),
+        "false_alarms": round(sum(f for _, f, r in known if r is not None) / max(1, len(known) - len(nothing)), 4),
     }
     if nothing:
         found["flagged_of_unanswerable"] = round(sum(nothing) / len(nothing), 4)

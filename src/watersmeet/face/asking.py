@@ -78,6 +78,7 @@ class Answered:
         made = plain_json(shown)
         if self.asking.explain:
             made["timings"] = {step: round(took, 3) for step, took in shown.timings.items()}
+            made |= {"expansion": list(shown.expansion)} if shown.expansion else {}
             for result, told in zip(shown.results, made["results"], strict=True):
                 told["why"] = [explain_line(result), *breakdown(result)]
         if self.pack is not None:

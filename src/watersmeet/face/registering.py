@@ -36,15 +36,24 @@ def register(engine: Engine, records: list[Any], viewer: Viewer, tell: Tell | No
     return _told(engine, engine.registry.register(records, tell=tell, seconds=SECONDS), viewer)
 
 
-def put(engine: Engine, path: str, record: Any, viewer: Viewer, tell: Tell | None = None) -> dict[str, Any]:
+def put(engine: Engine, path: str, record: dict[str, Any], viewer: Viewer, tell: Tell | None = None) -> dict[str, Any]:
     """One entity under this path, whatever its record calls it."""
-    found = _readable(engine, [record])
-    if len(found) != 1 or isinstance(found[0], Listed):
-        raise Unreadable("the body must be one record", "send the record of one entity")
     path = _existing(engine, path, viewer) or (path if path.startswith("/") else f"/{path}")
+    entity = _only(engine, record, path)
     _check(path)
     _free(engine, path, viewer)
-    return _told(engine, engine.registry.put(replace(found[0][1], path=path), tell=tell, seconds=SECONDS), viewer)
+    return _told(engine, engine.registry.put(replace(entity, path=path), tell=tell, seconds=SECONDS), viewer)
+
+
+def _only(engine: Engine, record: dict[str, Any], path: str) -> Entity:
+    """The one entity that the record is of; a form of record that needs a path may leave it to the address."""
+    whole = {"path": path, **record}
+    for told in (record, whole):
+        found = [item for item in read([told], engine.settings) if not isinstance(item, Refused)]
+        if len(found) == 1 and not isinstance(found[0], Listed):
+            return found[0][1]
+    _readable(engine, [whole])
+    raise Unreadable("the body must be one record", "send the record of one entity")
 
 
 def get(engine: Engine, path: str, viewer: Viewer) -> dict[str, Any]:

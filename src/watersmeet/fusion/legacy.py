@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from watersmeet.core.model import ChunkId, Evidence, Hit, Plan, Ranking
@@ -30,10 +30,23 @@ class Legacy:
         hits = []
         for chunk, evidence in parts.items():
             total = sum(e.detail["contribution"] for e in evidence)
-            hits.append(Hit(chunk, min(1.0, max(0.0, total)), tuple(evidence)))
+            score = min(1.0, max(0.0, total))
+            hits.append(
+                Hit(chunk, score, tuple(evidence if score == total else self._clamped(evidence, total - score)))
+            )
         return Ranking.of("legacy", hits)
+
+    def _clamped(self, evidence: Sequence[Evidence], over: float) -> list[Evidence]:
+        """What is too much comes off the boost, which is on top, so that the contributions add up to the score."""
+        top = self.boost if any(e.by == self.boost for e in evidence) else self.cosine
+        return [_less(e, over) if e.by == top else e for e in evidence]
 
     def _part(self, by: str, score: float) -> float:
         if by == self.cosine:
             return (score + 1) / 2
         return self.share * score if by == self.boost else 0.0
+
+
+def _less(evidence: Evidence, over: float) -> Evidence:
+    part = evidence.detail["contribution"]
+    return replace(evidence, detail={**evidence.detail, "contribution": part - over, "unclamped": part})

@@ -31,7 +31,7 @@ class Rrf:
         evidence: defaultdict[ChunkId, list[Evidence]] = defaultdict(list)
         for ranking in sorted(rankings, key=lambda r: r.by):
             weight = plan.weight(ranking.by, self.weights)
-            for rank, hit in enumerate(ranking.hits, 1):
+            for rank, hit in enumerate(ranking.hits if weight > 0 else (), 1):
                 part = weight / (self.k + rank)
                 score[hit.chunk] += part
                 detail = {"weight": weight, "contribution": part, **ranking.notes.get(hit.chunk, {})}

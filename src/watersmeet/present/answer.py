@@ -117,7 +117,8 @@ def breakdown(result: Result) -> list[str]:
             scaled = f", scaled {d['scaled']:.3f}" if "scaled" in d else ""
             weight = f" x weight {d['weight']:.3f}" if "weight" in d else ""
             marks = "".join(f" ({mark})" for mark in ("estimated", "filled") if d.get(mark))
-            lines.append(f"{e.by}: score {e.score:.4f}{scaled}{weight} = {d['contribution']:.4f}{marks}")
+            part = f"{d['unclamped']:.4f}, clamped to " if "unclamped" in d else ""
+            lines.append(f"{e.by}: score {e.score:.4f}{scaled}{weight} = {part}{d['contribution']:.4f}{marks}")
         elif "factor" in d:
             lines.append(f"{e.by}: x {d['factor']:g}")
         elif "bonus" in d:

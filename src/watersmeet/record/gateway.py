@@ -26,10 +26,14 @@ from watersmeet.record._values import (
 )
 
 _KNOWN = frozenset(
-    "kind entity_type path name server_name title description parsed_description tags tools tool_list status is_enabled"
-    " enabled visibility allowed_groups groups owner registered_by metadata capabilities skills examples body"
-    " skill_md_content extra tool_mappings author version registry_name created_by".split()
+    "kind entity_type path name server_name agent_name skill_name title description parsed_description tags tools"
+    " tool_list status is_enabled enabled visibility allowed_groups groups owner registered_by metadata capabilities"
+    " skills examples body skill_md_content extra tool_mappings author version registry_name created_by"
+    " relevance_score similarity_score match_context matched matching_tools".split()
 )
+"""What is read, and what an answer says of the query that found it."""
+_OURS = frozenset("kind path name description tags status enabled visibility metadata tools".split())
+"""What a record always has that this registry gave out: its `extra` is then kept, and not searched."""
 _VIRTUAL = ("required_scopes", "supported_transports")
 
 
@@ -48,7 +52,7 @@ def _entity(value: dict[str, Any], origin: Origin) -> Entity:
     kind = kind_of(value.get("entity_type") or value.get("kind")) or kind_of(origin.kind) or _looks_like(value)
     if kind == TOOL:
         raise Unusable("a tool is registered with its server")
-    name = needed(value, "server_name", "name", "title")
+    name = needed(value, "server_name", "agent_name", "skill_name", "name", "title")
     common: dict[str, Any] = standing(value)
     able = _mapped(value) if kind == VIRTUAL else tools(value.get("tools", value.get("tool_list")))
     metadata = _metadata(value, kind)
@@ -73,13 +77,20 @@ def _entity(value: dict[str, Any], origin: Origin) -> Entity:
 
 
 def _looks_like(value: Mapping[str, Any]) -> str:
-    if "tool_mappings" in value:
+    if "tool_mappings" in value or "backend_paths" in value:
         return VIRTUAL
-    if "skill_md_url" in value or "skill_md_content" in value or value["path"].startswith("/skills/"):
+    marks = ("skill_name", "skill_md_url", "skill_md_content")
+    if any(mark in value for mark in marks) or value["path"].startswith("/skills/"):
         return SKILL
-    if "server_name" not in value and ("skills" in value or "protocol_version" in value or "protocolVersion" in value):
-        return AGENT
-    return SERVER
+    return AGENT if "agent_name" in value or ("server_name" not in value and _like_an_agent(value)) else SERVER
+
+
+def _like_an_agent(value: Mapping[str, Any]) -> bool:
+    if any(mark in value for mark in ("skills", "protocol_version", "protocolVersion")):
+        return True
+    if value.get("tools") or value.get("tool_list"):
+        return False
+    return value["path"].startswith("/agents/") or ("url" in value and "capabilities" in value)
 
 
 def _metadata(value: Mapping[str, Any], kind: str) -> dict[str, Any]:
@@ -87,10 +98,15 @@ def _metadata(value: Mapping[str, Any], kind: str) -> dict[str, Any]:
     if kind == SKILL:
         own = {key: value.get(key) for key in ("author", "version", "registry_name") if value.get(key)}
         custom = found.pop("extra", None)
-        found = {**own, **found, **(custom if isinstance(custom, Mapping) else {})}
+        beside = {} if _ours(value) else mapping(value, "extra")
+        found = {**beside, **own, **found, **(custom if isinstance(custom, Mapping) else {})}
     elif kind == VIRTUAL and value.get("created_by"):
         found = {**found, "created_by": value["created_by"]}
     return {key: item for key, item in found.items() if item not in (None, "", [], {})}
+
+
+def _ours(value: Mapping[str, Any]) -> bool:
+    return value.keys() >= _OURS
 
 
 def _behind(value: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -122,7 +138,8 @@ def _mapped(value: Mapping[str, Any]) -> tuple[Tool, ...]:
 
 
 def _extra(value: Mapping[str, Any], kind: str, origin: Origin) -> dict[str, Any]:
-    found = {**mapping(value, "extra"), **others(value, _KNOWN)}
+    kept = mapping(value, "extra") if kind != SKILL or _ours(value) else {}
+    found = {**kept, **others(value, _KNOWN)}
     if kind == VIRTUAL and isinstance(value.get("tool_mappings"), list):
         found["tool_mappings"] = value["tool_mappings"]
     if kind == VIRTUAL:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from watersmeet.core.model import ChunkId, Hit, Plan, Ranking
 from watersmeet.core.ports import Term, Words
@@ -17,7 +17,8 @@ class Keyword:
 
     def rank(self, plan: Plan) -> Ranking:
         found = self.words.match(self._terms(plan), plan.condition, plan.pool)
-        return Ranking.of("keyword", (Hit(chunk, min(1.0, score)) for chunk, score in found), plan.pool)
+        ranking = Ranking.of("keyword", (Hit(chunk, min(1.0, score)) for chunk, score in found), plan.pool)
+        return replace(ranking, notes={hit.chunk: {"keyword_score": hit.score} for hit in ranking.hits})
 
     def score(self, plan: Plan, ids: Collection[ChunkId]) -> dict[ChunkId, float]:
         return {chunk: min(1.0, score) for chunk, score in self.words.score(self._terms(plan), ids).items()}

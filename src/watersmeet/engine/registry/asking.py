@@ -14,6 +14,7 @@ from watersmeet.core.ports import Entities
 from watersmeet.engine.modes import wants_vectors
 from watersmeet.engine.registry.running import Asked, certainty, elapsed, run
 from watersmeet.engine.settings import RegistrySettings, Settings
+from watersmeet.engine.viewing import opened
 from watersmeet.present.registry import Found, grouped
 
 if TYPE_CHECKING:
@@ -107,7 +108,8 @@ def understood(request: SearchRequest) -> tuple[str, Condition]:
     from watersmeet.query.tags import Tags
 
     flags = (request.include_deprecated, request.include_draft, request.include_disabled)
-    condition = replace(request.condition, gates={**request.condition.gates, **gates(request.viewer, *flags)})
+    usual = opened(gates(request.viewer, *flags), request.condition)
+    condition = replace(request.condition, gates={**request.condition.gates, **usual})
     for tag in request.tags:
         condition = condition.narrowed("tag", (tag.strip().lstrip("#"),))
     plan = Tags().apply(Plan(request.query.strip(), condition=condition))

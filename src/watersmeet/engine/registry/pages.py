@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from watersmeet.core.entities import (
     AUDIENCE_GATE,
+    COPIED,
     ENABLED_GATE,
     LIFECYCLE_GATE,
     SERVER,
@@ -26,7 +28,7 @@ from watersmeet.core.pages import Chunk, Document
 from watersmeet.engine.entries import digest
 from watersmeet.store.registered import CONTENT, SOURCE
 
-FORM = 3
+FORM = 4
 """Changes when the documents made of a record do: what is registered is then not unchanged."""
 BODY = "Body"
 _OURS = frozenset(["tag", "status", "enabled", "owner", "server", "record"])
@@ -47,14 +49,15 @@ def hashes(entity: Entity) -> tuple[bytes, str]:
 def pages(entity: Entity, content: str, source: Mapping[str, Any]) -> Iterator[tuple[Document, list[Chunk]]]:
     """Each document with its chunks, the entity's own first. `content` is the hash of what it says, and `source` what
     its record says of it that was changed here. The name is the title, which every chunk is embedded with."""
-    facets = _facets(entity)
-    own = {**facets, "record": record(entity), CONTENT: content, **({SOURCE: dict(source)} if source else {})}
+    own = {**_facets(entity), "record": record(entity), CONTENT: content, **({SOURCE: dict(source)} if source else {})}
     page = _document(entity, entity.path, entity.kind, entity.name, own)
     text = embedding_text(entity).removeprefix(entity.name).removeprefix("\n")
     chunks = _said(page.id, text or entity.name, entity.examples)
     for number, piece in enumerate(pieces(entity.body)):
         chunks.append(_chunk(page.id, (BODY,), piece, number))
     yield page, chunks
+    short = {key: value for key, value in entity.metadata.items() if len(str(value)) <= COPIED}
+    facets = _facets(replace(entity, metadata=short))
     for tool in tools_in(entity):
         yield _tool(entity, tool, facets)
 

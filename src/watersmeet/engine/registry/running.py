@@ -15,6 +15,7 @@ from watersmeet.engine.diagnostics import listening, note
 from watersmeet.engine.modes import MODES, VECTORS, WORDS, choose, really, wants_vectors
 from watersmeet.engine.pipeline import Outcome, Pipeline
 from watersmeet.engine.registry.perkind import PerKind
+from watersmeet.engine.registry.spoken import Spoken
 from watersmeet.engine.settings import Settings, merge
 from watersmeet.engine.trace import sure
 
@@ -126,7 +127,10 @@ class _Path:
             enough = few if fills and by != "boost" else 0  # the words of boosts are kept by kind
             wrapped.append((by, PerKind(by, signal, self.entities, self.asked.kinds, most, enough)))
         fusion = _Alone() if len(wrapped) == 1 else pipeline.fusion
-        return replace(pipeline, signals=wrapped, derived=(), fusion=fusion, stages=self._only(pipeline.stages))
+        after = self._only(pipeline.stages)
+        if fills:
+            after = [(name, Spoken(self.entities, stage) if name == "floor" else stage) for name, stage in after]
+        return replace(pipeline, signals=wrapped, derived=(), fusion=fusion, stages=after, promise=False)
 
     def _only(self, stages: Sequence[tuple[str, Stage]]) -> list[tuple[str, Stage]]:
         """Kinds that are searched for the sake of others leave before the places are shared out."""

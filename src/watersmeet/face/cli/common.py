@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -12,6 +13,7 @@ import click
 
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.place import find_index
+from watersmeet.face.cli.streams import console, one_line
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -21,6 +23,8 @@ KEPT = (
     "delete that folder to drop it."
 )
 """What becomes of the index of `--in`."""
+_UNESCAPED = re.compile(r"[\x7f-\x9f]")
+"""Control characters that JSON lets pass."""
 
 
 def common(function: F) -> F:
@@ -40,6 +44,13 @@ def common(function: F) -> F:
     return function
 
 
+def counted(most: int, meaning: str, usual: int | None = 10) -> Callable[[F], F]:
+    """`--top-n`, and what other programs call it."""
+    names = ("--top-n", "-n", "--limit", "--max-results", "--top-k", "--topK")
+    kind = click.IntRange(1, most)
+    return click.option(*names, "top_n", type=kind, default=usual, show_default=usual is not None, help=meaning)
+
+
 def formatted(function: F) -> F:
     """`--format`: what a person reads, or what goes elsewhere."""
     meaning = "plain, markdown or json; --json is short for the last. Default: as fits where it is read."
@@ -55,7 +66,14 @@ def opened(index: str) -> Engine:
 
 
 def print_json(value: Any) -> None:
-    print(json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None))
+    plain = (sys.stdout.encoding or "").lower().replace("-", "") not in ("utf8", "")
+    text = json.dumps(value, ensure_ascii=plain, indent=2 if sys.stdout.isatty() else None)
+    print(_UNESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+
+
+def print_line(text: str) -> None:
+    """A line that stays one, whatever is in a title or in the name of a file."""
+    print(one_line(text))
 
 
 def for_people() -> bool:
@@ -73,6 +91,7 @@ def near(path: str) -> str:
 
 def table(head: list[str], rows: list[list[str]], form: str = "") -> None:
     """A table on a terminal, tab-separated lines when piped. The first column is what one copies: it stays whole."""
+    rows = [[one_line(cell) for cell in row] for row in rows]
     if form == "markdown":
         from watersmeet.present.markdown import table as as_markdown
 
@@ -83,16 +102,13 @@ def table(head: list[str], rows: list[list[str]], form: str = "") -> None:
             print("\t".join(row))
         return
     from rich.cells import cell_len
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(highlight=False)
+    screen = console()
     drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     columns = [[row[number] for row in rows] for number in range(len(head))]
-    room = widths(
-        [max(map(cell_len, (name, *cells))) for name, cells in zip(head, columns, strict=True)], console.width
-    )
+    room = widths([max(map(cell_len, (name, *cells))) for name, cells in zip(head, columns, strict=True)], screen.width)
     for number, (name, cells) in enumerate(zip(head, columns, strict=True)):
         figures = cells and all(cell.replace(".", "").isdigit() for cell in cells if cell)
         drawn.add_column(
@@ -104,7 +120,7 @@ def table(head: list[str], rows: list[list[str]], form: str = "") -> None:
         )
     for row in rows:
         drawn.add_row(*(Text(cell, overflow="ellipsis" if n else "fold") for n, cell in enumerate(row)))
-    console.print(drawn)
+    screen.print(drawn)
 
 
 def widths(wanted: list[int], width: int) -> list[int]:

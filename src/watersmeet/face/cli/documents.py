@@ -8,7 +8,17 @@ from typing import Any
 import click
 
 from watersmeet.core.model import Result
-from watersmeet.face.cli.common import common, for_people, formatted, near, opened, print_json, table
+from watersmeet.face.cli.common import (
+    common,
+    counted,
+    for_people,
+    formatted,
+    near,
+    opened,
+    print_json,
+    print_line,
+    table,
+)
 from watersmeet.present.answer import to_json
 
 
@@ -34,9 +44,12 @@ def get_command(identity: str, form: str, index: str, as_json: bool, quiet: bool
 
 def _print_head(found: dict[str, Any], form: str) -> None:
     if form == "markdown":
-        print(f"`{found['path']}`\n")
+        print_line(f"`{found['path']}`")
+        print()
     elif form or not for_people():
-        print(f"{found['title']}\n{near(found['path'])}\n")
+        print_line(found["title"])
+        print_line(near(found["path"]))
+        print()
     else:
         from watersmeet.face.cli.pretty import print_head
 
@@ -45,7 +58,7 @@ def _print_head(found: dict[str, Any], form: str) -> None:
 
 @click.command("related", epilog="Example: watersmeet related guides/setup.md")
 @click.argument("identity", metavar="ID")
-@click.option("--top-n", "-n", default=10, show_default=True, type=click.IntRange(1, 1000), help="How many results.")
+@counted(1000, "How many results.")
 @formatted
 @common
 def related_command(identity: str, top_n: int, form: str, index: str, as_json: bool, quiet: bool) -> None:

@@ -11,7 +11,7 @@ from watersmeet.engine.engine import Engine
 from watersmeet.engine.place import find_index
 from watersmeet.engine.settings import load, recipes
 from watersmeet.face.asking import nothing_fits
-from watersmeet.face.cli.common import common, print_json, table
+from watersmeet.face.cli.common import common, counted, print_json, table
 
 TYPES = ("mcp_server", "tool", "a2a_agent", "skill", "virtual_server")
 _NAMES = ("tool_name", "server_name", "agent_name", "skill_name")
@@ -30,7 +30,7 @@ def _how(function: Any) -> Any:
 )
 @click.argument("task", nargs=-1, required=True, metavar="TASK")
 @click.option("--intent", default="", metavar="TEXT", help="What the task is for.")
-@click.option("--top-n", "-n", type=click.IntRange(1, 100), default=10, show_default=True, help="How many tools.")
+@counted(100, "How many tools.")
 @click.option("--pin", "pinned", multiple=True, metavar="TOOL", help="Always offer this one too: NAME or PATH#NAME.")
 @_how
 @common
@@ -74,9 +74,7 @@ def find_tools_command(
     metavar="TAG",
     help="With this tag or one below it; all of them, if repeated.",
 )
-@click.option(
-    "--max-results", "--top-n", "-n", type=click.IntRange(1, 50), default=10, show_default=True, help="How many in all."
-)
+@counted(50, "How many in all.")
 @click.option("--intent", default="", metavar="TEXT", help="What the answer is for.")
 @click.option("--include-deprecated", is_flag=True, help="Also what is deprecated.")
 @click.option("--include-draft", is_flag=True, help="Also drafts.")
@@ -87,7 +85,7 @@ def find_entities_command(
     query: tuple[str, ...],
     types: tuple[str, ...],
     tags: tuple[str, ...],
-    max_results: int,
+    top_n: int,
     mode: str,
     recipe: str,
     index: str,
@@ -98,7 +96,7 @@ def find_entities_command(
     """Find servers, tools, agents, skills and virtual servers for QUERY, which may hold #tags."""
     from watersmeet.engine.registry.asking import SearchRequest
 
-    request = SearchRequest(" ".join(query), types or None, max_results, tags=tags, mode=mode, **rest)
+    request = SearchRequest(" ".join(query), types or None, top_n, tags=tags, mode=mode, **rest)
     with Engine(find_index(index), load(recipe=recipe)) as engine:
         answer = engine.registry.search(request)
     found = [item for group in _GROUPS for item in answer[group]]

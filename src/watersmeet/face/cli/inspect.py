@@ -8,7 +8,7 @@ import click
 
 from watersmeet.engine.inspect import inspect
 from watersmeet.engine.settings import load
-from watersmeet.face.cli.common import common, print_json
+from watersmeet.face.cli.common import common, print_json, print_line
 
 
 @click.command("inspect", epilog="Example: watersmeet inspect notes/today.md --json")
@@ -20,12 +20,12 @@ def inspect_command(file: str, index: str, as_json: bool, quiet: bool) -> None:
     if as_json:
         print_json(found)
         return
-    print(found["title"])
+    print_line(found["title"])
     for name, lines in _parts(found):
         if lines:
             print(f"\n{name}")
             for line in lines:
-                print(f"  {line}")
+                print_line(f"  {line}")
 
 
 def _parts(found: dict[str, Any]) -> list[tuple[str, list[str]]]:

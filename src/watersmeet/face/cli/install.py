@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from watersmeet.core.errors import ConfigError
-from watersmeet.engine.place import find_index
+from watersmeet.core.errors import ConfigError, NoIndex
+from watersmeet.engine.place import find_index, index_to_make
 from watersmeet.face.cli.common import common, print_json
 from watersmeet.face.clients.changes import Change, entering, leaving, write
 from watersmeet.face.clients.places import CLIENTS, SCOPES, client
@@ -70,19 +70,22 @@ def install_command(
 ) -> None:
     """Let the agents of CLIENT search: claude-code, cursor, vscode or codex.
 
-    It enters `watersmeet mcp` into the client's settings, and a short skill, after showing what would change. What
-    else is in a file stays as it is, and a copy of it is kept beside it. Again: nothing changes.
+    It enters `watersmeet mcp` into the client's settings, and a short skill, after showing what would change; on a
+    terminal it asks first. What else is in a file stays as it is, and a copy of it is kept beside it. Again: nothing
+    changes.
     """
     of = client(name)
-    flags, about = _what(inside, index)
+    flags, about, missing = _what(inside, index)
     entry: dict[str, Any] = {"type": "stdio"} if of.typed else {}
     entry |= {"command": program or _program(), "args": ["mcp", *flags]}
     text = "" if no_skill else skill(entry_name, entry_name, " ".join(map(_quoted, flags)), about)
     changes = entering(of, scope or of.usual, ".", entry_name, entry, text)
     done = _carry_out(changes, dry_run, yes, quiet or as_json)
-    _report(changes, done, name, scope or of.usual, as_json, quiet)
+    _report(changes, done, name, scope or of.usual, as_json, quiet, "nothing to do: it is as it should be")
     if done and not as_json and not quiet:
         print(f"start {of.title} anew to use it; `watersmeet uninstall {name}` takes it out again")
+    if missing and not quiet:
+        print(missing, file=sys.stderr)
 
 
 @click.command("uninstall", epilog="Example: watersmeet uninstall cursor")
@@ -106,19 +109,24 @@ def uninstall_command(
     of = client(name)
     changes = leaving(of, scope or of.usual, ".", entry_name)
     done = _carry_out(changes, dry_run, yes, quiet or as_json)
-    _report(changes, done, name, scope or of.usual, as_json, quiet)
+    _report(changes, done, name, scope or of.usual, as_json, quiet, "nothing to remove: it is not there")
 
 
-def _what(inside: str, index: str) -> tuple[list[str], str]:
-    """The flags that name what is searched, and it in words."""
+def _what(inside: str, index: str) -> tuple[list[str], str, str]:
+    """The flags that name what is searched, it in words, and what is missing there."""
     if inside:
         path = os.path.realpath(inside)
         if not os.path.isdir(path):
             raise ConfigError(f"there is no folder {inside}", "name the folder that is to be searched")
-        return ["--in", path], f"the documents in {path}"
-    place = os.path.abspath(find_index(index))
+        return ["--in", path], f"the documents in {path}", ""
+    missing = ""
+    try:
+        place = os.path.abspath(find_index(index))
+    except NoIndex:
+        place = os.path.abspath(index_to_make(index))
+        missing = f"there is no index yet in {place}: `watersmeet sync PATH --index {_quoted(place)}` makes it"
     folder = os.path.dirname(place) if os.path.basename(place) == ".watersmeet" else place
-    return ["--index", place], f"the documents indexed in {folder}"
+    return ["--index", place], f"the documents indexed in {folder}", missing
 
 
 def _program() -> str:
@@ -137,23 +145,23 @@ def _quoted(text: str) -> str:
 
 
 def _carry_out(changes: list[Change], dry_run: bool, yes: bool, silent: bool) -> bool:
-    """Show, ask, write; whether it was written."""
+    """Show, ask where somebody can be asked, write; whether it was written."""
     if all(change.action == "none" for change in changes):
         return False
     if not silent:
         print("\n".join(change.diff() for change in changes if change.action != "none"))
     if dry_run:
         return False
-    if not yes:
-        if not (sys.stdin.isatty() and sys.stdout.isatty()) or silent:
-            raise ConfigError("nothing was changed: nobody can be asked here", "--yes goes ahead, --dry-run only shows")
+    if not yes and sys.stdin.isatty() and sys.stdout.isatty():
+        if silent:
+            raise ConfigError("nothing was changed: it would have to ask", "--yes goes ahead, --dry-run only shows")
         if not click.confirm("Make this change?"):
             return False
     write(changes, ".")
     return True
 
 
-def _report(changes: list[Change], done: bool, name: str, scope: str, as_json: bool, quiet: bool) -> None:
+def _report(changes: list[Change], done: bool, name: str, scope: str, as_json: bool, quiet: bool, nothing: str) -> None:
     if as_json:
         shown = [change.to_json() for change in changes]
         print_json({"client": name, "scope": scope, "done": done, "changes": shown})
@@ -161,7 +169,7 @@ def _report(changes: list[Change], done: bool, name: str, scope: str, as_json: b
     if quiet:
         return
     if all(change.action == "none" for change in changes):
-        print("nothing to do: it is as it should be")
+        print(nothing)
     said = {"create": "wrote", "change": "changed", "remove": "removed"}
     for change in changes:
         if done and change.action != "none":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import importlib
 import os
@@ -13,6 +14,7 @@ import click
 
 from watersmeet.core.errors import WatersmeetError
 from watersmeet.face.cli.misuse import check_values, explained, nearest_command
+from watersmeet.face.cli.streams import guard
 
 COMMANDS = {
     "sync": ("sync", "Index folders and files, or bring an index up to date."),
@@ -101,6 +103,7 @@ def cli() -> None:
 def main() -> None:
     """The command as a process: it ends at once, without taking apart what ends with it anyway."""
     gc.set_threshold(50_000)  # a command is short: most have nothing to collect
+    guard()
     code = run()
     try:
         sys.stdout.flush()
@@ -108,7 +111,9 @@ def main() -> None:
     except BrokenPipeError:
         pass  # whoever read it had enough
     except OSError as error:
-        code = _failed(f"the output cannot be written: {error.strerror}", "", 2)
+        if code != 2:  # else it is said already
+            hint = "check where it goes: it may be closed, or its disk full"
+            code = _failed(f"the output cannot be written: {error.strerror}", hint, 2)
     os._exit(code)
 
 
@@ -127,6 +132,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except WatersmeetError as error:
         return _failed(str(error), error.hint, error.exit_code)
     except OSError as error:
+        if error.errno == errno.EBADF:
+            return _failed("standard input or output is closed", "connect it with a file, a pipe or /dev/null", 2)
         where = f"{error.filename}: " if error.filename else ""
         hint = "check the path, its permissions and the room on its disk"
         return _failed(f"{where}{error.strerror or error}", hint, 2)

@@ -47,10 +47,7 @@ EXAMPLES = {
 
 ELSEWHERE = {
     "--collection": "--filter",
-    "--limit": "--top-n",
-    "--max-results": "--top-n",
     "--path": "--filter",
-    "--top-k": "--top-n",
     "--type": "--kind",
     "-k": "--top-n",
     "add": "sync",

@@ -11,6 +11,7 @@ from rich.text import Text
 from watersmeet.core.model import Answer, Evidence, Result
 from watersmeet.core.tokens import ASKING, surfaces
 from watersmeet.face.cli.common import near
+from watersmeet.face.cli.streams import console, one_line
 from watersmeet.present.answer import explain_line, in_order, place, where
 from watersmeet.present.snippet import snippet
 
@@ -26,22 +27,27 @@ COLOURS = {
 
 
 def print_answer(answer: Answer, explain: bool, quiet: bool) -> None:
-    console = Console(highlight=False)
+    screen = console()
     asked = _asked(answer.query)
     for number, result in enumerate(answer.results, 1):
-        console.print(_head(number, result, explain), no_wrap=True, overflow="ellipsis")
-        console.print(_where(result), no_wrap=True, overflow="ellipsis")
+        _print_line(screen, _head(number, result, explain))
+        _print_line(screen, _where(result))
         for row in _shares(result) if explain else ():
-            console.print(row, no_wrap=True, overflow="ellipsis")
-        for line in snippet(result.text, answer.query, console.width - 6):
+            _print_line(screen, row)
+        for line in snippet(result.text, answer.query, screen.width - 6):
             text = Text(f"    {line}")
             if asked:
                 text.highlight_regex(asked, "bold yellow")
-            console.print(text, no_wrap=True, overflow="ellipsis")
-        console.print()
+            _print_line(screen, text)
+        screen.print()
     if answer.results and not quiet:
         count = f"{len(answer.results)} result{'s' if len(answer.results) > 1 else ''}"
-        console.print(Text(f"{count}, {answer.mode}, {answer.took_ms:.1f} ms", "dim"))
+        screen.print(Text(f"{count}, {answer.mode}, {answer.took_ms:.1f} ms", "dim"))
+
+
+def _print_line(screen: Console, text: Text) -> None:
+    text.plain = one_line(text.plain)  # a sign for a character: the styles stay where they are
+    screen.print(text, no_wrap=True, overflow="ellipsis")
 
 
 def _head(number: int, result: Result, explain: bool) -> Text:
@@ -76,10 +82,10 @@ def _share(e: Evidence, most: float) -> Text:
 
 def print_head(title: str, path: str) -> None:
     """Title and path of a document, the path to click."""
-    console = Console(highlight=False)
-    console.print(Text(title, "bold"))
-    console.print(Text(near(path), _linked(path)), soft_wrap=True)
-    console.print()
+    screen = console()
+    screen.print(Text(one_line(title), "bold"))
+    screen.print(Text(one_line(near(path)), _linked(path)), soft_wrap=True)
+    screen.print()
 
 
 def _linked(path: str) -> str:

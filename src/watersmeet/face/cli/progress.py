@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from watersmeet.engine.report import Progress, Tell
+from watersmeet.face.cli.streams import console
 
 SECONDS = 5.0
 
@@ -48,13 +49,12 @@ class _Log:
 
 @contextmanager
 def _bar() -> Iterator[Tell]:
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
     rate = TextColumn("{task.fields[rate]}")
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), rate, TimeRemainingColumn())
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Bar(*columns, console=console(stderr=True), transient=True) as bar:
         task = bar.add_task("looking", total=None, rate="")
 
         def tell(step: Progress) -> None:

@@ -12,7 +12,7 @@ from watersmeet.engine.engine import Engine
 from watersmeet.engine.place import index_to_make
 from watersmeet.engine.registry import Registered
 from watersmeet.engine.settings import load
-from watersmeet.face.cli.common import common, near, opened, print_json
+from watersmeet.face.cli.common import common, near, opened, print_json, print_line
 from watersmeet.face.cli.progress import progress
 
 SHOWN = 10
@@ -126,7 +126,7 @@ def _print(report: Registered, folder: str) -> None:
     ]
     for name, items in listed:
         for record, reason in items[:SHOWN]:
-            print(f"  {name}: {near(record)}: {reason}")
+            print_line(f"  {name}: {near(record)}: {reason}")
         if len(items) > SHOWN:
             print(f"  ... and {len(items) - SHOWN} more; --json lists all")
     print(f"{report.documents} documents, {report.chunks} chunks in {near(folder)}")

@@ -13,7 +13,7 @@ from watersmeet.engine.engine import Engine
 from watersmeet.engine.place import find_index, index_in
 from watersmeet.engine.settings import load, recipes
 from watersmeet.face.asking import Asking, ask, filters_of
-from watersmeet.face.cli.common import KEPT, common, for_people, formatted, near, print_json
+from watersmeet.face.cli.common import KEPT, common, counted, for_people, formatted, near, print_json, print_line
 from watersmeet.present.answer import breakdown, explain_line, place, where
 from watersmeet.present.snippet import snippet
 
@@ -52,7 +52,7 @@ DEEPENED = 10.0
     shell_complete=lambda ctx, param, start: [name for name in recipes() if name.startswith(start)],
     help=f"Which recipe answers: {', '.join(recipes())}.",
 )
-@click.option("--top-n", "-n", type=click.IntRange(1, 1000), help="How many results; 10, or what fits the budget.")
+@counted(1000, "How many results; 10, or what fits the budget.", None)
 @click.option(
     "--filter",
     "filters",
@@ -115,10 +115,12 @@ def search_command(
     elif found.pack is not None:
         _print_pack(found.answer, found.pack)
     else:
+        if explain and found.answer.expansion and not quiet:
+            print(f"related terms, for meaning: {', '.join(found.answer.expansion)}", file=sys.stderr)
         _print(found.answer, explain, quiet, form)
         if found.missing:
             print(found.missing)
-    if not found.answer.results or (found.pack is not None and not found.pack.citations):
+    if not found.answer.results:
         sys.exit(1)
 
 
@@ -178,8 +180,8 @@ def _print(answer: Answer, explain: bool, quiet: bool, form: str) -> None:
         print_answer(answer, explain, quiet)
         return
     for number, result in enumerate(answer.results, 1):
-        print(explain_line(result) if explain else f"{number}. {place(result)}")
-        print(f"   {where(result, near)}  score {result.score:.3f}")
+        print_line(explain_line(result) if explain else f"{number}. {place(result)}")
+        print_line(f"   {where(result, near)}  score {result.score:.3f}")
         for line in breakdown(result) if explain else ():
             print(f"   {line}")
         for line in snippet(result.text, answer.query):

@@ -71,6 +71,11 @@ def mcp_command(inside: str, allow_write: bool, index: str, as_json: bool, quiet
 
     Where there is no index yet, the tools say so; with --allow-write the agent can make one.
     """
+    if sys.__stdin__ is None or sys.__stdout__ is None:
+        raise ConfigError(
+            "standard input or output is closed, and an agent would talk over them",
+            "let the agent's program start this command: `watersmeet install CLIENT` tells it how",
+        )
     from watersmeet.face.mcp.running import run
     from watersmeet.face.service import Service
 

@@ -13,7 +13,7 @@ from watersmeet.engine.place import find_index, index_to_make
 from watersmeet.engine.report import SyncReport
 from watersmeet.engine.roots import PARSERS
 from watersmeet.engine.settings import load
-from watersmeet.face.cli.common import common, near, print_json
+from watersmeet.face.cli.common import common, near, print_json, print_line
 from watersmeet.face.cli.progress import progress
 
 SHOWN = 10
@@ -84,7 +84,7 @@ def deepen_command(index: str, as_json: bool, quiet: bool) -> None:
         known = f", {report.cached} vectors from the cache" if report.cached else ""
         print(f"{report.embedded} chunks embedded{known} in {report.took_ms / 1000:.1f} s")
         for item in report.warnings:
-            print(f"  warning: {item.path}: {item.reason}")
+            print_line(f"  warning: {item.path}: {item.reason}")
 
 
 def _print(report: SyncReport, place: str) -> None:
@@ -95,7 +95,7 @@ def _print(report: SyncReport, place: str) -> None:
     for name in ("skipped", "warnings"):
         items = getattr(report, name)
         for item in items[:SHOWN]:
-            print(f"  {name.removesuffix('s') if name == 'warnings' else name}: {item.path}: {item.reason}")
+            print_line(f"  {name.removesuffix('s') if name == 'warnings' else name}: {item.path}: {item.reason}")
         if len(items) > SHOWN:
             print(f"  ... and {len(items) - SHOWN} more {name}; --json lists all")
     print(f"{report.documents} documents, {report.chunks} chunks in {near(place)}")

@@ -84,7 +84,8 @@ def leaving(client: Client, scope: str, project: str, name: str) -> list[Change]
             if after != before and copy is None and form.is_empty(after):
                 after = None
         except CannotEdit as problem:
-            raise ConfigError(f"{path} is left as it is: {problem}", f"take {name!r} out of it by hand") from None
+            if form.may_have(before, name):
+                raise ConfigError(f"{path} is left as it is: {problem}", f"take {name!r} out of it by hand") from None
         if after is not None and copy is not None and after.strip() == copy.strip():
             after = copy
     changes = [Change(path, before, after)]

@@ -58,6 +58,11 @@ def has(text: str, container: str) -> bool:
     return bool(text.strip()) and container in _read(text, container)
 
 
+def may_have(text: str, name: str) -> bool:
+    """Whether the entry may be in a text that is not understood."""
+    return json.dumps(name) in text
+
+
 def is_empty(text: str) -> bool:
     return not text.strip() or json.loads(text) == {}
 

@@ -63,6 +63,11 @@ def has(text: str, container: str) -> bool:
     return container in _read(text)
 
 
+def may_have(text: str, name: str) -> bool:
+    """Whether the entry may be in a text that is not understood."""
+    return name in text
+
+
 def is_empty(text: str) -> bool:
     return not text.strip()
 

@@ -1,0 +1,61 @@
+"""Where text leaves the command: closed streams, other encodings than UTF-8, documents that talk to the terminal."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from typing import TYPE_CHECKING, Any, TextIO, cast
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
+_SIGNS = {code: chr(0x2400 + code) for code in range(0x20)} | {0x7F: "\u2421"}
+_BREAKS = {ord(character): _SIGNS[ord(character)] for character in "\t\r\n"}
+
+
+def visible(text: str) -> str:
+    """Control characters as signs: a terminal would obey them, and a document is not to command it."""
+    return _CONTROLS.sub(lambda found: _SIGNS.get(ord(found[0]), "\ufffd"), text)
+
+
+def one_line(text: str) -> str:
+    """The same where a line is one thing or a tab parts columns."""
+    return visible(text).translate(_BREAKS)
+
+
+class Screen:
+    """A stream that shows control characters instead of sending them; `stream` is the one below."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+
+    def write(self, text: str) -> int:
+        return self.stream.write(visible(text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
+def guard() -> None:
+    """Make the standard streams safe to use, whatever the caller has made of them.
+
+    One that is closed gets its place taken, lest the next file that is opened get its number: what is written to
+    standard output then fails, what is written to standard error is lost."""
+    if sys.stdin is None:
+        sys.stdin = open(os.open(os.devnull, os.O_WRONLY), encoding="utf8")  # noqa: SIM115 - for as long as we run
+    if sys.stdout is None:
+        sys.stdout = open(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf8")  # noqa: SIM115 - as above
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf8")  # noqa: SIM115 - as above
+    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr] # it is a file's, here where a process starts
+    sys.stdout, sys.stderr = cast(TextIO, Screen(sys.stdout)), cast(TextIO, Screen(sys.stderr))
+
+
+def console(stderr: bool = False) -> Console:
+    """For colours, which are control characters of our own; what a document says goes through `one_line` first."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(file=getattr(stream, "stream", stream), highlight=False)
