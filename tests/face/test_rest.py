@@ -43,6 +43,26 @@ def test_search_answers_as_the_contract_says(site: Served) -> None:
     assert found["results"][0]["score"] == 1.0
 
 
+@pytest.mark.parametrize("name", ["top_n", "limit", "max_results", "top_k", "topK"])
+def test_how_many_goes_by_any_name_that_people_know(site: Served, name: str) -> None:
+    assert len(site.ask("/api/search", {"query": "the", name: 1}).json()["results"]) <= 1
+    assert site.ask("/api/search", {"query": "keys", name: 0}).status == 422
+    assert site.ask("/api/search/semantic", {"query": "weather", name: 51}).status == 422
+    assert site.ask("/api/search/semantic", {"query": "weather", name: 3}).status == 200
+
+
+def test_every_parameter_has_an_example_where_one_helps(site: Served) -> None:
+    told = site.ask("/openapi.json").json()["paths"]
+    named = {
+        (path, parameter["name"]): parameter
+        for path, methods in told.items()
+        for method in methods.values()
+        for parameter in method.get("parameters", ())
+    }
+    for where in (("/api/documents/{identity}", "identity"), ("/api/servers", "query"), ("/api/find-tools", "task")):
+        assert named[where].get("examples") or named[where]["schema"].get("examples")
+
+
 def test_filters_budget_and_explanations(site: Served) -> None:
     asked = {"query": "keys", "filters": {"tag": "security"}, "budget": 200, "explain": True}
     found = site.ask("/api/search", asked).json()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 
 from watersmeet.core.entities import Viewer
 from watersmeet.engine.modes import MODES
@@ -25,6 +25,8 @@ Filters = Annotated[dict[Name, Value | Annotated[list[Value], Field(max_length=2
 
 Sure = Field(None, ge=0, le=1, description="how likely one of the first three results answers the query")
 NoMatch = Field(False, description="nothing fits: what is listed is merely the nearest")
+TopN = AliasChoices("top_n", "max_results", "limit", "top_k", "topK")  # by whichever name people know
+MaxResults = AliasChoices("max_results", "top_n", "limit", "top_k", "topK")
 
 
 class Body(BaseModel):
@@ -46,7 +48,7 @@ class SearchBody(Body):
     query: Query = Field(description="What is looked for. Every character of it is text: there is no query language.")
     mode: Mode = Field("", description="how it is looked for; else the best there is")
     recipe: Recipe = Field("", description="which recipe answers; else as the settings say")
-    top_n: int | None = Field(None, ge=1, le=1000, description="how many results; 10, or what fits the budget")
+    top_n: int | None = Field(None, ge=1, le=1000, validation_alias=TopN, description="how many; 10, or what fits")
     filters: Filters = Field(
         {}, description="AND between keys, OR within one: kind, tag (or below it), path (a glob), collection, any field"
     )
@@ -262,7 +264,7 @@ class SemanticBody(Body):
     )
     query: Annotated[str, Field(max_length=MOST_QUERY)] = Field("", description="what is looked for; #tag is a filter")
     entity_types: Annotated[list[Kind], Field(max_length=10)] | None = Field(None, description="all, if none is named")
-    max_results: int = Field(10, ge=1, le=50)
+    max_results: int = Field(10, ge=1, le=50, validation_alias=MaxResults)
     include_deprecated: bool = False
     include_draft: bool = False
     include_disabled: bool = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import PlainTextResponse, Response
 
 from watersmeet.core.errors import IndexProblem
@@ -13,7 +13,8 @@ from watersmeet.face.rest.answering import answer, caller, problem_responses, re
 from watersmeet.face.work import Busy, TooSlow
 
 router = APIRouter()
-Count = Annotated[int, Query(ge=1, le=1000)]
+Count = Annotated[int, Query(ge=1, le=1000, examples=[20])]
+Identity = Annotated[str, Path(description="the id of a document or chunk", examples=["guide/install.md"])]
 
 
 @router.post(
@@ -44,7 +45,7 @@ async def documents(
     responses=problem_responses(404),
     summary="A document, or one chunk of it",
 )
-async def get(identity: str, request: Request) -> Response:
+async def get(identity: Identity, request: Request) -> Response:
     who = caller(request).viewer
     return await answer(request, lambda _: service_of(request).get(identity, who))
 
@@ -55,7 +56,7 @@ async def get(identity: str, request: Request) -> Response:
     responses=problem_responses(404),
     summary="What a document is linked with",
 )
-async def related(identity: str, request: Request, top_n: Count = 10) -> Response:
+async def related(identity: Identity, request: Request, top_n: Count = 10) -> Response:
     who = caller(request).viewer
     return await answer(request, lambda _: service_of(request).related(identity, top_n, who))
 
@@ -63,7 +64,9 @@ async def related(identity: str, request: Request, top_n: Count = 10) -> Respons
 @router.get(
     "/api/classify", response_model=shapes.Classified, responses=problem_responses(), summary="What sort of query it is"
 )
-async def classify(request: Request, query: Annotated[str, Query(min_length=1, max_length=512)]) -> Response:
+async def classify(
+    request: Request, query: Annotated[str, Query(min_length=1, max_length=512, examples=["what is error E0308?"])]
+) -> Response:
     return await answer(request, lambda _: service_of(request).classify(query))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Query, Request
+from fastapi import APIRouter, Body, Path, Query, Request
 from starlette.responses import Response
 
 from watersmeet.core.entities import AGENT, SERVER
@@ -15,7 +15,10 @@ from watersmeet.face.rest.answering import answer, caller, problem_responses, se
 from watersmeet.face.work import while_wanted
 
 router = APIRouter()
-Sought = Annotated[str, Query(max_length=512, description="held anywhere in the record, in whatever case")]
+Sought = Annotated[
+    str, Query(max_length=512, description="held anywhere in the record, in whatever case", examples=["weather"])
+]
+Address = Annotated[str, Path(description="the path that it is registered under", examples=["weather"])]
 Included = Annotated[bool, Query()]
 
 
@@ -36,7 +39,7 @@ async def semantic(body: shapes.SemanticBody, request: Request) -> Response:
 )
 async def find_tools(
     request: Request,
-    task: Annotated[str, Query(min_length=1, max_length=512)],
+    task: Annotated[str, Query(min_length=1, max_length=512, examples=["what will the weather be like?"])],
     intent: Annotated[str, Query(max_length=2000)] = "",
     top_n: Annotated[int, Query(ge=1, le=100)] = 10,
 ) -> Response:
@@ -78,7 +81,9 @@ _listing("/api/entities", "", "entities", shapes.Entities)
 @router.get(
     "/api/skills/search", response_model=shapes.Skills, responses=problem_responses(), summary="Find skills by words"
 )
-async def skills(request: Request, q: Annotated[str, Query(min_length=1, max_length=512)]) -> Response:
+async def skills(
+    request: Request, q: Annotated[str, Query(min_length=1, max_length=512, examples=["pdf forms"])]
+) -> Response:
     who = caller(request).viewer
 
     def work(_: object) -> dict[str, Any]:
@@ -103,7 +108,7 @@ async def tags(request: Request) -> Response:
     responses=problem_responses(404),
     summary="One entity, or one tool of a server (SERVER%23TOOL)",
 )
-async def entity(path: str, request: Request) -> Response:
+async def entity(path: Address, request: Request) -> Response:
     who = caller(request).viewer
     return await answer(request, lambda _: registering.get(service_of(request).engine, path, who))
 
@@ -137,7 +142,7 @@ async def register(
     summary="Register or replace the entity of this path",
 )
 async def put(
-    path: str, request: Request, record: Annotated[dict[str, Any], Body(examples=[shapes.EXAMPLE])]
+    path: Address, request: Request, record: Annotated[dict[str, Any], Body(examples=[shapes.EXAMPLE])]
 ) -> Response:
     who = writer(request)
     engine = service_of(request).engine
@@ -150,7 +155,7 @@ async def put(
     responses=problem_responses(404),
     summary="Change status or switch on and off, at once",
 )
-async def patch(path: str, body: shapes.ChangeBody, request: Request) -> Response:
+async def patch(path: Address, body: shapes.ChangeBody, request: Request) -> Response:
     who = writer(request)
     return await _written(
         request, lambda _: registering.change(service_of(request).engine, path, body.status, body.enabled, who.viewer)
@@ -163,6 +168,6 @@ async def patch(path: str, body: shapes.ChangeBody, request: Request) -> Respons
     responses=problem_responses(404),
     summary="Forget an entity, with its tools",
 )
-async def delete(path: str, request: Request) -> Response:
+async def delete(path: Address, request: Request) -> Response:
     who = writer(request)
     return await _written(request, lambda _: registering.unregister(service_of(request).engine, path, who.viewer))
