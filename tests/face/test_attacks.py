@@ -264,6 +264,9 @@ def test_a_virtual_server_shows_what_stands_behind_it_to_whom_that_is_for(site: 
         assert "/vault" not in stranger, path
         assert "/vault" in owner, path
         assert ("launch" in stranger, "launch" in owner) == (False, path != "/api/search/semantic"), path
+    passages = {"query": "everything in one place", "budget": 1000, "explain": True}
+    stranger, owner = (site.ask("/api/search", passages, token=token).content.decode() for token in ("", ann))
+    assert ("launch" in stranger, "launch" in owner) == (False, True)
     shown = site.ask("/api/entities/virtual/all").json()
     assert shown["metadata"]["backend_count"] == len(shown["metadata"]["backend_paths"]) == 1
     assert [tool["name"] for tool in shown["tools"]] == ["now"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -182,6 +182,7 @@ class Engine:
             passages = trace.view.passages(present.needed(trace.outcome.ranking))
             note(trace.outcome, passages)
             confidence = trace.sure()
+        passages = {passage.id: passage for passage in self._readable(passages.values(), request.viewer)}
         if self._settings(request.recipe).section("calibration").learn:
             from watersmeet.engine.calibration.keeping import note_search
 
@@ -322,7 +323,15 @@ class Engine:
     def passages(self, document: str, viewer: Viewer | None = None) -> list[Passage]:
         """All that is searchable of a document, in its order."""
         with self._session() as session, session.moment() as view:
-            return view.passages_of(DocId(document)) if view.only([DocId(document)], seen(viewer)) else []
+            found = view.passages_of(DocId(document)) if view.only([DocId(document)], seen(viewer)) else []
+        return self._readable(found, viewer)
+
+    def _readable(self, passages: Iterable[Passage], viewer: Viewer | None) -> list[Passage]:
+        if viewer is None:
+            return list(passages)
+        from watersmeet.engine.registry.backends import readable
+
+        return readable(self, passages, viewer)
 
     def anchors(self) -> list[tuple[DocId, DocId, str]]:
         """Links that say something, as (from, to, text)."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.entities import VIRTUAL, embedding_text
-from watersmeet.core.model import DocId
+from watersmeet.core.model import DocId, Passage
 from watersmeet.engine.viewing import seen
 
 if TYPE_CHECKING:
@@ -35,6 +35,18 @@ def visible(engine: Engine, told: Any, viewer: Viewer | None) -> Any:
         known = view.only(named, seen(viewer))
     shown = {path: _open(entity, known) for path, entity in virtual.items()}
     return _without(told, known, {path: entity for path, entity in shown.items() if entity != virtual[path]})
+
+
+def readable(engine: Engine, passages: Iterable[Passage], viewer: Viewer | None) -> list[Passage]:
+    """The passages of virtual servers without what the viewer cannot see behind them; all others as they are."""
+    if viewer is None or viewer.all:
+        return list(passages)
+    return [_readable(engine, passage, viewer) if passage.kind == VIRTUAL else passage for passage in passages]
+
+
+def _readable(engine: Engine, passage: Passage, viewer: Viewer) -> Passage:
+    told = {"document": passage.document, "kind": passage.kind, "text": passage.text}
+    return replace(passage, text=visible(engine, told, viewer)["text"])
 
 
 def _objects(told: Any) -> Iterator[Mapping[str, Any]]:
