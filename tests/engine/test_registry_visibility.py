@@ -80,6 +80,7 @@ def test_lists_and_counts(shared: Engine, case: Case) -> None:
     assert (status["documents"], sum(status["kinds"].values())) == (len(seen), len(seen))
     assert status["collections"] == {"default": 1, "registry": len(seen) - 1}
     assert status["kinds"].get("skill", 0) == ("/staff" in seen)
+    assert (status["size_bytes"] > 0) is (seen == FOR["owner"][1])
 
 
 def test_one_by_one(shared: Engine, case: Case) -> None:

@@ -10,7 +10,7 @@ from watersmeet.engine.documents import size_of
 from watersmeet.engine.session import Session
 from watersmeet.engine.settings import Settings
 from watersmeet.engine.tiers import TIERS, embedder_name, tiers_of
-from watersmeet.engine.viewing import statistics
+from watersmeet.engine.viewing import seen, statistics
 from watersmeet.store.view import SqliteView
 
 if TYPE_CHECKING:
@@ -44,6 +44,6 @@ def status(
         **facts,
         "signals": signals,
         "fingerprint": built,
-        "size_bytes": size_of(folder),
+        "size_bytes": 0 if view.needed(seen(viewer).gates) else size_of(folder),  # it tells how much is withheld
         "index": os.path.abspath(folder),
     }
