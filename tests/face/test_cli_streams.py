@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import pty
 import re
-import struct
 import subprocess
 import sys
-import termios
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from terminals import START, on_a_terminal
 from watersmeet.face.cli.streams import one_line, visible
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
-START = "import sys; sys.argv[0] = 'watersmeet'; from watersmeet.face.cli.main import main; main()"
 HOSTILE = "\x1b]0;pwned\x07 \x1b[2J \u009b2J"
 OURS = re.compile(r"\x1b\[[0-9;]*m|\x1b\]8;[^\x1b\x07]*\x1b\\")
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -140,14 +136,14 @@ def test_documents_do_not_command_a_terminal(foreign: Path, arguments: list[str]
     done = closed("", *arguments, cwd=foreign)
     assert CONTROLS.findall(done.stdout + done.stderr) == []
     assert "\u241b]0;pwned\u2407 \u241b[2J \ufffd2J" in done.stdout.replace("\\", "")
-    drawn = OURS.sub("", on_a_terminal(*arguments, cwd=foreign)).replace("\r\n", "\n")
+    drawn = OURS.sub("", on_a_terminal(*arguments, cwd=foreign, columns=100)).replace("\r\n", "\n")
     assert CONTROLS.findall(drawn) == []
     assert "\u241b]0;pwned" in drawn.replace("\\", "")
 
 
 def test_our_own_colours_stay(foreign: Path) -> None:
-    assert "\x1b[1;33mheron\x1b[0m \u241b]0;pwned" in on_a_terminal("search", "heron", cwd=foreign)
-    assert "\x1b[1mdocument" in on_a_terminal("list", cwd=foreign)
+    assert "\x1b[1;33mheron\x1b[0m \u241b]0;pwned" in on_a_terminal("search", "heron", cwd=foreign, columns=100)
+    assert "\x1b[1mdocument" in on_a_terminal("list", cwd=foreign, columns=100)
 
 
 def test_a_file_name_cannot_break_a_line(foreign: Path) -> None:
@@ -155,7 +151,9 @@ def test_a_file_name_cannot_break_a_line(foreign: Path) -> None:
     assert [line.count("\t") for line in listed] == [4, 4, 4, 4]
     assert listed[2].startswith("na\u240ame\u2409\u241b[2J.md\tdocument\tTwo\t")
     assert closed("", "search", "pelican", cwd=foreign).stdout.splitlines()[1].startswith("   na\u240ame\u2409")
-    assert "\n    na\u240ame\u2409\u241b[2J.md:1" in OURS.sub("", on_a_terminal("search", "pelican", cwd=foreign))
+    assert "\n    na\u240ame\u2409\u241b[2J.md:1" in OURS.sub(
+        "", on_a_terminal("search", "pelican", cwd=foreign, columns=100)
+    )
     assert closed("", "get", "Two", cwd=foreign).stdout.splitlines()[1] == "na\u240ame\u2409\u241b[2J.md"
 
 
@@ -172,30 +170,3 @@ def test_only_control_characters_are_replaced(text: str) -> None:
     assert CONTROLS.findall(shown.replace("\r\n", "\n")) == []
     assert all(a == b or CONTROLS.match(a) for a, b in zip(text, shown, strict=True))
     assert not set(one_line(text)) & set("\n\r\t")
-
-
-def on_a_terminal(*arguments: str, cwd: Path) -> str:
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 100, 0, 0))
-    environ = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
-    process = subprocess.Popen(
-        [sys.executable, "-c", START, *arguments],
-        cwd=cwd,
-        env={**environ, "TERM": "xterm-256color", "WATERSMEET__INDEX__VECTORS": "false"},
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-    )
-    os.close(theirs)
-    drawn = b""
-    while True:
-        try:
-            part = os.read(ours, 65536)
-        except OSError:  # the other end is closed
-            break
-        if not part:
-            break
-        drawn += part
-    process.wait(timeout=30)
-    os.close(ours)
-    return drawn.decode("utf8")

@@ -2,55 +2,22 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
-import pty
 import re
-import struct
 import subprocess
 import sys
-import termios
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from terminals import on_a_terminal
 from watersmeet.face.cli.common import widths
 from watersmeet.face.cli.main import ALIASES, COMMANDS
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
-START = "import sys; sys.argv[0] = 'watersmeet'; from watersmeet.face.cli.main import main; main()"
 CODES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b\]8;[^\x1b]*\x1b\\")
-
-
-def on_a_terminal(*arguments: str, cwd: Path, columns: int = 80) -> str:
-    """What a command draws on a terminal so wide."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
-    environ = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
-    process = subprocess.Popen(
-        [sys.executable, "-c", START, *arguments],
-        cwd=cwd,
-        env={**environ, "TERM": "xterm-256color", "WATERSMEET__INDEX__VECTORS": "false"},
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-    )
-    os.close(theirs)
-    drawn = b""
-    while True:
-        try:
-            part = os.read(ours, 65536)
-        except OSError:  # the other end is closed
-            break
-        if not part:
-            break
-        drawn += part
-    process.wait(timeout=30)
-    os.close(ours)
-    return drawn.decode("utf8")
 
 
 @pytest.mark.parametrize("columns", [80, 120])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from watersmeet.core.errors import DiskFull, IndexBusy, IndexDamaged, IndexMismatch, IndexProblem, NoIndex
 from watersmeet.store._wal import use_wal
@@ -46,15 +46,14 @@ def connect(folder: str, *, create: bool = False) -> sqlite3.Connection:
         db = sqlite3.connect(
             path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False, cached_statements=256
         )
-        try:
+        with ExitStack() as undo:
+            undo.callback(db.close)
             use_wal(db, _PATIENCE)
             db.executescript("PRAGMA synchronous = FULL; PRAGMA mmap_size = 268435456")
             version = db.execute("PRAGMA user_version").fetchone()[0]
             if version != FORMAT:
                 _migrate(db, version, path)
-        except BaseException:  # whatever it was, nobody else has the connection
-            db.close()
-            raise
+            undo.pop_all()
     return db
 
 

@@ -91,13 +91,8 @@ class Catalogue:
     def transaction(self) -> Iterator[sqlite3.Connection]:
         with guarded(self.path):
             self.db.execute("BEGIN IMMEDIATE")
-            try:
+            with self.db:
                 yield self.db
-                self.db.execute("COMMIT")
-            except BaseException:  # whatever it was, the transaction must not stay open
-                if self.db.in_transaction:
-                    self.db.execute("ROLLBACK")
-                raise
 
     # ------------------------------------------------------------ facts about the index
 

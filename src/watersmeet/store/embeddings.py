@@ -12,8 +12,8 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -114,14 +114,16 @@ class EmbeddingCache:
                 if used <= now - self.touch:
                     stale.append(key)
         if stale:
-            with _transaction(db):
+            db.execute("BEGIN IMMEDIATE")
+            with db:
                 marked = ((now, row[0], key) for key in stale)
                 db.executemany("UPDATE vector SET used = ? WHERE model = ? AND key = ?", marked)
         return found
 
     def _put(self, db: sqlite3.Connection, fingerprint: str, entries: Sequence[tuple[bytes, Vector]]) -> None:
         now = time.time()
-        with _transaction(db):
+        db.execute("BEGIN IMMEDIATE")
+        with db:
             db.execute("INSERT OR IGNORE INTO model (fingerprint) VALUES (?)", (fingerprint,))
             (model,) = db.execute("SELECT id FROM model WHERE fingerprint = ?", (fingerprint,)).fetchone()
             rows = ((model, key, now, vector.tobytes()) for key, vector in entries)
@@ -164,15 +166,14 @@ class EmbeddingCache:
         path = Path(self.folder) / _FILE
         path.parent.mkdir(parents=True, exist_ok=True)
         db = sqlite3.connect(path, timeout=self.patience, isolation_level=None, check_same_thread=False)
-        try:
+        with ExitStack() as undo:
+            undo.callback(db.close)
             use_wal(db, self.patience)
             db.execute("PRAGMA synchronous = NORMAL")
             db.execute(f"PRAGMA journal_size_limit = {1 << 24}")
             db.executescript(_SCHEMA)
             state.inode = path.stat().st_ino
-        except BaseException:
-            db.close()
-            raise
+            undo.pop_all()
         state.connection, state.process = db, os.getpid()
         return db
 
@@ -198,18 +199,6 @@ class EmbeddingCache:
     def _warn(self, text: str) -> None:
         if text not in self._state.warnings:
             self._state.warnings.append(text)
-
-
-@contextmanager
-def _transaction(db: sqlite3.Connection) -> Iterator[None]:
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-    except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise
-    db.execute("COMMIT")
 
 
 def _used_bytes(db: sqlite3.Connection) -> int:

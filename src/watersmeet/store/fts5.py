@@ -11,7 +11,7 @@ import os
 import sqlite3
 import weakref
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from errno import EDQUOT, EFBIG, ENOSPC
 from threading import RLock
@@ -110,7 +110,8 @@ class Fts5:
         with _understood(path):
             os.makedirs(self.folder, exist_ok=True)
             connection = _connect(path, "rwc", WRITER_WAITS)
-            try:
+            with ExitStack() as undo:
+                undo.callback(connection.close)
                 use_wal(connection, WRITER_WAITS)
                 connection.execute("BEGIN IMMEDIATE")
                 if _format(connection, path) == 0:
@@ -118,9 +119,7 @@ class Fts5:
                         connection.execute(statement)
                     connection.execute("COMMIT")
                     connection.execute("BEGIN IMMEDIATE")
-            except BaseException:  # whatever it was, nobody else has the connection
-                connection.close()
-                raise
+                undo.pop_all()
         return _Writer(path, connection)
 
     def reader(self) -> _Reader:
@@ -133,13 +132,12 @@ class Fts5:
                 raise NoIndex(f"there is no text index in {self.folder}", REBUILD) from None
             file = (found.st_dev, found.st_ino)
             connection = self._opened.take(file) or _connect(path, "rw")
-            try:
+            with ExitStack() as undo:
+                undo.callback(connection.close)
                 connection.execute("BEGIN")
                 if _format(connection, path) == 0:  # this read fixes what the transaction sees
                     raise NoIndex(f"there is no text index in {self.folder}", REBUILD)
-            except BaseException:
-                connection.close()
-                raise
+                undo.pop_all()
             reader = _Reader(path, connection, self._opened.stems)
             weakref.finalize(reader, self._opened.give_back, connection, file)
             return reader

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -209,11 +210,10 @@ class Writer:
         if self._lock is not None:
             return
         self._lock = commits.lock(self._folder)
-        try:
+        with ExitStack() as undo:
+            undo.callback(self.rollback)
             self._commit = _decoded(self._folder, commits.read_bytes(self._folder))
-        except BaseException:
-            self.rollback()
-            raise
+            undo.pop_all()
 
     def _append(self, content: Content, start: int) -> None:
         """Write a segment in the place of those from `start` on; it counts from the next commit."""

@@ -8,6 +8,7 @@ are stored with 128 added, and each row's share of the excess beside its scale.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -141,12 +142,11 @@ class Writer:
         if self._lock is not None:
             return
         self._lock = commits.lock(self._folder)
-        try:
+        with ExitStack() as undo:
+            undo.callback(self.rollback)
             self._commit = self._store._commit(commits.read_bytes(self._folder))
             self._files = files.open_tail(self._folder, self._commit)
-        except BaseException:
-            self.rollback()
-            raise
+            undo.pop_all()
 
     def _append(self, parts: dict[str, NDArray[Any]]) -> None:
         import numpy as np
