@@ -39,6 +39,5 @@ def _scored(meanings: Meanings, plan: Plan, ids: Collection[ChunkId]) -> Iterabl
 def by_meaning(by: str, found: Iterable[Near]) -> Ranking:
     """A ranking that says which scores are estimates."""
     near = list(found)
-    ranking = Ranking.of(by, (Hit(chunk, cosine) for chunk, cosine, _ in near))
     notes = {chunk: {"estimated": True} for chunk, _, estimated in near if estimated}
-    return Ranking(by, ranking.hits, notes)
+    return Ranking.of(by, [Hit(chunk, cosine) for chunk, cosine, _ in near], notes=notes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from operator import ge, itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, NewType
 
 if TYPE_CHECKING:
@@ -121,6 +122,9 @@ class Hit(NamedTuple):
     evidence: tuple[Evidence, ...] = ()
 
 
+_CHUNK, _SCORE = itemgetter(0), itemgetter(1)
+
+
 @dataclass(frozen=True, slots=True)
 class Ranking:
     """Hits in descending order of score, each chunk once; the position is the rank.
@@ -140,22 +144,29 @@ class Ranking:
     )
 
     def __post_init__(self) -> None:
-        last = float("inf")
-        for hit in self.hits:
-            if not hit.score <= last:  # also catches NaN
-                raise ValueError(f"{self.by}: hits are not in descending order")
-            last = hit.score
-        if len({hit.chunk for hit in self.hits}) != len(self.hits):
+        if not self.hits:
+            return
+        scores = [hit[1] for hit in self.hits]
+        if not all(map(ge, scores, (*scores[1:], scores[-1]))):  # nor is what is no number, not even beside itself
+            raise ValueError(f"{self.by}: hits are not in descending order")
+        if len({hit[0] for hit in self.hits}) != len(self.hits):
             raise ValueError(f"{self.by}: a chunk is ranked twice")
 
     @classmethod
-    def of(cls, by: str, hits: Iterable[Hit], pool: int = 0) -> Ranking:
+    def of(
+        cls,
+        by: str,
+        hits: Iterable[Hit],
+        pool: int = 0,
+        notes: Mapping[ChunkId, Mapping[str, Any]] | None = None,
+    ) -> Ranking:
         """Hits in any order; equal scores are told apart by id, so that an answer is repeatable.
 
         `pool`: how many there would be at most, if all that can be found were among them.
         """
-        ordered = tuple(sorted(hits, key=lambda hit: (-hit.score, hit.chunk)))
-        return cls(by, ordered, whole=len(ordered) < pool)
+        ordered = sorted(hits, key=_CHUNK)
+        ordered.sort(key=_SCORE, reverse=True)  # which leaves equal ones as they were
+        return cls(by, tuple(ordered), notes or {}, whole=len(ordered) < pool)
 
     def unit(self, top_n: int | None = None) -> Ranking:
         """Scores from 0 to 1, the best at 1.0; the order stays as it is."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Sequence
 
@@ -16,10 +15,10 @@ def deviation(values: Sequence[float]) -> float:
     return math.sqrt(math.fsum([(value - mean) ** 2 for value in values]) / len(values))
 
 
-def lead(values: Sequence[float]) -> float | None:
-    """None if there are too few to tell."""
+def lead(values: Sequence[float], spread: float | None = None) -> float | None:
+    """None if there are too few to tell; `spread` is their deviation, where it is known."""
     if len(values) <= NEXT:
         return None
-    best, *others = heapq.nlargest(NEXT + 1, values)
-    spread = deviation(values)
+    best, *others = sorted(values, reverse=True)[: NEXT + 1]
+    spread = deviation(values) if spread is None else spread
     return (best - sum(others) / NEXT) / spread if spread > 0 else 0.0

@@ -10,6 +10,7 @@ from watersmeet.core.sparse import SparseEncoder, Weighted
 from watersmeet.engine.components import build
 from watersmeet.engine.models import REMEMBERED, Patience
 from watersmeet.engine.settings import Settings
+from watersmeet.engine.threads import Remembered
 
 
 def encoder(settings: Settings, name: str) -> GuardedEncoder:
@@ -29,7 +30,7 @@ class GuardedEncoder:
     def __init__(self, inner: SparseEncoder) -> None:
         self._inner = inner
         self._tried = Patience().tried
-        self._queries: dict[str, Weighted] = {}
+        self._queries: Remembered[Weighted] = Remembered(self._encode_query, REMEMBERED)
 
     @property
     def name(self) -> str:
@@ -49,10 +50,8 @@ class GuardedEncoder:
 
     def embed_query(self, text: str) -> Weighted:
         """The same query is asked for several times on its way: it is remembered for a while."""
-        query = self._queries.get(text)
-        if query is None:
-            query = self._tried(lambda: self._inner.encode_query(text))
-            if len(self._queries) > REMEMBERED:
-                self._queries.clear()
-            self._queries[text] = query
+        return self._queries.get(text)
+
+    def _encode_query(self, text: str) -> Weighted:
+        query: Weighted = self._tried(lambda: self._inner.encode_query(text))
         return query

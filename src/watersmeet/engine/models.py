@@ -13,6 +13,7 @@ from watersmeet.core.errors import ModelProblem
 from watersmeet.core.vectors import Embedder
 from watersmeet.engine.components import build, default, find, options
 from watersmeet.engine.settings import Settings, secret
+from watersmeet.engine.threads import Remembered
 
 if TYPE_CHECKING:
     from watersmeet.core.vectors import Matrix, Vector
@@ -68,7 +69,7 @@ class Guarded:
     def __init__(self, inner: Embedder) -> None:
         self._inner = inner
         self._tried = Patience().tried
-        self._queries: dict[str, Vector] = {}
+        self._queries: Remembered[Vector] = Remembered(self._embed_query, REMEMBERED)
 
     @property
     def name(self) -> str:
@@ -94,10 +95,8 @@ class Guarded:
 
     def embed_query(self, text: str) -> Vector:
         """The same query is asked for several times on its way: it is remembered for a while."""
-        vector = self._queries.get(text)
-        if vector is None:
-            vector = self._tried(lambda: self._inner.embed_query(text))
-            if len(self._queries) > REMEMBERED:
-                self._queries.clear()
-            self._queries[text] = vector
+        return self._queries.get(text)
+
+    def _embed_query(self, text: str) -> Vector:
+        vector: Vector = self._tried(lambda: self._inner.embed_query(text))
         return vector

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
@@ -10,11 +10,14 @@ from time import perf_counter
 from typing import TypeVar, cast
 
 from watersmeet.core.errors import Stopped, WatersmeetError
-from watersmeet.core.model import Failure, Hit, Plan, Ranking
+from watersmeet.core.model import ChunkId, Failure, Hit, Plan, Ranking
 from watersmeet.core.ports import Derived, Fusion, Scorer, Signal, Stage, Step
 from watersmeet.engine.threads import Task, Threads
 
 T = TypeVar("T")
+Score = Callable[[Collection[ChunkId]], dict[ChunkId, float]]
+Scores = dict[str, dict[ChunkId, float]]
+"""What each signal says of chunks, by its name."""
 QUICK = 10.0
 """What took fewer milliseconds needs no thread."""
 LONG = 2.0
@@ -62,12 +65,13 @@ class Pipeline:
         plan, misread = self._understood(plan)
         start = _lap(timings, "understand", start)
         _go_on(plan)
-        rankings, failures = self._ranked(plan, timings)
+        ahead: Scores = {}
+        rankings, failures = self._ranked(plan, timings, ahead)
         failures = [*misread, *failures]
         if self.fusion.fills:
             _go_on(plan)
             start = perf_counter()
-            rankings = self._filled(plan, rankings)
+            rankings = self._filled(plan, rankings, ahead)
             _lap(timings, "fill", start)
         start = perf_counter()
         fused = ranking = self.fusion.fuse(rankings, plan)
@@ -97,55 +101,63 @@ class Pipeline:
                 failures.append(Failure(type(step).__name__.lower(), str(error), error.hint))
         return plan, failures
 
-    def _ranked(self, plan: Plan, timings: dict[str, float]) -> tuple[list[Ranking], list[Failure]]:
+    def _ranked(self, plan: Plan, timings: dict[str, float], ahead: Scores) -> tuple[list[Ranking], list[Failure]]:
         """Ask every signal that the plan lets run at once; then those that read the others' rankings."""
         barred = plan.only and any(name in plan.only for name, _ in self.signals)
         asked = {name: signal for name, signal in self.signals if not barred or name in plan.only}
         first = {n: partial(signal.rank, plan) for n, signal in asked.items() if self.follow.get(n) not in asked}
-        found, failures = self._fan_out("rank", first, timings)
+        scorers = {name: _scorer(signal, plan) for name, signal in asked.items() if hasattr(signal, "score")}
+        wanted = {name: score for name, score in scorers.items() if self.fusion.fills or name not in first}
+        found, failures = self._fan_out("rank", first, timings, partial(_look_ahead, wanted, ahead))
         rankings = list(found.values())
-        second = {n: partial(self._followed, n, plan, rankings) for n in asked if n not in first}
+        second = {n: partial(self._followed, n, plan, rankings, ahead.get(n, {})) for n in asked if n not in first}
         derived = [pair for pair in self.derived if not barred or pair[0] in plan.only]
         second |= {name: partial(signal.derive, plan, rankings) for name, signal in derived}
         more, late = self._fan_out("derive", second, timings)
         return [*rankings, *more.values()], [*failures, *late]
 
-    def _followed(self, name: str, plan: Plan, rankings: Sequence[Ranking]) -> Ranking:
+    def _followed(self, name: str, plan: Plan, rankings: Sequence[Ranking], known: Mapping[ChunkId, float]) -> Ranking:
         """What the others found, as this signal ranks it; if the one it follows found nothing, what it finds itself."""
         signal = dict(self.signals)[name]
         if not any(ranking.hits for ranking in rankings if ranking.by == self.follow[name]):
             return signal.rank(plan)
-        candidates = {hit.chunk for ranking in rankings for hit in ranking.hits}
-        scores = cast(Scorer, signal).score(plan, candidates)
-        return Ranking.of(name, (Hit(chunk, score) for chunk, score in scores.items()))
+        scores = _scored(_scorer(signal, plan), _candidates(rankings), known)
+        return Ranking.of(name, [Hit(chunk, score) for chunk, score in scores.items()])
 
-    def _filled(self, plan: Plan, rankings: Sequence[Ranking]) -> list[Ranking]:
+    def _filled(self, plan: Plan, rankings: Sequence[Ranking], ahead: Scores) -> list[Ranking]:
         """Every candidate scored by every signal that can; one that cannot now leaves its gaps."""
-        candidates = {hit.chunk for ranking in rankings for hit in ranking.hits}
-        scorers = {name: cast(Scorer, signal).score for name, signal in self.signals if hasattr(signal, "score")}
+        candidates = _candidates(rankings)
+        scorers = {name: _scorer(signal, plan) for name, signal in self.signals if hasattr(signal, "score")}
         work = {}
         for ranking in rankings:
-            gaps = candidates - {hit.chunk for hit in ranking.hits}
-            if gaps and ranking.hits and not ranking.whole and ranking.by in scorers:
-                work[ranking.by] = partial(scorers[ranking.by], plan, gaps)
+            if 0 < len(ranking.hits) < len(candidates) and not ranking.whole and ranking.by in scorers:
+                gaps = candidates.difference([hit.chunk for hit in ranking.hits])
+                work[ranking.by] = partial(_scored, scorers[ranking.by], gaps, ahead.get(ranking.by, {}))
         found, _ = self._fan_out("fill", work, {})
-        return [replace(ranking, filled=found.get(ranking.by, {})) for ranking in rankings]
+        return [replace(ranking, filled=found[ranking.by]) if ranking.by in found else ranking for ranking in rankings]
 
     def _fan_out(
-        self, doing: str, work: Mapping[str, Callable[[], T]], timings: dict[str, float]
+        self,
+        doing: str,
+        work: Mapping[str, Callable[[], T]],
+        timings: dict[str, float],
+        then: Callable[[tuple[T, float]], object] | None = None,
     ) -> tuple[dict[str, T], list[Failure]]:
         """All at once. What fails or is late becomes a failure in the answer.
 
         What was quick last time is done here: threads that run Python take turns, and to wait for one costs more. But
-        while a model works a thread can do the others, and has done them before they are missed.
+        while a model works a thread can do the others, and has done them before they are missed; `then` is what it does
+        with each result while the model still works.
         """
         end = perf_counter() + self.deadline
         took = {name: self.took.get((doing, name), inf) for name in work}
         slowest = sorted(work, key=lambda name: -took[name])
-        begun = {name: Task(partial(_timed, work[name])) for name in slowest}
         here = [name for name in slowest if took[name] < QUICK and name not in self.afar]
         if here and here[0] in self.models and took[here[0]] >= LONG:
             here = [here[0], *(name for name in here[1:] if took[name] < WORTH)]
+        else:
+            then = None
+        begun = {name: Task(partial(_timed, work[name]), None if name in here else then) for name in slowest}
         for name in slowest:
             if name not in here:
                 self.threads.submit(begun[name])
@@ -161,6 +173,30 @@ class Pipeline:
                 self.took.pop((doing, name), None)
                 failures.append(_failure(name, error, begun[name].done, self.deadline))
         return results, failures
+
+
+def _look_ahead(scorers: Mapping[str, Score], ahead: Scores, found: tuple[Ranking, float]) -> None:
+    """What one signal found, scored by the others while nobody needs it yet."""
+    ranking, _ = found
+    chunks = [hit.chunk for hit in ranking.hits]
+    for name, score in scorers.items():
+        if name != ranking.by and chunks:
+            ahead[name] = {**ahead.get(name, {}), **score(chunks)}
+
+
+def _scorer(signal: Signal, plan: Plan) -> Score:
+    return partial(cast(Scorer, signal).score, plan)
+
+
+def _scored(score: Score, chunks: set[ChunkId], known: Mapping[ChunkId, float]) -> dict[ChunkId, float]:
+    """Scores of these chunks, those that are known already included."""
+    scores = {chunk: known[chunk] for chunk in chunks if chunk in known}
+    others = chunks - scores.keys() if scores else chunks
+    return {**scores, **score(others)} if others else scores
+
+
+def _candidates(rankings: Sequence[Ranking]) -> set[ChunkId]:
+    return {hit.chunk for ranking in rankings for hit in ranking.hits}
 
 
 def _promised(ranking: Ranking, top_n: int) -> Ranking:

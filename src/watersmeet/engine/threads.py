@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from queue import SimpleQueue
 from threading import Event, Lock, Thread
 from typing import Any, Generic, TypeVar
@@ -11,22 +12,31 @@ T = TypeVar("T")
 
 
 class Task(Generic[T]):
-    """Work handed out. `result` waits for it, raises what it raised, or `TimeoutError`."""
+    """Work handed out. `result` waits for it, raises what it raised, or `TimeoutError`.
 
-    def __init__(self, work: Callable[[], T]) -> None:
+    `then` is what whoever did the work does with its value, when nobody waits for it any more.
+    """
+
+    def __init__(self, work: Callable[[], T], then: Callable[[T], object] | None = None) -> None:
         self._work = work
+        self._then = then
         self._done = Event()
         self._value: T | None = None
-        self._error: Exception | None = None
+        self._error: Exception | None = RuntimeError("it was interrupted")
 
     def run(self) -> None:
         try:
-            self._value = self._work()
+            self._value = value = self._work()
+            self._error = None
         except Exception as error:  # noqa: BLE001 - carried to whoever asks for the result
             self._error = error
-        self._done.set()
+            return
+        finally:
+            self._done.set()
+        if self._then is not None:
+            Task(partial(self._then, value)).run()
 
-    def result(self, timeout: float) -> T:
+    def result(self, timeout: float | None = None) -> T:
         if not self._done.wait(timeout):
             raise TimeoutError
         if self._error is not None:
@@ -36,6 +46,39 @@ class Task(Generic[T]):
     @property
     def done(self) -> bool:
         return self._done.is_set()
+
+    @property
+    def failed(self) -> bool:
+        return self._error is not None
+
+
+class Remembered(Generic[T]):
+    """What was made of the last texts; who asks for one that another is making waits for that."""
+
+    def __init__(self, make: Callable[[str], T], most: int) -> None:
+        self._make = make
+        self._most = most
+        self._made: dict[str, Task[T]] = {}
+        self._lock = Lock()
+
+    def get(self, text: str) -> T:
+        with self._lock:
+            task = self._made.get(text)
+            mine = task is None
+            if task is None:
+                if len(self._made) >= self._most:
+                    self._made.clear()
+                task = self._made[text] = Task(partial(self._make, text))
+        if mine:
+            try:
+                task.run()
+            finally:
+                if task.failed:
+                    self._made.pop(text, None)
+        return task.result()
+
+    def clear(self) -> None:
+        self._made.clear()
 
 
 class Threads:

@@ -54,7 +54,7 @@ class Convex:
 
     def fuse(self, rankings: Sequence[Ranking], plan: Plan) -> Ranking:
         votes = self.votes(rankings, plan)
-        score = {hit.chunk: 0.0 for vote in votes for hit in vote.ranking.hits}
+        score = {hit[0]: 0.0 for vote in votes for hit in vote.ranking.hits}
         for _, weight, low, span, scores in votes:
             for chunk, value in scores.items():
                 score[chunk] += weight * ((value - low) / span)
@@ -65,26 +65,27 @@ class Convex:
         """What each signal weighs for this query, and how its scores are scaled."""
         given = {ranking.by: plan.weight(ranking.by, self.weights) for ranking in rankings}
         voting = sorted((r for r in rankings if r.hits and given[r.by] > 0), key=lambda r: r.by)
-        candidates = {hit.chunk for ranking in voting for hit in ranking.hits}
+        candidates = {hit[0] for ranking in voting for hit in ranking.hits}
         votes = []
         for ranking in voting:
-            scores = {hit.chunk: hit.score for hit in ranking.hits}
+            scores = {hit[0]: hit[1] for hit in ranking.hits}
             scores.update({chunk: value for chunk, value in ranking.filled.items() if chunk in candidates})
             values = list(scores.values())
-            low, span = self._bounds(ranking.by, values, len(candidates))
-            weight = given[ranking.by] * self._told_apart(ranking.by, values)
+            spread = deviation(values)
+            low, span = self._bounds(ranking.by, values, len(candidates), spread)
+            weight = given[ranking.by] * self._told_apart(ranking.by, values, spread)
             votes.append(_Vote(ranking, weight, low, span, scores))
         total = sum(vote.weight for vote in votes)
         return [vote._replace(weight=vote.weight / total) for vote in votes]
 
-    def _told_apart(self, by: str, values: Sequence[float]) -> float:
+    def _told_apart(self, by: str, values: Sequence[float], spread: float) -> float:
         """More for a signal that is surer of its first result than it usually is, less for one that is not."""
-        ahead = lead(values) if self.peak and by in self.usual else None
+        ahead = lead(values, spread) if self.peak and by in self.usual else None
         if ahead is None:
             return 1.0
         return math.exp(max(-MOST, min(MOST, self.peak * (ahead - self.usual[by]))))
 
-    def _bounds(self, by: str, values: Sequence[float], candidates: int) -> tuple[float, float]:
+    def _bounds(self, by: str, values: Sequence[float], candidates: int, spread: float) -> tuple[float, float]:
         """What is taken off and what is divided by; a chunk without a score counts as the lowest, at 0."""
         scale = self.scales.get(by, self.scale)
         if scale == "raw":
@@ -95,7 +96,8 @@ class Convex:
         if scale == "floor_max" or len(values) < candidates:
             low = min(0.0, low)
         if scale == "spread":
-            return low, SPAN * deviation([*values, *[low] * (candidates - len(values))]) or 1.0
+            missing = [low] * (candidates - len(values))
+            return low, SPAN * (deviation([*values, *missing]) if missing else spread) or 1.0
         return low, high - low or 1.0
 
 

@@ -96,8 +96,12 @@ class SqliteView:
         return ids
 
     def rows(self, ids: Collection[ChunkId]) -> dict[ChunkId, Row]:
-        rows = self._met(ids).rows
-        return {chunk: rows[chunk] for chunk in ids if chunk in rows}
+        rows = self._known.rows
+        try:
+            return {chunk: rows[chunk] for chunk in ids}
+        except KeyError:  # one that was not asked for yet, or is not there
+            rows = self._met(ids).rows
+            return {chunk: rows[chunk] for chunk in ids if chunk in rows}
 
     def _met(self, ids: Collection[ChunkId]) -> Known:
         """What is known, with these chunks in it, as far as there are such."""
@@ -166,7 +170,11 @@ class SqliteView:
         return {row[0]: _passage(row) for row in found}
 
     def documents_of(self, ids: Collection[ChunkId]) -> dict[ChunkId, DocId]:
-        known = self._met(ids)
+        known = self._known
+        try:
+            return {chunk: known.names[known.owners[chunk]] for chunk in ids}
+        except KeyError:  # one that was not asked for yet, or is not there
+            known = self._met(ids)
         owned = {chunk: known.owners[chunk] for chunk in ids if chunk in known.owners}
         nameless = set(owned.values()).difference(known.names)
         if nameless:
