@@ -111,6 +111,36 @@ def test_a_follower_ranks_what_the_others_found(threads: Threads) -> None:
     assert [(hit.chunk, hit.score) for hit in outcome.rankings[1].hits] == [("y", 3.0), ("x", 1.0)]
 
 
+def test_while_a_model_works_a_thread_scores_what_the_words_found(threads: Threads) -> None:
+    """The same scores as if nobody had looked ahead; only what the model found is asked for afterwards."""
+    words = Says("words", {"x": 2.0, "y": 1.0})
+    model = Says("model", {"z": 3.0, "y": 1.0, "x": -0.5}, takes=0.3)
+    follower = Says("follower", {"x": 1.0, "y": 3.0, "z": 2.0})
+    signals, follow = (words, model, follower), {"follower": "model"}
+    before = pipeline(threads, *signals, follow=follow).run(Plan("q"))
+    assert follower.filled.pop() == {"x", "y", "z"}
+    assert (words.filled.pop(), model.filled.pop()) == ({"z"}, {"x"})
+    path = pipeline(threads, *signals, follow=follow, models=frozenset({"model"}))
+    path.took.update({("rank", "words"): 1.0, ("rank", "model"): 8.0})
+    after = path.run(Plan("q"))
+    assert follower.filled == [{"x", "y"}, {"z"}]
+    assert (words.filled, model.filled) == ([{"z"}], [{"x", "y"}])
+    assert (after.rankings, after.ranking) == (before.rankings, before.ranking)
+
+
+def test_who_cannot_look_ahead_does_no_harm(threads: Threads) -> None:
+    class Fails(Says):
+        def score(self, plan: Plan, ids: Collection[ChunkId]) -> dict[ChunkId, float]:
+            raise OSError("gone")
+
+    words, model = Says("words", {"x": 2.0, "y": 1.0}), Fails("model", {"z": 3.0, "y": 1.0}, takes=0.1)
+    path = pipeline(threads, words, model, models=frozenset({"model"}))
+    path.took.update({("rank", "words"): 1.0, ("rank", "model"): 8.0})
+    outcome = path.run(Plan("q"))
+    assert not outcome.failures
+    assert {hit.chunk for hit in outcome.ranking.hits} == {"x", "y", "z"}
+
+
 @pytest.mark.parametrize("leader", [None, Says("a", {})])
 def test_a_follower_searches_itself_where_nobody_leads(threads: Threads, leader: Says | None) -> None:
     follower = Says("b", {"x": 1.0, "z": 9.0})

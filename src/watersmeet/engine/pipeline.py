@@ -106,9 +106,9 @@ class Pipeline:
         barred = plan.only and any(name in plan.only for name, _ in self.signals)
         asked = {name: signal for name, signal in self.signals if not barred or name in plan.only}
         first = {n: partial(signal.rank, plan) for n, signal in asked.items() if self.follow.get(n) not in asked}
-        scorers = {name: _scorer(signal, plan) for name, signal in asked.items() if hasattr(signal, "score")}
-        wanted = {name: score for name, score in scorers.items() if self.fusion.fills or name not in first}
-        found, failures = self._fan_out("rank", first, timings, partial(_look_ahead, wanted, ahead))
+        filling = self.models if self.fusion.fills else frozenset()
+        needed = {n: _scorer(signal, plan) for n, signal in asked.items() if n not in first or n in filling}
+        found, failures = self._fan_out("rank", first, timings, partial(_look_ahead, needed, ahead))
         rankings = list(found.values())
         second = {n: partial(self._followed, n, plan, rankings, ahead.get(n, {})) for n in asked if n not in first}
         derived = [pair for pair in self.derived if not barred or pair[0] in plan.only]
@@ -176,11 +176,10 @@ class Pipeline:
 
 
 def _look_ahead(scorers: Mapping[str, Score], ahead: Scores, found: tuple[Ranking, float]) -> None:
-    """What one signal found, scored by the others while nobody needs it yet."""
-    ranking, _ = found
-    chunks = [hit.chunk for hit in ranking.hits]
+    """What one signal found, scored by others before that is missed."""
+    chunks = [hit.chunk for hit in found[0].hits]
     for name, score in scorers.items():
-        if name != ranking.by and chunks:
+        if chunks:
             ahead[name] = {**ahead.get(name, {}), **score(chunks)}
 
 
