@@ -204,7 +204,7 @@ class Ranking:
         raised = {chunk: gain for chunk, gain in gains.items() if gain}
         if not raised:
             return self
-        scored = [(hit, hit.score + raised.get(hit.chunk, 0.0)) for hit in self.hits]
+        scored = [Hit(hit[0], hit[1] + raised[hit[0]], hit[2]) if hit[0] in raised else hit for hit in self.hits]
         return _reordered(by, scored, {chunk: {"bonus": gain} for chunk, gain in raised.items()}, notes or {})
 
     def multiplied(
@@ -219,26 +219,26 @@ class Ranking:
             return self
         scored = []
         for hit in self.hits:
-            factor = moved.get(hit.chunk, 1.0)
-            scored.append((hit, hit.score * factor if hit.score >= 0 else hit.score / factor))
+            if hit.chunk in moved:
+                factor = moved[hit.chunk]
+                hit = Hit(hit.chunk, hit.score * factor if hit.score >= 0 else hit.score / factor, hit.evidence)
+            scored.append(hit)
         return _reordered(by, scored, {chunk: {"factor": factor} for chunk, factor in moved.items()}, notes or {})
 
 
 def _reordered(
     by: str,
-    scored: list[tuple[Hit, float]],
+    scored: list[Hit],
     moved: Mapping[ChunkId, Mapping[str, Any]],
     notes: Mapping[ChunkId, Mapping[str, Any]],
 ) -> Ranking:
     """Hits by their new scores; those that were moved say by what."""
-    scored.sort(key=lambda pair: -pair[1])
-    hits = []
-    for rank, (hit, score) in enumerate(scored, 1):
-        if hit.chunk in moved:
-            detail = {**moved[hit.chunk], **notes.get(hit.chunk, {})}
-            hit = Hit(hit.chunk, score, (*hit.evidence, Evidence(by, rank, score, detail)))
-        hits.append(hit)
-    return Ranking(by, tuple(hits))
+    scored.sort(key=_SCORE, reverse=True)
+    for place, (chunk, score, evidence) in enumerate(scored):
+        if chunk in moved:
+            detail = {**moved[chunk], **notes.get(chunk, {})}
+            scored[place] = Hit(chunk, score, (*evidence, Evidence(by, place + 1, score, detail)))
+    return Ranking(by, tuple(scored))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
@@ -12,12 +12,10 @@ from typing import TypeVar, cast
 from watersmeet.core.errors import Stopped, WatersmeetError
 from watersmeet.core.model import ChunkId, Failure, Hit, Plan, Ranking
 from watersmeet.core.ports import Derived, Fusion, Scorer, Signal, Stage, Step
+from watersmeet.engine.scores import Scores
 from watersmeet.engine.threads import Task, Threads
 
 T = TypeVar("T")
-Score = Callable[[Collection[ChunkId]], dict[ChunkId, float]]
-Scores = dict[str, dict[ChunkId, float]]
-"""What each signal says of chunks, by its name."""
 QUICK = 10.0
 """What took fewer milliseconds needs no thread."""
 LONG = 2.0
@@ -65,13 +63,14 @@ class Pipeline:
         plan, misread = self._understood(plan)
         start = _lap(timings, "understand", start)
         _go_on(plan)
-        ahead: Scores = {}
-        rankings, failures = self._ranked(plan, timings, ahead)
+        scorers = {name: cast(Scorer, signal) for name, signal in self.signals if hasattr(signal, "score")}
+        scores = Scores(plan, scorers)
+        rankings, failures = self._ranked(plan, timings, scores)
         failures = [*misread, *failures]
         if self.fusion.fills:
             _go_on(plan)
             start = perf_counter()
-            rankings = self._filled(plan, rankings, ahead)
+            rankings = self._filled(rankings, scores)
             _lap(timings, "fill", start)
         start = perf_counter()
         fused = ranking = self.fusion.fuse(rankings, plan)
@@ -101,38 +100,36 @@ class Pipeline:
                 failures.append(Failure(type(step).__name__.lower(), str(error), error.hint))
         return plan, failures
 
-    def _ranked(self, plan: Plan, timings: dict[str, float], ahead: Scores) -> tuple[list[Ranking], list[Failure]]:
+    def _ranked(self, plan: Plan, timings: dict[str, float], scores: Scores) -> tuple[list[Ranking], list[Failure]]:
         """Ask every signal that the plan lets run at once; then those that read the others' rankings."""
         barred = plan.only and any(name in plan.only for name, _ in self.signals)
         asked = {name: signal for name, signal in self.signals if not barred or name in plan.only}
         first = {n: partial(signal.rank, plan) for n, signal in asked.items() if self.follow.get(n) not in asked}
         filling = self.models if self.fusion.fills else frozenset()
-        needed = {n: _scorer(signal, plan) for n, signal in asked.items() if n not in first or n in filling}
-        found, failures = self._fan_out("rank", first, timings, partial(_look_ahead, needed, ahead))
+        needed = [name for name in asked if name not in first or name in filling]
+        found, failures = self._fan_out("rank", first, timings, partial(scores.ahead, needed))
+        scores.now()
         rankings = list(found.values())
-        second = {n: partial(self._followed, n, plan, rankings, ahead.get(n, {})) for n in asked if n not in first}
+        second = {name: partial(self._followed, name, rankings, scores) for name in asked if name not in first}
         derived = [pair for pair in self.derived if not barred or pair[0] in plan.only]
         second |= {name: partial(signal.derive, plan, rankings) for name, signal in derived}
         more, late = self._fan_out("derive", second, timings)
         return [*rankings, *more.values()], [*failures, *late]
 
-    def _followed(self, name: str, plan: Plan, rankings: Sequence[Ranking], known: Mapping[ChunkId, float]) -> Ranking:
+    def _followed(self, name: str, rankings: Sequence[Ranking], scores: Scores) -> Ranking:
         """What the others found, as this signal ranks it; if the one it follows found nothing, what it finds itself."""
-        signal = dict(self.signals)[name]
         if not any(ranking.hits for ranking in rankings if ranking.by == self.follow[name]):
-            return signal.rank(plan)
-        scores = _scored(_scorer(signal, plan), _candidates(rankings), known)
-        return Ranking.of(name, [Hit(chunk, score) for chunk, score in scores.items()])
+            return dict(self.signals)[name].rank(scores.plan)
+        return Ranking.of(name, [Hit(*pair) for pair in scores.of(name, _candidates(rankings)).items()])
 
-    def _filled(self, plan: Plan, rankings: Sequence[Ranking], ahead: Scores) -> list[Ranking]:
+    def _filled(self, rankings: Sequence[Ranking], scores: Scores) -> list[Ranking]:
         """Every candidate scored by every signal that can; one that cannot now leaves its gaps."""
         candidates = _candidates(rankings)
-        scorers = {name: _scorer(signal, plan) for name, signal in self.signals if hasattr(signal, "score")}
         work = {}
         for ranking in rankings:
-            if 0 < len(ranking.hits) < len(candidates) and not ranking.whole and ranking.by in scorers:
+            if 0 < len(ranking.hits) < len(candidates) and not ranking.whole and ranking.by in scores.signals:
                 gaps = candidates.difference([hit.chunk for hit in ranking.hits])
-                work[ranking.by] = partial(_scored, scorers[ranking.by], gaps, ahead.get(ranking.by, {}))
+                work[ranking.by] = partial(scores.of, ranking.by, gaps)
         found, _ = self._fan_out("fill", work, {})
         return [replace(ranking, filled=found[ranking.by]) if ranking.by in found else ranking for ranking in rankings]
 
@@ -147,7 +144,7 @@ class Pipeline:
 
         What was quick last time is done here: threads that run Python take turns, and to wait for one costs more. But
         while a model works a thread can do the others, and has done them before they are missed; `then` is what it does
-        with each result while the model still works.
+        with each result while it is at it.
         """
         end = perf_counter() + self.deadline
         took = {name: self.took.get((doing, name), inf) for name in work}
@@ -173,25 +170,6 @@ class Pipeline:
                 self.took.pop((doing, name), None)
                 failures.append(_failure(name, error, begun[name].done, self.deadline))
         return results, failures
-
-
-def _look_ahead(scorers: Mapping[str, Score], ahead: Scores, found: tuple[Ranking, float]) -> None:
-    """What one signal found, scored by others before that is missed."""
-    chunks = [hit.chunk for hit in found[0].hits]
-    for name, score in scorers.items():
-        if chunks:
-            ahead[name] = {**ahead.get(name, {}), **score(chunks)}
-
-
-def _scorer(signal: Signal, plan: Plan) -> Score:
-    return partial(cast(Scorer, signal).score, plan)
-
-
-def _scored(score: Score, chunks: set[ChunkId], known: Mapping[ChunkId, float]) -> dict[ChunkId, float]:
-    """Scores of these chunks, those that are known already included."""
-    scores = {chunk: known[chunk] for chunk in chunks if chunk in known}
-    others = chunks - scores.keys() if scores else chunks
-    return {**scores, **score(others)} if others else scores
 
 
 def _candidates(rankings: Sequence[Ranking]) -> set[ChunkId]:

@@ -26,15 +26,16 @@ class Company:
     def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
         if len(ranking.hits) <= self.after:
             return ranking
-        owners = self.view.documents_of([hit.chunk for hit in ranking.hits])
         usual = _median(ranking.hits)
+        good = [hit for hit in ranking.hits if hit[1] > usual]
+        owners = self.view.documents_of([hit[0] for hit in good])
         found: dict[DocId, list[Hit]] = {}
-        for hit in ranking.hits:
-            found.setdefault(owners[hit.chunk], []).append(hit)
+        for hit in good:
+            found.setdefault(owners[hit[0]], []).append(hit)
         gains, passages = {}, {}
         for hits in found.values():
             if len(hits) > self.after:
-                further = [max(0.0, hit.score - usual) for hit in hits[self.after : self.after + self.most]]
+                further = [hit.score - usual for hit in hits[self.after : self.after + self.most]]
                 gains[hits[0].chunk] = self.weight * sum(further) / self.most
                 passages[hits[0].chunk] = {"passages": len(further)}
         return ranking.raised("company", gains, passages)

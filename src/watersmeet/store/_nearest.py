@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -113,7 +114,7 @@ class Reader:
             return {}
         places = self._find(rows)
         places = places[places >= 0]
-        numbers, cosines = self._cosines(query, places[self.ranked[places]])
+        numbers, cosines = self._cosines(query, places if self.whole else places[self.ranked[places]])
         return dict(zip(numbers.tolist(), cosines.tolist(), strict=True))
 
     def raw(self, places: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
@@ -188,8 +189,8 @@ def _query(vector: Vector) -> Vector | None:
     import numpy as np
 
     query = np.asarray(vector, dtype=np.float64)
-    length = float(np.sqrt(np.square(query).sum()))
-    if not np.isfinite(length) or length == 0:
+    length = math.sqrt(query.dot(query))
+    if not math.isfinite(length) or length == 0:
         return None
     return (query / length).astype(np.float32)
 

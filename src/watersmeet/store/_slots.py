@@ -49,7 +49,10 @@ def find(keys: NDArray[np.int64], slots: NDArray[np.int64], rows: Collection[Row
     asked = rows if isinstance(rows, np.ndarray) else np.fromiter(rows, dtype=np.int64, count=len(rows))
     if not len(keys):
         return np.full(len(asked), -1, dtype=np.int64)
-    at = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
+    if keys[-1] - keys[0] == len(keys) - 1:  # none is missing: there is nothing to look for
+        at = (asked - keys[0]).clip(0, len(keys) - 1)
+    else:
+        at = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
     return np.where(keys[at] == asked, slots[at], -1)
 
 

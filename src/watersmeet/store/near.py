@@ -70,9 +70,9 @@ class LiveMeanings(Generic[T]):
         known = {row: chunk for chunk, row in rows.items()}
         found = self.reader.score(vector, list(known))
         near = [Near(known[row], cosine) for row, cosine in found.items()]
-        unseen = sorted(set(known).intersection(self.missing.tolist()))
-        if self.stand_in is None or not unseen:
+        if self.stand_in is None or not len(self.missing):
             return near
+        unseen = sorted(set(known).intersection(self.missing.tolist()))
         return near + [Near(known[row], guess, True) for row, guess in self._estimated(text, vector, unseen).items()]
 
     def _live(self, vector: T, limit: int, within: list[Row] | None) -> list[tuple[ChunkId, float]]:

@@ -273,6 +273,7 @@ class _Engine:
         self._query, self._must, self._should = Query, Occur.Must, Occur.Should
         self._number = FieldType.Unsigned
         self._analysed = lru_cache(maxsize=1 << 12)(self._analyse)
+        self._asked = lru_cache(maxsize=1 << 6)(self._ask)
 
     def analyse(self, field: str, text: str) -> str:
         """The term that stands for the word in the index; empty if none does."""
@@ -283,6 +284,10 @@ class _Engine:
         return tokens[0] if len(tokens) == 1 else ""
 
     def query(self, terms: Iterable[Term]) -> tantivy.Query | None:
+        """The same terms are looked for, and then scored where others found something."""
+        return self._asked(tuple(terms))
+
+    def _ask(self, terms: tuple[Term, ...]) -> tantivy.Query | None:
         make = self._query
         parts = []
         for (name, token, constant), term in distinct(terms, self.analyse).items():
