@@ -140,10 +140,10 @@ def features(name: str, seen: Seen) -> dict[str, float]:
     return found
 
 
-def candidates(rankings: Sequence[Ranking], levels: Mapping[str, float]) -> set[ChunkId]:
+def candidates(rankings: Sequence[Ranking]) -> set[ChunkId]:
     """The chunks whose documents `confidence` wants to know."""
-    compared = {"lexical", voted(rankings, levels)}
-    return {hit.chunk for ranking in rankings if ranking.by in compared for hit in ranking.hits[: 4 * AGREE]}
+    deep = 4 * AGREE
+    return {hit.chunk for ranking in rankings if ranking.by in ("lexical", *MODELS) for hit in ranking.hits[:deep]}
 
 
 def _holds_identifiers(seen: Seen) -> bool:
