@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from watersmeet.core.model import ChunkId, Hit, Plan, Ranking
+from watersmeet.core.model import ChunkId, Plan, Ranking, hits_of
 from watersmeet.core.vectors import Meanings, Near
 
 
@@ -40,4 +40,4 @@ def by_meaning(by: str, found: Iterable[Near]) -> Ranking:
     """A ranking that says which scores are estimates."""
     near = list(found)
     notes = {chunk: {"estimated": True} for chunk, _, estimated in near if estimated}
-    return Ranking.of(by, [Hit(chunk, cosine) for chunk, cosine, _ in near], notes=notes)
+    return Ranking.of(by, hits_of([one[:2] for one in near]), notes=notes)

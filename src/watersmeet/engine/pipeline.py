@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import TypeVar, cast
 
 from watersmeet.core.errors import Stopped, WatersmeetError
-from watersmeet.core.model import ChunkId, Failure, Hit, Plan, Ranking
+from watersmeet.core.model import ChunkId, Failure, Plan, Ranking, hits_of
 from watersmeet.core.ports import Derived, Fusion, Scorer, Signal, Stage, Step
 from watersmeet.engine.scores import Scores
 from watersmeet.engine.threads import Task, Threads
@@ -120,7 +120,7 @@ class Pipeline:
         """What the others found, as this signal ranks it; if the one it follows found nothing, what it finds itself."""
         if not any(ranking.hits for ranking in rankings if ranking.by == self.follow[name]):
             return dict(self.signals)[name].rank(scores.plan)
-        return Ranking.of(name, [Hit(*pair) for pair in scores.of(name, _candidates(rankings)).items()])
+        return Ranking.of(name, hits_of(scores.of(name, _candidates(rankings)).items()))
 
     def _filled(self, rankings: Sequence[Ranking], scores: Scores) -> list[Ranking]:
         """Every candidate scored by every signal that can; one that cannot now leaves its gaps."""

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 from watersmeet.core.errors import ConfigError, nearest
-from watersmeet.core.model import ChunkId, Evidence, Hit, Plan, Ranking
+from watersmeet.core.model import ChunkId, Evidence, Plan, Ranking, hits_of
 from watersmeet.core.options import check_weights, option
 from watersmeet.core.spread import deviation, lead
 
@@ -54,21 +54,22 @@ class Convex:
 
     def fuse(self, rankings: Sequence[Ranking], plan: Plan) -> Ranking:
         votes = self.votes(rankings, plan)
-        score = {hit[0]: 0.0 for vote in votes for hit in vote.ranking.hits}
+        fused: dict[ChunkId, float] = {}
+        for vote in votes:
+            fused.update(dict.fromkeys(vote.scores, 0.0))
         for _, weight, low, span, scores in votes:
             for chunk, value in scores.items():
-                score[chunk] += weight * ((value - low) / span)
-        order = sorted([(-value, chunk) for chunk, value in score.items()])
-        return Ranking("convex", tuple([Hit(chunk, -low) for low, chunk in order]), tell=partial(_evidence, votes))
+                fused[chunk] += weight * ((value - low) / span)
+        return Ranking.of("convex", hits_of(fused.items()), tell=partial(_evidence, votes))
 
     def votes(self, rankings: Sequence[Ranking], plan: Plan) -> list[_Vote]:
         """What each signal weighs for this query, and how its scores are scaled."""
         given = {ranking.by: plan.weight(ranking.by, self.weights) for ranking in rankings}
         voting = sorted((r for r in rankings if r.hits and given[r.by] > 0), key=lambda r: r.by)
-        candidates = {hit[0] for ranking in voting for hit in ranking.hits}
+        ranked = [{hit[0]: hit[1] for hit in ranking.hits} for ranking in voting]
+        candidates = set().union(*ranked)
         votes = []
-        for ranking in voting:
-            scores = {hit[0]: hit[1] for hit in ranking.hits}
+        for ranking, scores in zip(voting, ranked, strict=True):
             scores.update({chunk: value for chunk, value in ranking.filled.items() if chunk in candidates})
             values = list(scores.values())
             spread = deviation(values)

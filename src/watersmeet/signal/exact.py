@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from watersmeet.core.model import ChunkId, Hit, Plan, Ranking
+from watersmeet.core.model import ChunkId, Plan, Ranking, hits_of
 from watersmeet.core.options import option
 from watersmeet.core.ports import Term, Words
 from watersmeet.core.tokens import families, is_code
@@ -30,7 +30,7 @@ class Exact:
     def rank(self, plan: Plan) -> Ranking:
         terms = self._terms(plan)
         found = self.words.match(terms, plan.condition, plan.pool) if terms else []
-        return Ranking.of("exact", (Hit(chunk, score) for chunk, score in found), plan.pool)
+        return Ranking.of("exact", hits_of(found), plan.pool)
 
     def score(self, plan: Plan, ids: Collection[ChunkId]) -> dict[ChunkId, float]:
         terms = self._terms(plan)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from watersmeet.core.model import ChunkId, Hit, Plan, Ranking
+from watersmeet.core.model import ChunkId, Hit, Plan, Ranking, hits_of
 from watersmeet.core.options import option
 from watersmeet.core.ports import Newest, Term, Words
 
@@ -27,7 +27,7 @@ class Lexical:
             newest = self.view.newest(plan.condition, plan.pool)
             return Ranking.of("lexical", (Hit(chunk, 1 / rank) for rank, chunk in enumerate(newest, 1)))
         found = self.words.match(self._terms(plan), plan.condition, plan.pool)
-        return Ranking.of("lexical", (Hit(chunk, score) for chunk, score in found), plan.pool)
+        return Ranking.of("lexical", hits_of(found), plan.pool)
 
     def score(self, plan: Plan, ids: Collection[ChunkId]) -> dict[ChunkId, float]:
         return self.words.score(self._terms(plan), ids)

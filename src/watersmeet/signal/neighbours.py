@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from watersmeet.core.leading import by_document, leading
-from watersmeet.core.model import DocId, Hit, Plan, Ranking
+from watersmeet.core.model import DocId, Plan, Ranking, hits_of
 from watersmeet.core.options import option
 from watersmeet.core.ports import Edge, Links, Reading
 
@@ -41,7 +41,7 @@ class Neighbours:
             if chunk is not None:
                 hits[chunk] = score
                 notes[chunk] = {"path": str(edge)}
-        ranking = Ranking.of("neighbours", (Hit(chunk, score) for chunk, score in hits.items()))
+        ranking = Ranking.of("neighbours", hits_of(hits.items()))
         return Ranking("neighbours", ranking.hits[: plan.pool], notes)
 
     def _reached(self, seeds: dict[DocId, float]) -> dict[DocId, tuple[float, Edge]]:
