@@ -25,8 +25,9 @@ from _common import RESULTS, SHARED, WATERSMEET, Runner, keep, machine, percenti
 from quality import settings
 from recipes import default_beside, figures
 
-from watersmeet.core.entities import EVERYONE, Entity, Tool
+from watersmeet.core.entities import Entity, Tool
 from watersmeet.core.model import Request
+from watersmeet.core.viewers import EVERYONE
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.registry.asking import SearchRequest
 from watersmeet.evaluate.compare import compare

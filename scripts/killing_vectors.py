@@ -226,7 +226,7 @@ def deepened_problems(bench: Ground, kill: Kill, index: Path) -> Iterator[str]:
 
 
 def answer_problems(bench: Ground, kill: Kill, index: Path) -> Iterator[str]:
-    """Both modes answer; before the first commit there may be nothing to ask by meaning, which is said."""
+    """Both modes answer; as long as too little is there to ask by meaning, that is said."""
     with bench.engine(index) as engine:
         status = engine.status()
         share = status["signals"].get("dense", {}).get("coverage", 0.0)
@@ -235,7 +235,8 @@ def answer_problems(bench: Ground, kill: Kill, index: Path) -> Iterator[str]:
         for mode in ("hybrid", "dense"):
             answer = engine.search(Request(bench.queries[0], mode=mode))
             unsaid = answer.mode != mode and not answer.failures
-            if not answer.results or unsaid or (answer.failures and (kill.acknowledged or mode == "hybrid")):
+            enough = share >= engine.settings.section("index").take_part
+            if not answer.results or unsaid or (answer.failures and (enough or mode == "hybrid")):
                 yield f"{mode}: {len(answer.results)} results in mode {answer.mode}, {answer.failures}"
 
 

@@ -9,30 +9,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from watersmeet.core.entities import (
-    AUDIENCE_GATE,
     COPIED,
-    ENABLED_GATE,
-    EVERYONE,
     KINDS,
-    LIFECYCLE_GATE,
-    OWNER,
-    STATUSES,
     Ability,
     Entity,
     Tool,
-    Viewer,
     audience,
     embedding_text,
     entity_of,
     flatten,
-    gates,
     metadata_text,
     record,
-    seen_by,
     status_of,
     tool_text,
 )
 from watersmeet.core.errors import ConfigError
+from watersmeet.core.viewers import (
+    AUDIENCE_GATE,
+    ENABLED_GATE,
+    EVERYONE,
+    LIFECYCLE_GATE,
+    OWNER,
+    STATUSES,
+    Viewer,
+    gates,
+    seen_by,
+)
 
 SERVER = Entity(
     kind="mcp_server",

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -204,6 +205,33 @@ def test_a_stream_can_be_left_early(make: Make) -> None:
     assert next(stream)[0] == 0
     stream.close()
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("embed")]
+
+
+def test_an_interrupted_stream_gives_what_is_finished(make: Make) -> None:
+    model = Onnx(str(make()))
+    texts = ["red", "green", "blue"] * 4
+    stream = model.embed_stream(texts, 6)
+    start, first = next(stream)
+    time.sleep(0.2)  # the second half is being worked on meanwhile
+    got = {start + place: row for place, row in enumerate(first)}
+    place, rows = stream.throw(KeyboardInterrupt())
+    got[place] = rows[0]
+    for _ in range(5):
+        place, rows = next(stream)
+        got[place] = rows[0]
+    with pytest.raises(KeyboardInterrupt):
+        next(stream)
+    assert (np.array([got[place] for place in range(12)]) == model.embed(texts)).all()
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("embed")]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 0.0])
+def test_a_graph_that_gives_no_vector_is_named(make: Make, rows: Rows, value: float) -> None:
+    model = Onnx(str(make(values=np.full((len(rows), 6), value, dtype=np.float32))))
+    for ask in (lambda: model.embed(["red"]), lambda: model.embed_query("red")):
+        with pytest.raises(ModelProblem, match=r"model\.onnx gave no usable vector"):
+            ask()
+    assert not model.embed(["", " "]).any()
 
 
 def test_odd_texts(make: Make) -> None:

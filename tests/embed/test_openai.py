@@ -176,6 +176,17 @@ def test_a_strange_answer_is_an_error(endpoint: Endpoint, body: bytes) -> None:
         embedder(endpoint).embed(["a"])
 
 
+@pytest.mark.parametrize("odd", ["[NaN, 1.0]", "[Infinity, 1.0]", "[1e300, 1.0]", "[0.0, 0.0]", "[]"])
+def test_a_vector_that_points_nowhere_is_an_error_and_teaches_nothing(endpoint: Endpoint, odd: str) -> None:
+    endpoint.script = [lambda asked: (200, {}, b'{"data": [{"index": 0, "embedding": %b}]}' % odd.encode())] * 2
+    with pytest.raises(ModelProblem, match="no usable vector") as caught:
+        embedder(endpoint).embed(["a"])
+    assert caught.value.hint
+    with pytest.raises(ModelProblem, match="no usable vector"):
+        embedder(endpoint).embed_query("a")
+    assert embedder(endpoint).embed(["a", ""]).shape == (2, 4)
+
+
 def test_too_few_vectors_are_an_error(endpoint: Endpoint) -> None:
     endpoint.script = [lambda asked: good({"input": asked["input"][:1]})]
     with pytest.raises(ModelProblem, match="1 vectors for 2 texts"):
@@ -229,3 +240,5 @@ def test_fingerprints_tell_models_apart_and_ignore_the_key() -> None:
 def test_the_stream_tells_where_it_is(endpoint: Endpoint) -> None:
     got = list(embedder(endpoint).embed_stream(["a", "b", "c"], 2))
     assert [(start, len(vectors)) for start, vectors in got] == [(0, 2), (2, 1)]
+    got = list(embedder(endpoint, batch=1).embed_stream(["a", "b"], 2))
+    assert [(start, len(vectors)) for start, vectors in got] == [(0, 1), (1, 1)]

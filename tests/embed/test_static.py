@@ -90,6 +90,14 @@ def test_a_table_for_another_tokenizer_is_refused(copy: Path) -> None:
         Static(str(copy)).embed(["a"])
 
 
+def test_a_table_that_is_not_all_numbers_is_refused(copy: Path) -> None:
+    scales = np.load(copy / "scales.npy")
+    scales[17] = np.nan
+    np.save(copy / "scales.npy", scales)
+    with pytest.raises(ModelProblem, match=r"scales\.npy"):
+        Static(str(copy)).embed(["a"])
+
+
 def test_the_licence_is_beside_the_weights() -> None:
     assert "MinishLab" in (SHIPPED / "LICENSE").read_text()
     assert "quantised" in (SHIPPED / "NOTICE").read_text()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,9 @@ from watersmeet import Engine
 from watersmeet.core.errors import ConfigError, IndexProblem
 from watersmeet.core.model import Condition, Request
 from watersmeet.engine.calibration.belief import FAR, SIGNALS, Belief, grid
-from watersmeet.engine.calibration.keeping import FILE, LOCK, SEARCHED
+from watersmeet.engine.calibration.keeping import FILE
+from watersmeet.engine.calibration.searched import LOCK, SEARCHED, SECONDS
+from watersmeet.engine.calibration.taught import Lessons, prior_of
 from watersmeet.engine.lock import writer_lock
 from watersmeet.engine.settings import load
 
@@ -128,6 +131,43 @@ def test_judgements_move_the_weights_of_the_index_and_of_their_collection(engine
     assert weights(engine, "keys") == learnt
     here = Condition({"collection": ("handbook",)})
     assert weights(engine, "keys", here) == state["collections"]["handbook"]["weights"]
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index of two collections of which one was judged."""
+    folder = tmp_path_factory.mktemp("two")
+    (folder / "recipes").mkdir()
+    (folder / "recipes" / "bread.md").write_text("# Bread\n\nKnead the dough and wait.\n")
+    settings = load(start=str(folder), environ={"WATERSMEET__INDEX__DENSE": "hashed"})
+    with Engine(folder / "index", settings) as made:
+        made.sync([HANDBOOK], collection="handbook")
+        made.sync([folder / "recipes"], collection="recipes")
+        named = [(query, {f"handbook/{name}": grade for name, grade in found.items()}) for query, found in JUDGED]
+        assert made.calibration.judge(named).learnt == 4
+    return folder / "index"
+
+
+@pytest.mark.parametrize(
+    ("asked", "by"),
+    [((), "*"), (("handbook",), "handbook"), (("recipes",), ""), (("recipes", "handbook"), "handbook")],
+)
+def test_a_collection_is_moved_by_its_own_evidence_only(two: Path, asked: tuple[str, ...], by: str) -> None:
+    settings = load(start=str(two.parent), environ={"WATERSMEET__INDEX__DENSE": "hashed"})
+    with Engine(two, settings) as engine:
+        learnt = {name: one["weights"] for name, one in engine.calibration.show()["collections"].items()}
+        assert set(learnt) == {"*", "handbook"}
+        condition = Condition({"collection": asked}) if asked else None
+        assert weights(engine, "dough", condition) == learnt.get(by, {})
+
+
+def test_signals_without_a_weight_of_their_own_start_from_1(engine: Engine, tmp_path: Path) -> None:
+    """What is shown as the prior is what is moved."""
+    flags = {"fusion": {"convex": {"weights": {"lexical": 0.3}}}, "pipeline": {"fusion": "convex"}}
+    settings = load(start=str(tmp_path), environ={}, recipe="docs", flags=flags)
+    assert prior_of(settings) == {"lexical": 0.3, "static": 1.0, "dense": 1.0}
+    engine.calibration.judge(JUDGED)
+    assert math.isclose(sum(Lessons(engine.folder, settings).weights(()).values()), 2.3, abs_tol=1e-3)
 
 
 def test_the_same_judgement_counts_once(engine: Engine) -> None:
@@ -249,3 +289,40 @@ def test_what_is_opened_after_a_search_is_evidence_where_it_is_allowed(embedded:
         state = learning.calibration.show()
         assert (state["opened"], state["learning"]) == (1, True)
         assert state["collections"]["*"]["evidence"] == 0.5
+
+
+def searched(folder: Path, *ages: float) -> Path:
+    """Searches of so many seconds ago."""
+    lines = [json.dumps({"at": time.time() - age, "query": f"secret {age:g}", "documents": ["a"]}) for age in ages]
+    (folder / SEARCHED).write_text("".join(f"{line}\n" for line in lines))
+    return folder / SEARCHED
+
+
+CALLS: dict[str, Callable[[Engine], object]] = {
+    "search": lambda engine: engine.search("log on"),
+    "get": lambda engine: engine.get("accounts/sign-in.md"),
+    "sync": lambda engine: engine.sync([HANDBOOK], collection="handbook", deepen=False),
+    "show": lambda engine: engine.calibration.show(),
+    "judge": lambda engine: engine.calibration.judge(JUDGED[:1]),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_once_nothing_may_be_learnt_the_first_call_removes_what_was_searched(engine: Engine, call: str) -> None:
+    file = searched(Path(engine.folder), SECONDS * 2, 1.0)
+    CALLS[call](engine)
+    assert not file.exists()
+
+
+@pytest.mark.parametrize("call", ["search", "sync", "show"])
+def test_searches_of_more_than_half_an_hour_ago_are_dropped(embedded: Path, tmp_path: Path, call: str) -> None:
+    shutil.copytree(embedded, tmp_path / "index")
+    settings = load(start=str(tmp_path), environ={"WATERSMEET__CALIBRATION__LEARN": "true"})
+    with Engine(tmp_path / "index", settings) as learning:
+        file = searched(tmp_path / "index", SECONDS + 60, 60.0)
+        CALLS[call](learning)
+        kept = [json.loads(line)["query"] for line in file.read_text().splitlines()]
+        assert kept == ["secret 60", *(["log on"] if call == "search" else [])]
+        file = searched(tmp_path / "index", SECONDS + 60)
+        CALLS[call](learning)
+        assert file.exists() == (call == "search")

@@ -42,6 +42,16 @@ def test_what_the_handbook_answers_is_surer_than_what_it_does_not(handbook: Engi
     assert min(right) > max(wrong)
 
 
+@pytest.mark.parametrize("mode", ["", "lexical"])
+def test_one_result_is_as_sure_as_ten_are(handbook: Engine, mode: str) -> None:
+    for query in (*ANSWERED, *UNANSWERED):
+        one, ten = (handbook.search(Request(query, mode, top_n=n)) for n in (1, 10))
+        assert (one.confidence, one.no_good_match) == (ten.confidence, ten.no_good_match)
+        assert [(r.id, r.score, r.evidence) for r in one.results] == [
+            (r.id, r.score, r.evidence) for r in ten.results[:1]
+        ]
+
+
 def test_nothing_fits_what_is_about_something_else(handbook: Engine) -> None:
     flagged = [handbook.search(query).no_good_match for query in (*ANSWERED, *UNANSWERED)]
     assert flagged == [False] * len(ANSWERED) + [True] * len(UNANSWERED)

@@ -125,8 +125,9 @@ def test_stores_that_are_replaced_stay_for_those_who_read(tmp_path: Path, small:
     root.mkdir()
     records(root / "a.jsonl", range(5))
     small.sync([root])
-    with Engine(small.folder, small.settings) as reader, reader._session() as session, session.view.moment():
-        small.sync([root], recreate=True)
-        session._renew(session.view)
-        assert session._ports["words"].size == 5
-    assert reader.search("only_3_here").results[0].document == "r3"
+    with Engine(small.folder, small.settings) as reader:
+        with reader._session() as session, session.view.moment():
+            small.sync([root], recreate=True)
+            session._renew(session.view)
+            assert session._ports["words"].size == 5
+        assert reader.search("only_3_here").results[0].document == "r3"

@@ -45,6 +45,13 @@ def handbook(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
             yield engine
 
 
+def test_the_fingerprint_names_the_models(handbook: Engine) -> None:
+    status = handbook.status()
+    for name in ("static", "dense"):
+        assert status["fingerprint"][f"{name}.model"] == status["signals"][name]["model"]
+        assert status["fingerprint"][f"{name}.dimension"] > 0
+
+
 def test_log_on_finds_sign_in_by_meaning_and_not_by_words(handbook: Engine) -> None:
     assert "accounts/sign-in.md" in documents(handbook, "how do I log on?", "dense")
     assert "accounts/sign-in.md" not in documents(handbook, "how do I log on?", "lexical")
@@ -150,15 +157,15 @@ def test_a_model_votes_when_it_has_seen_enough(tmp_path: Path, monkeypatch: pyte
         answer = engine.search("how do I log on?")
         assert answer.mode == "hybrid"
         assert not {"dense"} & {e.by for r in answer.results for e in r.evidence}
-        forced = engine.search(Request("how do I log on?", mode="dense", top_n=100))
-        guesses = [e for r in forced.results for e in r.evidence if e.detail.get("estimated")]
-        assert 0 < len(guesses) < len(forced.results) == engine.status()["chunks"]
-        assert all(r.similarity is None for r in forced.results if r.evidence[0].detail.get("estimated"))
-        real = {r.id for r in forced.results if not r.evidence[0].detail.get("estimated")}
-        assert {*wanted} & real, "what queries retrieved is embedded first"
         with opened(tmp_path / "index", INDEX__TAKE_PART=str(share)) as lenient:
             answer = lenient.search("how do I log on?")
             assert {"dense"} & {e.by for r in answer.results for e in r.evidence}
+            forced = lenient.search(Request("how do I log on?", mode="dense", top_n=100))
+            guesses = [e for r in forced.results for e in r.evidence if e.detail.get("estimated")]
+            assert 0 < len(guesses) < len(forced.results) == engine.status()["chunks"]
+            assert all(r.similarity is None for r in forced.results if r.evidence[0].detail.get("estimated"))
+            real = {r.id for r in forced.results if not r.evidence[0].detail.get("estimated")}
+            assert {*wanted} & real, "what queries retrieved is embedded first"
 
 
 def granite(folder: Path) -> Path:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from watersmeet import Engine
-from watersmeet.core.entities import EVERYONE, OWNER, Viewer
 from watersmeet.core.errors import Ambiguous, NotFound, WatersmeetError
 from watersmeet.core.model import Condition, Request
+from watersmeet.core.viewers import EVERYONE, OWNER, Viewer
 
 SECRET = {
     "path": "/hidden",

@@ -11,8 +11,9 @@ import pytest
 
 from registries import ENTITIES, GROUPS, PATHS, ask, opened, paths
 from watersmeet import Engine
-from watersmeet.core.entities import EVERYONE, Entity, Viewer
+from watersmeet.core.entities import Entity
 from watersmeet.core.model import Condition
+from watersmeet.core.viewers import EVERYONE, Viewer
 from watersmeet.engine.registry.asking import SearchRequest
 
 

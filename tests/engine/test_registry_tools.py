@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from watersmeet import Engine
-from watersmeet.core.entities import EVERYONE, Entity, Tool, Viewer
+from watersmeet.core.entities import Entity, Tool
 from watersmeet.core.errors import ConfigError
+from watersmeet.core.viewers import EVERYONE, Viewer
 from watersmeet.engine.settings import load
 
 SCHEMA = {"type": "object", "properties": {"url": {"type": "string", "description": "the page"}}}

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from watersmeet import Engine
-from watersmeet.core.entities import EVERYONE, OWNER, STATUSES, Entity, Tool, Viewer, gates
+from watersmeet.core.entities import Entity, Tool
 from watersmeet.core.errors import NotFound
 from watersmeet.core.model import Condition, Request
+from watersmeet.core.viewers import EVERYONE, OWNER, STATUSES, Viewer, gates
 from watersmeet.engine.settings import load
 
 MODES = ("", "lexical", "exact", "static", "sparse", "hybrid")

@@ -14,8 +14,8 @@ from watersmeet import Engine
 from watersmeet.core.entities import Entity, Tool, entity_of, record
 from watersmeet.core.errors import ConfigError, NotFound, SourceProblem
 from watersmeet.core.model import Condition, Request
+from watersmeet.engine.mending import KEPT
 from watersmeet.engine.settings import load
-from watersmeet.engine.writing import KEPT
 from watersmeet.store.catalogue import Catalogue
 
 CONTEXT7 = Entity(

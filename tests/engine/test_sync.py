@@ -263,6 +263,13 @@ def test_wrong_places(engine: Engine, tmp_path: Path) -> None:
         engine.sync([])
 
 
+def test_a_place_counts_once_however_often_it_is_named(engine: Engine, vault: Path) -> None:
+    places = [vault, f"{vault}/", vault / "guides" / "..", str(vault)]
+    assert engine.sync(places).added == 4
+    again = engine.sync(places)
+    assert (again.unchanged, again.documents) == (4, 4)
+
+
 def test_fts5_gives_the_same_answers(tmp_path: Path, vault: Path) -> None:
     with Engine(
         tmp_path / "fts", load(environ={"WATERSMEET__INDEX__TEXT": "fts5", "WATERSMEET__INDEX__VECTORS": "false"})

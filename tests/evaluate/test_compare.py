@@ -31,13 +31,50 @@ def test_the_same_run_twice_is_never_different() -> None:
         assert (found.delta, found.p, found.won, found.lost, found.worse, found.better) == (0, 1.0, 0, 0, False, False)
 
 
-@pytest.mark.parametrize("queries", [30, 200])
+@pytest.mark.parametrize("queries", [1, 2, 3, 5, 8, 12, 30, 200])
 def test_the_gate_flags_noise_in_a_hundred_seeds_no_more_often_than_the_level_says(queries: int) -> None:
     worse = 0
     for seed in range(100):
         ours, theirs = noisy(np.random.default_rng(seed), queries)
-        worse += compare(list(ours), list(theirs), seed, resamples=2000).worse
+        worse += compare(list(ours), list(theirs), seed, resamples=2000).regressed
     assert worse <= 100 * LEVEL
+
+
+@pytest.mark.parametrize("queries", range(1, 11))
+def test_with_few_queries_too_noise_fails_the_gate_no_more_often_than_the_level_says(queries: int) -> None:
+    runs, failed = 1000, 0
+    for seed in range(1000, 1000 + runs):
+        ours, theirs = noisy(np.random.default_rng(seed), queries)
+        failed += compare(list(ours), list(theirs), seed, resamples=200).regressed
+    assert failed / runs <= LEVEL
+
+
+@pytest.mark.parametrize("queries", range(1, 8))
+def test_a_collapse_is_a_regression_however_few_the_queries(queries: int) -> None:
+    found = compare([0.0] * queries, [1.0] * queries)
+    assert found.regressed
+    assert found.few == (queries < 6)
+    assert not compare([1.0] * queries, [0.0] * queries).regressed
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "regressed"),
+    [
+        ([0.99], [1.0], False),
+        ([0.631], [1.0], True),
+        ([0.9] * 4, [1.0] * 4, False),
+        ([0.9] * 5, [1.0] * 5, True),
+        ([0.631] * 3 + [1.0], [1.0] * 4, True),
+        ([0.0, 1.0, 1.0, 1.0], [1.0] * 4, False),
+        ([0.0, 0.0, 1.0, 1.0], [1.0, 1.0, 0.0, 0.0], False),
+        ([1.0] * 5, [1.0] * 5, False),
+    ],
+)
+def test_where_no_test_can_tell_the_size_of_the_loss_does(
+    ours: list[float], theirs: list[float], regressed: bool
+) -> None:
+    found = compare(ours, theirs)
+    assert (found.few, found.regressed) == (True, regressed)
 
 
 @pytest.mark.parametrize(("queries", "runs"), [(30, 2000), (100, 1000)])

@@ -8,7 +8,7 @@ import pytest
 
 from watersmeet.core.errors import SourceProblem
 from watersmeet.evaluate.classes import classes_of, looks
-from watersmeet.evaluate.data import check_expected, load
+from watersmeet.evaluate.data import check_held, load
 
 
 def test_a_folder_in_beir_form(beir: Path) -> None:
@@ -113,12 +113,56 @@ def test_what_is_neither_is_refused(tmp_path: Path) -> None:
             load(tmp_path / name)
 
 
+def test_fixtures_are_known_by_their_content(tmp_path: Path) -> None:
+    for name, content in (("a.txt", FIXTURES), ("b", '{"query": "zebra", "expect": []}\n')):
+        (tmp_path / name).write_text(content)
+        assert load(tmp_path / name).questions[-1].text == "zebra"
+
+
+def test_of_two_queries_with_one_id_the_first_counts_and_the_other_is_said(beir: Path) -> None:
+    before = load(beir)
+    with (beir / "queries.jsonl").open("a") as file:
+        file.write('{"_id": "q3", "text": "something else"}\n')
+    dataset = load(beir)
+    assert dataset.questions == before.questions
+    said = f"{beir / 'queries.jsonl'}:41: the id 'q3' is already used in line 4"
+    assert dataset.warnings == (f"1 records of queries.jsonl are left out, the first: {said}",)
+
+
+def test_an_index_must_hold_most_of_a_dataset(beir: Path) -> None:
+    dataset = load(beir)
+    assert check_held(dataset, [*dataset.ids, "more"]) == []
+    some = sorted(dataset.ids)
+    assert check_held(dataset, some[:40]) == ["20 documents of the dataset are not in the index"]
+    for held in ([], some[:20]):
+        with pytest.raises(SourceProblem, match=f"holds {len(held)} of the 60 documents of tiny") as error:
+            check_held(dataset, [*held, "elsewhere.md"])
+        assert "--index" in error.value.hint
+
+
+def test_the_hint_for_an_unknown_document_is_short(tmp_path: Path) -> None:
+    names = [f"notes/{number:04}-of-some-length.md" for number in range(3000)]
+    file = tmp_path / "checks.jsonl"
+    for wanted, hint in (
+        ("qqq", "none of the 3001 documents has a name like it; `watersmeet list` shows them all"),
+        ("zz.md", "did you mean 'very/deep/down/in/a/folder/zz.md'?"),
+    ):
+        file.write_text(f'{{"query": "a", "expect": ["{wanted}"]}}\n')
+        with pytest.raises(SourceProblem) as error:
+            check_held(load(file), [*names, "very/deep/down/in/a/folder/zz.md"])
+        assert error.value.hint == hint
+    file.write_text('{"query": "a", "expect": ["notes/00-of-some-length.md"]}\n')
+    with pytest.raises(SourceProblem) as error:
+        check_held(load(file), names)
+    assert error.value.hint.count("notes/") == 3
+
+
 def test_an_expected_document_must_be_in_the_index(tmp_path: Path) -> None:
     file = tmp_path / "checks.toml"
     file.write_text(FIXTURES)
-    check_expected(load(file), ["guides/keys.md", "other.md"])
+    check_held(load(file), ["guides/keys.md", "other.md"])
     with pytest.raises(SourceProblem, match=r"guides/keys\.md") as error:
-        check_expected(load(file), ["guides/key.md"])
+        check_held(load(file), ["guides/key.md"])
     assert "guides/key.md" in error.value.hint
 
 

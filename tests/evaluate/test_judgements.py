@@ -27,6 +27,31 @@ def test_tabs_with_and_without_a_first_line_of_names(tmp_path: Path) -> None:
         assert read_judgements(tmp_path / name) == WANTED
 
 
+JSON = '{"query": "ports", "document": "guides/setup.md"}\n'
+TABS = "ports\tguides/setup.md\t1\n"
+LINES = '{"query": "ports", "expect": ["guides/setup.md"]}\n'
+TOML = '# checks\n\n[[query]]\nquery = "ports"\nexpect = ["guides/setup.md"]\n'
+INLINE = 'query = [{ query = "ports", expect = ["guides/setup.md"] }]\n'
+
+
+@pytest.mark.parametrize("content", [JSON, TABS, LINES, TOML, INLINE])
+@pytest.mark.parametrize("name", ["judged", "judged.json", "judged.txt", "judged.tsv", "judged.jsonl"])
+def test_what_a_file_holds_says_what_it_is(tmp_path: Path, name: str, content: str) -> None:
+    for mark in ("", "\ufeff"):
+        (tmp_path / name).write_text(mark + content, "utf8")
+        assert read_judgements(tmp_path / name) == [("ports", {"guides/setup.md": 1.0})]
+
+
+@pytest.mark.parametrize("content", [None, "", "ports", '[{"query": "ports"}]'])
+def test_the_hint_names_all_the_forms(tmp_path: Path, content: str | None) -> None:
+    if content is not None:
+        (tmp_path / "judged.txt").write_text(content)
+    with pytest.raises(SourceProblem) as error:
+        read_judgements(tmp_path / "judged.txt")
+    for form in ('{"query"', "<TAB>", "TOML", "`expect`", "BEIR"):
+        assert form in error.value.hint
+
+
 def test_fixtures_and_datasets_do_as_well(tmp_path: Path, beir: Path) -> None:
     (tmp_path / "checks.jsonl").write_text('{"query": "ports", "expect": ["guides/setup.md"]}\n')
     assert read_judgements(tmp_path / "checks.jsonl") == [("ports", {"guides/setup.md": 1.0})]

@@ -145,7 +145,7 @@ def test_the_alias_the_mode_and_the_words_of_a_query(ask: Ask) -> None:
 
 def test_explain_says_which_signal_put_it_there(run: Run, ask: Ask) -> None:
     done = run("search", "KEY-2024-0042", "--explain", "-n", "1")
-    assert done.stdout.splitlines()[0] == "[lexical#1, exact#1] Keys > Errors"
+    assert done.stdout.splitlines()[0] == "[lexical#1, exact#1] Keys"
     assert done.stderr.startswith("mode lexical, recipe default: ")
     ranks = {e["by"]: e["rank"] for e in ask("search", "KEY-2024-0042", "-n", "1")["results"][0]["evidence"]}
     assert ranks == {"lexical": 1, "exact": 1}
@@ -156,7 +156,7 @@ def test_explain_says_which_signal_put_it_there(run: Run, ask: Ask) -> None:
 def test_search_in_words(run: Run) -> None:
     done = run("search", "when is an expired key refused?", "-n", "1")
     head, where, *text = done.stdout.splitlines()
-    assert head == "1. Keys > Errors"
+    assert head == "1. Keys"
     assert where.startswith("   guides/keys.md:")
     assert any("expired" in line for line in text)
     assert done.stderr == ""

@@ -9,6 +9,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from watersmeet.core.errors import ConfigError, SourceProblem
+from watersmeet.engine.calibration.belief import Belief, grid
+from watersmeet.engine.calibration.keeping import WHOLE, changed
 from watersmeet.face.cli.main import cli
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
@@ -82,6 +84,29 @@ def test_tune_learns_from_one_half_and_claims_only_what_the_other_shows(here: Pa
     page = (here / "tune.html").read_text()
     assert "prior: lexical 0.30" in page
     assert "posterior: " in page
+
+
+def test_tune_measures_the_weights_that_it_prints_whatever_the_index_has_learnt(here: Path) -> None:
+    words = ["tune", checks(here, 8), "--json", "--index", ".watersmeet"]
+    before = json.loads(run(*words).stdout)
+    assert before["calibration"] == {"left_aside": True, "evidence": 0.0, "note": ""}
+    belief = Belief()
+    for _ in range(200):
+        belief = belief.learn([0.4 + 0.6 * point[2] for point in grid()])
+    with changed(".watersmeet") as kept:
+        kept.beliefs[WHOLE] = belief
+    assert json.loads(run("calibrate", "--json").stdout)["collections"]["*"]["weights"]["dense"] > 0.8
+    told = json.loads(run(*words).stdout)
+    for name in ("before", "after", "comparison", "prior", "weights"):
+        assert told[name] == before[name], name
+    assert told["calibration"]["evidence"] == 200
+    assert "200 pieces of evidence) was left aside" in told["settings"]
+    assert "was left aside" in run(*words[:2], "--index", ".watersmeet").stdout
+
+
+def test_judgements_may_have_any_ending(here: Path) -> None:
+    (here / "judged.jsonl").rename(here / "judged")
+    assert json.loads(run("calibrate", "--judgements", "judged", "--json").stdout)["learnt"] == 3
 
 
 def test_tune_refuses_what_cannot_be_halved_and_never_overwrites(here: Path) -> None:

@@ -120,6 +120,21 @@ def test_tags_are_listed_as_they_are(ask: Ask, kitchen: Path) -> None:
     assert ask("inspect", "rye.md", cwd=kitchen)["tags"] == ["food/bread/rye"]
 
 
+@pytest.mark.parametrize("asked", ["kind=DOCUMENT", "Kind=document", "collection=DEFAULT", "mood=CALM"])
+def test_values_in_upper_or_lower_case(ask: Ask, kitchen: Path, asked: str) -> None:
+    assert found(ask("search", "LOAF-42", "--filter", asked, cwd=kitchen)) == (
+        {"foodie.md"} if asked.startswith("mood") else set(NOTES)
+    )
+
+
+@pytest.mark.parametrize("asked", ["collection=ÜBUNGEN", "collection=Übungen", "team=ÄRZTE", "team=Ärzte", "tag=Öl"])
+def test_letters_beyond_ascii_have_two_cases_too(ask: Ask, tmp_path: Path, asked: str) -> None:
+    (tmp_path / "a.md").write_text("# A\n\nLOAF-42\n")
+    meta = ["--collection", "Übungen", "--meta", "team=Ärzte", "--meta", "tag=Öl"]
+    ask("sync", ".", *meta, cwd=tmp_path)
+    assert found(ask("search", "LOAF-42", "--filter", asked, cwd=tmp_path)) == {"a.md"}
+
+
 def test_the_help_says_what_filters_mean_and_where_indexes_are_kept(run: Run) -> None:
     said = " ".join(run("search", "--help").stdout.split())
     for part in ("path=guides/**: a glob", "path=*.txt", "tag=food: that tag or one below it", "status=done"):

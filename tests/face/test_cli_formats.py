@@ -17,7 +17,7 @@ def test_search_in_three_formats(run: Run) -> None:
     plain = run("search", "rotate keys", "--format", "plain")
     assert plain.stdout == run("search", "rotate keys").stdout
     shown = run("search", "rotate keys", "--explain", "--format", "markdown").stdout
-    assert shown.startswith("### 1. Keys > Errors\n\n`")
+    assert shown.startswith("### 1. Keys\n\n`")
     assert re.search(r"^`.*guides/keys\.md:1-\d+`, score 1\.000$", shown, re.MULTILINE)
     assert "- lexical: score " in shown
     assert "```text\nRotate keys every quarter" in shown

@@ -72,6 +72,34 @@ def test_a_regression_is_exit_code_1_and_is_not_saved_over(here: Path) -> None:
     assert json.loads(run("eval", checks, "--gate", "main.json", "--json").stdout)["gate"]["passed"] is False
 
 
+def test_a_handful_of_queries_that_collapse_fail_the_gate_and_too_few_are_said(here: Path) -> None:
+    (here / "few.jsonl").write_text('{"query": "TRN-1042", "expect": ["guides/keys.md"]}\n')
+    assert run("eval", "few.jsonl", "--save", "main.json", "-q").exit_code == 0
+    passed = run("eval", "few.jsonl", "--gate", "main.json", "--report", "r.md")
+    assert passed.exit_code == 0
+    assert "0 of 1 queries changed: too few to tell a loss from chance" in passed.stdout
+    assert "too few to tell" in (here / "r.md").read_text()
+    (here / "vault/guides/keys.md").write_text("# Other\n\nAll that was known is gone.\n")
+    assert run("sync", "vault", "-q").exit_code == 0
+    failed = run("eval", "few.jsonl", "--gate", "main.json")
+    assert (failed.exit_code, "gate FAILED" in failed.stdout) == (1, True)
+    held = json.loads(run("eval", "few.jsonl", "--gate", "main.json", "--json").stdout)["gate"]
+    assert (held["passed"], held["few"], held["queries"], held["lost"]) == (False, True, 1, 1)
+
+
+def test_a_dataset_is_not_asked_of_an_index_of_something_else(here: Path) -> None:
+    (here / "data").mkdir()
+    (here / "data/corpus.jsonl").write_text('{"_id": "d1", "text": "knead the dough"}\n')
+    (here / "data/queries.jsonl").write_text('{"_id": "q1", "text": "dough"}\n')
+    (here / "data/qrels.tsv").write_text("q1\td1\t1\n")
+    assert json.loads(run("eval", "data", "--json").stdout)["metrics"]["hit@1"] == 1.0
+    refused = run("eval", "data", "--index", ".watersmeet")
+    assert isinstance(refused.exception, SourceProblem)
+    assert "holds 0 of the 1 documents" in str(refused.exception)
+    assert run("sync", "data/corpus.jsonl", "--index", "own", "-q").exit_code == 0
+    assert run("eval", "data", "--index", "own").exit_code == 0
+
+
 def test_from_corpus(here: Path) -> None:
     found = run("eval", "--from-corpus", "--queries", "5", "--seed", "3")
     assert found.exit_code == 0, found.output

@@ -114,7 +114,7 @@ def test_search_gives_a_context_pack_with_citations(server: Any) -> None:
 
     answer, full = asked(server, ask)
     text, found = answer.content[0].text, answer.structured_content
-    assert text.startswith("### [1] Keys > Errors (guides/keys.md:1-7)")
+    assert text.startswith("### [1] Keys (guides/keys.md:1-7)")
     assert found["pack"]["text"] in text
     assert found["pack"]["tokens"] <= 2000
     assert found["pack"]["citations"][0]["document"] == "guides/keys.md"
@@ -202,7 +202,7 @@ def test_the_prompt_asks_for_citations(server: Any) -> None:
 
     text = asked(server, ask)
     assert "how often are keys rotated?" in text
-    assert "### [1] Keys > Errors (guides/keys.md:1-7)" in text
+    assert "### [1] Keys (guides/keys.md:1-7)" in text
 
 
 @pytest.mark.filterwarnings("ignore:ping is removed")  # from the newest protocol; clients of older ones ping

@@ -116,7 +116,7 @@ def test_metrics_count_requests_steps_and_coverage(site: Served) -> None:
         ({"query": ""}, 422, "query"),
         ({"query": "x" * 513}, 422, "512"),
         ({"query": "x", "mode": "psychic"}, 400, "psychic"),
-        ({"query": "x", "mode": "dense", "strict": True}, 422, "dense could not run"),
+        ({"query": "x", "mode": "dense", "strict": True}, 503, "dense could not run"),
         ({"query": "x", "recipe": "soup"}, 400, "soup"),
         ({"query": "x", "since": "yesterday-ish"}, 400, "date"),
         ({"query": "x", "filters": {"a=b": ["c"]}}, 400, "filter"),

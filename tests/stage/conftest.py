@@ -13,7 +13,8 @@ import pytest
 from watersmeet import Engine
 from watersmeet.core.entities import Entity
 from watersmeet.core.model import Condition, Hit, Passage, Ranking
-from watersmeet.core.ports import Lead
+from watersmeet.core.ports import Lead, Term
+from watersmeet.core.tokens import forms
 from watersmeet.engine.settings import load
 
 
@@ -54,6 +55,12 @@ class Shelf:
 
     def entities(self, documents: Collection[str]) -> dict[str, Entity]:
         return {}  # notes are none
+
+    def frequency(self, field: str, text: str) -> int:
+        return sum(text in forms(passage.text) for passage in self.held.values())
+
+    def score(self, terms: Collection[Term], ids: Collection[str]) -> dict[str, float]:
+        return {id: 1.0 for id in ids if any(term.text in forms(self.held[id].text) for term in terms)}
 
     def dates_of(self, ids: Collection[str]) -> dict[str, datetime]:
         return {id: date for id in ids if (date := self.held[id].modified) is not None}

@@ -9,9 +9,9 @@ import pytest
 
 from registries import ENTITIES, opened
 from watersmeet import Engine
-from watersmeet.core.entities import gates
 from watersmeet.core.model import Condition, Hit, Plan, Ranking
 from watersmeet.core.ports import Entities
+from watersmeet.core.viewers import gates
 from watersmeet.stage.entity import Entity
 from watersmeet.stage.full import Full
 from watersmeet.stage.tools import Tools

@@ -208,7 +208,7 @@ def test_damage_is_reported(kind, tmp_path, size):
         file.write_bytes(whole)
         if problem is not None:
             damaged += 1
-            assert "--recreate" in problem.hint, file
+            assert "watersmeet sync" in problem.hint, file
     assert damaged
     assert STORES[kind](str(folder)).reader().size == 2_000
 

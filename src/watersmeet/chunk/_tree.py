@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from zlib import crc32
 
 from watersmeet.chunk._pieces import pieces
 from watersmeet.core.pages import Block, Section
@@ -21,8 +20,6 @@ class Node:
     pieces: list[Block]
     small: bool
     children: int = 0
-    small_children: int = 0
-    below: int = 0  # what all small sections under it take up together
 
     @property
     def heading(self) -> str:
@@ -40,11 +37,6 @@ class Node:
         """Nothing but a heading, which the sections below carry in their path."""
         return not self.pieces and self.children > 0
 
-    @property
-    def parts_siblings(self) -> bool:
-        """Among too many small siblings one in three, by its name, begins a chunk, whatever stands before it."""
-        return crc32("\0".join(self.section.headings).encode("utf-8", "surrogatepass")) % 3 == 0
-
 
 def tree(sections: Sequence[Section], least: int, limit: int) -> list[Node]:
     """The sections in order, each knowing its parent; first of all the document itself."""
@@ -61,11 +53,6 @@ def tree(sections: Sequence[Section], least: int, limit: int) -> list[Node]:
     for node in reversed(nodes[1:]):
         nodes[node.parent].children += 1
     _pass_comments_on(nodes, limit)
-    for node in reversed(nodes[1:]):
-        parent = nodes[node.parent]
-        if node.small:
-            parent.small_children += 1
-            parent.below += node.cost + node.below
     return nodes
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from watersmeet.chunk._tree import Node, tree
 from watersmeet.core.errors import ConfigError
@@ -16,21 +17,21 @@ _LEAST_LIMIT = 20
 
 @dataclass(frozen=True, slots=True)
 class Headings:
-    """Splits a document at its headings; long sections at their paragraphs; small ones join each other.
+    """Splits a document at its headings; long sections at their paragraphs; small ones join their parent.
 
-    A section below `min_chars` joins the text of its parent, or the small sibling before it; it keeps its
-    heading as a line of the text. Two full-sized sections never share a chunk, and neither do a small one
-    and a full-sized sibling. The chunk has the path of its first section; where that is small and leads to
-    its only small child, the path of that.
+    A section below `min_chars` joins the text of the section above it, if it comes right after that and
+    there is room; it keeps its heading as a line of the text. Elsewhere it stands alone: siblings never
+    share a chunk but in their parent's. The chunk has the path of its first section.
 
-    An id depends on the document, that path and the position among chunks of the same path; what joins
-    what depends on the small sections alone. So inserting a section of at least `min_chars` changes no
-    other id. (Where small siblings are too many for one chunk, one in three begins a new one, chosen by
-    its name; only where such a third is still too long can an id nearby change.)
+    An id depends on the document, that path and the position among chunks of the same path. What joins
+    another has no id of its own, and what has one keeps it: so inserting a section changes no other id.
     """
 
+    form: ClassVar[int] = 2
+    """Another number: documents come apart elsewhere, or ids are others, than before."""
+
     max_chars: int = option(1600, "no chunk is longer than this, in characters")
-    min_chars: int = option(200, "a section shorter than this joins its parent's text or a small neighbour")
+    min_chars: int = option(200, "a section shorter than this joins its parent's text")
 
     def __post_init__(self) -> None:
         if self.max_chars < _LEAST_LIMIT:
@@ -42,7 +43,7 @@ class Headings:
         chunks: list[Chunk] = []
         count: dict[tuple[str, ...], int] = {}
         for group in _groups(tree(document.sections, self.min_chars, self.max_chars), self.max_chars):
-            headings = group.headings()
+            headings = group.leader.section.headings
             text = group.text() or (headings[-1] if headings else "") or document.title
             ordinal = count[headings] = count.get(headings, -1) + 1
             id_ = chunk_id(document.id, headings, ordinal)
@@ -69,31 +70,15 @@ class _Group:
         self.length += node.cost
         self.inside.add(node.index)
 
-    def takes(self, node: Node, parent: Node, limit: int) -> bool:
-        """May this section join? Only sums over small sections decide, which no full-sized one changes."""
-        if not node.small or self.length + node.cost > limit + 2:
-            return False
-        if node.parent in self.inside:
-            together = self.leader.cost + self.leader.below
-        elif node.parent == self.leader.parent and self.leader.small:
-            together = parent.below
-        else:
-            return False
-        return together <= limit or (parent.below > limit and not node.parts_siblings)
+    def takes(self, node: Node, limit: int) -> bool:
+        """May this section join?"""
+        return node.small and node.parent in self.inside and self.length + node.cost <= limit + 2
 
     def close(self) -> _Group:
         """Leave out headings at the end whose text is all in later chunks."""
         while self.parts[-1][0].hollow:
             self.parts.pop()
         return self
-
-    def headings(self) -> tuple[str, ...]:
-        node = self.leader
-        for child, _ in self.parts[1:]:
-            if not node.small or child.parent != node.index or node.small_children > 1:
-                break
-            node = child
-        return node.section.headings
 
     def text(self) -> str:
         """The parts, each under its heading but for the first, whose heading is in the path of the chunk."""
@@ -118,7 +103,7 @@ def _groups(nodes: list[Node], limit: int) -> Iterator[_Group]:
     group: _Group | None = None
     for node in nodes[1:]:
         if group is not None:
-            if group.takes(node, nodes[node.parent], limit):
+            if group.takes(node, limit):
                 group.add(node)
                 continue
             yield group.close()

@@ -7,22 +7,18 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from watersmeet.core.errors import ConfigError, nearest
+from watersmeet.core.viewers import NOBODY, PUBLIC, STATUSES, facet_of
 
 SERVER, AGENT, SKILL, VIRTUAL = KINDS = ("mcp_server", "a2a_agent", "skill", "virtual_server")
 TOOL = "tool"
-STATUSES = ("active", "beta", "deprecated", "draft")
 VISIBILITIES = ("public", "private", "group")
 
 FORM, LATEST = "form", "isLatest"
 """What an entity's `extra` says of the record that it was read from: its form, and whether it is the last version."""
 OFFICIAL, TOOL_LIST = "official", "tools"
 
-LIFECYCLE_GATE, ENABLED_GATE, AUDIENCE_GATE = "@lifecycle", "@enabled", "@audience"
-"""Facets that no front matter can set by accident: a note that says `enabled: false` stays findable."""
 COPIED = 1_000
 """So many characters of what is said of a server are said again of each of its tools."""
-NOBODY = "nobody"
-PUBLIC = "public"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,19 +83,6 @@ class Refused(NamedTuple):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Viewer:
-    """Who asks. `all`: whoever owns the index."""
-
-    user: str = ""
-    groups: tuple[str, ...] = ()
-    all: bool = False
-
-
-EVERYONE = Viewer()
-OWNER = Viewer(all=True)
-
-
 def status_of(value: Any) -> str:
     """A lifecycle status as it is stored; none is active."""
     text = str(value).strip().casefold() if value is not None else ""
@@ -115,40 +98,8 @@ def audience(entity: Entity) -> tuple[str, ...]:
     """Who may see an entity, as facet values; never empty, for without the facet everyone may."""
     if entity.visibility == "public":
         return (PUBLIC,)
-    owner = (_known("user", entity.owner),) if entity.owner else ()
-    return (*owner, *(_known("group", group) for group in entity.groups)) or (NOBODY,)
-
-
-def seen_by(viewer: Viewer | None) -> dict[str, tuple[str, ...]]:
-    """The gate that keeps from a viewer what is not for them; none for the owner of the index."""
-    if viewer is None or viewer.all:
-        return {}
-    user = (_known("user", viewer.user),) if viewer.user else ()
-    return {AUDIENCE_GATE: (PUBLIC, *user, *(_known("group", group) for group in viewer.groups))}
-
-
-def gates(
-    viewer: Viewer | None = None,
-    include_deprecated: bool = False,
-    include_draft: bool = False,
-    include_disabled: bool = False,
-) -> dict[str, tuple[str, ...]]:
-    """What a search may offer to a viewer: for `Condition.gates`. An open gate is there too, so that it is known."""
-    left_out = {"deprecated": not include_deprecated, "draft": not include_draft}
-    return {
-        **seen_by(viewer),
-        LIFECYCLE_GATE: tuple(status for status in STATUSES if not left_out.get(status)),
-        ENABLED_GATE: ("true", "false") if include_disabled else ("true",),
-    }
-
-
-def _known(sort: str, name: str) -> str:
-    """A user or group as a facet value, which knows no capitals and no great length; the name stays exact."""
-    if name == name.casefold() and len(name) <= 200:
-        return f"{sort}:{name}"
-    import hashlib  # a plain search has no need of it
-
-    return f"{sort}#{hashlib.blake2b(name.encode('utf8', 'surrogatepass'), digest_size=16).hexdigest()}"
+    owner = (facet_of("user", entity.owner),) if entity.owner else ()
+    return (*owner, *(facet_of("group", group) for group in entity.groups)) or (NOBODY,)
 
 
 # ---------------------------------------------------------------- the text of an entity

@@ -10,7 +10,7 @@ from operator import ge, itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, NewType
 
 if TYPE_CHECKING:
-    from watersmeet.core.entities import Viewer
+    from watersmeet.core.viewers import Viewer
 
 DocId = NewType("DocId", str)
 ChunkId = NewType("ChunkId", str)

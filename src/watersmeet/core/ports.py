@@ -207,8 +207,8 @@ class Concepts(Protocol):
 class Taught(Protocol):
     """What evidence has taught of an index."""
 
-    def weights(self, collection: str) -> Mapping[str, float]:
-        """The weights that it gives signals, in a collection or, without a name, in the whole; empty: none yet."""
+    def weights(self, collections: tuple[str, ...]) -> Mapping[str, float]:
+        """The weights that it gives signals, in some collections or, without names, in the whole; empty: none yet."""
         ...
 
 

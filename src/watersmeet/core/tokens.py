@@ -167,6 +167,16 @@ def is_code(surface: str) -> bool:
     return surface.startswith("-") or not (surface.islower() and surface.replace("-", "").isalpha())
 
 
+def identifiers(text: str) -> list[str]:
+    """The identifiers of a query that is made of them, to a third or more; none if it only mentions some.
+
+    Capitals alone make none here: API and GitHub are names of many things. A number beside one says nothing more.
+    """
+    telling = [surface for surface in surfaces(text) if surface.lower() not in ASKING and not surface.isdigit()]
+    found = [s for s in telling if is_code(s) and (s[0] == "-" or any(c.isdigit() or c == "_" for c in s))]
+    return found if 3 * len(found) >= len(telling) else []
+
+
 def _humps(piece: str) -> list[str]:
     """The parts of a camelCase or letters-and-digits piece; nothing if there is but one."""
     if piece.isdigit() or (piece.islower() and piece.isalpha()):

@@ -30,11 +30,23 @@ def unit(vectors: Matrix) -> Matrix:
     """Rows of length 1. A row with nothing in it, or with something that is no number, becomes zeros."""
     import numpy as np
 
-    matrix = np.array(vectors, dtype=np.float32, ndmin=2)
+    with np.errstate(over="ignore"):  # too large is no number either
+        matrix = np.array(vectors, dtype=np.float32, ndmin=2)
     matrix[~np.isfinite(matrix).all(axis=1)] = 0
     lengths = np.sqrt(np.square(matrix, dtype=np.float64).sum(axis=1, keepdims=True))
     scaled: Matrix = np.divide(matrix, lengths, out=np.zeros_like(matrix), where=lengths > 0, casting="same_kind")
     return scaled
+
+
+def usable(vectors: Matrix, who: object) -> Matrix:
+    """Rows of length 1 for texts that say something: if one of them points nowhere, the model has failed."""
+    rows = unit(vectors)
+    if not rows.any(axis=1).all():
+        raise ModelProblem(
+            f"{who} gave no usable vector: nothing but zeros, or what is no number",
+            "the model or its file may be broken: try another one, or fetch it again",
+        )
+    return rows
 
 
 def in_slices(

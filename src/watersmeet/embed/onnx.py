@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from watersmeet.core.options import option
-from watersmeet.embed._common import fingerprint, unit
+from watersmeet.embed._common import fingerprint, usable
 from watersmeet.embed._encoder import Encoder, encoder, graph_file, stamp
 from watersmeet.embed._locate import locate
 
@@ -66,7 +66,10 @@ class Onnx:
         return result
 
     def embed_stream(self, texts: Sequence[str], batch: int = 64) -> Iterator[tuple[int, Matrix]]:
-        """In order; the next slice is already being worked on while the caller keeps this one."""
+        """In order; the next slice is already being worked on while the caller keeps this one.
+
+        Ctrl-C: what is finished comes one by one, then the interrupt goes on its way.
+        """
         model = self._encoder()
         width = self.threads or _cores()
         step = max(batch, 1)
@@ -77,9 +80,18 @@ class Onnx:
                     some = texts[start : start + step]
                     waiting.append((start, len(some), self._submit(pool, model, some)))
                     if len(waiting) > 1:
-                        yield _collect(model, *waiting.popleft())
+                        found = _collect(model, *waiting[0])
+                        waiting.popleft()
+                        yield found
                 while waiting:
-                    yield _collect(model, *waiting.popleft())
+                    found = _collect(model, *waiting[0])
+                    waiting.popleft()
+                    yield found
+            except KeyboardInterrupt:
+                pool.shutdown(wait=True, cancel_futures=True)
+                for start, _, passes in waiting:
+                    yield from _finished(model, start, passes)
+                raise
             finally:
                 pool.shutdown(wait=True, cancel_futures=True)
 
@@ -89,7 +101,7 @@ class Onnx:
         model = self._encoder()
         if not text.strip():
             return np.zeros(model.dimension, dtype=np.float32)
-        vector: Vector = unit(model.run(model.tokens([self.query_prefix + text])))[0]
+        vector: Vector = usable(model.run(model.tokens([self.query_prefix + text])), model.path)[0]
         return vector
 
     def _folder(self) -> Path:
@@ -116,8 +128,16 @@ def _collect(model: Encoder, start: int, count: int, passes: list[_Pass]) -> tup
 
     result = np.zeros((count, model.dimension), dtype=np.float32)
     for places, done in passes:
-        result[places] = unit(done.result())
+        result[places] = usable(done.result(), model.path)
     return start, result
+
+
+def _finished(model: Encoder, start: int, passes: list[_Pass]) -> Iterator[tuple[int, Matrix]]:
+    """What was embedded before the others were called off."""
+    for places, done in passes:
+        if not done.cancelled() and done.exception() is None:
+            for place, row in zip(places, usable(done.result(), model.path), strict=True):
+                yield start + place, row[None]
 
 
 @functools.lru_cache(maxsize=16)

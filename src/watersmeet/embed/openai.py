@@ -6,7 +6,6 @@ import email.utils
 import http.client
 import json
 import random
-import threading
 import time
 import urllib.error
 import urllib.request
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.errors import ConfigError, ModelMissing, ModelProblem
 from watersmeet.core.options import option
-from watersmeet.embed._common import clean, fingerprint, in_slices, unit
+from watersmeet.embed._common import clean, fingerprint, in_slices, usable
 
 if TYPE_CHECKING:
     from watersmeet.core.vectors import Matrix, Vector
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 _AGAIN = {408, 409, 425, 429, 500, 502, 503, 504, 529}
 _LONGEST_WAIT = 60.0
 _known: dict[tuple[str, str], int] = {}
-_lock = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +49,7 @@ class OpenAI:
 
     @property
     def dimension(self) -> int:
-        if not self.dimensions and self._place not in _known:
-            self._ask(["dimension"], tries=2)
-        return self.dimensions or _known[self._place]
+        return self.dimensions or _known.get(self._place) or self._ask(["dimension"], tries=2).shape[1]
 
     @property
     def fingerprint(self) -> str:
@@ -64,7 +60,8 @@ class OpenAI:
         return self._embed(texts, self.text_prefix, self.retries + 1)
 
     def embed_stream(self, texts: Sequence[str], batch: int = 64) -> Iterator[tuple[int, Matrix]]:
-        return in_slices(self.embed, texts, batch)
+        """A request at a time at most: what one has brought need not be asked for again."""
+        return in_slices(self.embed, texts, min(batch, max(self.batch, 1)))
 
     def embed_query(self, text: str) -> Vector:
         vector: Vector = self._embed([text], self.query_prefix, min(self.retries, 1) + 1)[0]
@@ -81,13 +78,13 @@ class OpenAI:
         found: list[tuple[list[int], Matrix]] = []
         for start in range(0, len(places), max(self.batch, 1)):
             some = places[start : start + max(self.batch, 1)]
-            found.append((some, unit(np.array(self._ask([prefix + clean(texts[p]) for p in some], tries)))))
+            found.append((some, self._ask([prefix + clean(texts[p]) for p in some], tries)))
         result = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for some, vectors in found:
             result[some] = vectors
         return result
 
-    def _ask(self, texts: list[str], tries: int) -> list[list[float]]:
+    def _ask(self, texts: list[str], tries: int) -> Matrix:
         """The vectors of one request, tried again where that may help."""
         asked: dict[str, Any] = {"model": self.model, "input": texts}
         if self.dimensions:
@@ -141,8 +138,10 @@ class OpenAI:
             return self._problem(f"cannot be reached: {reason}", "check base_url and the network")
         return _Again(f"broke off: {reason}")
 
-    def _checked(self, content: bytes, count: int) -> list[list[float]]:
-        """The vectors in the order of the texts, all of the length that this endpoint has always given."""
+    def _checked(self, content: bytes, count: int) -> Matrix:
+        """The vectors in the order of the texts, all of the length that this endpoint has given before."""
+        import numpy as np
+
         try:
             data = json.loads(content)["data"]
             by_place = {int(one.get("index", n)): [float(x) for x in one["embedding"]] for n, one in enumerate(data)}
@@ -151,12 +150,14 @@ class OpenAI:
         if sorted(by_place) != list(range(count)) or len(data) != count:
             raise self._problem(f"gave {len(data)} vectors for {count} texts", _WRONG)
         vectors = [by_place[place] for place in range(count)]
-        with _lock:
-            expected = self.dimensions or _known.setdefault(self._place, len(vectors[0]))
+        expected = self.dimensions or _known.get(self._place) or len(vectors[0])
         wrong = next((len(one) for one in vectors if len(one) != expected), None)
         if wrong is not None:
+            _known.pop(self._place, None)  # which of them was right, whoever asks next finds out
             raise self._problem(f"gave a vector of {wrong} numbers where {expected} were expected", _WRONG)
-        return vectors
+        rows = usable(np.array(vectors), self._place[0])
+        _known[self._place] = expected
+        return rows
 
     def _pause(self, number: int, after: float | None) -> float:
         if after is not None:

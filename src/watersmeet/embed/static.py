@@ -113,6 +113,8 @@ def _load(folder: Path) -> Table:
     tokenizer.no_truncation()
     if rows.ndim != 2 or scales.shape != rows.shape[:1] or tokenizer.get_vocab_size() > len(rows):
         raise _broken(folder, "rows.npy", "not one row and one scale for each token")
+    if not np.isfinite(scales).all():
+        raise _broken(folder, "scales.npy", "not all of it is numbers")
     unknown = tokenizer.token_to_id("[UNK]")
     return Table(rows, scales, tokenizer, -1 if unknown is None else unknown)
 

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from watersmeet.core.errors import ConfigError
-from watersmeet.core.model import Condition
+from watersmeet.core.errors import ConfigError, nearest
+from watersmeet.core.model import Condition, Request
+
+MOST_RESULTS = 1000
+CONDITION = ("filters", "since", "before")
+"""What a condition is made of, by the names that all faces use."""
+Filters = Mapping[str, Any] | Iterable[str]
+"""Values by key, one or a list; or each as `key=value`."""
 
 _AGO = re.compile(r"(\d{1,5})([hdwmy])")
 _YEAR_OR_MONTH = re.compile(r"\d{4}(-\d\d)?")
@@ -20,20 +28,62 @@ _UNITS = {
 }
 
 
-def condition(filters: Iterable[str] = (), since: str = "", before: str = "", now: datetime | None = None) -> Condition:
-    """`k=v` filters, AND between keys and OR within one, and a span of time."""
-    fields: dict[str, tuple[str, ...]] = {}
-    for pair in filters:
+def asked_for(query: Request | str, options: Mapping[str, Any]) -> Request:
+    """The request that a query and options by name come to."""
+    if not isinstance(query, Request | str):
+        raise ConfigError(f"a query is a text, not {query!r}", 'for example engine.search("rotate keys")')
+    known = [field.name for field in fields(Request) if field.name != "query"]
+    for name in options:
+        if name not in known and name not in CONDITION:
+            raise ConfigError(f"search has no option {name!r}", nearest(name, [*known, *CONDITION]))
+    given = {name: value for name, value in options.items() if name not in CONDITION}
+    if len(given) < len(options):
+        if "condition" in given:
+            raise ConfigError("a condition and filters exclude each other", "say all of it in one of them")
+        given["condition"] = condition(
+            options.get("filters") or (), options.get("since") or "", options.get("before") or ""
+        )
+    request = replace(Request(query) if isinstance(query, str) else query, **given)
+    if not isinstance(request.top_n, int) or not 1 <= request.top_n <= MOST_RESULTS:
+        raise ConfigError(f"top_n must be from 1 to {MOST_RESULTS}, not {request.top_n!r}")
+    return request
+
+
+def _pairs(filters: Filters) -> Iterator[str]:
+    """Each as `key=value`."""
+    if isinstance(filters, str):
+        yield filters
+    elif isinstance(filters, Mapping):
+        for key, values in filters.items():
+            if "=" in key:
+                raise ConfigError(f"a filter cannot be called {key!r}", "a key has no = in it")
+            for value in values if isinstance(values, list | tuple | set) else [values]:
+                yield f"{key}={value}"
+    elif isinstance(filters, Iterable):
+        yield from filters
+    else:
+        raise ConfigError(f"filters cannot be {filters!r}", 'for example filters={"tag": "setup"}')
+
+
+def condition(
+    filters: Filters = (),
+    since: str | datetime = "",
+    before: str | datetime = "",
+    now: datetime | None = None,
+) -> Condition:
+    """Filters, AND between keys and OR within one, and a span of time."""
+    by_key: dict[str, tuple[str, ...]] = {}
+    for pair in _pairs(filters):
         key, sign, value = pair.partition("=")
         if not sign or not key.strip() or not value.strip():
             raise ConfigError(f"the filter {pair!r} is not of the form key=value", "for example --filter tag=setup")
-        fields[key.strip()] = (*fields.get(key.strip(), ()), value.strip())
-    return Condition(fields, _when(since, now) if since else None, _when(before, now) if before else None)
+        by_key[key.strip()] = (*by_key.get(key.strip(), ()), value.strip())
+    return Condition(by_key, _when(since, now) if since else None, _when(before, now) if before else None)
 
 
-def _when(text: str, now: datetime | None = None) -> datetime:
+def _when(text: str | datetime, now: datetime | None = None) -> datetime:
     """The start of a day, month or year (2026-01-31, 2026-01, 2026), a time, or how long ago (12h, 7d, 2w, 3m, 1y)."""
-    plain = text.strip()
+    plain = str(text).strip()
     ago = _AGO.fullmatch(plain.lower())
     try:
         if ago:

@@ -18,7 +18,7 @@ from watersmeet.core.endings import alike
 from watersmeet.core.model import ChunkId, DocId, Passage, Plan, Ranking
 from watersmeet.core.ports import Words
 from watersmeet.core.spread import lead
-from watersmeet.core.tokens import ASKING, forms, is_code, surfaces
+from watersmeet.core.tokens import forms, identifiers, is_code
 from watersmeet.core.tokens import words as words_of
 
 READ = 3
@@ -147,13 +147,8 @@ def candidates(rankings: Sequence[Ranking]) -> set[ChunkId]:
 
 
 def _holds_identifiers(seen: Seen) -> bool:
-    """Whether the query is largely identifiers, and the first result is the one that has them as they are written.
-
-    Capitals alone make none here: API and GitHub are in many collections that have no answer.
-    """
-    telling = [surface for surface in surfaces(seen.plan.text) if surface.lower() not in ASKING]
-    coded = [s for s in telling if is_code(s) and (s[0] == "-" or any(c.isdigit() or c == "_" for c in s))]
-    if not coded or 3 * len(coded) < len(telling):
+    """Whether the query is largely identifiers, and the first result is the one that has them as they are written."""
+    if not identifiers(seen.plan.text):
         return False
     first = seen.read[0]
     exact = next((ranking.hits for ranking in seen.rankings if ranking.by == "exact"), ())

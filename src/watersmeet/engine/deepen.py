@@ -12,17 +12,27 @@ import struct
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from watersmeet.core.errors import IndexBusy
 from watersmeet.core.model import Row
 from watersmeet.engine.encoders import GuardedEncoder
 from watersmeet.engine.entries import breadcrumb
-from watersmeet.engine.lock import writer_lock
+from watersmeet.engine.lock import holder_of, writer_lock
 from watersmeet.engine.report import Progress, Tell
 from watersmeet.engine.settings import Settings, cache_folder
-from watersmeet.engine.tiers import SPARSE, Store, Tier, embedder_name, model_of, new_tier, tiers_of, with_tier
+from watersmeet.engine.tiers import (
+    SPARSE,
+    Store,
+    Tier,
+    check_models,
+    embedder_name,
+    model_of,
+    new_tier,
+    tiers_of,
+    with_tier,
+)
 from watersmeet.store.catalogue import Catalogue
 from watersmeet.store.embeddings import EmbeddingCache, key_of
 from watersmeet.store.view import SqliteView
@@ -52,30 +62,33 @@ ASKED = "asked"
 
 @dataclass(slots=True)
 class Deepened:
-    embedded: set[Row]
+    embedded: set[Row] = field(default_factory=set)
     cached: int = 0
-    seconds: float = 0.0
 
 
 def deepen(
-    folder: str, settings: Settings, name: str, tell: Tell, seconds: float = math.inf, after: int = 0
-) -> Deepened:
-    """Bring one tier up to what is live, as far as the time allows. `ModelProblem` if its model cannot be had.
+    folder: str,
+    settings: Settings,
+    name: str,
+    tell: Tell,
+    done: Deepened,
+    seconds: float = math.inf,
+    after: int = 0,
+) -> None:
+    """Bring one tier up to what is live, as far as the time allows, and note in `done` what was made.
 
-    Only rows behind `after` are looked at."""
-    done = Deepened(set())
+    `ModelProblem` if its model cannot be had, `IndexBusy` if another process is at it. Only rows behind `after` are
+    looked at."""
     component = embedder_name(settings, name)
     if not component:
-        return done
+        return
     view = SqliteView(folder)
     try:
-        with _alone(folder, name) as free:
-            if free:
-                model = model_of(settings, name, component)
-                _Pass(folder, settings, view, name, model, tell, done, seconds, after).run()
+        with _alone(folder, name):
+            model = model_of(settings, name, component)
+            _Pass(folder, settings, view, name, model, tell, done, seconds, after).run()
     finally:
         view.close()
-    return done
 
 
 @dataclass(slots=True)
@@ -90,10 +103,12 @@ class _Pass:
     seconds: float
     after: int = 0
     written: int = 0
+    took: float = 0.0
 
     def run(self) -> None:
         with self.view.moment():
             meta = self.view.meta()
+        check_models(self.settings, meta)
         tier = tiers_of(meta).get(self.name) or new_tier(self.name, self.model, meta)
         store = tier.open(self.folder)
         cache = EmbeddingCache(os.path.join(cache_folder(), "embeddings"))
@@ -104,9 +119,10 @@ class _Pass:
                 if not rows:  # the model is not even loaded if there is nothing for it to do
                     break
                 tier.check(self.model)
+                tier.fits(self.model, self.model.dimension)
                 self.tell(Progress(f"embedding ({self.name})", self.written, self.written + missing, "chunks"))
-                made = self._made(texts, rows, cache)
-                self.done.seconds = time.perf_counter() - start
+                made = self._made(tier, texts, rows, cache)
+                self.took = time.perf_counter() - start
                 tier = self._write(store, tier, rows, made)
                 self.written += len(rows)
             self._level(store, tier)
@@ -135,31 +151,46 @@ class _Pass:
         """How many chunks to take next."""
         if self.seconds < SECONDS and self.name != "static":
             return HASTY
-        rate = self.written / max(1e-3, self.done.seconds)
+        rate = self.written / max(1e-3, self.took)
         return WINDOWS.get(self.name) or max(NARROWEST, min(WIDEST, int(SECONDS * rate)))
 
-    def _made(self, texts: Sequence[str], rows: Sequence[Row], cache: EmbeddingCache) -> Matrix | list[Weighted]:
+    def _made(
+        self, tier: Tier, texts: Sequence[str], rows: Sequence[Row], cache: EmbeddingCache
+    ) -> Matrix | list[Weighted]:
         if isinstance(self.model, GuardedEncoder):
             return self.model.encode(texts)
-        return self._vectors(self.model, texts, rows, cache)
+        return self._vectors(self.model, tier, texts, rows, cache)
 
-    def _vectors(self, model: Guarded, texts: Sequence[str], rows: Sequence[Row], cache: EmbeddingCache) -> Matrix:
+    def _vectors(
+        self, model: Guarded, tier: Tier, texts: Sequence[str], rows: Sequence[Row], cache: EmbeddingCache
+    ) -> Matrix:
         """From the cache where it remembers, else from the model, remembered as it comes."""
         import numpy as np
 
-        fingerprint = model.fingerprint
         keys = [key_of(text) for text in texts]
-        known = cache.get_many(fingerprint, keys)
-        result = np.zeros((len(texts), model.dimension), dtype=np.float32)
+        held = cache.get_many(tier.fingerprint, keys)
+        known = {key: vector for key, vector in held.items() if len(vector) == tier.dimension and vector.any()}
+        result = np.zeros((len(texts), tier.dimension), dtype=np.float32)
         new = [place for place, key in enumerate(keys) if key not in known]
         for place, key in enumerate(keys):
             if key in known:
                 result[place] = known[key]
         self.done.cached += len(keys) - len(new)
-        for start, part in model.embed_stream([texts[place] for place in new], STREAM[self.name]):
+
+        def keep(start: int, part: Matrix) -> None:
+            tier.fits(model, part.shape[1])
             places = new[start : start + len(part)]
-            result[places] = cache.put_many(fingerprint, [keys[place] for place in places], part)
+            result[places] = cache.put_many(tier.fingerprint, [keys[place] for place in places], part)
             self.done.embedded.update(rows[place] for place in places)
+
+        last = (0, result[:0])
+        try:
+            for last in model.embed_stream([texts[place] for place in new], STREAM[self.name]):
+                keep(*last)
+        except KeyboardInterrupt:  # perhaps just while this was being kept
+            cache.close()
+            keep(*last)
+            raise
         return result
 
     def _write(self, store: Store, tier: Tier, rows: Sequence[Row], made: Matrix | list[Weighted]) -> Tier:
@@ -174,7 +205,7 @@ class _Pass:
                 chosen = [made[place] for place in keep] if isinstance(made, list) else made[keep]
                 writer.add([rows[place] for place in keep], chosen)
                 writer.commit()
-                rate = (self.written + len(rows)) / max(1e-3, self.done.seconds)
+                rate = (self.written + len(rows)) / max(1e-3, self.took)
                 tier = replace(tier, rows=store.reader().size, rate=round(rate, 1))
                 catalogue.set_meta(with_tier(meta, tier))
             finally:
@@ -205,15 +236,18 @@ def level(reader: VectorReader) -> float:
 
 
 @contextmanager
-def _alone(folder: str, name: str) -> Iterator[bool]:
-    """Only one process embeds for a tier at a time; a second one has nothing to do."""
+def _alone(folder: str, name: str) -> Iterator[None]:
+    """Only one process embeds for a tier at a time; a second one is told who does."""
+    file = f"deepen-{name}.lock"
     with ExitStack() as stack:
         try:
-            stack.enter_context(writer_lock(folder, 0, f"deepen-{name}.lock"))
+            stack.enter_context(writer_lock(folder, 0, file))
         except IndexBusy:
-            yield False
-            return
-        yield True
+            raise IndexBusy(
+                f"{holder_of(os.path.join(folder, file))} is embedding for {folder} ({name})",
+                "wait until it is done, or run `watersmeet deepen` again then. Searching works meanwhile",
+            ) from None
+        yield
 
 
 def note_asked(folder: str, rows: Sequence[Row]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from watersmeet.core.errors import NotFound
 from watersmeet.core.model import ANY, Condition, DocId, Evidence, Hit, Ranking
 from watersmeet.engine.naming import Meant
-from watersmeet.present.whole import whole
+from watersmeet.present.whole import LEVELS, whole
 from watersmeet.store.view import SqliteView
 
 
@@ -25,7 +25,7 @@ def get(view: SqliteView, meant: Meant) -> dict[str, Any]:
         "kind": record.kind,
         "title": record.title,
         "path": record.path,
-        "text": passages[0].text if chunk else whole(record.title, passages),
+        "text": passages[0].text if chunk else whole(record.title, passages, record.fields.get(LEVELS)),
         "fields": {key: value for key, value in record.fields.items() if not key.startswith("@")},
         "links": [
             {"target": k.target, "heading": k.heading, "alias": k.alias, "type": k.type} for k in view.links(document)

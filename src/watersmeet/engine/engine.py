@@ -14,9 +14,11 @@ from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from watersmeet.core.errors import ConfigError, ModelProblem, NoIndex
-from watersmeet.core.model import Answer, DocId, Passage, Plan, Request, Row
+from watersmeet.core.errors import ConfigError, IndexBusy, ModelProblem, NoIndex, WatersmeetError
+from watersmeet.core.model import Answer, DocId, Passage, Plan, Request
 from watersmeet.engine import settings as settings_of
+from watersmeet.engine.asked import asked_for
+from watersmeet.engine.calibration.searched import note_search, tidy
 from watersmeet.engine.diagnostics import note
 from watersmeet.engine.modes import WORDS, choose, really, silent_signals, wants_vectors
 from watersmeet.engine.pipeline import Outcome
@@ -31,7 +33,7 @@ from watersmeet.present import answer as present
 from watersmeet.store.view import SqliteView
 
 if TYPE_CHECKING:
-    from watersmeet.core.entities import Viewer
+    from watersmeet.core.viewers import Viewer
     from watersmeet.engine.calibration.calibration import Calibration
     from watersmeet.engine.classified import Classified
     from watersmeet.engine.health import Check
@@ -39,8 +41,6 @@ if TYPE_CHECKING:
     from watersmeet.engine.report import SyncReport, Tell
     from watersmeet.engine.trials import Trial
     from watersmeet.engine.whynot import WhyNot
-
-MOST_RESULTS = 1000
 
 
 class Engine:
@@ -52,6 +52,7 @@ class Engine:
         self._recipes = {self.settings.recipe: self.settings}
         self._threads = Threads(most=8)
         self._idle: list[Session] = []
+        self._closed = False
         self._lock = Lock()
 
     def __enter__(self) -> Self:
@@ -63,20 +64,29 @@ class Engine:
         self.close()
 
     def close(self) -> None:
+        self._closed = True
         self._threads.close()
         while self._idle:
             self._idle.pop().close()
 
     @contextmanager
     def _session(self) -> Iterator[Session]:
+        if self._closed:
+            raise ConfigError("this Engine is closed", "ask before its `with` block ends, or open another")
         with self._lock:
             session = self._idle.pop() if self._idle else None
         session = session or Session(self.folder, self._threads)
+        if not self._learning:
+            tidy(self.folder, learn=False)
         try:
             yield session
         finally:
             with self._lock:
                 self._idle.append(session)
+
+    @property
+    def _learning(self) -> bool:
+        return bool(self.settings.section("calibration").learn)
 
     # ------------------------------------------------------------ writing
 
@@ -95,49 +105,60 @@ class Engine:
 
         tell = tell or (lambda _: None)
         start = time.perf_counter()
-        places = [os.path.realpath(path) for path in paths]
-        report = sync(self.folder, self.settings, places, collection, meta or {}, recreate, tell)
+        report = sync(self.folder, self.settings, paths, collection, meta or {}, recreate, tell)
         self._embed(TIERS if deepen else quick(self.settings), report, tell)
+        tidy(self.folder, self._learning)
         report.took_ms = (time.perf_counter() - start) * 1000
         return report
 
     def deepen(
-        self, tell: Tell | None = None, seconds: float = math.inf, deep: bool = True, after: int = 0
+        self,
+        tell: Tell | None = None,
+        seconds: float = math.inf,
+        deep: bool = True,
+        after: int = 0,
+        strict: bool = False,
     ) -> SyncReport:
         """Embed what no model has seen yet, for so long at most; the report says how much that was.
 
-        Without `deep` the quick vectors only; only rows behind `after`."""
+        Without `deep` the quick vectors only; only rows behind `after`. If it is `strict` and nothing can be embedded
+        for want of a model, or since another process is at it, that is an error and not just a warning."""
         from watersmeet.engine.report import SyncReport
 
         report, start = SyncReport(), time.perf_counter()
-        self._embed(TIERS if deep else quick(self.settings), report, tell or (lambda _: None), seconds, after)
+        tiers = TIERS if deep else quick(self.settings)
+        problems = self._embed(tiers, report, tell or (lambda _: None), seconds, after)
+        if strict and problems and not report.embedded and not report.cached:
+            raise problems[0]
         report.took_ms = (time.perf_counter() - start) * 1000
         return report
 
     def _embed(
         self, tiers: Sequence[str], report: SyncReport, tell: Tell, seconds: float = math.inf, after: int = 0
-    ) -> None:
+    ) -> list[WatersmeetError]:
         """A model that cannot be had is a warning: the words are indexed all the same."""
         from watersmeet.core.indexing import Skipped
-        from watersmeet.engine.deepen import deepen
+        from watersmeet.engine.deepen import Deepened, deepen
         from watersmeet.engine.vocabulary import refresh
         from watersmeet.store.vocabulary import FILE
 
+        problems: list[WatersmeetError] = []
         if not self.settings.section("index").vectors:
-            return
-        embedded: set[Row] = set()
+            return problems
+        done = Deepened()
         for tier in tiers:
             try:
-                done = deepen(self.folder, self.settings, tier, tell, seconds, after)
-                embedded |= done.embedded
-                report.cached += done.cached
+                deepen(self.folder, self.settings, tier, tell, done, seconds, after)
                 if tier == TIERS[0]:
                     refresh(self.folder, self.settings)
-            except ModelProblem as problem:
-                report.warnings.append(Skipped(tier, f"no {tier} vectors: {problem}. {problem.hint}".strip()))
+            except (ModelProblem, IndexBusy) as problem:
+                problems.append(problem)
+                without = f"no {tier} vectors: " if isinstance(problem, ModelProblem) else ""
+                report.warnings.append(Skipped(tier, f"{without}{problem}. {problem.hint}".strip()))
             except OSError as error:
                 report.warnings.append(Skipped(FILE, f"no related terms: {error.strerror}"))
-        report.embedded = len(embedded)
+        report.embedded, report.cached = len(done.embedded), done.cached
+        return problems
 
     @cached_property
     def calibration(self) -> Calibration:
@@ -171,11 +192,10 @@ class Engine:
     def search(self, request: Request | str, **options: Any) -> Answer:
         """The few passages that answer the query, best first, with why, and what could not run.
 
-        `options` are fields of `Request`: `engine.search("how do I deploy?", recipe="docs", top_n=3)`.
+        `options` are fields of `Request`, or `filters`, `since` and `before` in place of a condition:
+        `engine.search("how do I deploy?", top_n=3, filters={"tag": "setup"}, since="7d")`.
         """
-        request = Request(request, **options) if isinstance(request, str) else replace(request, **options)
-        if not 1 <= request.top_n <= MOST_RESULTS:
-            raise ConfigError(f"top_n must be from 1 to {MOST_RESULTS}, not {request.top_n}")
+        request = asked_for(request, options)
         with self.traced(request) as trace:
             if request.strict:
                 strictly(trace.outcome.failures, trace.silent, self._settings(request.recipe))
@@ -184,8 +204,6 @@ class Engine:
             confidence = trace.sure()
         passages = {passage.id: passage for passage in self._readable(passages.values(), request.viewer)}
         if self._settings(request.recipe).section("calibration").learn:
-            from watersmeet.engine.calibration.keeping import note_search
-
             note_search(self.folder, request.query, [passage.document for passage in passages.values()])
         return Answer(
             query=request.query,
@@ -302,7 +320,7 @@ class Engine:
             from watersmeet.engine.registry.backends import visible
 
             found = visible(self, found, viewer)
-        if self.settings.section("calibration").learn:
+        if self._learning:
             self.calibration.opened(found["document"])
         return found
 

@@ -14,7 +14,7 @@ from watersmeet.engine.documents import size_of
 from watersmeet.engine.lock import writer_lock
 from watersmeet.engine.opening import check_fingerprint, fingerprint, open_text
 from watersmeet.engine.settings import Settings
-from watersmeet.engine.tiers import Tier, tiers_of
+from watersmeet.engine.tiers import TIERS, Tier, check_models, embedder_name, model_of, tiers_of
 from watersmeet.store.view import SqliteView
 
 FEW = 10_000
@@ -78,11 +78,13 @@ def _stores(folder: str, settings: Settings, view: SqliteView) -> list[Check]:
         return checks
     try:
         check_fingerprint(built, fingerprint(settings))
+        check_models(settings, meta)
         checks.append(Check("settings", True, "the index was built with these settings"))
     except WatersmeetError as error:
         checks.append(Check("settings", False, str(error), error.hint))
     checks.append(_text(folder, built, meta, len(rows)))
     checks += [_vectors(folder, tier, rows) for tier in tiers_of(meta).values()]
+    checks += [_model(settings, name, embedder) for name in TIERS if (embedder := embedder_name(settings, name))]
     few = facts["dead"] < FEW
     dead = facts["dead"] / max(1, facts["chunks"] + facts["dead"])
     checks.append(
@@ -139,6 +141,17 @@ def _vectors(folder: str, tier: Tier, rows: list[Row]) -> Check:
     return Check(
         name, True, f"{tier.model}: {held} of {len(rows)} live chunks", "" if whole else "run `watersmeet deepen`"
     )
+
+
+def _model(settings: Settings, tier: str, component: str) -> Check:
+    """A model that cannot be loaded is missed by every search and every sync."""
+    name = f"{tier} model"
+    try:
+        model = model_of(settings, tier, component)
+        model.ready()
+    except WatersmeetError as error:
+        return Check(name, False, str(error), error.hint)
+    return Check(name, True, f"{component}: {model.name}")
 
 
 def _disk(folder: str) -> Check:

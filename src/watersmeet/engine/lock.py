@@ -67,15 +67,19 @@ def _command() -> str:
     return " ".join([os.path.basename(sys.argv[0] or "python"), *sys.argv[1:3]])[:80]
 
 
-def _busy(path: str, folder: str, wait: float) -> IndexBusy:
+def holder_of(path: str) -> str:
+    """Who holds the lock in this file, as far as it says."""
     try:
         with open(path, encoding="utf8") as file:
             holder = json.load(file)
         since = datetime.fromtimestamp(holder["since"]).strftime("%H:%M:%S")
-        who = f"process {holder['pid']} on {holder['host']} (`{holder['command']}`, since {since})"
+        return f"process {holder['pid']} on {holder['host']} (`{holder['command']}`, since {since})"
     except (OSError, ValueError, KeyError, TypeError):
-        who = "another process"
+        return "another process"
+
+
+def _busy(path: str, folder: str, wait: float) -> IndexBusy:
     return IndexBusy(
-        f"{who} is writing to {folder}",
+        f"{holder_of(path)} is writing to {folder}",
         f"waited {wait:g} s; try again when it is done, or raise writer.lock_seconds. Searching works meanwhile",
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from watersmeet.core.errors import ModelProblem, WatersmeetError
 from watersmeet.core.model import ChunkId, Condition
 from watersmeet.core.vectors import Meanings, Near
+from watersmeet.engine.modes import percent
 from watersmeet.engine.settings import Settings
 from watersmeet.engine.tiers import SPARSE, TIERS, Store, Tier, embedder_name, model_of
 from watersmeet.store.near import LiveMeanings
@@ -93,6 +94,12 @@ class Shelf:
         if name not in self._stores:
             what = "`watersmeet deepen`" if name == "dense" else "`watersmeet sync`"
             raise ModelProblem(f"the index holds no {name} vectors", f"make them with {what}")
+        share, enough = self._coverage[name], settings.section("index").take_part
+        if share < enough:
+            raise ModelProblem(
+                f"it has seen {percent(share)} of the chunks, and votes from {percent(enough)} on",
+                "`watersmeet deepen` makes the vectors that are missing",
+            )
         tier, store = self._stores[name]
         model = model_of(settings, name, component)
         tier.check(model)

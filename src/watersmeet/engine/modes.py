@@ -31,7 +31,7 @@ def choose(
 ) -> tuple[str, tuple[str, ...]]:
     """The mode that runs and its signals: hybrid where there are vectors, unless another is named.
 
-    In hybrid a vector signal votes once it has seen enough; by its own name it is asked whatever it has seen.
+    A vector signal votes once it has seen enough; asked by its own name, it says so if it has not.
     """
     mode = mode or ("hybrid" if coverage else "lexical")
     if mode != "hybrid":
@@ -46,6 +46,11 @@ def really(mode: str, ran: Collection[str]) -> str:
     return "lexical" if mode == "hybrid" and not any(signal in VECTORS for signal in ran) else mode
 
 
+def percent(share: float) -> str:
+    """Rounded down: all is only what is all."""
+    return f"{int(share * 100 + 1e-9)}%"
+
+
 def silent_signals(
     asked: str, recipe: Sequence[str], voting: Collection[str], coverage: Mapping[str, float]
 ) -> dict[str, str]:
@@ -53,7 +58,7 @@ def silent_signals(
     if asked not in ("", "hybrid"):
         return {}
     return {
-        name: f"has seen {coverage[name]:.0%} of the chunks" if name in coverage else "not in this index"
+        name: f"has seen {percent(coverage[name])} of the chunks" if name in coverage else "not in this index"
         for name in recipe
         if name in VECTORS and name not in voting
     }

@@ -14,7 +14,7 @@ from watersmeet.store.called import at, named, titles
 from watersmeet.store.view import SqliteView
 
 if TYPE_CHECKING:
-    from watersmeet.core.entities import Viewer
+    from watersmeet.core.viewers import Viewer
 
 COMPARABLE = 5_000
 """With more documents than this, a name that there is not is not compared with each."""

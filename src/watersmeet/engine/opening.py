@@ -23,7 +23,7 @@ def fingerprint(settings: Settings) -> dict[str, Any]:
         "format": FORMAT,
         "tokenizer": tokens.VERSION,
         "text": index.text,
-        "chunk": index.chunk,
+        "chunk": f"{index.chunk} {chunker.form}",
         **{f"chunk.{index.chunk}.{name}": getattr(built, name) for name in options(chunker)},
     }
 

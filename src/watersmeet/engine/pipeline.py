@@ -12,6 +12,7 @@ from typing import TypeVar, cast
 from watersmeet.core.errors import Stopped, WatersmeetError
 from watersmeet.core.model import ChunkId, Failure, Plan, Ranking, hits_of
 from watersmeet.core.ports import Derived, Fusion, Scorer, Signal, Stage, Step
+from watersmeet.engine.confidence import READ
 from watersmeet.engine.scores import Scores
 from watersmeet.engine.threads import Task, Threads
 
@@ -34,6 +35,8 @@ class Outcome:
     ranking: Ranking
     failures: tuple[Failure, ...]
     timings: dict[str, float]
+    looked_at: Ranking
+    """The last ranking that has a few hits, if only one was asked for: by these it is judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,7 @@ class Pipeline:
             _lap(timings, "fill", start)
         start = perf_counter()
         fused = ranking = self.fusion.fuse(rankings, plan)
-        ranking = cap(fused) if cap else fused
+        ranking = looked_at = cap(fused) if cap else fused
         start = _lap(timings, "fusion", start)
         for name, stage in self.stages:
             _go_on(plan)
@@ -83,12 +86,14 @@ class Pipeline:
             except WatersmeetError as error:  # the ranking stays as it was before this stage
                 failures.append(Failure(name, str(error), error.hint))
             start = _lap(timings, name, start)
+            if len(ranking.hits) >= min(READ, len(looked_at.hits)):
+                looked_at = ranking
         if self.promise:
             ranking = _promised(ranking, plan.top_n)
         if plan.told:
             ranking = ranking.told(fused)
             _lap(timings, "tell", start)
-        return Outcome(plan, tuple(rankings), fused, ranking, tuple(failures), timings)
+        return Outcome(plan, tuple(rankings), fused, ranking, tuple(failures), timings, looked_at)
 
     def _understood(self, plan: Plan) -> tuple[Plan, list[Failure]]:
         """A step that cannot run leaves the plan as it was."""

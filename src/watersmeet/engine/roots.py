@@ -33,20 +33,25 @@ PARSERS = {
 def sync(
     folder: str,
     settings: Settings,
-    places: Sequence[str],
+    paths: Sequence[str | os.PathLike[str]],
     collection: str,
     meta: Mapping[str, str],
     recreate: bool,
     tell: Tell,
 ) -> SyncReport:
-    if not places:
+    if not paths:
         raise ConfigError("no path was named", "say what to index: `watersmeet sync PATH`")
+    if not all(map(os.fspath, paths)):
+        raise ConfigError("an empty path was given", "is a variable not set? `watersmeet sync .` indexes this folder")
+    places = list(dict.fromkeys(map(os.path.realpath, paths)))
     for place in places:
         if not os.path.exists(place):
             raise SourceProblem(f"{place} does not exist", "check the spelling of the path")
     report = SyncReport()
     readable = _readable(settings, places, report)
     with writing(folder, settings, recreate=recreate) as index:
+        if index.mended:
+            report.warnings.append(Skipped(folder, "the words were lost and have been made again from the catalogue"))
         for place in readable:
             _sync_one(index, settings, place, collection, meta, report, tell)
         index.compact()

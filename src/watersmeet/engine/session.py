@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core import tokens
-from watersmeet.core.errors import ConfigError, NoIndex
+from watersmeet.core.errors import ConfigError, IndexDamaged, NoIndex
 from watersmeet.core.ports import Entities, Links, Pairs, TextStore, Words
 from watersmeet.engine.calibration.taught import Lessons
 from watersmeet.engine.components import Later, build, find
@@ -124,8 +124,11 @@ class Session:
             check_fingerprint(built, {"format": FORMAT, "tokenizer": tokens.VERSION}, ["format", "tokenizer"])
             if self._store is None:
                 self._store = open_text(built["text"], self._folder, meta["text_folder"])
+            reader = self._store.reader()
+            if not reader.size and view.count():
+                raise IndexDamaged(f"the words of {self._folder} are lost", "`watersmeet sync PATH` makes them again")
             self._ports = {
-                "words": LiveWords(self._store.reader(), view),
+                "words": LiveWords(reader, view),
                 "view": view,
                 "links": Later(lambda: _links(view)),
                 "entities": Later(cache(lambda: _entities(view))),

@@ -14,7 +14,7 @@ from watersmeet.engine.viewing import seen, statistics
 from watersmeet.store.view import SqliteView
 
 if TYPE_CHECKING:
-    from watersmeet.core.entities import Viewer
+    from watersmeet.core.viewers import Viewer
 
 
 def status(
@@ -43,7 +43,15 @@ def status(
     return {
         **facts,
         "signals": signals,
-        "fingerprint": built,
+        "fingerprint": {**built, **_models(session)},
         "size_bytes": 0 if view.needed(seen(viewer).gates) else size_of(folder),  # it tells how much is withheld
         "index": os.path.abspath(folder),
     }
+
+
+def _models(session: Session) -> dict[str, Any]:
+    """What made the vectors, named as settings are."""
+    found: dict[str, Any] = {}
+    for name, tier in tiers_of(session.meta).items():
+        found |= {f"{name}.model": tier.model, f"{name}.dimension": tier.dimension}
+    return found

@@ -14,6 +14,7 @@ from watersmeet.engine.batch import Batch
 from watersmeet.engine.dates import SOURCES, Dates
 from watersmeet.engine.entries import digest, document_hash, prepare
 from watersmeet.engine.report import Progress, SyncReport, Tell
+from watersmeet.present.whole import LEVELS, odd_levels
 from watersmeet.store.catalogue import Catalogue, FileState, Root
 
 TICK = 2_000_000_000
@@ -164,7 +165,14 @@ class FolderSync:
     def _identified(self, document: Document, item: Found, content: bytes) -> Document:
         """A page is called by its path, with the root's name in front if there are several roots."""
         identity = DocId(self.prefix + document.id) if document.id == item.name else document.id
-        return replace(document, id=identity, modified=self.dates.of(document, item, content))
+        fields = {key: value for key, value in document.fields.items() if key != LEVELS}
+        odd = odd_levels(document.title, document.sections)
+        return replace(
+            document,
+            id=identity,
+            modified=self.dates.of(document, item, content),
+            fields={**fields, LEVELS: odd} if odd else fields,
+        )
 
     def _taken(self, document: DocId, item: Found, state: FileState | None, old: Mapping[DocId, bytes]) -> bool:
         if document in self._put:

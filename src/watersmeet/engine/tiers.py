@@ -62,6 +62,14 @@ class Tier:
                 f"set [embed] back, or build anew with `watersmeet sync --recreate` ({self.name})",
             )
 
+    def fits(self, model: Model, dimension: int) -> None:
+        """An endpoint may change its model and keep the name: what it gives is looked at before it is kept."""
+        if dimension != self.dimension:
+            raise ModelProblem(
+                f"{model.name} gives vectors of {dimension} numbers, and the index holds vectors of {self.dimension}",
+                "use the model that it was built with, or run `watersmeet sync --recreate`",
+            )
+
     def open(self, index: str) -> Store:
         from watersmeet.store.postings import Postings
         from watersmeet.store.vectors import Vectors

@@ -53,7 +53,7 @@ def sure(session: Session, view: SqliteView, outcome: Outcome) -> Confidence | N
 
 def seen(session: Session, view: SqliteView, words: Words, outcome: Outcome) -> Seen:
     """What there is to judge an outcome by."""
-    first = [hit.chunk for hit in outcome.ranking.hits[:READ]]
+    first = [hit.chunk for hit in outcome.looked_at.hits[:READ]]
     passages = view.passages(first)
     read = [passages[chunk] for chunk in first if chunk in passages]
     called = view.called([passage.document for passage in read])

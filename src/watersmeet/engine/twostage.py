@@ -27,7 +27,9 @@ class TwoStage:
         last = self.within(best, plan)
         timings = {f"first look: {name}": took for name, took in wide.timings.items()} | last.timings
         failures = tuple(dict.fromkeys((*wide.failures, *last.failures)))
-        return Twice(last.plan, last.rankings, last.fused, last.ranking, failures, timings, self, plan, wide)
+        return Twice(
+            last.plan, last.rankings, last.fused, last.ranking, failures, timings, last.looked_at, self, plan, wide
+        )
 
     def within(self, documents: tuple[DocId, ...], plan: Plan) -> Outcome:
         """The second look: only into these."""

@@ -12,7 +12,7 @@ from watersmeet.store.called import values_of
 from watersmeet.store.view import SqliteView
 
 if TYPE_CHECKING:
-    from watersmeet.core.entities import Viewer
+    from watersmeet.core.viewers import Viewer
 
 ALWAYS = frozenset({"kind", "path", "document", "collection", "tag", "tags", "status"})
 """What can be filtered by in every index."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from watersmeet.core.entities import AUDIENCE_GATE, LIFECYCLE_GATE, Viewer, gates, seen_by
 from watersmeet.core.model import Condition, Request
+from watersmeet.core.viewers import AUDIENCE_GATE, LIFECYCLE_GATE, Viewer, gates, seen_by
 from watersmeet.store.view import SqliteView
 
 

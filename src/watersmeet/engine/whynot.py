@@ -16,7 +16,7 @@ from watersmeet.engine.viewing import there
 from watersmeet.store.view import SqliteView
 
 if TYPE_CHECKING:
-    from watersmeet.core.entities import Viewer
+    from watersmeet.core.viewers import Viewer
 
 DEEP = 5000
 """How far down each signal is searched for a document that it did not have in its pool."""

@@ -13,14 +13,12 @@ from dataclasses import dataclass
 from watersmeet.core.errors import IndexDamaged, IndexMismatch
 from watersmeet.core.indexing import TextWriter
 from watersmeet.engine.lock import writable, writer_lock
+from watersmeet.engine.mending import KEPT, mend, next_folder, registered
 from watersmeet.engine.opening import check_fingerprint, fingerprint, open_text
 from watersmeet.engine.settings import Settings, WriterSettings
 from watersmeet.engine.tiers import check_models, drop, tiers_of
 from watersmeet.store.catalogue import Catalogue
-from watersmeet.store.registered import everything
 
-KEPT = "registered"
-"""Where the catalogue keeps what is registered while it begins anew."""
 STORES = ("text-", "vectors-")
 """How the folders of the other stores are called."""
 
@@ -33,6 +31,8 @@ class Writing:
     text: TextWriter
     folder: str
     settings: WriterSettings
+    mended: bool = False
+    """Whether the words had to be made again."""
 
     def compact(self, grace: float | None = None, share: float | None = None) -> int:
         """Delete from the text store the rows that have been dead for longer than a query may last."""
@@ -56,17 +56,19 @@ def writing(folder: str, settings: Settings, *, recreate: bool = False) -> Itera
         catalogue = _open_catalogue(folder, recreate)
         stack.callback(catalogue.close)
         meta, fresh = _settled(catalogue, settings, recreate)
+        kind = settings.section("index").text
+        mended = {} if fresh else mend(catalogue, kind, meta)
+        meta |= mended
         _sweep(folder, meta, writer.grace_seconds)
-        store = open_text(settings.section("index").text, folder, meta["text_folder"])
+        store = open_text(kind, folder, meta["text_folder"])
         stack.callback(store.close)
         text = store.writer()
         stack.callback(text.close)
         if fresh:
-            kept = [*json.loads(meta.get(KEPT, "[]")), *everything(catalogue)]  # no folder has what is registered
-            meta |= {KEPT: json.dumps(list({found["path"]: found for found in kept}.values()))}
+            meta |= registered(catalogue, meta)
             catalogue.clear(meta)  # only now: the catalogue never names a store that is not there
         catalogue.reclaim()
-        index = Writing(catalogue, text, folder, writer)
+        index = Writing(catalogue, text, folder, writer, bool(mended))
         if meta.get(KEPT, "[]") != "[]":
             from watersmeet.engine.registry.writing import restore
 
@@ -97,10 +99,8 @@ def _settled(catalogue: Catalogue, settings: Settings, recreate: bool) -> tuple[
     wanted = fingerprint(settings)
     if "fingerprint" not in meta or recreate:
         _retire(catalogue.folder)
-        number = 1 + int(meta.get("text_folder", "text-0").removeprefix("text-"))
-        while os.path.exists(os.path.join(catalogue.folder, f"text-{number}")):
-            number += 1
-        meta |= {"fingerprint": json.dumps(wanted, sort_keys=True), "text_folder": f"text-{number}", "tiers": "{}"}
+        text = next_folder(catalogue.folder, meta.get("text_folder", "text-0"))
+        meta |= {"fingerprint": json.dumps(wanted, sort_keys=True), "text_folder": text, "tiers": "{}"}
         return meta, True
     check_fingerprint(json.loads(meta["fingerprint"]), wanted)
     check_models(settings, meta)

@@ -7,6 +7,7 @@ difference could as well have the other sign. With few differences all the signs
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
 
 RESAMPLES = 10_000
 LEVEL = 0.05
+LEAST = math.ceil(math.log2(2 / LEVEL))
+"""With fewer differences than this, p is above the level whatever they say: there are too few signs to flip."""
+LARGE = 0.33
+"""What one query must lose, were it the only one, to be no chance; the mean of n queries that divided by the root of n.
+About the least with which runs of the same quality differ so in no more cases than the level says."""
 _EXACT = 13
 """Up to so many differences, every combination of signs is tried."""
 _CELLS = 4_000_000
@@ -35,6 +41,18 @@ class Difference:
     p: float
     won: int
     lost: int
+    queries: int
+
+    @property
+    def few(self) -> bool:
+        """Whether too few queries differ for the test to say anything."""
+        return self.won + self.lost < LEAST
+
+    @property
+    def regressed(self) -> bool:
+        """Worse; where too few queries differ, because all say so, or because they lost so much."""
+        large = self.delta <= -LARGE / math.sqrt(self.queries)
+        return self.worse or (self.few and self.high < 0 and (self.p / 2 < LEVEL or large))
 
     @property
     def worse(self) -> bool:
@@ -61,6 +79,7 @@ def compare(ours: Sequence[float], theirs: Sequence[float], seed: int = 0, resam
         p=_randomised(delta, seed, resamples),
         won=int((delta > 0).sum()),
         lost=int((delta < 0).sum()),
+        queries=len(ours),
     )
 
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from watersmeet.core.errors import SourceProblem, nearest
+from watersmeet.core.errors import SourceProblem
 from watersmeet.evaluate.classes import classes_of
 
 QRELS = ("qrels.tsv", "qrels/test.tsv")
 NAMED = 3
 """How many offenders an error names."""
+FORMS = "[[query]] tables in TOML, or JSON lines, with `query` and `expect`"
+_TOML = re.compile(r"(\s*#.*\n|\s)*+(\[\[\s*query\s*\]\]|query\s*=\s*\[)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ def load(place: str | os.PathLike[str]) -> Dataset:
         return _fixtures(path)
     raise SourceProblem(
         f"{path} does not exist",
-        "name a folder with corpus.jsonl, queries.jsonl and qrels.tsv, or a fixtures file (.toml, .jsonl)",
+        f"name a folder with corpus.jsonl, queries.jsonl and qrels.tsv, or a file of fixtures: {FORMS}",
     )
 
 
@@ -77,8 +80,8 @@ def _beir(folder: Path) -> Dataset:
             f"{folder} lacks {', '.join(missing)}",
             "a dataset has corpus.jsonl and queries.jsonl (one JSON record a line) and qrels.tsv",
         )
-    ids = frozenset(str(record["_id"]) for record in _records(corpus, "_id"))
-    asked = {str(record["_id"]): record for record in _records(queries, "_id", "text")}
+    ids = frozenset(str(record["_id"]) for _, record in _records(corpus, "_id"))
+    asked, twice = _asked(queries)
     for path, found in ((corpus, ids), (queries, asked)):
         if not found:
             raise SourceProblem(f"{path} is empty", "it needs at least one record")
@@ -93,11 +96,27 @@ def _beir(folder: Path) -> Dataset:
     if not questions:
         raise SourceProblem(f"{judged} finds nothing relevant", "at least one query needs a score above 0")
     left = len(asked) - len(questions)
-    warnings = (f"{left} queries without a relevant document are left out",) if left else ()
-    return Dataset(folder.resolve().name, questions, corpus, ids, warnings=warnings)
+    warnings = [f"{len(twice)} records of {queries.name} are left out, the first: {twice[0]}"] if twice else []
+    warnings += [f"{left} queries without a relevant document are left out"] if left else []
+    return Dataset(folder.resolve().name, questions, corpus, ids, warnings=tuple(warnings))
 
 
-def _records(path: Path, *needed: str) -> Iterator[dict[str, Any]]:
+def _asked(path: Path) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    """The queries by their ids, and what is wrong with those whose id an earlier one has, as in a corpus."""
+    asked: dict[str, dict[str, Any]] = {}
+    lines: dict[str, int] = {}
+    twice = []
+    for number, record in _records(path, "_id", "text"):
+        key = str(record["_id"])
+        if key in asked:
+            twice.append(f"{path}:{number}: the id {key!r} is already used in line {lines[key]}")
+        else:
+            asked[key], lines[key] = record, number
+    return asked, twice
+
+
+def _records(path: Path, *needed: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Each with the number of its line."""
     for number, line in enumerate(_lines(path), 1):
         if not line.strip():
             continue
@@ -109,12 +128,12 @@ def _records(path: Path, *needed: str) -> Iterator[dict[str, Any]]:
             raise SourceProblem(
                 f"{path}, line {number} has no {' and '.join(needed)}", f"each line needs {', '.join(needed)}"
             )
-        yield record
+        yield number, record
 
 
 def _lines(path: Path) -> list[str]:
     try:
-        return path.read_text("utf8").split("\n")
+        return path.read_text("utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise SourceProblem(f"{path} cannot be read: {error}", "it must be a text file in UTF-8") from error
 
@@ -157,19 +176,25 @@ def _known(path: Path, what: str, named: Iterable[str], known: Iterable[str]) ->
 # ---------------------------------------------------------------- fixtures
 
 
+def is_toml(path: Path, text: str) -> bool:
+    """By its ending, or by the first line that is no comment."""
+    return path.suffix == ".toml" or bool(_TOML.match(text))
+
+
 def _fixtures(path: Path) -> Dataset:
-    if path.suffix == ".toml":
+    text = "\n".join(_lines(path))
+    if is_toml(path, text):
         try:
-            table = tomllib.loads("\n".join(_lines(path)))
+            table = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise SourceProblem(f"{path} is not valid TOML: {error}", "mend the line that it names") from error
         records = table.get("query", [])
         if not isinstance(records, list):
             records = []
-    elif path.suffix in (".jsonl", ".ndjson"):
-        records = list(_records(path))
+    elif not text.strip() or text.lstrip().startswith("{"):
+        records = [record for _, record in _records(path)]
     else:
-        raise SourceProblem(f"{path} is neither .toml nor .jsonl", "fixtures are [[query]] tables or JSON lines")
+        raise SourceProblem(f"{path} is neither TOML nor JSON lines", f"fixtures are {FORMS}")
     if not records:
         raise SourceProblem(f"{path} has no queries", 'write [[query]], query = "...", expect = ["a.md"]')
     questions = [_fixture(path, number, record) for number, record in enumerate(records, 1)]
@@ -195,12 +220,39 @@ def _fixture(path: Path, number: int, record: Any) -> Question:
     return Question(str(record.get("id", text)), text, dict.fromkeys(expect, 1), classes_of(text, named))
 
 
-def check_expected(dataset: Dataset, documents: Iterable[str]) -> None:
-    """Every document that a fixture expects must be in the index."""
+# ---------------------------------------------------------------- against an index
+
+
+def check_held(dataset: Dataset, documents: Iterable[str]) -> list[str]:
+    """An index must hold what is asked for. A few records of a corpus may be missing, and that is said."""
     known = set(documents)
+    if dataset.corpus is None:
+        _check_expected(dataset, known)
+        return []
+    missing = len(dataset.ids - known)
+    if 2 * missing > len(dataset.ids):
+        raise SourceProblem(
+            f"the index holds {len(dataset.ids) - missing} of the {len(dataset.ids)} documents of {dataset.name}",
+            f"leave --index out: a dataset is indexed by itself; or sync {dataset.corpus} into that index first",
+        )
+    return [f"{missing} documents of the dataset are not in the index"] if missing else []
+
+
+def _check_expected(dataset: Dataset, known: set[str]) -> None:
     for question in dataset.questions:
         for document in question.relevant:
             if document not in known:
                 raise SourceProblem(
-                    f"{document!r}, expected for {question.text!r}, is not in the index", nearest(document, known)
+                    f"{document!r}, expected for {question.text!r}, is not in the index", _alike(document, known)
                 )
+
+
+def _alike(document: str, known: set[str]) -> str:
+    """The few names that may be meant: there may be thousands."""
+    import difflib  # only ever needed on the way out
+
+    below = sorted(name for name in known if name.endswith(f"/{document}"))
+    close = list(dict.fromkeys([*below, *difflib.get_close_matches(document, sorted(known), NAMED)]))[:NAMED]
+    if close:
+        return f"did you mean {' or '.join(map(repr, close))}?"
+    return f"none of the {len(known)} documents has a name like it; `watersmeet list` shows them all"

@@ -14,7 +14,7 @@ from watersmeet.engine.report import Tell
 from watersmeet.engine.settings import Settings
 from watersmeet.evaluate import risk
 from watersmeet.evaluate.compare import Difference, compare, interval
-from watersmeet.evaluate.data import Dataset, Question, check_expected
+from watersmeet.evaluate.data import Dataset, Question, check_held
 from watersmeet.evaluate.index import indexed
 from watersmeet.evaluate.metrics import MAIN, Scores, judge, means, measures, percentile
 from watersmeet.evaluate.run import WHOLE, Run, peak_memory_mb, run
@@ -161,12 +161,8 @@ def _asked(
         folder = ready.folder
         warnings += ready.warnings
     with Engine(folder, settings) as engine:
-        if index and dataset.corpus is None:
-            check_expected(dataset, (entry["document"] for entry in engine.documents()))
-        elif index:
-            missing = len(dataset.ids.difference(entry["document"] for entry in engine.documents()))
-            if missing:
-                warnings.append(f"{missing} documents of the dataset are not in the index")
+        if index:
+            warnings += check_held(dataset, (entry["document"] for entry in engine.documents()))
         made = run(engine, dataset.questions, settings.recipe, mode, tell)
         can = weigh and made.mode == "hybrid" and settings.section("pipeline").fusion == "convex"
         swept = sweep(engine, dataset.questions, mode, tell) if can else None

@@ -9,18 +9,26 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from watersmeet.core.errors import SourceProblem
-from watersmeet.evaluate.data import load
+from watersmeet.evaluate.data import FORMS, is_toml, load
 
-HINT = 'each line is {"query": "...", "document": "a.md", "relevance": 1} or `query<TAB>document<TAB>relevance`'
+HINT = (
+    'each line is {"query": "...", "document": "a.md", "relevance": 1} or `query<TAB>document<TAB>relevance`; '
+    f"fixtures ({FORMS}) and a folder in BEIR form do as well"
+)
 
 Judgements = dict[str, dict[str, float]]
 """By query, by document, a grade; 0 or less: not relevant."""
 
 
 def read_judgements(place: str | os.PathLike[str]) -> list[tuple[str, Mapping[str, float]]]:
-    """Lines of query, document and grade, as JSON or between tabs; or whatever `eval` takes for a dataset."""
+    """Lines of query, document and grade, as JSON or between tabs; or whatever `eval` takes for a dataset.
+
+    What a file holds says which it is: its ending may be anything.
+    """
     path = Path(place)
-    found = _lines(path) if path.is_file() and path.suffix in (".jsonl", ".ndjson", ".tsv") else None
+    if not path.exists():
+        raise SourceProblem(f"{path} does not exist", HINT)
+    found = None if path.is_dir() else _lines(path)
     if found is None:
         return [(q.text, {d: float(g) for d, g in q.relevant.items()}) for q in load(path).questions]
     if not found:
@@ -35,11 +43,13 @@ def _lines(path: Path) -> Judgements | None:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise SourceProblem(f"{path} cannot be read: {error}", "it must be a text file in UTF-8") from error
+    if is_toml(path, text):
+        return None
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip() or (number == 1 and line.lower().startswith("query\t")):
             continue
         try:
-            query, document, grade = _tabs(line) if path.suffix == ".tsv" else _json(line)
+            query, document, grade = _json(line) if line.lstrip().startswith("{") else _tabs(line)
         except _Fixture:
             return None
         except (ValueError, KeyError, TypeError):

@@ -99,7 +99,9 @@ def markdown(report: dict[str, Any]) -> str:
                 lines.append(f"- {row['delta']:+.3f} {_cell(row['query'])}")
                 lines += [f"  - {ranks_line(document)}" for document in row["relevant"]]
     if "gate" in report:
-        lines += ["", f"Gate {report['gate']['file']}: {'passed' if report['gate']['passed'] else 'FAILED'}."]
+        held = report["gate"]
+        said = f"Gate {held['file']}: {'passed' if held['passed'] else 'FAILED'}."
+        lines += ["", f"{said} {held['note']}".strip()]
     remarks = [*report["warnings"], *(f"without {f['by']}: {f['reason']}" for f in report["failures"])]
     if remarks:
         lines += ["", "## Remarks", "", *(f"- {text}" for text in remarks)]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from watersmeet.core.errors import SourceProblem
-from watersmeet.evaluate.compare import Difference, compare
+from watersmeet.evaluate.compare import LEAST, Difference, compare
 from watersmeet.evaluate.data import Question
 
 VERSION = 1
@@ -27,8 +27,17 @@ class Gate:
 
     @property
     def passed(self) -> bool:
-        """Unless this run is significantly worse."""
-        return not self.difference.worse
+        """Unless this run is significantly worse, or by much where too few queries differ to say so."""
+        return not self.difference.regressed
+
+    @property
+    def note(self) -> str:
+        """What must be known of a gate that has little to go by."""
+        d = self.difference
+        if not d.few or not (d.lost or d.queries < LEAST):
+            return ""
+        changed = f"{d.won + d.lost} of {d.queries} queries changed"
+        return f"{changed}: too few to tell a loss from chance, so the gate goes by its size"
 
     def to_json(self) -> dict[str, Any]:
         d = self.difference
@@ -41,6 +50,9 @@ class Gate:
             "p": round(d.p, 5),
             "won": d.won,
             "lost": d.lost,
+            "queries": d.queries,
+            "few": d.few,
+            "note": self.note,
             "queries_lost": self.lost[:SHOWN],
         }
 

@@ -11,12 +11,14 @@ from watersmeet.engine.engine import Engine
 from watersmeet.engine.report import Tell
 from watersmeet.engine.settings import Settings, settled
 from watersmeet.evaluate.compare import LEVEL, Difference, compare
-from watersmeet.evaluate.data import Dataset
+from watersmeet.evaluate.data import Dataset, check_held
 from watersmeet.evaluate.index import indexed
 from watersmeet.evaluate.metrics import MAIN, judge, means
 from watersmeet.evaluate.run import WHOLE, run
 from watersmeet.evaluate.sweep import Sweep, sweep
 
+LEARNT = "learnt"
+"""The step that sets weights by what the index has learnt."""
 LEAST = 10
 """Fewer questions than this have no two halves worth the name."""
 
@@ -31,6 +33,8 @@ class Tuned:
     before: dict[str, float]
     after: dict[str, float]
     difference: Difference
+    evidence: float = 0.0
+    """How much the index has learnt by calibration, which is left aside."""
 
     @property
     def significant(self) -> bool:
@@ -45,12 +49,23 @@ class Tuned:
             return f"the tuned weights are better on the half that they were not learnt from: {figures}"
         return f"no significant gain on the half that they were not learnt from: {figures}"
 
+    @property
+    def aside(self) -> str:
+        """What became of the index's own calibration; empty if it has none."""
+        if not self.evidence:
+            return ""
+        return (
+            f"the index's calibration ({self.evidence:g} pieces of evidence) was left aside; with tuned settings it "
+            "starts from their weights and moves them, until `watersmeet calibrate --reset`"
+        )
+
     def settings(self) -> str:
         """A settings file with the weights."""
+        aside = f"# {self.aside.capitalize()}.\n" if self.aside else ""
         weights = ", ".join(f"{name} = {value:g}" for name, value in self.sweep.posterior.items())
         return (
             f"# Learnt from {self.sweep.questions} judged questions of {self.dataset}; "
-            f"measured on {self.report_questions} others:\n# {self.verdict}.\n"
+            f"measured on {self.report_questions} others:\n# {self.verdict}.\n{aside}"
             f"[fusion.convex]\nweights = {{ {weights} }}\n"
         )
 
@@ -74,6 +89,7 @@ class Tuned:
             },
             "significant": self.significant,
             "verdict": self.verdict,
+            "calibration": {"left_aside": True, "evidence": self.evidence, "note": self.aside},
             "settings": self.settings(),
         }
 
@@ -85,14 +101,25 @@ def tune(dataset: Dataset, settings: Settings, index: str, seed: int, tell: Tell
     random.Random(seed).shuffle(asked)  # noqa: S311 - a sample
     train, report = asked[: len(asked) // 2], asked[len(asked) // 2 :]
     folder = index or indexed(dataset, settings, "", tell).folder
-    with Engine(folder, settings) as engine:
+    plain = _uncalibrated(settings)
+    with Engine(folder, plain) as engine:
+        if index:
+            check_held(dataset, (entry["document"] for entry in engine.documents()))
+        learnt = engine.calibration.state()["collections"].get("*", {}) if plain is not settings else {}
         swept = sweep(engine, train, "", tell)
         if swept is None:
             raise SourceProblem("fewer than two signals vote here", "sync with vectors, then tune")
         before = judge(report, run(engine, report, settings.recipe, "", tell).rankings[WHOLE])
     layer = ("tuned", {"fusion": {"convex": {"weights": swept.posterior}}})
-    tuned = settled(settings.recipe, (*settings.layers, layer))
-    with Engine(folder, tuned) as engine:
+    with Engine(folder, settled(plain.recipe, (*plain.layers, layer))) as engine:
         after = judge(report, run(engine, report, settings.recipe, "", tell).rankings[WHOLE])
     difference = compare(after[MAIN], before[MAIN], seed)
-    return Tuned(dataset.name, swept, len(report), means(before), means(after), difference)
+    return Tuned(dataset.name, swept, len(report), means(before), means(after), difference, learnt.get("evidence", 0.0))
+
+
+def _uncalibrated(settings: Settings) -> Settings:
+    """The same without what the index has learnt, be it from the half that is reported: only written weights count."""
+    steps = [step for step in settings.section("pipeline").understand if step != LEARNT]
+    if steps == settings.section("pipeline").understand:
+        return settings
+    return settled(settings.recipe, (*settings.layers, ("tune", {"pipeline": {"understand": steps}})))

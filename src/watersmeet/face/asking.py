@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from watersmeet.core.errors import ConfigError
 from watersmeet.core.model import Answer, Condition, Request
 from watersmeet.present.answer import breakdown, explain_line
 from watersmeet.present.answer import to_json as plain_json
@@ -15,7 +14,7 @@ from watersmeet.present.answer import to_json as plain_json
 if TYPE_CHECKING:
     from threading import Event
 
-    from watersmeet.core.entities import Viewer
+    from watersmeet.core.viewers import Viewer
     from watersmeet.engine.engine import Engine
     from watersmeet.engine.whynot import WhyNot
     from watersmeet.present.pack import Pack
@@ -127,11 +126,7 @@ def condition(filters: Filters, since: str = "", before: str = "") -> Condition:
         return Condition()
     from watersmeet.engine import asked
 
-    for key in filters:
-        if "=" in key:
-            raise ConfigError(f"a filter cannot be called {key!r}", "a key has no = in it")
-    pairs = [f"{key}={value}" for key, values in filters.items() for value in values]
-    return asked.condition(pairs, since, before)
+    return asked.condition(filters, since, before)
 
 
 def filters_of(pairs: Iterable[str]) -> Filters:

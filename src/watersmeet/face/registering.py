@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from watersmeet.core.entities import Entity, Refused, Viewer
+from watersmeet.core.entities import Entity, Refused
 from watersmeet.core.errors import ConfigError, NoIndex, NotFound
+from watersmeet.core.viewers import Viewer
 from watersmeet.engine.registry.reading import Listed, read
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from dataclasses import asdict
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from watersmeet.core.entities import Viewer
 from watersmeet.core.errors import ConfigError, IndexBusy, NotFound, WatersmeetError
+from watersmeet.core.viewers import Viewer
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.report import Tell
 from watersmeet.engine.settings import ServeSettings

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 
-from watersmeet.core.entities import Viewer
+from watersmeet.core.viewers import Viewer
 from watersmeet.engine.modes import MODES
 from watersmeet.engine.settings import recipes
 from watersmeet.face.asking import Asking

@@ -15,9 +15,9 @@ from dataclasses import asdict, dataclass, field
 from threading import Lock
 from typing import Any
 
-from watersmeet.core.entities import EVERYONE, Viewer
 from watersmeet.core.errors import ConfigError, NotFound
 from watersmeet.core.files import replace_file
+from watersmeet.core.viewers import EVERYONE, Viewer
 from watersmeet.engine.lock import writer_lock
 from watersmeet.engine.settings import config_folder
 

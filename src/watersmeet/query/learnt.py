@@ -10,11 +10,11 @@ from watersmeet.core.ports import Taught
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
-    """Sets the plan's weights by the evidence about the index, or about the one collection that is asked for."""
+    """Sets the plan's weights by the evidence about the index, or about the collections that are asked for."""
 
     taught: Taught | None = None
 
     def apply(self, plan: Plan) -> Plan:
         asked = plan.condition.fields.get("collection", ())
-        weights = self.taught.weights(asked[0] if len(asked) == 1 else "") if self.taught else {}
+        weights = self.taught.weights(asked) if self.taught else {}
         return replace(plan, weights={**weights, **plan.weights}) if weights else plan

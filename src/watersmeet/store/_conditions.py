@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from watersmeet.core.model import Condition
@@ -13,34 +13,38 @@ def where(
     condition: Condition,
     at: Callable[[Sequence[str]], list[int]],
     kept_out: Callable[[str, Sequence[str]], list[int]],
+    kinds: Callable[[], Collection[str]],
 ) -> tuple[str, list[Any]]:
-    """`at` gives the documents whose path one of some globs matches, `kept_out` those that a gate keeps out."""
+    """`at` gives the documents whose path one of some globs matches, `kept_out` those that a gate keeps out, `kinds`
+    all kinds that there are."""
     parts: list[str] = []
     values: list[Any] = []
     for key, wanted in (*condition.fields.items(), *condition.also):
-        if key == "kind":
+        facet, low = key.casefold(), lowered(wanted)
+        if facet == "kind":
+            alike = {value.casefold() for value in wanted}
             parts.append("d.kind IN (SELECT value FROM json_each(?))")
-            values.append(json.dumps(wanted))
-        elif key == "document":
+            values.append(json.dumps([kind for kind in kinds() if kind.casefold() in alike]))
+        elif facet == "document":
             parts.append("d.name IN (SELECT value FROM json_each(?))")
             values.append(json.dumps(wanted))
-        elif key == "path":
+        elif facet == "path":
             parts.append("d.id IN (SELECT value FROM json_each(?))")
             values.append(json.dumps(at(wanted)))
-        elif key == "collection":
-            parts.append("d.collection IN (SELECT k.id FROM collections k JOIN json_each(?) j ON k.name = j.value)")
-            values.append(json.dumps(wanted))
-        elif key.casefold() in ("tag", "tags"):
+        elif facet == "collection":
+            parts.append(
+                "d.collection IN (SELECT k.id FROM collections k JOIN json_each(?) j ON casefold(k.name) = j.value)"
+            )
+            values.append(low)
+        elif facet in ("tag", "tags"):
             low = json.dumps([name for tag in wanted for name in tag_names(tag)])
             parts.append(TAGGED)
             values += [low, low, low]
         else:
-            facet = key.casefold()
-            low = lowered(wanted)
             parts.append(
                 "(d.id IN (SELECT f.document FROM facets f JOIN json_each(?) j ON f.value = j.value"
                 " WHERE f.key = ?) OR d.collection IN (SELECT k.id FROM collections k, json_each(k.metadata) m"
-                " WHERE lower(m.key) = ? AND lower(m.value) IN (SELECT value FROM json_each(?))))"
+                " WHERE casefold(m.key) = ? AND casefold(m.value) IN (SELECT value FROM json_each(?))))"
             )
             values += [low, facet, facet, low]
     for key, allowed in condition.gates.items():
@@ -62,7 +66,7 @@ TAGGED = (
     " UNION ALL SELECT f.document FROM json_each(?) j CROSS JOIN facets f"
     " ON f.key = 'tag' AND f.value >= j.value || '/' AND f.value < j.value || '0')"
     " OR d.collection IN (SELECT k.id FROM collections k, json_each(k.metadata) m"
-    " JOIN json_each(?) j ON instr(lower(m.value) || '/', j.value || '/') = 1 WHERE lower(m.key) = 'tag'))"
+    " JOIN json_each(?) j ON instr(casefold(m.value) || '/', j.value || '/') = 1 WHERE casefold(m.key) = 'tag'))"
 )
 """The documents with one of the tags or of the tags below it: a/b lies below a, and 0 comes next after the slash."""
 

@@ -48,6 +48,7 @@ def connect(folder: str, *, create: bool = False) -> sqlite3.Connection:
         )
         with ExitStack() as undo:
             undo.callback(db.close)
+            db.create_function("casefold", 1, _casefold, deterministic=True)  # SQLite's lower() knows ASCII only
             use_wal(db, _PATIENCE)
             db.executescript("PRAGMA synchronous = FULL; PRAGMA mmap_size = 268435456")
             version = db.execute("PRAGMA user_version").fetchone()[0]
@@ -55,6 +56,10 @@ def connect(folder: str, *, create: bool = False) -> sqlite3.Connection:
                 _migrate(db, version, path)
             undo.pop_all()
     return db
+
+
+def _casefold(value: object) -> str:
+    return str(value).casefold()
 
 
 def _migrate(db: sqlite3.Connection, version: int, path: str) -> None:

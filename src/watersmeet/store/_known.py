@@ -27,6 +27,7 @@ class Known:
         self.matching: dict[str, list[Row] | None] = {}
         self.kept_out: dict[tuple[str, ...], list[int]] = {}
         self.at: dict[tuple[str, ...], list[int]] = {}
+        self.kinds: frozenset[str] | None = None
 
     @property
     def full(self) -> bool:

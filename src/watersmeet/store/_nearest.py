@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from watersmeet.core.errors import IndexMismatch
 from watersmeet.core.model import Row
 from watersmeet.store import _commits as commits
 from watersmeet.store._slots import find, largest, live
@@ -98,7 +99,7 @@ class Reader:
         """The nearest rows with their cosines; only among `within`, if it is given."""
         import numpy as np
 
-        query = _query(vector)
+        query = self._query(vector)
         if query is None or limit <= 0:
             return []
         wanted = max(_RESCORED, limit + limit // 4)
@@ -109,7 +110,7 @@ class Reader:
 
     def score(self, vector: Vector, rows: Collection[Row] | RowArray) -> dict[Row, float]:
         """The cosines of those of these rows that are held and are not zero."""
-        query = _query(vector)
+        query = self._query(vector)
         if query is None:
             return {}
         places = self._find(rows)
@@ -124,6 +125,21 @@ class Reader:
         parts: dict[str, NDArray[Any]] = {"rows": self.numbers, "codes": self.codes, "exact": self.exact}
         scales = np.stack([self.scales[places], self.excesses[places]], axis=1)
         return {"scales": scales, **{part: array[places] for part, array in parts.items()}}
+
+    def _query(self, vector: Vector) -> Vector | None:
+        """The query at length 1; None if it points nowhere."""
+        import numpy as np
+
+        query = np.asarray(vector, dtype=np.float64)
+        if query.shape != self.exact.shape[1:]:
+            raise IndexMismatch(
+                f"the model gave a vector of {query.size} numbers, and the index holds those of {self.exact.shape[1]}",
+                "use the model that it was built with, or run `watersmeet sync --recreate`",
+            )
+        length = math.sqrt(query.dot(query))
+        if not math.isfinite(length) or length == 0:
+            return None
+        return (query / length).astype(np.float32)
 
     def _find(self, rows: Collection[Row] | RowArray) -> NDArray[np.int64]:
         """Where each of these rows is; -1 for one that is not held."""
@@ -182,17 +198,6 @@ def _mapped(folder: Path, commit: Commit, part: str, kind: str, shape: tuple[int
     if path.stat().st_size < commit.size(part):
         raise commits.too_short(path)
     return np.asarray(np.memmap(path, dtype=kind, mode="r", shape=shape))
-
-
-def _query(vector: Vector) -> Vector | None:
-    """The query at length 1; None if it points nowhere."""
-    import numpy as np
-
-    query = np.asarray(vector, dtype=np.float64)
-    length = math.sqrt(query.dot(query))
-    if not math.isfinite(length) or length == 0:
-        return None
-    return (query / length).astype(np.float32)
 
 
 def _wide(halves: NDArray[np.float16]) -> NDArray[np.float32]:

@@ -18,6 +18,7 @@ EXACT_FIELD = "forms"
 FIELDS = (*WORD_FIELDS, EXACT_FIELD)
 
 REBUILD = "build it anew with `watersmeet sync --recreate`"
+AGAIN = "`watersmeet sync PATH` makes it again"
 MAKE_ROOM = "make room and run the same command again; nothing was lost"
 
 LONGEST = 8 * max(LONGEST_WORD, LONGEST_FORM)

@@ -51,9 +51,9 @@ def values_of(view: SqliteView, key: str, seen: Condition) -> list[str]:
     else:
         sql = (
             "SELECT value FROM (SELECT f.value FROM documents d JOIN facets f ON f.document = d.id"
-            f" WHERE {where} AND f.key = ? UNION ALL SELECT lower(m.value) AS value FROM documents d"
+            f" WHERE {where} AND f.key = ? UNION ALL SELECT casefold(m.value) AS value FROM documents d"
             " JOIN collections k ON k.id = d.collection, json_each(k.metadata) m"
-            f" WHERE {where} AND lower(m.key) = ?) GROUP BY value ORDER BY count(*) DESC, value"
+            f" WHERE {where} AND casefold(m.key) = ?) GROUP BY value ORDER BY count(*) DESC, value"
         )
         values = [*values, key, *values, key]
     return [value for (value,) in view._ask(sql, values)]

@@ -25,6 +25,7 @@ from watersmeet.core.ports import Term
 from watersmeet.core.tokens import STOPWORDS
 from watersmeet.store._stems import WORD_TOKENS, Stems
 from watersmeet.store._text import (
+    AGAIN,
     EXACT_FIELD,
     MAKE_ROOM,
     REBUILD,
@@ -129,14 +130,14 @@ class Fts5:
             try:
                 found = os.stat(path)
             except (FileNotFoundError, NotADirectoryError):
-                raise NoIndex(f"there is no text index in {self.folder}", REBUILD) from None
+                raise NoIndex(f"there is no text index in {self.folder}", AGAIN) from None
             file = (found.st_dev, found.st_ino)
             connection = self._opened.take(file) or _connect(path, "rw")
             with ExitStack() as undo:
                 undo.callback(connection.close)
                 connection.execute("BEGIN")
                 if _format(connection, path) == 0:  # this read fixes what the transaction sees
-                    raise NoIndex(f"there is no text index in {self.folder}", REBUILD)
+                    raise NoIndex(f"there is no text index in {self.folder}", AGAIN)
                 undo.pop_all()
             reader = _Reader(path, connection, self._opened.stems)
             weakref.finalize(reader, self._opened.give_back, connection, file)

@@ -105,5 +105,7 @@ class LiveMeanings(Generic[T]):
             return {}
         scale_from = np.sort([theirs[row] for row in both])
         scale_to = np.sort([ours[row] for row in both])
+        if scale_to[0] == scale_to[-1]:  # all of them would get the same, which is no ranking
+            return {}
         mapped = np.interp(list(guessed.values()), scale_from, scale_to)
         return dict(zip(guessed, mapped.tolist(), strict=True))

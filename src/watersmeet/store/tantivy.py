@@ -26,6 +26,7 @@ from watersmeet.core.options import option
 from watersmeet.core.ports import Term
 from watersmeet.core.tokens import STOPWORDS
 from watersmeet.store._text import (
+    AGAIN,
     EXACT_FIELD,
     LONGEST,
     MAKE_ROOM,
@@ -106,7 +107,7 @@ class Tantivy:
                 with open(os.path.join(self.folder, META), "rb") as file:
                     meta = file.read()
             except (FileNotFoundError, NotADirectoryError):
-                raise NoIndex(f"there is no text index in {self.folder}", REBUILD) from None
+                raise NoIndex(f"there is no text index in {self.folder}", AGAIN) from None
             if opened.latest is None or meta != opened.meta:
                 index = self._index()
                 index.reload()

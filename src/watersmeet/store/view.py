@@ -125,7 +125,13 @@ class SqliteView:
         return remembered[key]
 
     def _where(self, condition: Condition) -> tuple[str, list[Any]]:
-        return where(condition, self._documents_at, self._kept_out)
+        return where(condition, self._documents_at, self._kept_out, self._kinds)
+
+    def _kinds(self) -> frozenset[str]:
+        known = self._known
+        if known.kinds is None:
+            known.kinds = frozenset(kind for (kind,) in self._ask("SELECT DISTINCT kind FROM documents"))
+        return known.kinds
 
     def needed(self, gates: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
         """Those of the gates that keep anything out; in an index without a registry, none."""
@@ -336,7 +342,7 @@ class SqliteView:
         return {
             key
             for (key,) in self._ask(
-                f"{own} UNION SELECT lower(m.key) FROM collections k, json_each(k.metadata) m", values
+                f"{own} UNION SELECT casefold(m.key) FROM collections k, json_each(k.metadata) m", values
             )
             if not key.startswith("@")
         }

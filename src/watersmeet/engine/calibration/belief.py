@@ -9,7 +9,8 @@ The constants were chosen on judged sets; docs/decisions/0008 has the figures.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -86,6 +87,14 @@ class Belief:
         odds = [math.exp(log - most) for log in logs]
         total = math.fsum(odds)
         return [value / total for value in odds]
+
+
+def together(beliefs: Iterable[Belief]) -> Belief:
+    """What several bodies of evidence come to."""
+    total = Belief()
+    for belief in beliefs:
+        total = Belief(total.pieces + belief.pieces, tuple(map(operator.add, total.gained, belief.gained)))
+    return total
 
 
 def whole(weights: Weights) -> float:

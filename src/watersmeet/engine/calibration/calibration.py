@@ -11,8 +11,10 @@ from watersmeet.core.errors import IndexProblem
 from watersmeet.core.model import Request
 from watersmeet.engine.calibration import keeping
 from watersmeet.engine.calibration.ballots import ballot, gains
-from watersmeet.engine.calibration.belief import SIGNALS, Belief
+from watersmeet.engine.calibration.belief import Belief
 from watersmeet.engine.calibration.keeping import WHOLE, Kept
+from watersmeet.engine.calibration.searched import searched_for, tidy
+from watersmeet.engine.calibration.taught import prior_of
 
 if TYPE_CHECKING:
     from watersmeet.engine.engine import Engine
@@ -49,9 +51,7 @@ class Calibration:
     @property
     def prior(self) -> dict[str, float]:
         """The weights that the settings give, before any evidence."""
-        settings = self._engine.settings
-        weights = settings.of("fusion", settings.section("pipeline").fusion).get("weights", {})
-        return {name: float(weights.get(name, 1.0)) for name in SIGNALS}
+        return prior_of(self._engine.settings)
 
     def judge(self, judgements: Iterable[tuple[str, Mapping[str, float]]], tell: Tell | None = None) -> Lesson:
         """Learn from queries with the documents that answer them, each with its grade."""
@@ -68,7 +68,7 @@ class Calibration:
 
     def opened(self, document: str, query: str = "") -> bool:
         """A document was opened; if a search led to it, that is evidence. Whether something was learnt."""
-        query = query or keeping.searched_for(self._engine.folder, document) or ""
+        query = query or searched_for(self._engine.folder, document) or ""
         return bool(query) and bool(self._learn([(query, {document: 1.0})], Lesson(), opened=True))
 
     def _learn(self, asked: Sequence[tuple[str, Mapping[str, float]]], report: Lesson, opened: bool = False) -> int:
@@ -117,13 +117,15 @@ class Calibration:
 
     def show(self) -> dict[str, Any]:
         """The prior, and for the index and each collection what was learnt and what the weights are now."""
+        learning = self._engine.settings.section("calibration").learn
+        tidy(self._engine.folder, learning)
         kept = keeping.load(self._engine.folder)
         prior = self.prior
         return {
             "prior": prior,
             "judged": kept.judged,
             "opened": kept.opened,
-            "learning": self._engine.settings.section("calibration").learn,
+            "learning": learning,
             "collections": {
                 name or "*": {
                     "evidence": round(belief.pieces, 2),

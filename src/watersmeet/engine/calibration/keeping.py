@@ -1,4 +1,4 @@
-"""Where what was learnt is kept: one small file in the index folder, and one of what was searched lately."""
+"""Where what was learnt is kept: one small file in the index folder."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import hashlib
 import json
 import math
 import os
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -15,19 +14,15 @@ from typing import Any
 from watersmeet.core.errors import IndexProblem
 from watersmeet.core.files import replace_file
 from watersmeet.engine.calibration.belief import Belief, grid
+from watersmeet.engine.calibration.searched import LOCK, SEARCHED
 from watersmeet.engine.calibration.taught import FILE
 from watersmeet.engine.lock import writable, writer_lock
 
-SEARCHED = "searched.jsonl"
-LOCK = "calibration.lock"
-WAIT, SOON = 5.0, 0.1
+WAIT = 5.0
 WHOLE = ""
 """The name under which the belief about the whole index is kept, beside those about its collections."""
 KNOWN = 5000
 """How many pieces of evidence are remembered, so that the same one does not count twice."""
-LATELY = 50
-"""How many searches are remembered, and for how many seconds an opened document can belong to one."""
-SECONDS = 1800.0
 
 
 @dataclass(slots=True)
@@ -96,37 +91,3 @@ def forget(folder: str) -> None:
         for name in (FILE, SEARCHED):
             with suppress(FileNotFoundError):
                 os.unlink(os.path.join(folder, name))
-
-
-def note_search(folder: str, query: str, documents: list[str]) -> None:
-    """What was shown for a query, so that opening one of it can be understood. Kept for half an hour at most."""
-    line = json.dumps({"at": time.time(), "query": query, "documents": documents}) + "\n"
-    path = os.path.join(folder, SEARCHED)
-    with suppress(OSError, IndexProblem), writer_lock(folder, SOON, LOCK):  # a search never waits for it
-        lately = [*_searches(path)[-LATELY + 1 :], line]
-        replace_file(path, "".join(lately).encode())
-
-
-def searched_for(folder: str, document: str) -> str | None:
-    """The last query of the last half hour that showed a document."""
-    for line in reversed(_searches(os.path.join(folder, SEARCHED))):
-        one = json.loads(line)
-        if document in one["documents"]:
-            query: str = one["query"]
-            return query
-    return None
-
-
-def _searches(path: str) -> list[str]:
-    try:
-        with open(path, encoding="utf8") as file:
-            lines = file.readlines()
-    except OSError:
-        return []
-    since = time.time() - SECONDS
-    kept = []
-    for line in lines:
-        with suppress(ValueError, KeyError, TypeError):
-            if json.loads(line)["at"] > since:
-                kept.append(line)
-    return kept

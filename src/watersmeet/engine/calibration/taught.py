@@ -18,21 +18,32 @@ class Lessons:
 
     def __init__(self, folder: str, settings: Settings) -> None:
         self._folder = folder
-        fusion = settings.section("pipeline").fusion
-        self._prior = tuple(sorted(settings.of("fusion", fusion).get("weights", {}).items()))
+        self._settings = settings
 
-    def weights(self, collection: str) -> Mapping[str, float]:
+    def weights(self, collections: tuple[str, ...]) -> Mapping[str, float]:
         try:
             when = os.stat(os.path.join(self._folder, FILE)).st_mtime_ns
         except OSError:
             return {}
-        return _weights(self._folder, when, self._prior, collection)
+        return _weights(self._folder, when, tuple(prior_of(self._settings).items()), collections)
+
+
+def prior_of(settings: Settings) -> dict[str, float]:
+    """The weights that the settings give, before any evidence."""
+    from watersmeet.engine.calibration.belief import SIGNALS
+
+    weights = settings.of("fusion", settings.section("pipeline").fusion).get("weights", {})
+    return {name: float(weights.get(name, 1.0)) for name in SIGNALS}
 
 
 @lru_cache(maxsize=64)
-def _weights(folder: str, when: int, prior: tuple[tuple[str, float], ...], collection: str) -> Mapping[str, float]:
+def _weights(
+    folder: str, when: int, prior: tuple[tuple[str, float], ...], collections: tuple[str, ...]
+) -> Mapping[str, float]:
+    """What was learnt elsewhere says nothing of some collections: only what they have taught themselves counts."""
+    from watersmeet.engine.calibration.belief import together
     from watersmeet.engine.calibration.keeping import WHOLE, load
 
     beliefs = load(folder).beliefs
-    belief = beliefs.get(collection, beliefs.get(WHOLE))
-    return belief.weights(dict(prior)) if belief else {}
+    found = [beliefs[name] for name in collections or (WHOLE,) if name in beliefs]
+    return together(found).weights(dict(prior)) if found else {}

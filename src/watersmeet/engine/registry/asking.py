@@ -7,10 +7,11 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from watersmeet.core.entities import KINDS, SERVER, TOOL, Viewer, gates
+from watersmeet.core.entities import KINDS, SERVER, TOOL
 from watersmeet.core.errors import ConfigError, nearest
 from watersmeet.core.model import Condition, Failure, Hit, Plan, Ranking
 from watersmeet.core.ports import Entities
+from watersmeet.core.viewers import Viewer, gates
 from watersmeet.engine.modes import wants_vectors
 from watersmeet.engine.registry.running import Asked, certainty, elapsed, run
 from watersmeet.engine.settings import RegistrySettings, Settings

@@ -11,7 +11,8 @@ from watersmeet.core.model import DocId, Passage
 from watersmeet.engine.viewing import seen
 
 if TYPE_CHECKING:
-    from watersmeet.core.entities import Entity, Viewer
+    from watersmeet.core.entities import Entity
+    from watersmeet.core.viewers import Viewer
     from watersmeet.engine.engine import Engine
 
 PATHS, MAPPINGS, COUNT, PATH = "backend_paths", "tool_mappings", "backend_count", "backend_server_path"

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.boosts import asked as words_of
 from watersmeet.core.boosts import said, singular
-from watersmeet.core.entities import TOOL, Viewer
+from watersmeet.core.entities import TOOL
 from watersmeet.core.errors import ConfigError
 from watersmeet.core.model import Condition, DocId, Failure, Hit
 from watersmeet.core.ports import Entities
+from watersmeet.core.viewers import Viewer
 from watersmeet.engine.registry.asking import SearchRequest, failed, understood
 from watersmeet.engine.registry.running import Asked, certainty, elapsed, run
 from watersmeet.engine.settings import RegistrySettings

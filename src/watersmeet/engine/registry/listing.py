@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from watersmeet.core.entities import KINDS, SKILL, TOOL, Entity, Viewer, entity_of, gates, metadata_text
+from watersmeet.core.entities import KINDS, SKILL, TOOL, Entity, entity_of, metadata_text
 from watersmeet.core.errors import ConfigError, nearest
 from watersmeet.core.model import Condition
+from watersmeet.core.viewers import Viewer, gates
 
 if TYPE_CHECKING:
     from watersmeet.engine.engine import Engine

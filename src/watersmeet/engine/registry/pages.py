@@ -8,23 +8,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from watersmeet.core.entities import (
-    AUDIENCE_GATE,
-    COPIED,
-    ENABLED_GATE,
-    LIFECYCLE_GATE,
-    SERVER,
-    TOOL,
-    Entity,
-    Tool,
-    audience,
-    embedding_text,
-    record,
-    tool_text,
-)
+from watersmeet.core.entities import COPIED, SERVER, TOOL, Entity, Tool, audience, embedding_text, record, tool_text
 from watersmeet.core.ids import chunk_id
 from watersmeet.core.model import DocId
 from watersmeet.core.pages import Chunk, Document
+from watersmeet.core.viewers import AUDIENCE_GATE, ENABLED_GATE, LIFECYCLE_GATE
 from watersmeet.engine.entries import digest
 from watersmeet.store.registered import CONTENT, SOURCE
 

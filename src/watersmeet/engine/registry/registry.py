@@ -9,8 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from watersmeet.core.entities import Entity, Refused, Viewer, status_of
+from watersmeet.core.entities import Entity, Refused, status_of
 from watersmeet.core.errors import NotFound
+from watersmeet.core.viewers import Viewer
 from watersmeet.engine.registry import writing
 from watersmeet.engine.registry.backends import visible
 from watersmeet.engine.registry.writing import Registered

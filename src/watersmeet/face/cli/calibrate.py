@@ -32,9 +32,9 @@ def calibrate_command(
 ) -> None:
     """Move the weights of this index by evidence.
 
-    FILE has lines {"query": ..., "document": ..., "relevance": 1}, or query, document and relevance between tabs; a
-    dataset or fixtures as for `eval` do as well. With `[calibration] learn = true` in watersmeet.toml, what is opened
-    after a search is evidence too. All of it stays in the index folder.
+    FILE has lines {"query": ..., "document": ..., "relevance": 1}, or query, document and relevance between tabs,
+    whatever its ending; a dataset or fixtures as for `eval` do as well. With `[calibration] learn = true` in
+    watersmeet.toml, what is opened after a search is evidence too. All of it stays in the index folder.
     """
     if reset and (judgements or export_to):
         raise ConfigError("--reset goes alone", "run it first, then calibrate again")
@@ -95,7 +95,8 @@ def tune_command(
 ) -> None:
     """Learn weights from one half of a judged DATASET, and measure them on the other.
 
-    DATASET as for `eval`. Exit code 1 if there is no significant gain; the settings are then not written.
+    DATASET as for `eval`. Exit code 1 if there is no significant gain; the settings are then not written. What the
+    index has learnt by `calibrate` is left aside: the recipe's own weights are measured, and those that are printed.
     """
     from watersmeet.evaluate.data import load as load_dataset
     from watersmeet.evaluate.tune import tune
@@ -120,6 +121,8 @@ def tune_command(
     else:
         print(f"{tuned.dataset}: {tuned.verdict}")
         print(f"before: {_weights(tuned.sweep.prior)}; after: {_weights(tuned.sweep.posterior)}")
+        if tuned.aside and not quiet:
+            print(tuned.aside)
         if out and not written:
             print(f"{out} is not written: there is nothing to gain by it", file=sys.stderr)
         elif not out and not quiet:

@@ -71,6 +71,8 @@ def eval_command(
     DATASET is a folder with corpus.jsonl, queries.jsonl and qrels.tsv, which is indexed in the cache folder; or
     a file of fixtures about an index that there is: [[query]] tables in TOML, or JSON lines, with `query` and
     `expect`, a list of documents, empty where nothing should be found.
+
+    --gate fails by a paired test; where fewer than six queries changed, which no test can judge, by a large loss.
     """
     _check(dataset, from_corpus, reports, gate_file)
     settings = load(recipe=recipe)
@@ -199,6 +201,8 @@ def _print_comparison(comparison: dict[str, Any], quiet: bool) -> None:
 def _print_gate(held: dict[str, Any]) -> None:
     figures = f"{held['delta']:+.4f} ({held['low']:+.4f} to {held['high']:+.4f}, p = {held['p']:.4f})"
     print(f"gate {'passed' if held['passed'] else 'FAILED'} against {held['file']}: {figures}")
+    if held["note"]:
+        print(f"  {held['note']}")
     if not held["passed"]:
         for row in held["queries_lost"]:
             print(f"  {row['delta']:+.3f}  {row['query']}  ({row['before']:.3f} -> {row['now']:.3f})")

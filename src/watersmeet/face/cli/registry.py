@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from watersmeet.core.entities import KINDS, STATUSES, TOOL
+from watersmeet.core.entities import KINDS, TOOL
+from watersmeet.core.viewers import STATUSES
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.place import index_to_make
 from watersmeet.engine.registry import Registered

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from watersmeet.core.errors import IndexBusy
+from watersmeet.core.errors import ConfigError, IndexBusy
 from watersmeet.core.model import Answer
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.place import find_index, index_in
@@ -127,6 +127,8 @@ def search_command(
 def _index(inside: str, index: str, quiet: bool) -> str:
     if not inside:
         return find_index(index)
+    if index:
+        raise ConfigError("--in and --index exclude each other", "--in keeps its index in the cache folder")
     from watersmeet.face.cli.progress import progress
 
     folder = index_in(inside)

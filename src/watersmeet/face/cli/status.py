@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from watersmeet.engine.modes import percent
 from watersmeet.face.cli.common import common, opened, print_json
 
 
@@ -48,7 +49,7 @@ def _calibrated(state: dict[str, Any]) -> str:
 def _covered(signal: dict[str, Any]) -> str:
     left = signal.get("seconds_left") or 0
     rest = f", {signal['rate']:.0f} chunks a second, about {left / 60:.0f} min left" if left > 0 else ""
-    return f"{signal['coverage']:.0%} covered, {signal['model']}{rest}"
+    return f"{percent(signal['coverage'])} covered, {signal['model']}{rest}"
 
 
 @click.command("doctor", epilog="Example: watersmeet doctor")

@@ -74,7 +74,7 @@ def deepen_command(index: str, as_json: bool, quiet: bool) -> None:
     """Embed what no model has seen yet. Stop it at any moment: it goes on from there."""
     place = find_index(index)
     with Engine(place) as engine, progress(quiet or as_json) as tell:
-        report = engine.deepen(tell)
+        report = engine.deepen(tell, strict=True)
         signals = engine.status()["signals"]
     covered = {name: signal["coverage"] for name, signal in signals.items()}
     if as_json:

@@ -17,8 +17,8 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from watersmeet import __version__
-from watersmeet.core.entities import OWNER
 from watersmeet.core.errors import ConfigError, NotFound, WatersmeetError, nearest
+from watersmeet.core.viewers import OWNER
 from watersmeet.engine.report import Progress
 from watersmeet.face.asking import Asking, without_places
 from watersmeet.face.defects import keep

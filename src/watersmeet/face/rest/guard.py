@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from watersmeet.core.entities import EVERYONE, Viewer
 from watersmeet.core.errors import WatersmeetError
+from watersmeet.core.viewers import EVERYONE, Viewer
 from watersmeet.engine.settings import ServeSettings
 from watersmeet.face.metrics import Metrics
 from watersmeet.face.rest import problems

@@ -34,7 +34,7 @@ STATUSES: tuple[tuple[type[errors.WatersmeetError], int], ...] = (
     (errors.SourceProblem, 400),
     (errors.IndexProblem, 503),
     (errors.ModelProblem, 503),
-    (errors.Degraded, 422),  # it can be answered, though not as strictly as it was asked
+    (errors.Degraded, 503),
     (errors.Stopped, 503),
     (Busy, 503),
     (TooSlow, 503),
