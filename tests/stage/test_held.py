@@ -59,6 +59,8 @@ def test_what_it_moved_says_so(shelf, ranked) -> None:
         ("other", 0.5),
     ]
     assert found.hits[0].evidence[-1].detail == {"bonus": 1.0, "identifiers": ["75.1725"]}
+    two = replace(plan, text="75.1725 or 75.1720?")  # nobody has both
+    assert stage.apply(ranked({"near": 1.0, "has1": 0.6}), two).hits[0].chunk == "near"
     right = ranked({"has1": 1.0, "has2": 0.9, "near": 0.8})
     assert stage.apply(right, plan) == right
     only_words = replace(plan, only=("lexical",))

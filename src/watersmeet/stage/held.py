@@ -15,7 +15,10 @@ from watersmeet.core.tokens import forms, identifiers
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """In a query made of identifiers, what holds a rare one comes before what does not."""
+    """In a query made of identifiers that are rare, what holds them all comes before what does not.
+
+    One of several says little: claims name two genes, and who has one of them in passing has not asked for more.
+    """
 
     words: Words
     most: int = option(3, "an identifier that is in more chunks than this moves nothing")
@@ -23,12 +26,16 @@ class Held:
     def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
         if not ranking.hits or (plan.only and "exact" not in plan.only):
             return ranking
-        wanted = {form: None for surface in identifiers(plan.text) for form in forms(surface)}
-        rare = [form for form in wanted if 0 < self.words.frequency("forms", form) <= self.most]
-        if not rare:
+        wanted = {surface: self._rare(surface) for surface in identifiers(plan.text)}
+        if not wanted or not all(wanted.values()):
             return ranking
-        held = self.words.score([Term("forms", form) for form in rare], [hit.chunk for hit in ranking.hits])
+        held = {hit.chunk for hit in ranking.hits}
+        for terms in wanted.values():
+            held &= self.words.score(terms, held).keys()
         if all(hit.chunk in held for hit in ranking.hits[: len(held)]):  # as it should be
             return ranking
         best = ranking.hits[0].score
-        return ranking.raised("held", dict.fromkeys(held, best), {chunk: {"identifiers": rare} for chunk in held})
+        return ranking.raised("held", dict.fromkeys(held, best), {chunk: {"identifiers": [*wanted]} for chunk in held})
+
+    def _rare(self, surface: str) -> list[Term]:
+        return [Term("forms", form) for form in forms(surface) if 0 < self.words.frequency("forms", form) <= self.most]
