@@ -28,7 +28,13 @@ from watersmeet.engine.settings import load
 from watersmeet.store.embeddings import EmbeddingCache
 
 PAGES = {f"{n}.md": f"# Page {n}\n\nWhat is said of tide {n}.\n" for n in range(20)}
-COMMAND = "import sys; sys.argv[0] = 'watersmeet'; from watersmeet.face.cli.main import main; main()"
+COMMAND = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts what runs in its background without it
+sys.argv[0] = "watersmeet"
+from watersmeet.face.cli.main import main
+main()
+"""
 
 
 class Endpoint(ThreadingHTTPServer):
