@@ -29,7 +29,7 @@ HELD = 0.8
 """How sure it is at least where a query made of identifiers, to a third or more, has them all in the first result."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Model:
     """Weights of the features, and the probability below which nothing fits."""
 
@@ -78,7 +78,7 @@ MODELS = {
 """By what voted beside the words."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Confidence:
     probability: float
     fits: bool

@@ -25,7 +25,7 @@ WORTH = 0.4
 """... if they take so long themselves."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Outcome:
     """What came of a plan: what each signal ranked, the fused ranking before the stages, and the last one."""
 
@@ -39,7 +39,7 @@ class Outcome:
     """The last ranking that has a few hits, if only one was asked for: by these it is judged."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Pipeline:
     understand: Sequence[Step]
     signals: Sequence[tuple[str, Signal]]

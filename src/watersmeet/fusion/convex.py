@@ -30,7 +30,7 @@ class _Vote(NamedTuple):
     scores: Mapping[ChunkId, float]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Convex:
     """Each signal's scores of all candidates are put on one scale and mixed by weight; the weights sum to 1."""
 

@@ -9,7 +9,7 @@ from watersmeet.core.model import Plan
 from watersmeet.core.options import option
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Intent:
     """Sets the words of the plan's intent and what they weigh; the semantic signals read both texts as one."""
 

@@ -9,7 +9,7 @@ from watersmeet.core.model import Plan
 from watersmeet.core.options import option
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Lean:
     """The exact signal counts by the share of codes among the words that say something, and meaning less by it."""
 

@@ -8,7 +8,7 @@ from watersmeet.core.model import Plan
 from watersmeet.core.ports import Taught
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Learnt:
     """Sets the plan's weights by the evidence about the index, or about the collections that are asked for."""
 

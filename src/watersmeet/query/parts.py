@@ -11,7 +11,7 @@ from watersmeet.core.options import option
 _END = re.compile(r"(?<=[.!?;])\s+|\n+")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Parts:
     """Sets the plan's parts, for the semantic signals: one vector for several wishes is near to none of them.
 

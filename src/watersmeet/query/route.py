@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Filters = dict[str, tuple[str, ...]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Route:
     """Narrows the plan's condition."""
 

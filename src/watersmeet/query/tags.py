@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from watersmeet.core.model import Plan
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Tags:
     """Takes the tags out of the plan's text; all of them must hold. It comes before the steps that read the text."""
 

@@ -9,7 +9,7 @@ from watersmeet.core.model import Plan
 from watersmeet.core.options import option
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Words:
     """Sets the plan's words, forms and names. Words that people only ask with are left out if others remain."""
 

@@ -15,7 +15,7 @@ from watersmeet.core.ports import Term, Words
 from watersmeet.core.tokens import families, is_code
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Exact:
     """BM25 over surface forms; a capitalised word counts as a name where it is rare."""
 

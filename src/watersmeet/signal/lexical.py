@@ -10,7 +10,7 @@ from watersmeet.core.options import option
 from watersmeet.core.ports import Newest, Term, Words
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Lexical:
     """The main field holds breadcrumb and text; the others only nudge (a heavy title field loses quality)."""
 

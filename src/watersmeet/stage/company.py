@@ -14,7 +14,7 @@ from watersmeet.core.options import option
 from watersmeet.core.ports import Reading
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Company:
     """The best passage of a document gains by the document's further good ones; the others stay where they are."""
 

@@ -13,7 +13,7 @@ from watersmeet.core.ports import Term, Words
 from watersmeet.core.tokens import forms, identifiers
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Held:
     """In a query made of identifiers that are rare, what holds them all comes before what does not.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from watersmeet.core.model import Plan, Ranking
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Top:
     def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
         return Ranking("top", ranking.hits[: plan.top_n])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from watersmeet.core.model import Plan, Ranking
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Unit:
     def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
         return ranking.unit()

@@ -12,7 +12,7 @@ NARROW = 5_000
 """Up to so many matching rows the text store is told where to look; beyond, over-fetching is cheaper."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LiveWords:
     """The `Words` port over one state of a text store and one moment of the catalogue."""
 
