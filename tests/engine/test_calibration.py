@@ -131,6 +131,8 @@ def test_judgements_move_the_weights_of_the_index_and_of_their_collection(engine
     assert weights(engine, "keys") == learnt
     here = Condition({"collection": ("handbook",)})
     assert weights(engine, "keys", here) == state["collections"]["handbook"]["weights"]
+    in_capitals = Condition({"Collection": ("HANDBOOK",)})
+    assert weights(engine, "keys", in_capitals) == state["collections"]["handbook"]["weights"]
 
 
 @pytest.fixture(scope="module")

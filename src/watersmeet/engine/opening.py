@@ -23,7 +23,7 @@ def fingerprint(settings: Settings) -> dict[str, Any]:
         "format": FORMAT,
         "tokenizer": tokens.VERSION,
         "text": index.text,
-        "chunk": f"{index.chunk} {chunker.form}",
+        "chunk": f"{index.chunk} {getattr(chunker, 'form', 1)}",
         **{f"chunk.{index.chunk}.{name}": getattr(built, name) for name in options(chunker)},
     }
 

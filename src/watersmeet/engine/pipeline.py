@@ -143,7 +143,7 @@ class Pipeline:
         doing: str,
         work: Mapping[str, Callable[[], T]],
         timings: dict[str, float],
-        then: Callable[[tuple[T, float]], object] | None = None,
+        then: Callable[[T], object] | None = None,
     ) -> tuple[dict[str, T], list[Failure]]:
         """All at once. What fails or is late becomes a failure in the answer.
 
@@ -159,7 +159,8 @@ class Pipeline:
             here = [here[0], *(name for name in here[1:] if took[name] < WORTH)]
         else:
             then = None
-        begun = {name: Task(partial(_timed, work[name]), None if name in here else then) for name in slowest}
+        after = partial(_untimed, then) if then else None
+        begun = {name: Task(partial(_timed, work[name]), None if name in here else after) for name in slowest}
         for name in slowest:
             if name not in here:
                 self.threads.submit(begun[name])
@@ -191,6 +192,10 @@ def _promised(ranking: Ranking, top_n: int) -> Ranking:
 def _timed(work: Callable[[], T]) -> tuple[T, float]:
     start = perf_counter()
     return work(), (perf_counter() - start) * 1000
+
+
+def _untimed(then: Callable[[T], object], found: tuple[T, float]) -> object:
+    return then(found[0])
 
 
 def _go_on(plan: Plan) -> None:

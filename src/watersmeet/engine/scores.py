@@ -25,9 +25,9 @@ class Scores:
         others = chunks - scores.keys() if scores else chunks
         return {**scores, **self.signals[name].score(self.plan, others)} if others else scores
 
-    def ahead(self, names: Collection[str], found: tuple[Ranking, float]) -> None:
+    def ahead(self, names: Collection[str], found: Ranking) -> None:
         """What these signals will be asked of what one found, as long as nobody waits for it."""
-        chunks = [hit.chunk for hit in found[0].hits]
+        chunks = [hit.chunk for hit in found.hits]
         for name in names if chunks else ():
             if self._needed:
                 return

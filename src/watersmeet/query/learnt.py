@@ -15,6 +15,7 @@ class Learnt:
     taught: Taught | None = None
 
     def apply(self, plan: Plan) -> Plan:
-        asked = plan.condition.fields.get("collection", ())
+        fields = plan.condition.fields.items()
+        asked = tuple(value for key, values in fields if key.casefold() == "collection" for value in values)
         weights = self.taught.weights(asked) if self.taught else {}
         return replace(plan, weights={**weights, **plan.weights}) if weights else plan

@@ -45,5 +45,6 @@ def _weights(
     from watersmeet.engine.calibration.keeping import WHOLE, load
 
     beliefs = load(folder).beliefs
-    found = [beliefs[name] for name in collections or (WHOLE,) if name in beliefs]
+    asked = {name.casefold() for name in collections} or {WHOLE}
+    found = [belief for name, belief in beliefs.items() if name.casefold() in asked]
     return together(found).weights(dict(prior)) if found else {}
