@@ -109,7 +109,7 @@ def test_every_tool_answers_in_its_own_shape(server: Any) -> None:
 
 def test_search_gives_a_context_pack_with_citations(server: Any) -> None:
     async def ask(client: Client) -> tuple[Any, Any]:
-        compact = await client.call_tool("search", {"query": "rotate keys"})
+        compact = await client.call_tool("search", {"query": "rotate keys", "top_n": "5"})  # as some models write it
         return compact, await client.call_tool("search", {"query": "rotate keys", "detail": "full"})
 
     answer, full = asked(server, ask)

@@ -40,7 +40,7 @@ def test_nothing_breaks(site: Served, mode: schemathesis.GenerationMode) -> None
     for found in described.get_all_operations():
         operation = found.ok()
 
-        @hypothesis.settings(max_examples=8, suppress_health_check=list(hypothesis.HealthCheck), database=None)
+        @hypothesis.settings(max_examples=20, database=None, suppress_health_check=list(hypothesis.HealthCheck))
         @hypothesis.given(case=operation.as_strategy(generation_mode=mode))
         def check(case: schemathesis.Case) -> None:
             case.call_and_validate(excluded_checks=[positive_data_acceptance])  # a date is more than its form

@@ -113,10 +113,12 @@ def test_metrics_count_requests_steps_and_coverage(site: Served) -> None:
     [
         ({"query": "x", "topn": 3}, 422, "topn"),
         ({"query": "x", "top_n": 0}, 422, "top_n"),
+        ({"query": "x", "top_n": True}, 422, "top_n"),
+        ({"query": "x", "top_n": "3"}, 422, "top_n"),
         ({"query": ""}, 422, "query"),
         ({"query": "x" * 513}, 422, "512"),
         ({"query": "x", "mode": "psychic"}, 400, "psychic"),
-        ({"query": "x", "mode": "dense", "strict": True}, 503, "dense could not run"),
+        ({"query": "x", "mode": "dense", "strict": True}, 424, "dense could not run"),
         ({"query": "x", "recipe": "soup"}, 400, "soup"),
         ({"query": "x", "since": "yesterday-ish"}, 400, "date"),
         ({"query": "x", "filters": {"a=b": ["c"]}}, 400, "filter"),

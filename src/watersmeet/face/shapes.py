@@ -37,7 +37,7 @@ class SearchBody(Body):
     """A search, by the names of the command line."""
 
     model_config = ConfigDict(
-        extra="forbid",
+        strict=True,
         json_schema_extra={
             "examples": [
                 {"query": "how do I rotate keys?"},
@@ -257,7 +257,7 @@ class SemanticBody(Body):
     """A search of the registry."""
 
     model_config = ConfigDict(
-        extra="forbid",
+        strict=True,
         json_schema_extra={
             "examples": [{"query": "weather forecast", "entity_types": ["mcp_server", "tool"], "max_results": 10}]
         },
@@ -378,7 +378,7 @@ class ChangeBody(Body):
     """At least one of them."""
 
     model_config = ConfigDict(
-        extra="forbid", json_schema_extra={"examples": [{"status": "deprecated"}], "minProperties": 1}
+        strict=True, json_schema_extra={"examples": [{"status": "deprecated"}], "minProperties": 1}
     )
     status: Literal["active", "beta", "deprecated", "draft"] | None = None
     enabled: bool | None = None

@@ -27,7 +27,8 @@ Id = Annotated[str, Field(min_length=1, max_length=1000)]
 
 
 class Search(shapes.SearchBody):
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"query": "how are keys rotated?"}]})
+    # a model that writes "5" for 5 is understood
+    model_config = ConfigDict(strict=False, json_schema_extra={"examples": [{"query": "how are keys rotated?"}]})
     detail: Literal["compact", "full"] = Field(
         "compact", description="compact: the passages in `pack`, results with a snippet; full: results with everything"
     )

@@ -18,7 +18,7 @@ Identity = Annotated[str, Path(description="the id of a document or chunk", exam
 
 
 @router.post(
-    "/api/search", response_model=shapes.SearchAnswer, responses=problem_responses(404), summary="Find passages"
+    "/api/search", response_model=shapes.SearchAnswer, responses=problem_responses(404, 424), summary="Find passages"
 )
 async def search(body: shapes.SearchBody, request: Request) -> Response:
     """The few passages that answer the query, best first, with why, and what could not run."""
