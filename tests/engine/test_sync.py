@@ -278,3 +278,16 @@ def test_fts5_gives_the_same_answers(tmp_path: Path, vault: Path) -> None:
         assert best(engine, "rotate keys") == "guides/keys.md"
         assert best(engine, "tell me about TRN-1042") == "guides/keys.md"
         assert engine.status()["signals"]["lexical"]["model"] == "BM25 (fts5)"
+
+
+def test_a_first_sync_leaves_the_words_in_one_piece(tmp_path: Path) -> None:
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    for number in range(40):
+        (folder / f"{number}.md").write_text(f"# Page {number}\n\nA word{number} of its own.\n")
+    small = {"WATERSMEET__WRITER__BATCH_CHUNKS": "9", "WATERSMEET__INDEX__VECTORS": "false"}
+    with Engine(tmp_path / "index", load(start=str(tmp_path), environ=small)) as engine:
+        engine.sync([folder])
+        meta = json.loads((tmp_path / "index" / "text-1" / "meta.json").read_text())
+        assert [segment["max_doc"] for segment in meta["segments"]] == [40]
+        assert {best(engine, f"word{number}") for number in range(40)} == {f"{number}.md" for number in range(40)}

@@ -42,6 +42,10 @@ class Shelf:
     def documents_of(self, ids: Collection[str]) -> dict[str, str]:
         return {id: self.held[id].document for id in ids}
 
+    def owners_of(self, ids: Collection[str]) -> dict[str, int]:
+        documents = sorted({passage.document for passage in self.held.values()})
+        return {id: documents.index(self.held[id].document) for id in ids}
+
     def leads(self, ids: Collection[str]) -> dict[str, Lead]:
         first = {}
         for passage in self.held.values():

@@ -21,7 +21,7 @@ def nearest(by: str, meanings: Meanings, plan: Plan) -> Ranking:
 
 
 def score(meanings: Meanings, plan: Plan, ids: Collection[ChunkId]) -> dict[ChunkId, float]:
-    return {near.chunk: near.cosine for near in _scored(meanings, plan, ids)}
+    return {chunk: cosine for chunk, cosine, _ in _scored(meanings, plan, ids)}
 
 
 def _scored(meanings: Meanings, plan: Plan, ids: Collection[ChunkId]) -> Iterable[Near]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from functools import partial
 from operator import ge, itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, NewType
+from typing import TYPE_CHECKING, Any, NamedTuple, NewType, TypeVar
 
 if TYPE_CHECKING:
     from watersmeet.core.viewers import Viewer
@@ -123,6 +123,7 @@ class Hit(NamedTuple):
     evidence: tuple[Evidence, ...] = ()
 
 
+S = TypeVar("S", bound=tuple[Any, ...])
 _SCORE = itemgetter(1)
 _HIT = partial(tuple.__new__, Hit)
 
@@ -151,11 +152,7 @@ class Ranking:
     )
 
     def __post_init__(self) -> None:
-        if not self.hits:
-            return
-        scores = [hit[1] for hit in self.hits]
-        if not all(map(ge, scores, (*scores[1:], scores[-1]))):  # nor is what is no number, not even beside itself
-            raise ValueError(f"{self.by}: hits are not in descending order")
+        _in_order(self.by, self.hits)
         if len({hit[0] for hit in self.hits}) != len(self.hits):
             raise ValueError(f"{self.by}: a chunk is ranked twice")
 
@@ -172,10 +169,23 @@ class Ranking:
 
         `pool`: how many there would be at most, if all that can be found were among them.
         """
-        ordered = sorted(hits, key=_SCORE, reverse=True)
-        if len(set(map(_SCORE, ordered))) < len(ordered):
-            ordered.sort(key=lambda hit: (-hit[1], hit[0]))
+        ordered = _best_first(hits)
         return cls(by, tuple(ordered), notes or {}, whole=len(ordered) < pool, tell=tell)
+
+    @classmethod
+    def by_score(
+        cls,
+        by: str,
+        scores: Mapping[ChunkId, float],
+        tell: Callable[[Collection[ChunkId]], Mapping[ChunkId, Sequence[Evidence]]] | None = None,
+    ) -> Ranking:
+        """The same of a mapping, where no chunk can be twice."""
+        hits = tuple(hits_of(_best_first(scores.items())))
+        _in_order(by, hits)
+        return _known_good(by, hits, tell=tell)
+
+    def with_filled(self, filled: Mapping[ChunkId, float]) -> Ranking:
+        return _known_good(self.by, self.hits, self.notes, filled, self.whole, self.tell)
 
     def unit(self, top_n: int | None = None) -> Ranking:
         """Scores from 0 to 1, the best at 1.0; the order stays as it is."""
@@ -247,7 +257,41 @@ def _reordered(
         if chunk in moved:
             detail = {**moved[chunk], **notes.get(chunk, {})}
             scored[place] = Hit(chunk, score, (*evidence, Evidence(by, place + 1, score, detail)))
-    return Ranking(by, tuple(scored))
+    hits = tuple(scored)
+    _in_order(by, hits)
+    return _known_good(by, hits)
+
+
+def _best_first(scored: Iterable[S]) -> list[S]:
+    """Anything that begins with a chunk and its score."""
+    ordered = sorted(scored, key=_SCORE, reverse=True)
+    if len(set(map(_SCORE, ordered))) < len(ordered):
+        ordered.sort(key=lambda one: (-one[1], one[0]))
+    return ordered
+
+
+def _in_order(by: str, hits: Sequence[Hit]) -> None:
+    scores = [hit[1] for hit in hits]
+    if not all(map(ge, scores, (*scores[1:], *scores[-1:]))):  # nor is what is no number, not even beside itself
+        raise ValueError(f"{by}: hits are not in descending order")
+
+
+def _known_good(
+    by: str,
+    hits: tuple[Hit, ...],
+    notes: Mapping[ChunkId, Mapping[str, Any]] | None = None,
+    filled: Mapping[ChunkId, float] | None = None,
+    whole: bool = False,
+    tell: Callable[[Collection[ChunkId]], Mapping[ChunkId, Sequence[Evidence]]] | None = None,
+) -> Ranking:
+    """A ranking that need not be looked through: there are a dozen for each query, of a hundred hits and more."""
+    made = object.__new__(Ranking)
+    for name, value in zip(_FIELDS, (by, hits, notes or {}, filled or {}, whole, tell), strict=True):
+        object.__setattr__(made, name, value)
+    return made
+
+
+_FIELDS = tuple(one.name for one in fields(Ranking))
 
 
 @dataclass(frozen=True, slots=True)

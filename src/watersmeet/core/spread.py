@@ -12,7 +12,7 @@ NEXT = 5
 def deviation(values: Sequence[float]) -> float:
     """In whatever order they come, to the last digit."""
     mean = math.fsum(values) / len(values)
-    return math.sqrt(math.fsum([(value - mean) ** 2 for value in values]) / len(values))
+    return math.sqrt(math.fsum([(apart := value - mean) * apart for value in values]) / len(values))
 
 
 def lead(values: Sequence[float], spread: float | None = None) -> float | None:

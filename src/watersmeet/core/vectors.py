@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from watersmeet.core.model import ChunkId, Condition, Row
@@ -79,6 +80,14 @@ class Near(NamedTuple):
     chunk: ChunkId
     cosine: float
     estimated: bool = False
+
+
+_NEAR = partial(tuple.__new__, Near)
+
+
+def near_of(cosines: Iterable[tuple[ChunkId, float]]) -> list[Near]:
+    """None of them estimated; quicker than one by one, as `hits_of` is."""
+    return list(map(_NEAR, [(chunk, cosine, False) for chunk, cosine in cosines]))
 
 
 class Meanings(Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from watersmeet.core.indexing import Entry, Found, TextWriter
 from watersmeet.core.model import DocId, Row
@@ -62,7 +63,8 @@ class Batch:
         if self._new >= self.max_chunks or time.monotonic() - self._since > self.max_seconds:
             self.commit()
 
-    def commit(self) -> None:
+    def commit(self, last: bool = False) -> None:
+        """`last`: of a sync, after which there is time to join what was written."""
         changes, waiting, files = self._changes, self._waiting, self._files
         if self._new:
             first = self.catalogue.reserve(self._new)
@@ -74,8 +76,9 @@ class Batch:
                     if rows[i] is None:
                         row = rows[i] = Row(next(fresh))
                         entries.append(Entry(row, item.fields))
-            self.text.add(entries)
-            self.text.commit()
+            for part in _evenly(entries, self.text.pieces(len(entries)) if last else 1):
+                self.text.add(part)
+                self.text.commit()
         for put, prepared, rows in waiting:
             stored = tuple(StoredChunk(row, p.chunk, p.hash) for row, p in zip(rows, prepared, strict=True) if row)
             changes.put.append(Put(put.document, stored, put.hash, put.collection, put.file, put.moved_from))
@@ -83,3 +86,8 @@ class Batch:
         self._changes, self._waiting, self._files, self._new = Changes(), [], 0, 0
         self._since = time.monotonic()
         self.committed(files)
+
+
+def _evenly(entries: Sequence[Entry], parts: int) -> list[Sequence[Entry]]:
+    ends = [len(entries) * part // parts for part in range(parts + 1)]
+    return [entries[start:end] for start, end in pairwise(ends)]

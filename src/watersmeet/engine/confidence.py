@@ -96,7 +96,7 @@ class Seen(NamedTuple):
     read: Sequence[Passage]
     called: Mapping[DocId, frozenset[str]]
     words: Words
-    owners: Mapping[ChunkId, DocId]
+    owners: Mapping[ChunkId, int]
     levels: Mapping[str, float]
 
 
@@ -173,7 +173,7 @@ def _shared(telling: Mapping[str, float], seen: Seen) -> tuple[float, float]:
     return most, nearly
 
 
-def _first(ranking: Ranking, owners: Mapping[ChunkId, DocId]) -> set[DocId]:
+def _first(ranking: Ranking, owners: Mapping[ChunkId, int]) -> set[int]:
     documents = dict.fromkeys(owners[hit.chunk] for hit in ranking.hits if hit.chunk in owners)
     return set(list(documents)[:AGREE])
 

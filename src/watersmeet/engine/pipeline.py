@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 from time import perf_counter
 from typing import TypeVar, cast
 
 from watersmeet.core.errors import Stopped, WatersmeetError
-from watersmeet.core.model import ChunkId, Failure, Plan, Ranking, hits_of
+from watersmeet.core.model import ChunkId, Failure, Plan, Ranking
 from watersmeet.core.ports import Derived, Fusion, Scorer, Signal, Stage, Step
 from watersmeet.engine.confidence import READ
 from watersmeet.engine.scores import Scores
@@ -70,11 +70,6 @@ class Pipeline:
         scores = Scores(plan, scorers)
         rankings, failures = self._ranked(plan, timings, scores)
         failures = [*misread, *failures]
-        if self.fusion.fills:
-            _go_on(plan)
-            start = perf_counter()
-            rankings = self._filled(rankings, scores)
-            _lap(timings, "fill", start)
         start = perf_counter()
         fused = ranking = self.fusion.fuse(rankings, plan)
         ranking = looked_at = cap(fused) if cap else fused
@@ -115,28 +110,35 @@ class Pipeline:
         found, failures = self._fan_out("rank", first, timings, partial(scores.ahead, needed))
         scores.now()
         rankings = list(found.values())
-        second = {name: partial(self._followed, name, rankings, scores) for name in asked if name not in first}
+        leading = {ranking.by for ranking in rankings if ranking.hits}
+        follow = {name for name in asked if name not in first and self.follow[name] in leading}
+        more = {n: partial(signal.rank, plan) for n, signal in asked.items() if n not in first and n not in follow}
         derived = [pair for pair in self.derived if not barred or pair[0] in plan.only]
-        second |= {name: partial(signal.derive, plan, rankings) for name, signal in derived}
-        more, late = self._fan_out("derive", second, timings)
-        return [*rankings, *more.values()], [*failures, *late]
+        more |= {name: partial(signal.derive, plan, rankings) for name, signal in derived}
+        found, late = self._fan_out("derive", more, timings)
+        _go_on(plan)
+        rankings, later = self._scored([*rankings, *found.values()], follow, timings, scores)
+        return rankings, [*failures, *late, *later]
 
-    def _followed(self, name: str, rankings: Sequence[Ranking], scores: Scores) -> Ranking:
-        """What the others found, as this signal ranks it; if the one it follows found nothing, what it finds itself."""
-        if not any(ranking.hits for ranking in rankings if ranking.by == self.follow[name]):
-            return dict(self.signals)[name].rank(scores.plan)
-        return Ranking.of(name, hits_of(scores.of(name, _candidates(rankings)).items()))
+    def _scored(
+        self, rankings: Sequence[Ranking], follow: Collection[str], timings: dict[str, float], scores: Scores
+    ) -> tuple[list[Ranking], list[Failure]]:
+        """What was found as the followers rank it, and every candidate scored by every signal that can.
 
-    def _filled(self, rankings: Sequence[Ranking], scores: Scores) -> list[Ranking]:
-        """Every candidate scored by every signal that can; one that cannot now leaves its gaps."""
-        candidates = _candidates(rankings)
-        work = {}
-        for ranking in rankings:
-            if 0 < len(ranking.hits) < len(candidates) and not ranking.whole and ranking.by in scores.signals:
-                gaps = candidates.difference([hit.chunk for hit in ranking.hits])
-                work[ranking.by] = partial(scores.of, ranking.by, gaps)
-        found, _ = self._fan_out("fill", work, {})
-        return [replace(ranking, filled=found[ranking.by]) if ranking.by in found else ranking for ranking in rankings]
+        One that cannot score what others found leaves its gaps.
+        """
+        start, took = perf_counter(), dict[str, float]()
+        chunks = _candidates(rankings)
+        work = {name: partial(_ranked_by, name, chunks, scores) for name in follow}
+        if self.fusion.fills:
+            gaps = [r for r in rankings if 0 < len(r.hits) < len(chunks) and not r.whole and r.by in scores.signals]
+            work |= {ranking.by: partial(_filled, ranking, chunks, scores) for ranking in gaps}
+        found, failures = self._fan_out("score", work, took)
+        timings |= {name: took[name] for name in follow if name in took}
+        if self.fusion.fills:
+            _lap(timings, "fill", start)
+        whole = [found.pop(ranking.by, ranking) for ranking in rankings]
+        return [*whole, *found.values()], [failure for failure in failures if failure.by in follow]
 
     def _fan_out(
         self,
@@ -179,7 +181,16 @@ class Pipeline:
 
 
 def _candidates(rankings: Sequence[Ranking]) -> set[ChunkId]:
-    return {hit.chunk for ranking in rankings for hit in ranking.hits}
+    return {hit[0] for ranking in rankings for hit in ranking.hits}
+
+
+def _ranked_by(name: str, chunks: set[ChunkId], scores: Scores) -> Ranking:
+    """What the others found, as this signal ranks it."""
+    return Ranking.by_score(name, scores.of(name, chunks))
+
+
+def _filled(ranking: Ranking, chunks: set[ChunkId], scores: Scores) -> Ranking:
+    return ranking.with_filled(scores.of(ranking.by, chunks.difference([hit[0] for hit in ranking.hits])))
 
 
 def _promised(ranking: Ranking, top_n: int) -> Ranking:

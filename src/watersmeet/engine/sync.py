@@ -68,7 +68,7 @@ class FolderSync:
         for states in self._missing.values():
             for state in states:
                 self._forget(state)
-        self.batch.commit()
+        self.batch.commit(last=True)
 
     def _in_scope(self, name: str) -> bool:
         return name.startswith(self.scope) if self.scope.endswith("/") else self.scope in ("", name)

@@ -57,5 +57,5 @@ def seen(session: Session, view: SqliteView, words: Words, outcome: Outcome) -> 
     passages = view.passages(first)
     read = [passages[chunk] for chunk in first if chunk in passages]
     called = view.called([passage.document for passage in read])
-    owners = view.documents_of(candidates(outcome.rankings))
+    owners = view.owners_of(candidates(outcome.rankings))
     return Seen(outcome.plan, outcome.rankings, read, called, words, owners, session.levels())

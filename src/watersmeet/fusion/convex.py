@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 from watersmeet.core.errors import ConfigError, nearest
-from watersmeet.core.model import ChunkId, Evidence, Plan, Ranking, hits_of
+from watersmeet.core.model import ChunkId, Evidence, Plan, Ranking
 from watersmeet.core.options import check_weights, option
 from watersmeet.core.spread import deviation, lead
 
@@ -54,13 +54,12 @@ class Convex:
 
     def fuse(self, rankings: Sequence[Ranking], plan: Plan) -> Ranking:
         votes = self.votes(rankings, plan)
-        fused: dict[ChunkId, float] = {}
-        for vote in votes:
-            fused.update(dict.fromkeys(vote.scores, 0.0))
+        candidates: set[ChunkId] = set().union(*(vote.scores for vote in votes))
+        fused = dict.fromkeys(candidates, 0.0)
         for _, weight, low, span, scores in votes:
             for chunk, value in scores.items():
                 fused[chunk] += weight * ((value - low) / span)
-        return Ranking.of("convex", hits_of(fused.items()), tell=partial(_evidence, votes))
+        return Ranking.by_score("convex", fused, partial(_evidence, votes))
 
     def votes(self, rankings: Sequence[Ranking], plan: Plan) -> list[_Vote]:
         """What each signal weighs for this query, and how its scores are scaled."""
@@ -70,7 +69,10 @@ class Convex:
         candidates = set().union(*ranked)
         votes = []
         for ranking, scores in zip(voting, ranked, strict=True):
-            scores.update({chunk: value for chunk, value in ranking.filled.items() if chunk in candidates})
+            filled = ranking.filled
+            if not filled.keys() <= candidates:
+                filled = {chunk: value for chunk, value in filled.items() if chunk in candidates}
+            scores.update(filled)
             values = list(scores.values())
             spread = deviation(values)
             low, span = self._bounds(ranking.by, values, len(candidates), spread)
@@ -106,7 +108,7 @@ def _evidence(votes: Sequence[_Vote], chunks: Collection[ChunkId]) -> dict[Chunk
     """What each signal said of some chunks."""
     found: dict[ChunkId, list[Evidence]] = {chunk: [] for chunk in chunks}
     for ranking, weight, low, span, scores in votes:
-        ranks = {hit.chunk: rank for rank, hit in enumerate(ranking.hits, 1)}
+        ranks = {hit[0]: rank for rank, hit in enumerate(ranking.hits, 1)}
         told = found.keys() & scores.keys()
         filled = {} if told <= ranks.keys() else _ranks(scores, ranks)
         for chunk in told:

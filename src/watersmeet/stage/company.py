@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from watersmeet.core.model import DocId, Hit, Plan, Ranking
+from watersmeet.core.model import Hit, Plan, Ranking
 from watersmeet.core.options import option
 from watersmeet.core.ports import Reading
 
@@ -28,8 +28,8 @@ class Company:
             return ranking
         usual = _median(ranking.hits)
         good = [hit for hit in ranking.hits if hit[1] > usual]
-        owners = self.view.documents_of([hit[0] for hit in good])
-        found: dict[DocId, list[Hit]] = {}
+        owners = self.view.owners_of([hit[0] for hit in good])
+        found: dict[int, list[Hit]] = {}
         for hit in good:
             found.setdefault(owners[hit[0]], []).append(hit)
         gains, passages = {}, {}

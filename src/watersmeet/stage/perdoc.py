@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from watersmeet.core.model import DocId, Plan, Ranking
+from watersmeet.core.model import Plan, Ranking
 from watersmeet.core.options import option
 from watersmeet.core.ports import Reading
 
@@ -18,8 +18,8 @@ class Perdoc:
     most: int = option(2, "how many chunks of one document may stay")
 
     def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
-        owners = self.view.documents_of([hit.chunk for hit in ranking.hits])
-        seen: Counter[DocId] = Counter()
+        owners = self.view.owners_of([hit.chunk for hit in ranking.hits])
+        seen: Counter[int] = Counter()
         kept = []
         for hit in ranking.hits:
             owner = owners[hit.chunk]

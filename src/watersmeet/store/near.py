@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from watersmeet.core.model import ANY, ChunkId, Condition, Row
 from watersmeet.core.ports import View
-from watersmeet.core.vectors import Near
+from watersmeet.core.vectors import Near, near_of
 
 if TYPE_CHECKING:
     from watersmeet.core.vectors import RowArray
@@ -55,7 +55,7 @@ class LiveMeanings(Generic[T]):
     def nearest(self, text: str, condition: Condition, limit: int) -> list[Near]:
         vector = self.embedder.embed_query(text)
         within = self.view.matching(condition, ALL) if condition else None
-        found = [Near(chunk, cosine) for chunk, cosine in self._live(vector, limit, within)]
+        found = near_of(self._live(vector, limit, within))
         if self.stand_in is None or not len(self.missing):
             return found
         wanted = self.missing if within is None else sorted({*within}.intersection(self.missing.tolist()))
@@ -69,7 +69,7 @@ class LiveMeanings(Generic[T]):
         rows = self.view.rows(ids)
         known = {row: chunk for chunk, row in rows.items()}
         found = self.reader.score(vector, list(known))
-        near = [Near(known[row], cosine) for row, cosine in found.items()]
+        near = near_of([(known[row], cosine) for row, cosine in found.items()])
         if self.stand_in is None or not len(self.missing):
             return near
         unseen = sorted(set(known).intersection(self.missing.tolist()))

@@ -176,17 +176,20 @@ class SqliteView:
         return {row[0]: _passage(row) for row in found}
 
     def documents_of(self, ids: Collection[ChunkId]) -> dict[ChunkId, DocId]:
-        known = self._known
-        try:
-            return {chunk: known.names[known.owners[chunk]] for chunk in ids}
-        except KeyError:  # one that was not asked for yet, or is not there
-            known = self._met(ids)
-        owned = {chunk: known.owners[chunk] for chunk in ids if chunk in known.owners}
+        owned, known = self.owners_of(ids), self._known
         nameless = set(owned.values()).difference(known.names)
         if nameless:
             sql = "SELECT d.id, d.name FROM json_each(?) j JOIN documents d ON d.id = j.value"
             known.names.update(self._ask(sql, [json.dumps(list(nameless))]))
         return {chunk: known.names[document] for chunk, document in owned.items()}
+
+    def owners_of(self, ids: Collection[ChunkId]) -> dict[ChunkId, int]:
+        owners = self._known.owners
+        try:
+            return {chunk: owners[chunk] for chunk in ids}
+        except KeyError:  # one that was not asked for yet, or is not there
+            owners = self._met(ids).owners
+            return {chunk: owners[chunk] for chunk in ids if chunk in owners}
 
     def called(self, documents: Collection[DocId]) -> dict[DocId, frozenset[str]]:
         """The words of what each document goes by besides its title: the name of its file, its aliases, its tags."""
