@@ -35,7 +35,7 @@ from watersmeet.evaluate.metrics import MAIN
 DATA = SHARED / "data" / "eval"
 Floats = NDArray[np.float64]
 WEIGHTS = [(a / 10, b / 10, (10 - a - b) / 10) for a in (2, 3, 4, 5) for b in (0, 1, 2, 3) if 4 <= 10 - a - b <= 8]
-COMPANY = (0.0, 0.2, 0.4)
+COMPANY = (0.0, 0.25, 0.5)
 FUSION: dict[str, Any] = settings("default").of("fusion", "convex")
 FUSIONS = {
     f"{scale}, peak {peak:g}": build("fusion", "convex", {**FUSION, "scale": scale, "peak": peak})

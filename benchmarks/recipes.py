@@ -25,7 +25,13 @@ from watersmeet.evaluate.run import WHOLE
 
 DATA = SHARED / "data" / "eval"
 RRF = {
-    "pipeline": {"understand": ["words"], "signals": ["lexical", "dense"], "fusion": "rrf", "stages": ["unit", "top"]},
+    "pipeline": {
+        "understand": ["words"],
+        "signals": ["lexical", "dense"],
+        "fusion": "rrf",
+        "stages": ["unit", "top"],
+        "pool": 100,
+    },
     "fusion": {"rrf": {"k": 60}},
 }
 

@@ -108,9 +108,9 @@ def _evidence(votes: Sequence[_Vote], chunks: Collection[ChunkId]) -> dict[Chunk
     """What each signal said of some chunks."""
     found: dict[ChunkId, list[Evidence]] = {chunk: [] for chunk in chunks}
     for ranking, weight, low, span, scores in votes:
-        ranks = {hit[0]: rank for rank, hit in enumerate(ranking.hits, 1)}
         told = found.keys() & scores.keys()
-        filled = {} if told <= ranks.keys() else _ranks(scores, ranks)
+        ranks = {hit[0]: rank for rank, hit in enumerate(ranking.hits, 1) if hit[0] in told}
+        filled = _ranks(scores, {hit[0] for hit in ranking.hits}) if len(ranks) < len(told) else {}
         for chunk in told:
             value = scores[chunk]
             scaled = (value - low) / span

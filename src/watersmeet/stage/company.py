@@ -19,7 +19,7 @@ class Company:
     """The best passage of a document gains by the document's further good ones; the others stay where they are."""
 
     view: Reading
-    weight: float = option(0.4, "what the further passages' mean counts for beside the best one")
+    weight: float = option(0.5, "what the further passages' mean counts for beside the best one")
     after: int = option(2, "how many passages of a document say nothing of it")
     most: int = option(4, "how many further ones are looked at; those that are missing count as 0")
 
