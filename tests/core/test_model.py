@@ -46,6 +46,8 @@ def test_a_score_that_is_no_number_is_refused(scores: tuple[float, ...]) -> None
         Ranking("x", tuple(hits))
     with pytest.raises(ValueError, match="descending"):
         Ranking.of("x", hits)
+    with pytest.raises(ValueError, match="descending"):
+        Ranking.by_score("x", {hit.chunk: hit.score for hit in hits})
 
 
 def test_an_empty_ranking_is_a_ranking() -> None:
@@ -62,6 +64,17 @@ def test_of_does_not_depend_on_the_order_of_its_hits(hits: list[Hit], rng: rando
 
 def test_equal_scores_are_told_apart_by_id() -> None:
     assert ids(Ranking.of("x", [hit("b", 1.0), hit("c", 2.0), hit("a", 1.0)])) == ["c", "a", "b"]
+
+
+@given(HITS, st.randoms(use_true_random=False))
+def test_by_score_is_of_a_mapping(hits: list[Hit], rng: random.Random) -> None:
+    expected = Ranking.of("x", hits)
+    rng.shuffle(hits)
+    made = Ranking.by_score("x", {hit.chunk: hit.score for hit in hits})
+    assert made == expected
+    filled = made.with_filled({ChunkId("elsewhere"): 0.5})
+    assert (filled.by, filled.hits, filled.filled) == ("x", made.hits, {"elsewhere": 0.5})
+    assert made.filled == {}
 
 
 @given(HITS, st.randoms(use_true_random=False))
