@@ -24,7 +24,7 @@ from quality import settings
 from recipes import default_beside, figures
 
 from watersmeet.core.model import Request
-from watersmeet.engine.calibration.ballots import Ballot, ballot, gains
+from watersmeet.engine.calibration.ballots import ASKED, Ballot, ballot, gains
 from watersmeet.engine.calibration.belief import SIGNALS, Belief, grid
 from watersmeet.engine.components import build
 from watersmeet.engine.engine import Engine
@@ -66,7 +66,7 @@ def collect(folder: str, questions: list[Question]) -> list[Judged]:
     for question in questions:
         made: dict[str, Ballot] = {}
         for reading, engine in engines.items():
-            with engine.traced(Request(question.text, "hybrid"), told=False) as trace:
+            with engine.traced(Request(question.text, "hybrid", top_n=ASKED), told=False) as trace:
                 chunks = {hit.chunk for ranking in trace.outcome.rankings for hit in ranking.hits}
                 owners = trace.view.documents_of(chunks)
             ballots = {name: ballot(trace.outcome, fusion, owners) for name, fusion in FUSIONS.items()}
