@@ -40,5 +40,5 @@ class LiveWords:
 
     def score(self, terms: Sequence[Term], ids: Collection[ChunkId]) -> dict[ChunkId, float]:
         rows = self.view.rows(ids)
-        known = {row: chunk for chunk, row in rows.items()}
-        return {known[row]: score for row, score in self.text.score(terms, list(known)).items()}
+        found = self.text.score(terms, rows.values())
+        return {chunk: found[row] for chunk, row in rows.items() if row in found}

@@ -67,12 +67,12 @@ class LiveMeanings(Generic[T]):
     def score(self, text: str, ids: Collection[ChunkId]) -> list[Near]:
         vector = self.embedder.embed_query(text)
         rows = self.view.rows(ids)
-        known = {row: chunk for chunk, row in rows.items()}
-        found = self.reader.score(vector, list(known))
-        near = near_of([(known[row], cosine) for row, cosine in found.items()])
+        found = self.reader.score(vector, rows.values())
+        near = near_of([(chunk, found[row]) for chunk, row in rows.items() if row in found])
         if self.stand_in is None or not len(self.missing):
             return near
-        unseen = sorted(set(known).intersection(self.missing.tolist()))
+        known = {row: chunk for chunk, row in rows.items()}
+        unseen = sorted(known.keys() & set(self.missing.tolist()))
         return near + [Near(known[row], guess, True) for row, guess in self._estimated(text, vector, unseen).items()]
 
     def _live(self, vector: T, limit: int, within: list[Row] | None) -> list[tuple[ChunkId, float]]:
