@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from functools import partial
-from operator import ge, itemgetter
+from math import inf
+from operator import ge, gt, itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, NewType, TypeVar
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ class Ranking:
 
         `pool`: how many there would be at most, if all that can be found were among them.
         """
-        ordered = _best_first(hits)
+        ordered = _best_first(by, hits)
         return cls(by, tuple(ordered), notes or {}, whole=len(ordered) < pool, tell=tell)
 
     @classmethod
@@ -180,9 +181,7 @@ class Ranking:
         tell: Callable[[Collection[ChunkId]], Mapping[ChunkId, Sequence[Evidence]]] | None = None,
     ) -> Ranking:
         """The same of a mapping, where no chunk can be twice."""
-        hits = tuple(hits_of(_best_first(scores.items())))
-        _in_order(by, hits)
-        return _known_good(by, hits, tell=tell)
+        return _known_good(by, tuple(hits_of(_best_first(by, scores.items()))), tell=tell)
 
     def with_filled(self, filled: Mapping[ChunkId, float]) -> Ranking:
         return _known_good(self.by, self.hits, self.notes, filled, self.whole, self.tell)
@@ -262,15 +261,17 @@ def _reordered(
     return _known_good(by, hits)
 
 
-def _best_first(scored: Iterable[S]) -> list[S]:
+def _best_first(by: str, scored: Iterable[S]) -> list[S]:
     """Anything that begins with a chunk and its score."""
     ordered = sorted(scored, key=_SCORE, reverse=True)
-    if len(set(map(_SCORE, ordered))) < len(ordered):
+    scores = [one[1] for one in ordered]
+    if not all(map(gt, scores, (*scores[1:], -inf))):  # some are equal, or no number
         ordered.sort(key=lambda one: (-one[1], one[0]))
+        _in_order(by, ordered)
     return ordered
 
 
-def _in_order(by: str, hits: Sequence[Hit]) -> None:
+def _in_order(by: str, hits: Sequence[tuple[Any, ...]]) -> None:
     scores = [hit[1] for hit in hits]
     if not all(map(ge, scores, (*scores[1:], *scores[-1:]))):  # nor is what is no number, not even beside itself
         raise ValueError(f"{by}: hits are not in descending order")

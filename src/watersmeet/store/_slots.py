@@ -47,12 +47,14 @@ def find(keys: NDArray[np.int64], slots: NDArray[np.int64], rows: Collection[Row
     import numpy as np
 
     asked = rows if isinstance(rows, np.ndarray) else np.fromiter(rows, dtype=np.int64, count=len(rows))
-    if not len(keys):
+    if not len(keys) or not len(asked):
         return np.full(len(asked), -1, dtype=np.int64)
     if keys[-1] - keys[0] == len(keys) - 1:  # none is missing: there is nothing to look for
-        at = (asked - keys[0]).clip(0, len(keys) - 1)
-    else:
-        at = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
+        at = asked - keys[0]
+        if at.min() >= 0 and at.max() < len(keys):
+            found: NDArray[np.int64] = slots[at]
+            return found
+    at = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
     return np.where(keys[at] == asked, slots[at], -1)
 
 
