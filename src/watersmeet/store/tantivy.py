@@ -54,7 +54,7 @@ META = "meta.json"
 
 SMALL, JOINED = 10_000, 8
 """tantivy joins so many segments of fewer rows than that into one. Each commit makes one, and each is searched by
-itself: seven of 4,000 rows take twice as long as one of 28,000."""
+itself: in seven of 4,000 rows a query takes up to twice as long as in one of 28,000."""
 
 SPARE = 8
 """Fetched beyond the limit, to see whether equal scores go on there."""
