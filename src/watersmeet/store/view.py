@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Passage, Row
 from watersmeet.core.names import ALIAS
@@ -35,6 +35,7 @@ class Record(NamedTuple):
     chunks: int
 
 
+T = TypeVar("T")
 _FACETS = "SELECT key FROM facets"
 _RECORD = (
     "SELECT d.name, d.kind, d.title, d.path, d.modified, k.name, d.fields,"
@@ -96,12 +97,16 @@ class SqliteView:
         return ids
 
     def rows(self, ids: Collection[ChunkId]) -> dict[ChunkId, Row]:
-        rows = self._known.rows
+        return self._each(ids, lambda known: known.rows)
+
+    def _each(self, ids: Collection[ChunkId], held: Callable[[Known], dict[ChunkId, T]]) -> dict[ChunkId, T]:
+        """What is known of each of these chunks, one way or another."""
+        known = held(self._known)
         try:
-            return {chunk: rows[chunk] for chunk in ids}
+            return {chunk: known[chunk] for chunk in ids}
         except KeyError:  # one that was not asked for yet, or is not there
-            rows = self._met(ids).rows
-            return {chunk: rows[chunk] for chunk in ids if chunk in rows}
+            known = held(self._met(ids))
+            return {chunk: known[chunk] for chunk in ids if chunk in known}
 
     def _met(self, ids: Collection[ChunkId]) -> Known:
         """What is known, with these chunks in it, as far as there are such."""
@@ -184,12 +189,7 @@ class SqliteView:
         return {chunk: known.names[document] for chunk, document in owned.items()}
 
     def owners_of(self, ids: Collection[ChunkId]) -> dict[ChunkId, int]:
-        owners = self._known.owners
-        try:
-            return {chunk: owners[chunk] for chunk in ids}
-        except KeyError:  # one that was not asked for yet, or is not there
-            owners = self._met(ids).owners
-            return {chunk: owners[chunk] for chunk in ids if chunk in owners}
+        return self._each(ids, lambda known: known.owners)
 
     def called(self, documents: Collection[DocId]) -> dict[DocId, frozenset[str]]:
         """The words of what each document goes by besides its title: the name of its file, its aliases, its tags."""
