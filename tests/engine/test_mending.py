@@ -11,6 +11,7 @@ import pytest
 
 from watersmeet import Engine
 from watersmeet.core.errors import IndexDamaged, NoIndex
+from watersmeet.engine.health import check
 from watersmeet.engine.settings import load
 
 Write = Callable[[dict[str, str]], Path]
@@ -58,6 +59,8 @@ def test_a_lost_text_store_is_made_again(kept: Engine, write: Write) -> None:
         with pytest.raises(NoIndex) as lost:
             fresh.search("badger")
         assert "watersmeet sync" in lost.value.hint
+        hints = [one.hint for one in check(fresh.folder, fresh.settings) if one.name == "text store"]
+        assert ["makes the words again" in hint for hint in hints] == [True]
         report = fresh.sync([vault])
     assert ["lost" in warning.reason for warning in report.warnings] == [True]
     assert {query: found(kept, query) for query in QUERIES} == before

@@ -7,7 +7,7 @@ import os
 import shutil
 from dataclasses import dataclass
 
-from watersmeet.core.errors import IndexBusy, WatersmeetError
+from watersmeet.core.errors import IndexBusy, IndexDamaged, NoIndex, WatersmeetError
 from watersmeet.core.model import Row
 from watersmeet.engine.calibration import keeping
 from watersmeet.engine.documents import size_of
@@ -19,6 +19,7 @@ from watersmeet.store.view import SqliteView
 
 FEW = 10_000
 """So many replaced rows cost nobody anything."""
+MENDED = "run `watersmeet sync`: it makes the words again from the catalogue"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,8 @@ def _text(folder: str, built: dict[str, str], meta: dict[str, str], live: int) -
         return Check("text store", False, str(error), "run `watersmeet sync --recreate`")
     try:
         size = store.reader().size
+    except (NoIndex, IndexDamaged) as error:
+        return Check("text store", False, str(error), MENDED)
     except WatersmeetError as error:
         return Check("text store", False, str(error), error.hint)
     finally:
@@ -124,7 +127,7 @@ def _text(folder: str, built: dict[str, str], meta: dict[str, str], live: int) -
         "text store",
         ok,
         f"{built['text']}: {size} rows for {live} live chunks",
-        "" if ok else "run `watersmeet sync --recreate`",
+        "" if ok else MENDED,
     )
 
 
