@@ -44,7 +44,8 @@ class Reader:
     allowed: dict[int, tuple[Collection[Row], int, NDArray[np.int64]]] = field(default_factory=dict, init=False)
     """The places of rows that were asked for, by whose list it was: who passes one again has not changed it."""
     asked: list[tuple[Vector, Vector]] = field(default_factory=list, init=False)
-    """The last query, as it came and at length 1: it is asked for what is near, and then for what others found."""
+    """The last query, as it came and at length 1: it is asked for what is near, and then for what others found.
+    Who passes it again has not changed it either."""
 
     @classmethod
     def map(cls, folder: Path, commit: Commit) -> Reader:

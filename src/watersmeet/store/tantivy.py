@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from errno import EACCES, EDQUOT, EFBIG, ENOSPC, EROFS
 from functools import cache, lru_cache
@@ -98,7 +98,7 @@ class Tantivy:
 
     def writer(self) -> _Writer:
         """The only writer there is, in any process; the index is made if there is none."""
-        with self._opened.lock, _understood(self.folder):
+        with self._opened.lock, _Understood(self.folder):
             os.makedirs(self.folder, exist_ok=True)
             writer = self._index().writer(self.heap_bytes, self.threads)
             writer.garbage_collect_files()  # what a writer left that died or filled the disk
@@ -107,7 +107,7 @@ class Tantivy:
     def reader(self) -> _Reader:
         """The newest commit; the same object as long as nothing was committed."""
         opened = self._opened
-        with opened.lock, _understood(self.folder):
+        with opened.lock, _Understood(self.folder):
             try:
                 with open(os.path.join(self.folder, META), "rb") as file:
                     meta = file.read()
@@ -155,24 +155,24 @@ class _Writer:
             for name, text in entry.fields.items():
                 if text:
                     document.add_text(known(name), plain(text))
-            with _understood(self._folder):
+            with _Understood(self._folder):
                 writer.add_document(document)
             self._added += 1
 
     def drop(self, rows: Iterable[Row]) -> None:
         writer, gone = self._writer(), list(rows)
         if gone:
-            with _understood(self._folder):
+            with _Understood(self._folder):
                 writer.delete_documents_by_query(_engine().rows(gone))
 
     def commit(self) -> None:
         writer = self._writer()
-        with _understood(self._folder):
+        with _Understood(self._folder):
             writer.commit()
 
     def pieces(self, new: int) -> int:
         """As many as there must be for tantivy to join the segments, if most of what they hold was added just now."""
-        with _understood(self._folder), open(os.path.join(self._folder, META), "rb") as file:
+        with _Understood(self._folder), open(os.path.join(self._folder, META), "rb") as file:
             sizes = [segment["max_doc"] for segment in json.loads(file.read())["segments"]]
         small = [size for size in sizes if size < SMALL]
         missing = JOINED - len(small)
@@ -182,7 +182,7 @@ class _Writer:
         """Forget what was not committed, let merges end, give up the lock."""
         writer, self._open = self._open, None
         if writer is not None:
-            with _understood(self._folder):
+            with _Understood(self._folder):
                 writer.wait_merging_threads()
 
     def __enter__(self) -> Self:
@@ -238,7 +238,7 @@ class _Reader:
 
     def frequency(self, field: str, text: str) -> int:
         token = self._engine.analyse(known(field), text)
-        with _understood(self._folder):
+        with _Understood(self._folder):
             return self._searcher.doc_freq(field, token) if token else 0
 
     def _top(
@@ -263,7 +263,7 @@ class _Reader:
         return sorted(kept, key=lambda hit: (-hit[1], hit[0]))[:limit]
 
     def _hits(self, query: tantivy.Query, limit: int) -> list[tuple[Row, float]]:
-        with _understood(self._folder):
+        with _Understood(self._folder):
             hits = self._searcher.search(query, limit, count=False).hits
             rows: list[Any] = self._searcher.fast_field_values("row", [address for _, address in hits])  # whole numbers
         return [(row, score) for row, (score, _) in zip(rows, hits, strict=True) if row is not None]
@@ -338,17 +338,23 @@ def _engine() -> _Engine:
     return _Engine()
 
 
-@contextmanager
-def _understood(folder: str) -> Iterator[None]:
+class _Understood:
     """tantivy's complaints, said so that the user can act on them."""
-    try:
-        yield
-    except (OSError, ValueError) as error:
-        raise _problem(folder, str(error)) from error
-    except BaseException as error:
-        if type(error).__name__ != "PanicException":  # of Rust; it has no importable class
-            raise
-        raise _problem(folder, str(error)) from error
+
+    __slots__ = ("_folder",)
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        panic = kind is not None and kind.__name__ == "PanicException"  # of Rust; it has no importable class
+        if panic or isinstance(error, OSError | ValueError):
+            raise _problem(self._folder, str(error)) from error
 
 
 _NO_SPACE = tuple(f"{kind} {number}" for kind in ("os error", "Errno") for number in (ENOSPC, EDQUOT, EFBIG))

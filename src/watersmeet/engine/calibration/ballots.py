@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 DEEP = 10
 """nDCG looks at so many documents."""
 ASKED = 100
-"""So many results are asked for, as in an evaluation: what was right may be further down than anyone looks."""
+"""So many results are asked for, here and in an evaluation: what was right may be further down than anyone looks."""
 
 
 class Ballot(NamedTuple):
