@@ -111,7 +111,7 @@ class Pipeline:
         scores.now()
         rankings = list(found.values())
         leading = {ranking.by for ranking in rankings if ranking.hits}
-        follow = {name for name in asked if name not in first and self.follow[name] in leading}
+        follow = [name for name in asked if name not in first and self.follow[name] in leading]
         more = {n: partial(signal.rank, plan) for n, signal in asked.items() if n not in first and n not in follow}
         derived = [pair for pair in self.derived if not barred or pair[0] in plan.only]
         more |= {name: partial(signal.derive, plan, rankings) for name, signal in derived}
