@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
+from terminals import answering
 
-START = "import sys; sys.argv[0] = 'watersmeet'; from watersmeet.face.cli.main import main; main()"
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
@@ -22,24 +19,6 @@ def project(tmp_path: Path) -> Path:
     folder = tmp_path / "project"
     folder.mkdir()
     return folder
-
-
-def answering(answer: str, *arguments: str, cwd: Path) -> tuple[int, str]:
-    """What a command draws on a terminal where somebody types an answer."""
-    ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-c", START, *arguments], cwd=cwd, stdin=theirs, stdout=theirs, stderr=theirs
-    ) as process:
-        os.close(theirs)
-        os.write(ours, answer.encode())
-        drawn = b""
-        try:
-            while part := os.read(ours, 65536):
-                drawn += part
-        except OSError:  # the other end is closed
-            pass
-    os.close(ours)
-    return process.returncode, drawn.decode()
 
 
 def test_a_dry_run_only_shows(run: Run, project: Path, synced: Path) -> None:
