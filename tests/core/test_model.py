@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from watersmeet.core.model import ChunkId, Condition, Evidence, Hit, Ranking, Request
+from watersmeet.core.model import ChunkId, Condition, Hit, Ranking, Request
 
 NAN = float("nan")
 
@@ -75,28 +75,6 @@ def test_by_score_is_of_a_mapping(hits: list[Hit], rng: random.Random) -> None:
     filled = made.with_filled({ChunkId("elsewhere"): 0.5})
     assert (filled.by, filled.hits, filled.filled) == ("x", made.hits, {"elsewhere": 0.5})
     assert made.filled == {}
-
-
-@given(HITS, st.randoms(use_true_random=False))
-def test_rescored_keeps_the_hits_and_adds_evidence(hits: list[Hit], rng: random.Random) -> None:
-    before = Ranking.of("first", hits)
-    scores = {hit.chunk: float(rng.randrange(4)) for hit in hits}
-    after = before.rescored("second", scores)
-    assert after.by == "second"
-    assert set(ids(after)) == set(ids(before))
-    for rank, found in enumerate(after.hits, 1):
-        assert found.score == scores[found.chunk]
-        assert found.evidence[-1] == Evidence("second", rank, found.score)
-    again = after.rescored("third", scores)
-    assert ids(again) == ids(after)
-    assert all([e.by for e in found.evidence] == ["second", "third"] for found in again.hits)
-
-
-def test_rescored_needs_a_score_for_every_hit() -> None:
-    with pytest.raises(KeyError):
-        Ranking("x", (hit("a", 1.0),)).rescored("y", {})
-    with pytest.raises(ValueError, match="descending"):
-        Ranking("x", (hit("a", 1.0),)).rescored("y", {ChunkId("a"): NAN})
 
 
 def test_nouns_are_frozen() -> None:

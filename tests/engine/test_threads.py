@@ -83,3 +83,36 @@ def test_what_comes_then_holds_nobody_up_and_breaks_nothing() -> None:
     assert second.result(5) == 2
     assert after.is_set()
     threads.close()
+
+
+def test_a_lane_that_hangs_holds_up_no_other() -> None:
+    threads, gate = Threads(2), threading.Event()
+    for _ in range(5):
+        threads.submit(Task(lambda: gate.wait(5)), "afar")
+    quick = Task(lambda: 1)
+    threads.submit(quick)
+    assert quick.result(5) == 1
+    gate.set()
+    threads.close()
+
+
+def test_a_thread_that_dies_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threading, "excepthook", lambda _: None)
+
+    def panics() -> None:
+        raise SystemError from KeyboardInterrupt()
+
+    def dies() -> None:
+        raise GeneratorExit
+
+    threads = Threads(2)
+    for work in (panics, dies, dies, dies):
+        task = Task(work)
+        threads.submit(task)
+        with pytest.raises((SystemError, RuntimeError)):
+            task.result(5)
+    time.sleep(0.05)
+    quick = Task(lambda: 1)
+    threads.submit(quick)
+    assert quick.result(5) == 1
+    threads.close()

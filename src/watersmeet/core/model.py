@@ -203,18 +203,6 @@ class Ranking:
         hits = (Hit(hit.chunk, hit.score, (*evidence[hit.chunk], *hit.evidence)) for hit in self.hits)
         return Ranking(self.by, tuple(hits), self.notes, self.filled)
 
-    def rescored(self, by: str, scores: Mapping[ChunkId, float]) -> Ranking:
-        """The same hits with new scores; the change is added to each hit's evidence."""
-        ordered = sorted(self.hits, key=lambda hit: (-scores[hit.chunk], hit.chunk))
-        return Ranking(
-            by,
-            tuple(
-                Hit(hit.chunk, score, (*hit.evidence, Evidence(by, rank, score)))
-                for rank, hit in enumerate(ordered, 1)
-                for score in (scores[hit.chunk],)
-            ),
-        )
-
     def raised(
         self, by: str, gains: Mapping[ChunkId, float], notes: Mapping[ChunkId, Mapping[str, Any]] | None = None
     ) -> Ranking:

@@ -11,7 +11,7 @@ import os
 import struct
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -57,7 +57,9 @@ SAMPLE, NEIGHBOUR = 64, 10
 CHANGED = 0.1
 """... again once so large a share of the rows is new."""
 ASKED = "asked"
-"""A file of row numbers that queries retrieved while a model had not seen everything."""
+"""A file of row numbers that queries retrieved while the deep model had not seen everything ..."""
+MOST_ASKED = 1 << 20
+"""... which grows to so many bytes."""
 
 
 @dataclass(slots=True)
@@ -117,6 +119,7 @@ class _Pass:
             while time.perf_counter() - start < self.seconds:
                 rows, texts, missing = self._window(store)
                 if not rows:  # the model is not even loaded if there is nothing for it to do
+                    self._forget_asked()
                     break
                 tier.check(self.model)
                 tier.fits(self.model, self.model.dimension)
@@ -131,6 +134,11 @@ class _Pass:
             store.close()
         if self.written:
             self.tell(Progress(f"embedding ({self.name})", self.written, self.written, "chunks"))
+
+    def _forget_asked(self) -> None:
+        if self.name == "dense" and not self.after:
+            with suppress(OSError):
+                os.unlink(os.path.join(self.folder, ASKED))
 
     def _window(self, store: Store) -> tuple[list[Row], list[str], int]:
         """The next rows to embed with their texts, and how many are missing in all."""
@@ -251,9 +259,10 @@ def _alone(folder: str, name: str) -> Iterator[None]:
 
 
 def note_asked(folder: str, rows: Sequence[Row]) -> None:
-    """Remember what a query retrieved: row numbers only, appended in one write."""
-    with open(os.path.join(folder, ASKED), "ab") as file:
-        file.write(struct.pack(f"<{len(rows)}q", *rows))
+    """Remember what a query retrieved: row numbers only, appended in one write, if it can be written at all."""
+    with suppress(OSError), open(os.path.join(folder, ASKED), "ab") as file:
+        if file.tell() < MOST_ASKED:
+            file.write(struct.pack(f"<{len(rows)}q", *rows))
 
 
 def _asked(folder: str) -> Iterator[int]:

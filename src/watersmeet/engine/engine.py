@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     from watersmeet.engine.trials import Trial
     from watersmeet.engine.whynot import WhyNot
 
+IDLE = 60.0
+"""Seconds that a reader stays open when nobody needs it."""
+
 
 class Engine:
     """An index and what can be asked of it. Opening one is cheap; it may be shared by threads."""
@@ -75,14 +78,21 @@ class Engine:
             raise ConfigError("this Engine is closed", "ask before its `with` block ends, or open another")
         with self._lock:
             session = self._idle.pop() if self._idle else None
+        if session is not None and not session.current():
+            session.close()
+            session = None
         session = session or Session(self.folder, self._threads)
         if not self._learning:
             tidy(self.folder, learn=False)
         try:
             yield session
         finally:
+            session.used = now = time.monotonic()
             with self._lock:
                 self._idle.append(session)
+                old = [self._idle.pop(0)] if self._idle[0].used < now - IDLE else []
+            for one in old:  # the last used is used next: after many at once, most would keep an old state for ever
+                one.close()
 
     @property
     def _learning(self) -> bool:
@@ -264,7 +274,7 @@ class Engine:
                 mode, failures = "lexical", outcome.failures
                 path = path_for(session, settings, WORDS, view)
                 outcome = path.run(plan)
-                outcome = replace(outcome, failures=(*failures, *outcome.failures))
+                outcome = replace(outcome, failures=tuple(dict.fromkeys((*failures, *outcome.failures))))
             mode = really(mode, [ranking.by for ranking in outcome.rankings])
             if vectors:
                 self._note(view, settings, coverage, outcome)
@@ -272,8 +282,8 @@ class Engine:
             yield Trace(mode, settings.recipe, outcome, path, view, start, silent, lambda: sure(session, view, outcome))
 
     def _note(self, view: SqliteView, settings: Settings, coverage: Mapping[str, float], outcome: Outcome) -> None:
-        """While a model has not seen everything: what was retrieved is embedded first."""
-        if any(embedder_name(settings, tier) and coverage.get(tier, 0.0) < 1 for tier in TIERS):
+        """While the deep model has not seen everything: what was retrieved is embedded first."""
+        if embedder_name(settings, "dense") and coverage.get("dense", 0.0) < 1:
             from watersmeet.engine.deepen import note_asked
 
             note_asked(self.folder, list(view.rows([hit.chunk for hit in outcome.ranking.hits]).values()))

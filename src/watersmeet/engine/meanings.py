@@ -26,10 +26,10 @@ class Unavailable:
     problem: WatersmeetError
 
     def nearest(self, text: str, condition: Condition, limit: int) -> list[Near]:
-        raise self.problem
+        raise self.problem.with_traceback(None)  # or all that ever raised it is kept
 
     def score(self, text: str, ids: Collection[ChunkId]) -> list[Near]:
-        raise self.problem
+        raise self.problem.with_traceback(None)  # or all that ever raised it is kept
 
 
 @dataclass(slots=True)
@@ -38,6 +38,7 @@ class Shelf:
 
     folder: str
     _stores: dict[str, tuple[Tier, Store]] = field(default_factory=dict)
+    _readers: dict[str, Any] = field(default_factory=dict)
     _coverage: dict[str, float] = field(default_factory=dict)
     _missing: dict[str, RowArray] = field(default_factory=dict)
     _broken: dict[str, WatersmeetError] = field(default_factory=dict)
@@ -52,13 +53,14 @@ class Shelf:
         import numpy as np
 
         live = np.array(view.live_rows(), dtype=np.int64)
-        self._coverage, self._missing, self._broken = {}, {}, {}
+        self._readers, self._coverage, self._missing, self._broken = {}, {}, {}, {}
         for name, tier in tiers.items():
             if name not in self._stores or self._stores[name][0].folder != tier.folder:
                 self._stores[name] = (tier, tier.open(self.folder))
             self._stores[name] = (tier, self._stores[name][1])
             try:
-                held = self._stores[name][1].reader().has(live)
+                reader = self._readers[name] = self._stores[name][1].reader()
+                held = reader.has(live)
             except WatersmeetError as error:
                 self._broken[name] = error
                 self._coverage[name] = 1.0  # it is asked, and its answer says what is wrong
@@ -100,7 +102,6 @@ class Shelf:
                 f"it has seen {percent(share)} of the chunks, and votes from {percent(enough)} on",
                 "`watersmeet deepen` makes the vectors that are missing",
             )
-        tier, store = self._stores[name]
         model = model_of(settings, name, component)
-        tier.check(model)
-        return LiveMeanings(store.reader(), view, model, self._missing[name], stand_in)
+        self._stores[name][0].check(model)
+        return LiveMeanings(self._readers[name], view, model, self._missing[name], stand_in)

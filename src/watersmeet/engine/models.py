@@ -50,7 +50,7 @@ class Patience:
     def tried(self, work: Callable[[], Any]) -> Any:
         with self._lock:
             if self._problem is not None and time.monotonic() < self._until:
-                raise self._problem
+                raise self._problem.with_traceback(None)
         try:
             value = work()
         except ModelProblem as problem:

@@ -112,13 +112,15 @@ class Pipeline:
         rankings = list(found.values())
         leading = {ranking.by for ranking in rankings if ranking.hits}
         follow = [name for name in asked if name not in first and self.follow[name] in leading]
-        more = {n: partial(signal.rank, plan) for n, signal in asked.items() if n not in first and n not in follow}
+        alone = {n: partial(signal.rank, plan) for n, signal in asked.items() if n not in first and n not in follow}
+        found, late = self._fan_out("rank", alone, timings)
+        rankings += found.values()
         derived = [pair for pair in self.derived if not barred or pair[0] in plan.only]
-        more |= {name: partial(signal.derive, plan, rankings) for name, signal in derived}
-        found, late = self._fan_out("derive", more, timings)
+        work = {name: partial(signal.derive, plan, rankings) for name, signal in derived}
+        found, missed = self._fan_out("derive", work, timings)
         _go_on(plan)
         rankings, later = self._scored([*rankings, *found.values()], follow, timings, scores)
-        return rankings, [*failures, *late, *later]
+        return rankings, [*failures, *late, *missed, *later]
 
     def _scored(
         self, rankings: Sequence[Ranking], follow: Collection[str], timings: dict[str, float], scores: Scores
@@ -138,7 +140,7 @@ class Pipeline:
         if self.fusion.fills:
             timings["fill"] = sum(took.values())
         whole = [found.pop(ranking.by, ranking) for ranking in rankings]
-        return [*whole, *found.values()], [failure for failure in failures if failure.by in follow]
+        return [*whole, *found.values()], failures
 
     def _fan_out(
         self,
@@ -165,7 +167,7 @@ class Pipeline:
         begun = {name: Task(partial(_timed, work[name]), None if name in here else after) for name in slowest}
         for name in slowest:
             if name not in here:
-                self.threads.submit(begun[name])
+                self.threads.submit(begun[name], name if name in self.afar else "")
         for name in here:
             begun[name].run()
         results: dict[str, T] = {}

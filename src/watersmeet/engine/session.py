@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -20,7 +21,7 @@ from watersmeet.engine.pipeline import Pipeline
 from watersmeet.engine.settings import PipelineSettings, Settings
 from watersmeet.engine.threads import Threads
 from watersmeet.engine.tiers import QUICK, REMOTE, Tier, embedder_name, tiers_of
-from watersmeet.store._connect import FORMAT
+from watersmeet.store._connect import FILE, FORMAT
 from watersmeet.store.live import LiveWords
 from watersmeet.store.view import SqliteView
 
@@ -32,8 +33,10 @@ class Session:
     """One reader. A query has it to itself; the threads of that query share it."""
 
     def __init__(self, folder: str, threads: Threads) -> None:
-        self.view = SqliteView(folder)
+        self.used = 0.0
         self._folder = folder
+        self._file = self._on_disk()
+        self.view = SqliteView(folder)
         self._threads = threads
         self._version = -1
         self._meta: dict[str, str] = {}
@@ -48,6 +51,17 @@ class Session:
         if self._shelf is not None:
             self._shelf.close()
         self.view.close()
+
+    def current(self) -> bool:
+        """False once the index was deleted or put in place anew: what is open here is the old one."""
+        return self._file == self._on_disk()
+
+    def _on_disk(self) -> tuple[int, int] | None:
+        try:
+            found = os.stat(os.path.join(self._folder, FILE))
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
 
     @contextmanager
     def moment(self) -> Iterator[SqliteView]:

@@ -139,7 +139,7 @@ class FolderSync:
                 self.report.skipped.append(parsed)
                 continue
             document = self._identified(parsed, item, content)
-            if self._taken(document.id, item, state, old):
+            if self._taken(document.id, state, old):
                 reason = f"the id {document.id!r} belongs to another document"
                 self.report.skipped.append(Skipped(item.path, reason))
                 complete = False
@@ -174,7 +174,7 @@ class FolderSync:
             fields={**fields, LEVELS: odd} if odd else fields,
         )
 
-    def _taken(self, document: DocId, item: Found, state: FileState | None, old: Mapping[DocId, bytes]) -> bool:
+    def _taken(self, document: DocId, state: FileState | None, old: Mapping[DocId, bytes]) -> bool:
         if document in self._put:
             return True
         owner = self.catalogue.owner(document)

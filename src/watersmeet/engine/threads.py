@@ -87,7 +87,24 @@ class Remembered(Generic[T]):
 
 
 class Threads:
-    """Started one by one as they are needed; daemons, so that one that hangs holds nobody up."""
+    """So many in each lane, daemons: what hangs in one lane holds nobody up in another, nor the end of the process."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._lanes: dict[str, _Lane] = {}
+
+    def submit(self, task: Task[Any], lane: str = "") -> None:
+        if lane not in self._lanes:
+            self._lanes.setdefault(lane, _Lane(self._most))
+        self._lanes[lane].submit(task)
+
+    def close(self) -> None:
+        for lane in list(self._lanes.values()):
+            lane.close()
+
+
+class _Lane:
+    """Threads that are started one by one as they are needed."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -110,7 +127,11 @@ class Threads:
             self._tasks.put(None)
 
     def _serve(self) -> None:
-        while (task := self._tasks.get()) is not None:
-            task.run()
+        try:
+            while (task := self._tasks.get()) is not None:
+                task.run()
+                with self._lock:
+                    self._idle += 1
+        finally:  # a panic in compiled code ends a thread: another may take its place
             with self._lock:
-                self._idle += 1
+                self._started -= 1

@@ -129,7 +129,7 @@ class Folder:
         if time.monotonic() - self._looked > self._seconds:
             self.look_again()
         if self._problem is not None:
-            raise self._problem
+            raise self._problem.with_traceback(None)
 
     def look_again(self) -> None:
         if self._lock.acquire(blocking=False):

@@ -71,7 +71,7 @@ def _entity(value: dict[str, Any], origin: Origin) -> Entity:
         skills=abilities(value.get("skills")) if kind == AGENT else (),
         examples=texts_of(value.get("examples")),
         body=text(value, "body", "skill_md_content"),
-        extra=_extra(value, kind, origin),
+        extra=_extra(value, kind),
         **common,
     )
 
@@ -137,7 +137,7 @@ def _mapped(value: Mapping[str, Any]) -> tuple[Tool, ...]:
     )
 
 
-def _extra(value: Mapping[str, Any], kind: str, origin: Origin) -> dict[str, Any]:
+def _extra(value: Mapping[str, Any], kind: str) -> dict[str, Any]:
     kept = mapping(value, "extra") if kind != SKILL or _ours(value) else {}
     found = {**kept, **others(value, _KNOWN)}
     if kind == VIRTUAL and isinstance(value.get("tool_mappings"), list):

@@ -8,6 +8,7 @@ from watersmeet.core.model import ChunkId, DocId, Row
 
 MOST_CHUNKS = 20_000
 MOST_ASKED = 100
+MOST_LISTED = 250_000
 """So many are remembered: who asks for ever others, or with ever new conditions, does not fill the memory."""
 
 
@@ -31,7 +32,11 @@ class Known:
 
     @property
     def full(self) -> bool:
-        return len(self.ids) > MOST_CHUNKS or len(self.matching) > MOST_ASKED or len(self.at) > MOST_ASKED
+        lists = (self.matching, self.at, self.kept_out)
+        if len(self.ids) > MOST_CHUNKS or any(len(kept) > MOST_ASKED for kept in lists):
+            return True
+        listed = [len(rows or ()) for kept in lists if kept for rows in kept.values()]
+        return len(listed) > 1 and sum(listed) > MOST_LISTED
 
     def add(self, found: Iterable[tuple[Row, ChunkId, int]]) -> None:
         for row, chunk, document in found:
