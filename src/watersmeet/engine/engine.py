@@ -20,6 +20,7 @@ from watersmeet.engine import settings as settings_of
 from watersmeet.engine.asked import asked_for
 from watersmeet.engine.calibration.searched import note_search, tidy
 from watersmeet.engine.diagnostics import note
+from watersmeet.engine.further import further
 from watersmeet.engine.modes import WORDS, choose, really, silent_signals, wants_vectors
 from watersmeet.engine.pipeline import Outcome
 from watersmeet.engine.session import Session
@@ -248,8 +249,8 @@ class Engine:
             return trial(trace, down_to, without)
 
     @contextmanager
-    def traced(self, request: Request, told: bool = True) -> Iterator[Trace]:
-        """The query path, with the index still as the query saw it."""
+    def traced(self, request: Request, told: bool = True, pool: int = 0) -> Iterator[Trace]:
+        """The query path, with the index still as the query saw it; `pool`: how many each signal ranks at least."""
         start = time.perf_counter()
         settings = self._settings(request.recipe)
         pipeline = settings.section("pipeline")
@@ -261,7 +262,7 @@ class Engine:
             told=told,
             now=request.now or datetime.now(UTC),
             stop=request.stop,
-            pool=max(pipeline.pool, pipeline.pool_times * request.top_n, request.top_n),
+            pool=max(pipeline.pool, pipeline.pool_times * request.top_n, pool),
         )
         vectors = wants_vectors(request.mode) and index.vectors
         with self._session() as session, session.moment() as view:
@@ -275,6 +276,7 @@ class Engine:
                 path = path_for(session, settings, WORDS, view)
                 outcome = path.run(plan)
                 outcome = replace(outcome, failures=tuple(dict.fromkeys((*failures, *outcome.failures))))
+            outcome = further(path, plan, outcome)
             mode = really(mode, [ranking.by for ranking in outcome.rankings])
             if vectors:
                 self._note(view, settings, coverage, outcome)

@@ -111,7 +111,7 @@ class ServeSettings:
     body_bytes: int = option(1_000_000, "how long the body of a request may be")
     rate: float = option(1000.0, "requests a second for each token, or each address without one")
     failures: int = option(10, "wrong tokens a minute from one address before more of them are put off")
-    fresh_seconds: float = option(30.0, "with --in: a question after so long has the folder looked at again")
+    fresh_seconds: float = option(2.0, "with --in: a question after so long has the folder looked at again")
 
     def __post_init__(self) -> None:
         _at_least("serve", 1, workers=self.workers, body_bytes=self.body_bytes, rate=self.rate, failures=self.failures)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from watersmeet.core.model import ChunkId, DocId, Failure, Hit, Passage
@@ -39,7 +40,9 @@ def trial(trace: Trace, down_to: Collection[str], without: Collection[str]) -> T
     took = (time.perf_counter() - trace.start) * 1000
     named = {"": outcome.ranking, **{ranking.by: ranking for ranking in outcome.rankings}}
     searching = dict(trace.pipeline.signals)
-    named |= {name: searching[name].rank(outcome.plan) for name in trace.pipeline.follow if name in named}
+    deep = replace(outcome.plan, pool=max(outcome.plan.pool, outcome.plan.top_n))
+    again = named.keys() & (searching if deep.pool > outcome.plan.pool else trace.pipeline.follow)
+    named |= {name: searching[name].rank(deep) for name in again}
     hits = {name: [h for h in ranking.hits if h.chunk not in without] for name, ranking in named.items()}
     owners = trace.view.documents_of({hit.chunk for found in hits.values() for hit in found})
     read = {}

@@ -40,7 +40,7 @@ def sweep(engine: Engine, questions: Sequence[Question], mode: str, tell: Tell) 
     belief = Belief()
     asked = [question for question in questions if question.relevant]
     for number, question in enumerate(asked, 1):
-        with engine.traced(Request(question.text, mode, top_n=ASKED), told=False) as trace:
+        with engine.traced(Request(question.text, mode), told=False, pool=ASKED) as trace:
             chunks = {hit.chunk for ranking in trace.outcome.rankings for hit in ranking.hits}
             made = ballot(trace.outcome, trace.pipeline.fusion, trace.view.documents_of(chunks))
         if made is not None:

@@ -69,11 +69,15 @@ class Answered:
     missing: WhyNot | None = None
     notes: Sequence[str] = ()
 
+    @property
+    def shown(self) -> int:
+        """How many results are shown: a pack is made from more."""
+        return self.asking.top_n or max(SHOWN, len(self.pack.citations) if self.pack else 0)
+
     def to_json(self) -> dict[str, Any]:
         shown = self.answer
         if self.pack is not None:
-            many = self.asking.top_n or max(SHOWN, len(self.pack.citations))
-            shown = replace(shown, results=shown.results[:many])
+            shown = replace(shown, results=shown.results[: self.shown])
         made = plain_json(shown)
         if self.asking.explain:
             made["timings"] = {step: round(took, 3) for step, took in shown.timings.items()}
@@ -93,10 +97,8 @@ def ask(engine: Engine, asking: Asking, viewer: Viewer | None = None, stop: Even
     """`stop` is set when nobody waits for the answer any more."""
     request = asking.request(viewer, stop)
     answer = engine.search(request)
-    made = missing = None
+    made = None
     notes: Sequence[str] = ()
-    if asking.why_not:
-        missing = engine.why_not(request, asking.why_not)
     if (asking.filters or "#" in asking.query) and not answer.results:
         notes = engine.unknown_fields(request)
     if answer.no_good_match and answer.results:
@@ -105,7 +107,11 @@ def ask(engine: Engine, asking: Asking, viewer: Viewer | None = None, stop: Even
         from watersmeet.present.pack import pack
 
         made = pack(answer.results, asking.budget)
-    return Answered(asking, answer, made, missing, notes)
+    answered = Answered(asking, answer, made, None, notes)
+    if asking.why_not:
+        missing = engine.why_not(replace(request, top_n=answered.shown), asking.why_not)
+        answered = replace(answered, missing=missing)
+    return answered
 
 
 def without_places(found: dict[str, Any]) -> dict[str, Any]:

@@ -26,6 +26,12 @@ T = TypeVar("T")
 MOST_QUERY = 512
 WRITING_SECONDS = 600.0
 WATCHING_SECONDS = 5.0
+LOOKING_SECONDS = 1.0
+"""How long a question waits for the folder to be looked at again."""
+DEEPENING_SECONDS = 5.0
+"""For how long a model embeds before the folder is looked at again."""
+SPARINGLY = 10.0
+"""A folder that takes long to look at is looked at again after so many times as long."""
 
 
 class Service:
@@ -109,30 +115,33 @@ def check_query(query: str) -> None:
 
 
 class Folder:
-    """The folder of `--in`: indexed before the first answer, and looked at again behind a question's back."""
+    """The folder of `--in`: indexed before the first answer, and looked at again before later ones."""
 
     def __init__(self, engine: Engine, path: str, seconds: float) -> None:
         self._engine = engine
         self._path = path
         self._seconds = seconds
         self._lock = Lock()
-        self._looked = 0.0
+        self._due = 0.0
         self._ready = Event()
+        self._seen = Event()
         self._problem: WatersmeetError | None = None
         self.look_again()
 
     def look(self, stop: Event) -> None:
-        """Wait for the first look; after that, only see to it that one is taken now and then."""
+        """Wait for the first look; later, if it is time for another, for a moment, which is enough for a few edits."""
         while not self._ready.wait(0.1):
             if stop.is_set():
                 return
-        if time.monotonic() - self._looked > self._seconds:
+        if time.monotonic() > self._due:
             self.look_again()
+            self._seen.wait(LOOKING_SECONDS)
         if self._problem is not None:
             raise self._problem.with_traceback(None)
 
     def look_again(self) -> None:
         if self._lock.acquire(blocking=False):
+            self._seen.clear()
             Thread(target=self._sync, name="watersmeet-folder", daemon=True).start()
 
     def _sync(self) -> None:
@@ -140,19 +149,23 @@ class Folder:
         try:
             embedded = 1
             while embedded:
-                self._engine.sync([self._path], deepen=False)
+                took = self._engine.sync([self._path], deepen=False).took_ms / 1000
                 self._problem = None
-                self._looked = time.monotonic()
-                self._ready.set()
-                embedded = self._engine.deepen(seconds=max(1.0, self._seconds)).embedded
+                self._answer(max(self._seconds, SPARINGLY * took))
+                embedded = self._engine.deepen(seconds=max(DEEPENING_SECONDS, self._seconds)).embedded
         except IndexBusy:
             pass  # another server on the same folder is at it: what it commits is seen here
         except WatersmeetError as problem:
             self._problem = problem
         finally:
-            self._looked = time.monotonic()
-            self._ready.set()
+            self._answer(max(self._seconds, self._due - time.monotonic()))
             self._lock.release()
+
+    def _answer(self, seconds: float) -> None:
+        """Let whoever waits go on, and look again after so long."""
+        self._due = time.monotonic() + seconds
+        self._ready.set()
+        self._seen.set()
 
 
 def sync(service: Service, paths: list[str], anywhere: bool, tell: Tell) -> dict[str, Any]:

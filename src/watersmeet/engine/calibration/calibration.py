@@ -100,7 +100,7 @@ class Calibration:
         if known.has(query, wanted):
             report.known += 1
             return None
-        with self._engine.traced(Request(query, top_n=ASKED)) as trace:
+        with self._engine.traced(Request(query), pool=ASKED) as trace:
             chunks = {hit.chunk for ranking in trace.outcome.rankings for hit in ranking.hits}
             made = ballot(trace.outcome, trace.pipeline.fusion, trace.view.documents_of(chunks))
             collections = trace.view.collections_of(list(wanted))

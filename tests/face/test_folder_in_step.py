@@ -1,0 +1,80 @@
+"""`--in`: an edit is in the first answer after it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from watersmeet import Engine
+from watersmeet.core.errors import WatersmeetError
+from watersmeet.core.viewers import EVERYONE
+from watersmeet.engine.settings import load
+from watersmeet.face import service as services
+from watersmeet.face.asking import Asking
+from watersmeet.face.service import Service
+
+
+@pytest.fixture
+def service(vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+    monkeypatch.setattr(services, "LOOKING_SECONDS", 30.0)
+    environ = {"WATERSMEET__INDEX__VECTORS": "false", "WATERSMEET__SERVE__FRESH_SECONDS": "0"}
+    made = Service(Engine(tmp_path / "index", load(start=str(tmp_path), environ=environ)), inside=str(vault))
+    yield made
+    made.close()
+
+
+def found(service: Service, query: str) -> list[str]:
+    answered = asyncio.run(service.run(lambda stop: service.search(Asking(query=query), EVERYONE, stop)))
+    return [result.document for result in answered.answer.results]
+
+
+def at_rest(service: Service) -> None:
+    """Until nobody looks at the folder any more."""
+    assert service.folder is not None
+    with service.folder._lock:
+        pass
+
+
+def test_an_edit_is_in_the_first_answer_after_it(
+    service: Service, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(services, "SPARINGLY", 0.0)
+    assert found(service, "pelican") == []
+    for bird in ("pelican", "heron", "tern"):
+        at_rest(service)
+        (vault / f"{bird}.md").write_text(f"# New\n\nAbout a {bird}.\n")
+        assert found(service, bird)[:1] == [f"{bird}.md"]
+
+
+def test_what_takes_long_to_look_at_is_looked_at_less_often(
+    service: Service, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(services, "SPARINGLY", 1e6)
+    assert found(service, "pelican") == []
+    assert found(service, "pelican") == []  # the first look was over before this was set
+    (vault / "new.md").write_text("# New\n\nAbout a pelican.\n")
+    assert found(service, "pelican") == []
+
+
+def test_what_is_wrong_with_a_folder_is_told_each_time_and_mended(
+    service: Service, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(services, "SPARINGLY", 0.0)
+    assert found(service, "rotate keys")
+    away = vault.rename(vault.parent / "away")
+    for _ in range(2):
+        with pytest.raises(WatersmeetError, match="does not exist"):
+            found(service, "rotate keys")
+    away.rename(vault)
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        try:
+            assert found(service, "rotate keys")
+            return
+        except WatersmeetError:
+            time.sleep(0.05)
+    pytest.fail("the folder is back")
