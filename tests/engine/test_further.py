@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
+from itertools import pairwise
 
 import pytest
 
@@ -23,7 +23,9 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         parts = [f"# Page {page}\n"]
         for part in range(5):
             said = " ".join(WORDS[(page * 7 + part * 3 + i * (page % 4 + 1)) % len(WORDS)] for i in range(12))
-            parts.append(f"## Part {part}\n\nOf {said}, number {page * 5 + part}. " + "Other words come here too. " * 12)
+            parts.append(
+                f"## Part {part}\n\nOf {said}, number {page * 5 + part}. " + "Other words come here too. " * 12
+            )
         (folder / "docs" / f"{page:02}.md").write_text("\n\n".join(parts))
     environ = {
         "WATERSMEET__INDEX__DENSE": "hashed",
@@ -42,7 +44,7 @@ def found(engine: Engine, top_n: int, query: str = "salt tide at the shore") -> 
 def test_the_first_are_the_same_however_many_are_asked_for(engine: Engine) -> None:
     many = found(engine, 150)
     assert len(many) == len(dict(many)) == 150
-    assert all(before[1] >= after[1] >= 0 for before, after in zip(many, many[1:], strict=False))
+    assert all(before[1] >= after[1] >= 0 for before, after in pairwise(many))
     for top_n in (1, 3, 10, 12, 13, 30, 75):
         assert found(engine, top_n) == many[:top_n] if top_n <= 12 else found(engine, top_n)[:12] == many[:12]
 

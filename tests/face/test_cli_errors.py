@@ -45,7 +45,6 @@ def fails(done: subprocess.CompletedProcess[str], *said: str, code: int = 2) -> 
         (["search", "keys", "--index", "nowhere"], ["nowhere", "watersmeet sync PATH"]),
         (["search", "keys", "--in", "nowhere"], ["nowhere", "spelling"]),
         (["search", "keys", "--in", ".", "--index", "nowhere"], ["--in and --index exclude each other"]),
-        (["sync"], ["PATH"]),
         (["sync", ""], ["an empty path"]),
         (["sync", "guides", ""], ["an empty path"]),
         (["sync", "nowhere"], ["nowhere", "spelling"]),

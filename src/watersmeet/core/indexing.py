@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from watersmeet.core.model import Row
@@ -26,6 +26,8 @@ class Skipped:
 
     path: str
     reason: str
+    closed: bool = field(default=False, compare=False)
+    """Whether it could not be looked into: what lies below may be there all the same."""
 
 
 class Source(Protocol):

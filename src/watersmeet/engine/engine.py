@@ -103,7 +103,7 @@ class Engine:
 
     def sync(
         self,
-        paths: Sequence[str | os.PathLike[str]],
+        paths: Sequence[str | os.PathLike[str]] = (),
         *,
         collection: str = "",
         meta: Mapping[str, str] | None = None,
@@ -111,7 +111,9 @@ class Engine:
         deepen: bool = True,
         tell: Tell | None = None,
     ) -> SyncReport:
-        """Make the index say what these folders and files say: words and quick vectors, then deep ones."""
+        """Make the index say what these folders and files say, or all that it knows of if none is named.
+
+        Words and quick vectors first, then deep ones. `recreate`: read everything again, into new stores."""
         from watersmeet.engine.roots import sync
 
         tell = tell or (lambda _: None)
@@ -185,11 +187,12 @@ class Engine:
 
         return Registry(self)
 
-    def remove(self, ids: Sequence[str]) -> int:
-        """Forget documents; the next sync of their folder brings back those that are still there."""
+    def remove(self, ids: Sequence[str] | str) -> int:
+        """Forget documents; the next sync of their folder brings back those that are still there. Or a whole folder."""
         from watersmeet.engine.roots import remove
 
-        return remove(self.folder, self.settings, [DocId(identity) for identity in ids])
+        named = [ids] if isinstance(ids, str) else ids
+        return remove(self.folder, self.settings, [DocId(identity) for identity in named])
 
     def compact(self, grace: float | None = None) -> int:
         """Free the space of replaced rows; returns how many."""

@@ -102,7 +102,7 @@ def _stores(folder: str, settings: Settings, view: SqliteView) -> list[Check]:
             "sources",
             not missing,
             "all there" if not missing else "gone: " + ", ".join(missing),
-            "" if not missing else "mount them, or remove their documents",
+            "" if not missing else "mount them, or let go of them: `watersmeet remove PATH`",
         )
     )
     return checks

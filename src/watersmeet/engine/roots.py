@@ -16,6 +16,7 @@ from watersmeet.engine.report import SyncReport, Tell
 from watersmeet.engine.settings import Settings
 from watersmeet.engine.sync import FolderSync, ending
 from watersmeet.engine.writing import Writing, writing
+from watersmeet.store._connect import FILE
 from watersmeet.store.catalogue import Catalogue, Changes, Root
 from watersmeet.store.registered import claimed, tools_of
 
@@ -28,6 +29,8 @@ PARSERS = {
     "jsonl": "jsonl",
 }
 """Which parser reads which ending."""
+DEFAULT = "default"
+"""The collection of what is given none, and of which nothing is said."""
 
 
 def sync(
@@ -39,24 +42,46 @@ def sync(
     recreate: bool,
     tell: Tell,
 ) -> SyncReport:
-    if not paths:
-        raise ConfigError("no path was named", "say what to index: `watersmeet sync PATH`")
+    """Without paths: all that the index knows of. `recreate` reads all of that again, too."""
     if not all(map(os.fspath, paths)):
         raise ConfigError("an empty path was given", "is a variable not set? `watersmeet sync .` indexes this folder")
     places = list(dict.fromkeys(map(os.path.realpath, paths)))
     for place in places:
         if not os.path.exists(place):
             raise SourceProblem(f"{place} does not exist", "check the spelling of the path")
+    if not places and (collection or meta or not os.path.exists(os.path.join(folder, FILE))):
+        raise ConfigError("no path was named", "say what to index: `watersmeet sync PATH`")
     report = SyncReport()
-    readable = _readable(settings, places, report)
+    named = _readable(settings, places, report) if places else []
     with writing(folder, settings, recreate=recreate) as index:
         if index.mended:
             report.warnings.append(Skipped(folder, "the words were lost and have been made again from the catalogue"))
-        for place in readable:
+        known = [] if named and not recreate else _known(index.catalogue, report)
+        if not named and not known:
+            raise ConfigError("this index knows of no folder", "say what to index: `watersmeet sync PATH`")
+        for place in known:
+            _sync_one(index, settings, place, "", {}, report, tell)
+        for place in named if collection or meta else [place for place in named if not _within(place, known)]:
             _sync_one(index, settings, place, collection, meta, report, tell)
         index.compact()
         report.documents, report.chunks = index.catalogue.counts()
     return report
+
+
+def _known(catalogue: Catalogue, report: SyncReport) -> list[str]:
+    """The roots that there are; of the others it is said that they are gone."""
+    there = []
+    for root in catalogue.roots():
+        if os.path.exists(root.path):
+            there.append(root.path)
+        else:
+            reason = f"it is gone; `watersmeet remove {root.path}` forgets what was read from it"
+            report.warnings.append(Skipped(root.path, reason))
+    return there
+
+
+def _within(place: str, folders: Sequence[str]) -> bool:
+    return any(place == folder or place.startswith(folder.rstrip("/") + "/") for folder in folders)
 
 
 def _readable(settings: Settings, places: Sequence[str], report: SyncReport) -> list[str]:
@@ -121,28 +146,37 @@ def _root_for(catalogue: Catalogue, place: str, collection: str, meta: Mapping[s
     """The root that a place is or lies in, and which part of the root it is."""
     roots = catalogue.roots()
     for root in roots:
-        if place == root.path or place.startswith(root.path.rstrip("/") + "/"):
+        if _within(place, [root.path]):
             if place == root.path:
                 return _in_collection(catalogue, root, collection, meta), ""
             if collection or meta:
                 raise ConfigError(f"{place} is part of {root.path}", "a collection is given to the whole of it")
             return root, os.path.relpath(place, root.path) + ("/" if os.path.isdir(place) else "")
-    inside = [root for root in roots if root.path.startswith(place.rstrip("/") + "/")]
+    inside = [root for root in roots if _within(root.path, [place])]
+    names = catalogue.collections()
+    own = [root for root in inside if names[root.collection] != DEFAULT]
+    if own and not collection:
+        name, of = names[own[0].collection], own[0].path
+        raise ConfigError(
+            f"{of} lies inside, and is in a collection of its own, {name!r}",
+            f"give the whole a collection with --collection, or let go of it: `watersmeet remove {of}`",
+        )
     others = [root for root in roots if root not in inside]
     taken = {root.name for root in others}
     name = os.path.basename(place) or "root"
     unique = next(n for n in (name, *(f"{name}-{i}" for i in range(2, len(taken) + 3))) if n not in taken)
     renamed, files = _taken_over(catalogue, inside, place, f"{unique}/" if others else "")
     if len(roots) == len(others) == 1:
-        renamed = _told_apart(catalogue, *others)
-    chosen = catalogue.collection(collection or "default", meta)
+        renamed = _told_apart(catalogue, others[0])
+    chosen = catalogue.collection(collection or (unique if meta else DEFAULT), meta)
     return catalogue.add_root(place, unique, chosen, renamed, files, inside), ""
 
 
 def _in_collection(catalogue: Catalogue, root: Root, collection: str, meta: Mapping[str, str]) -> Root:
     if not collection and not meta:
         return root
-    chosen = catalogue.collection(collection or "default", meta)
+    own = catalogue.collections()[root.collection]
+    chosen = catalogue.collection(collection or (root.name if own == DEFAULT else own), meta)
     if chosen != root.collection:
         catalogue.set_root_collection(root.id, chosen)
     return replace(root, collection=chosen)
@@ -164,20 +198,24 @@ def _taken_over(
     return documents, files
 
 
-def _told_apart(catalogue: Catalogue, root: Root) -> dict[DocId, DocId]:
-    """A second root is about to come: the first one's documents get its name in front."""
+def _told_apart(catalogue: Catalogue, root: Root, alone: bool = False) -> dict[DocId, DocId]:
+    """A second root is about to come: the first one's documents get its name in front. Or it is `alone` again."""
+    front = f"{root.name}/"
+    before, after = (front, "") if alone else ("", front)
     return {
-        document: DocId(f"{root.name}/{state.name}")
+        document: DocId(after + state.name)
         for state in catalogue.files(root.id).values()
         for document, _ in catalogue.documents_of(state.id)
-        if document == state.name
+        if document == before + state.name
     }
 
 
 def remove(folder: str, settings: Settings, ids: Sequence[DocId]) -> int:
+    """Documents by their ids, and whole folders by their names or paths."""
     with writing(folder, settings) as index:
-        changes = Changes()
-        for identity in ids:
+        changes, roots = Changes(), []
+        forgotten: dict[DocId, None] = {}
+        for identity in dict.fromkeys(ids):
             claim = claimed(index.catalogue, identity)
             if claim is True:
                 raise ConfigError(f"{identity} is a tool of a registered server", "register the server without it")
@@ -185,9 +223,28 @@ def remove(folder: str, settings: Settings, ids: Sequence[DocId]) -> int:
                 changes.removed += tools_of(index.catalogue, identity)
             owner = index.catalogue.owner(identity)
             if owner is None:
-                raise NotFound(f"no document called {identity!r}", "`watersmeet list` shows what there is")
+                roots.append(_root_called(index.catalogue, identity))
+                continue
             changes.removed.append(identity)
+            forgotten[identity] = None
             if owner[1] is not None:
                 changes.stale.append(owner[1])
+        for root in roots:
+            files = index.catalogue.files(root.id).values()
+            inside = [name for state in files for name, _ in index.catalogue.documents_of(state.id)]
+            forgotten |= dict.fromkeys(inside)
+            changes.forgotten += [state.id for state in files]
+        changes.removed = list(dict.fromkeys([*changes.removed, *forgotten]))
         index.catalogue.apply(changes)
-    return len(ids)
+        for root in roots:
+            others = [other for other in index.catalogue.roots() if other != root]
+            renamed = _told_apart(index.catalogue, others[0], alone=True) if len(others) == 1 else {}
+            index.catalogue.drop_root(root, renamed)
+    return len(forgotten)
+
+
+def _root_called(catalogue: Catalogue, name: str) -> Root:
+    for root in catalogue.roots():
+        if name.rstrip("/") == root.name or os.path.realpath(name) == root.path:
+            return root
+    raise NotFound(f"no document or folder called {name!r}", "`watersmeet list` shows what there is")

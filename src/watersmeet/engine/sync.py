@@ -42,6 +42,7 @@ class FolderSync:
     dates: Dates = field(default_factory=lambda: Dates(SOURCES))
     _missing: dict[bytes, list[FileState]] = field(default_factory=dict)
     _put: dict[DocId, str] = field(default_factory=dict)
+    _gone: set[DocId] = field(default_factory=set)
     _closed: list[str] = field(default_factory=list)
     _done: int = 0
     _total: int = 0
@@ -83,7 +84,7 @@ class FolderSync:
         for item in self.source.scan(path):
             if isinstance(item, Skipped):
                 self.report.skipped.append(item)
-                self._closed.append(item.path)
+                self._closed += [item.path] if item.closed else []
             elif ending(item.name) not in self.parsers:
                 self.report.skipped.append(Skipped(item.path, "no parser reads this ending"))
             else:
@@ -117,6 +118,7 @@ class FolderSync:
         self.batch.file(self.root.id, item, hash, seen)
         for document in old:
             self.batch.remove(document)
+            self._gone.add(document)
             self.report.removed += 1
         if source:  # last: until then what is not yet stored belongs to the file that it was in
             self.batch.forget(source.id)
@@ -177,6 +179,8 @@ class FolderSync:
     def _taken(self, document: DocId, state: FileState | None, old: Mapping[DocId, bytes]) -> bool:
         if document in self._put:
             return True
+        if document in self._gone:  # it was another file's until just now
+            self.batch.commit()
         owner = self.catalogue.owner(document)
         if owner is None or document in old:
             return False

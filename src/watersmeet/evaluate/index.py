@@ -84,7 +84,9 @@ def _make(corpus: Path, folder: Path, settings: Settings, tell: Tell, fresh: boo
     words = replace(settings, tables=merge(settings.tables, {"index": {"vectors": False}}))
     with Engine(folder, words) as engine:
         if is_index(str(folder)) and not fresh:
-            fresh = engine.status()["roots"] not in ([], [os.path.realpath(corpus)])
+            others = [root for root in engine.status()["roots"] if root != os.path.realpath(corpus)]
+            if others:
+                engine.remove(others)
         report = engine.sync([corpus], recreate=fresh, tell=tell)
     if not report.documents:
         raise SourceProblem(f"no record of {corpus} could be indexed", _reason(report.to_json()))

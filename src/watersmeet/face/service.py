@@ -173,12 +173,10 @@ def sync(service: Service, paths: list[str], anywhere: bool, tell: Tell) -> dict
     if any("\0" in path for path in paths):
         raise ConfigError("no path holds a zero", "name the folders to index in `paths`")
     known = [os.path.realpath(root) for root in service.engine.status()["roots"]]
-    if not paths and not known:
-        raise ConfigError("nothing was ever synced into this index", "name the folders to index in `paths`")
     for path in paths if not anywhere else ():
         real = os.path.realpath(path)
         if not any(real == root or real.startswith(root.rstrip("/") + "/") for root in known):
             raise ConfigError(
                 "a path lies in no folder of this index", "`watersmeet sync PATH` on the machine adds one"
             )
-    return service.engine.sync(paths or known, tell=tell).to_json()
+    return service.engine.sync(paths, tell=tell).to_json()

@@ -178,7 +178,7 @@ class _Walk:
             with os.scandir(place.path) as listing:
                 entries = sorted(listing, key=_name_of)
         except OSError as error:
-            yield Skipped(place.path, in_words(error))
+            yield Skipped(place.path, in_words(error), closed=True)
             return
         names = {entry.name for entry in entries}
         if place.name and not names.isdisjoint(_MARKS):
@@ -219,7 +219,7 @@ class _Walk:
                 return Skipped(printable(entry.path), "not a regular file")
             status = entry.stat(follow_symlinks=False)
         except OSError as error:
-            return Skipped(printable(entry.path), in_words(error))
+            return Skipped(printable(entry.path), in_words(error), closed=True)
         self._seen[status.st_dev, status.st_ino] = name
         return self._folder.offer(name, entry.path, status)
 
@@ -239,7 +239,7 @@ class _Walk:
         if not wanted or self._left_out(entry.name, name, chain, is_folder):
             return None
         if problem:
-            return Skipped(printable(entry.path), problem)
+            return Skipped(printable(entry.path), problem, closed=not mode)
         if not _is_text(name):
             return Skipped(printable(entry.path), "name is not valid UTF-8")
         if is_folder:

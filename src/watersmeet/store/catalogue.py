@@ -116,6 +116,9 @@ class Catalogue:
             identity: int = db.execute("SELECT id FROM collections WHERE name = ?", (name,)).fetchone()[0]
             return identity
 
+    def collections(self) -> dict[int, str]:
+        return dict(self.db.execute("SELECT id, name FROM collections"))
+
     def roots(self) -> list[Root]:
         return [Root(*row) for row in self.db.execute("SELECT id, path, name, collection FROM roots ORDER BY id")]
 
@@ -138,6 +141,11 @@ class Catalogue:
             db.executemany("UPDATE files SET root = ?, name = ? WHERE id = ?", taken)
             db.executemany("UPDATE documents SET collection = ? WHERE file = ?", [(collection, file) for file in files])
         return Root(identity, path, name, collection)
+
+    def drop_root(self, root: Root, renamed: Mapping[DocId, DocId]) -> None:
+        with self.transaction() as db:
+            db.execute("DELETE FROM roots WHERE id = ?", (root.id,))
+            rename(db, renamed)
 
     def set_root_collection(self, root: int, collection: int) -> None:
         with self.transaction() as db:
@@ -230,7 +238,7 @@ class Catalogue:
             db.executemany("DELETE FROM reserved WHERE first = ?", [(r,) for r in changes.reserved])
 
     def clear(self, meta: Mapping[str, str]) -> None:
-        """Forget everything but the row numbers, which go on; the other stores start in new folders."""
+        """Forget everything but the row numbers, which go on, and what was to be read; the other stores start anew."""
         with self.transaction() as db:
             for table in (
                 "chunks",
@@ -239,7 +247,6 @@ class Catalogue:
                 "facets",
                 "names",
                 "links",
-                "roots",
                 "dead",
                 "reserved",
             ):

@@ -110,11 +110,14 @@ def list_command(form: str, index: str, as_json: bool, quiet: bool) -> None:
         print("the index is empty; `watersmeet sync PATH` fills it", file=sys.stderr)
 
 
-@click.command("remove", epilog="Example: watersmeet remove guides/old.md")
+@click.command("remove", epilog="Examples: watersmeet remove guides/old.md | watersmeet remove ~/notes")
 @click.argument("identities", nargs=-1, required=True, metavar="DOC...")
 @common
 def remove_command(identities: tuple[str, ...], index: str, as_json: bool, quiet: bool) -> None:
-    """Forget documents. The next sync of their folder brings back those that are still there."""
+    """Forget documents, or a whole folder by its path.
+
+    The next sync of its folder brings back a document that is still there; a folder is no longer looked at.
+    """
     with opened(index) as engine:
         removed = engine.remove(identities)
     if as_json:

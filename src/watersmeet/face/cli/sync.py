@@ -20,13 +20,15 @@ SHOWN = 10
 COUNTED = ("added", "changed", "moved", "removed", "unchanged")
 
 
-@click.command("sync", epilog="Examples: watersmeet sync docs notes | watersmeet sync . --exclude 'drafts/**'")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path())
+@click.command(
+    "sync", epilog="Examples: watersmeet sync docs notes | watersmeet sync . --exclude 'drafts/**' | watersmeet sync"
+)
+@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path())
 @click.option("--collection", default="", metavar="NAME", help="A named part of the index.")
 @click.option("--meta", multiple=True, metavar="K=V", help="Metadata of the collection, to filter by.")
 @click.option("--include", multiple=True, metavar="GLOB", help="Only these files, instead of the usual endings.")
 @click.option("--exclude", multiple=True, metavar="GLOB", help="Not these files or folders.")
-@click.option("--recreate", is_flag=True, help="Drop the index first, then build it anew.")
+@click.option("--recreate", is_flag=True, help="Read everything again, into a new index; the folders stay.")
 @click.option("--no-vectors", is_flag=True, help="Words only; a later sync without this adds the vectors.")
 @click.option("--no-deepen", is_flag=True, help="Leave the deep vectors for later: `watersmeet deepen`.")
 @common
@@ -43,7 +45,7 @@ def sync_command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Index folders and files, or bring an index up to date.
+    """Index folders and files, or bring an index up to date: all that it knows of if none is named.
 
     Unchanged files cost a look at their time stamp; moved files keep their rows; deleted files disappear.
     Stop it at any moment: what was committed is kept, and the next sync goes on from there.
