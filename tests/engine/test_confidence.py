@@ -179,3 +179,35 @@ def test_what_a_document_goes_by_counts_as_said_in_it(tmp_path: Path) -> None:
     plain = asked("")
     assert asked("aliases: [Golden Signals]") > plain
     assert asked("tags: [golden/signals]") > plain
+
+
+NOTES = {
+    "garden": "Water the tomato plants every second day in summer, early in the morning.",
+    "taxes": "The declaration for the revenue office is due on the last day of July.",
+    "car": "Inflate to 2.4 bar in front and 2.6 bar behind. Winter wheels are in the cellar.",
+    "dentist": "Doctor Weber, telephone 555-0199, opens at eight.",
+    "wifi": "The network for visitors is called heron, and its password is on the fridge.",
+}
+
+
+@pytest.mark.parametrize(
+    ("query", "answers"),
+    [
+        ("how often should tomatoes be watered", "garden.md"),
+        ("when must I file my tax return", "taxes.md"),
+        ("what is the dentist's phone number", "dentist.md"),
+        ("kubernetes pod eviction", ""),
+        ("who won the world cup", ""),
+        ("inverse of a sparse matrix", ""),
+    ],
+)
+def test_a_handful_of_notes_is_enough_to_know(tmp_path: Path, query: str, answers: str) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for name, text in NOTES.items():
+        (folder / f"{name}.md").write_text(f"# {name.title()}\n\n{text}\n")
+    with Engine(tmp_path / "index", load(start=str(tmp_path), environ={})) as engine:
+        engine.sync([folder])
+        answer = engine.search(query)
+    assert answer.no_good_match == (not answers)
+    assert not answers or answer.results[0].document == answers

@@ -24,7 +24,7 @@ from watersmeet.core.tokens import words as words_of
 READ = 3
 """How many results are looked into."""
 AGREE = 10
-"""How many documents of each side are compared."""
+"""How many documents of each side are compared; of a few, a quarter: anybody agrees on all that there is."""
 HELD = 0.8
 """How sure it is at least where a query made of identifiers, to a third or more, has them all in the first result."""
 
@@ -133,8 +133,9 @@ def features(name: str, seen: Seen) -> dict[str, float]:
         "lexical_lead": _lead(by["lexical"] if "lexical" in by else next(iter(by.values()))) if by else 0.0,
     }
     if {name, "lexical"} <= by.keys():
-        ours, theirs = (_first(by[signal], seen.owners) for signal in (name, "lexical"))
-        found["agreed"] = len(ours & theirs) / max(1, min(AGREE, len(ours), len(theirs)))
+        many = max(1, min(AGREE, seen.words.size // 4))
+        ours, theirs = (_first(by[signal], seen.owners, many) for signal in (name, "lexical"))
+        found["agreed"] = len(ours & theirs) / max(1, min(many, len(ours), len(theirs)))
         found["near"] = by[name].hits[0].score - seen.levels[name]
         found["lead"] = _lead(by[name])
     return found
@@ -173,9 +174,9 @@ def _shared(telling: Mapping[str, float], seen: Seen) -> tuple[float, float]:
     return most, nearly
 
 
-def _first(ranking: Ranking, owners: Mapping[ChunkId, int]) -> set[int]:
+def _first(ranking: Ranking, owners: Mapping[ChunkId, int], many: int) -> set[int]:
     documents = dict.fromkeys(owners[hit.chunk] for hit in ranking.hits if hit.chunk in owners)
-    return set(list(documents)[:AGREE])
+    return set(list(documents)[:many])
 
 
 def _lead(ranking: Ranking) -> float:

@@ -52,8 +52,9 @@ STREAM = {"static": 1024, "dense": 64}
 """How many are kept in the cache at a time."""
 PATIENCE = 600.0
 """Seconds to wait for a sync that is writing: what was embedded is in the cache, but why throw it away?"""
-SAMPLE, NEIGHBOUR = 64, 10
-"""How many rows show how near the chunks are to one another, and at which neighbour that is looked for."""
+SAMPLE, NEIGHBOUR, NEAREST, SHARE = 64, 10, 3, 5
+"""How many rows show how near the chunks are to one another, and at which neighbour that is looked for: the tenth, or
+where there are few, the one that a fifth of them are as near as, or at least the third."""
 CHANGED = 0.1
 """... again once so large a share of the rows is new."""
 ASKED = "asked"
@@ -234,12 +235,13 @@ class _Pass:
 
 
 def level(reader: VectorReader) -> float:
-    """The median, over a sample of the rows, of the cosine of a row and its tenth neighbour."""
+    """The median, over a sample of the rows, of the cosine of a row and a neighbour that is not among its nearest."""
     rows = reader.rows()
-    if len(rows) <= NEIGHBOUR:  # too few to know
+    if len(rows) <= NEAREST:  # too few to know
         return 0.0
+    neighbour = max(NEAREST, min(NEIGHBOUR, len(rows) // SHARE))
     sample = rows[:: max(1, len(rows) // SAMPLE)][:SAMPLE]
-    near = sorted(found[-1][1] for vector in reader.vectors(sample) if (found := reader.search(vector, NEIGHBOUR + 1)))
+    near = sorted(found[-1][1] for vector in reader.vectors(sample) if (found := reader.search(vector, neighbour + 1)))
     return near[len(near) // 2] if near else 0.0
 
 
