@@ -77,7 +77,8 @@ def condition(
         key, sign, value = pair.partition("=")
         if not sign or not key.strip() or not value.strip():
             raise ConfigError(f"the filter {pair!r} is not of the form key=value", "for example --filter tag=setup")
-        by_key[key.strip()] = (*by_key.get(key.strip(), ()), value.strip())
+        key = next((known for known in by_key if known.casefold() == key.strip().casefold()), key.strip())
+        by_key[key] = (*by_key.get(key, ()), value.strip())
     return Condition(by_key, _when(since, now) if since else None, _when(before, now) if before else None)
 
 

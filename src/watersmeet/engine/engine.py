@@ -381,6 +381,7 @@ class Engine:
 
     def doctor(self) -> list[Check]:
         """Everything that could be wrong, looked at."""
-        from watersmeet.engine.health import check
+        from watersmeet.engine.health import asked, check
 
-        return check(self.folder, self.settings)
+        found = check(self.folder, self.settings)
+        return [*found, asked(self)] if all(one.ok for one in found) else found

@@ -6,9 +6,10 @@ import json
 import os
 import shutil
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from watersmeet.core.errors import IndexBusy, IndexDamaged, NoIndex, WatersmeetError
-from watersmeet.core.model import Row
+from watersmeet.core.model import ANY, Row
 from watersmeet.engine.calibration import keeping
 from watersmeet.engine.documents import size_of
 from watersmeet.engine.lock import writer_lock
@@ -17,8 +18,12 @@ from watersmeet.engine.settings import Settings
 from watersmeet.engine.tiers import TIERS, Tier, check_models, embedder_name, model_of, tiers_of
 from watersmeet.store.view import SqliteView
 
+if TYPE_CHECKING:
+    from watersmeet.engine.engine import Engine
+
 FEW = 10_000
 """So many replaced rows cost nobody anything."""
+ANEW = "run `watersmeet sync --recreate`"
 MENDED = "run `watersmeet sync`: it makes the words again from the catalogue"
 
 
@@ -43,7 +48,7 @@ def check(folder: str, settings: Settings) -> list[Check]:
                 "catalogue",
                 not problems,
                 "; ".join(problems) or "sound",
-                "run `watersmeet sync --recreate`" if problems else "",
+                ANEW if problems else "",
             )
         )
         if not problems:
@@ -51,6 +56,18 @@ def check(folder: str, settings: Settings) -> list[Check]:
     finally:
         view.close()
     return [*checks, _calibration(folder), _disk(folder), _lock(folder)]
+
+
+def asked(engine: Engine) -> Check:
+    """Whether a document can be found by its own words: what else is damaged shows there."""
+    try:
+        with engine._session() as session, session.moment() as view:
+            first = [passage.text for passage in view.passages(view.newest(ANY, 1)).values()]
+        found = engine.search(" ".join("".join(first).split()[:8]), mode="lexical") if first else None
+    except WatersmeetError as error:
+        return Check("search", False, str(error), error.hint or ANEW)
+    wrong = "; ".join(f"{failure.by}: {failure.reason}" for failure in found.failures) if found else ""
+    return Check("search", not wrong, wrong or "answers", ANEW if wrong else "")
 
 
 def _calibration(folder: str) -> Check:
@@ -113,7 +130,7 @@ def _text(folder: str, built: dict[str, str], meta: dict[str, str], live: int) -
     try:
         store = open_text(built["text"], folder, meta["text_folder"])
     except (WatersmeetError, KeyError) as error:
-        return Check("text store", False, str(error), "run `watersmeet sync --recreate`")
+        return Check("text store", False, str(error), ANEW)
     try:
         size = store.reader().size
     except (NoIndex, IndexDamaged) as error:

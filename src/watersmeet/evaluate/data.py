@@ -141,6 +141,7 @@ def _lines(path: Path) -> list[str]:
 def _qrels(path: Path) -> dict[str, dict[str, int]]:
     """`query<TAB>document<TAB>score` with or without a first line of names, or TREC's four columns."""
     grades: dict[str, dict[str, int]] = {}
+    header = True
     for number, line in enumerate(_lines(path), 1):
         if not line.strip():
             continue
@@ -149,15 +150,20 @@ def _qrels(path: Path) -> dict[str, dict[str, int]]:
             del cells[1]
         try:
             query, document, score = cells
-            grade = int(float(score))
+            grade = float(score)
+            if not grade.is_integer():
+                header = False
+                raise ValueError
         except ValueError:
-            if number == 1:
+            if header:
+                header = False
                 continue
             raise SourceProblem(
                 f"{path}, line {number} is not `query, document, score`: {line[:60]!r}",
                 "columns are separated by tabs, and the score is a whole number",
             ) from None
-        grades.setdefault(query, {})[document] = grade
+        header = False
+        grades.setdefault(query, {})[document] = int(grade)
     if not grades:
         raise SourceProblem(f"{path} is empty", "it needs a line `query, document, score` for each judgement")
     return grades

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from watersmeet.core.errors import ConfigError, IndexBusy, NotFound, WatersmeetError
+from watersmeet.core.errors import ConfigError, IndexBusy, IndexProblem, NotFound, SourceProblem, WatersmeetError
 from watersmeet.core.viewers import Viewer
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.report import Tell
@@ -62,7 +62,8 @@ class Service:
 
     def without_folder(self, text: str) -> str:
         """What went wrong, for someone who is not at this machine."""
-        return text.replace(self.engine.folder, "the index")
+        text = text.replace(self.engine.folder, "the index")
+        return text.replace(self.folder.path, "the folder") if self.folder is not None else text
 
     # ------------------------------------------------------------ what can be asked
 
@@ -119,7 +120,7 @@ class Folder:
 
     def __init__(self, engine: Engine, path: str, seconds: float) -> None:
         self._engine = engine
-        self._path = path
+        self.path = os.path.realpath(path)
         self._seconds = seconds
         self._lock = Lock()
         self._due = 0.0
@@ -149,12 +150,14 @@ class Folder:
         try:
             embedded = 1
             while embedded:
-                took = self._engine.sync([self._path], deepen=False).took_ms / 1000
+                took = self._engine.sync([self.path], deepen=False).took_ms / 1000
                 self._problem = None
                 self._answer(max(self._seconds, SPARINGLY * took))
                 embedded = self._engine.deepen(seconds=max(DEEPENING_SECONDS, self._seconds)).embedded
         except IndexBusy:
             pass  # another server on the same folder is at it: what it commits is seen here
+        except SourceProblem as problem:  # which is nothing that whoever asks could mend
+            self._problem = IndexProblem(str(problem), "it is looked for again with the next question")
         except WatersmeetError as problem:
             self._problem = problem
         finally:

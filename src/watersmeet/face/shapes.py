@@ -20,7 +20,7 @@ Query = Annotated[str, Field(min_length=1, max_length=MOST_QUERY)]
 Name = Annotated[str, Field(max_length=200)]
 Mode = Annotated[str, Field(max_length=200, json_schema_extra={"enum": ["", *MODES]})]
 Recipe = Annotated[str, Field(max_length=200, json_schema_extra={"enum": ["", *recipes()]})]
-Value = Annotated[str, Field(min_length=1, max_length=200)]
+Value = Annotated[str, Field(min_length=1, max_length=200)] | bool | int | float
 Filters = Annotated[dict[Name, Value | Annotated[list[Value], Field(max_length=20)]], Field(max_length=20)]
 
 Sure = Field(None, ge=0, le=1, description="how likely one of the first three results answers the query")
@@ -62,7 +62,10 @@ class SearchBody(Body):
 
     def asking(self) -> Asking:
         values = {name: getattr(self, name) for name in SearchBody.model_fields}
-        filters = {key: [value] if isinstance(value, str) else value for key, value in self.filters.items()}
+        filters = {
+            key: [str(one) for one in (value if isinstance(value, list) else [value])]
+            for key, value in self.filters.items()
+        }
         return Asking(**{**values, "filters": filters})
 
 

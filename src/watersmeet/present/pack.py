@@ -92,6 +92,10 @@ def pack(results: Sequence[Citable], budget: int) -> Pack:
     return Pack(text, estimate(text), budget, tuple(cited))
 
 
+def nothing_packed(budget: int) -> str:
+    return f"no passage fits into {budget} tokens"
+
+
 def _head(number: int, result: Citable, lines: tuple[int, int]) -> str:
     crumb = " ".join(place(result).split())
     if len(crumb) > _TITLE:

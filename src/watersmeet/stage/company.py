@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from watersmeet.core.errors import ConfigError
 from watersmeet.core.model import Hit, Plan, Ranking
 from watersmeet.core.options import option
 from watersmeet.core.ports import Reading
@@ -22,6 +23,10 @@ class Company:
     weight: float = option(0.5, "what the further passages' mean counts for beside the best one")
     after: int = option(2, "how many passages of a document say nothing of it")
     most: int = option(4, "how many further ones are looked at; those that are missing count as 0")
+
+    def __post_init__(self) -> None:
+        if self.most < 1:
+            raise ConfigError("stage.company.most must be at least 1", "weight = 0 switches the stage off")
 
     def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
         if len(ranking.hits) <= self.after:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.entities import Entity, Refused, status_of
-from watersmeet.core.errors import NotFound
-from watersmeet.core.viewers import Viewer
+from watersmeet.core.errors import ConfigError, NotFound
+from watersmeet.core.viewers import STATUSES, Viewer
 from watersmeet.engine.registry import writing
 from watersmeet.engine.registry.backends import visible
 from watersmeet.engine.registry.writing import Registered
@@ -66,6 +66,8 @@ class Registry:
 
     def set_status(self, paths: str | Sequence[str], status: str) -> int:
         """active, beta, deprecated or draft; how many that changed."""
+        if not status.strip():
+            raise ConfigError("no status was named", f"it is one of {', '.join(STATUSES)}")
         return self._change(paths, status=status_of(status))
 
     def enable(self, paths: str | Sequence[str]) -> int:

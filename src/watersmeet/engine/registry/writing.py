@@ -87,17 +87,17 @@ def register(
     with writing(folder, settings) as index:
         put = _Putting(index, report, keep)
         before = last_row(index.catalogue)
-        done = 0
-        put.batch.committed = lambda _: tell(Progress("registered", done, len(found), "records"))
-        tell(Progress("registered", 0, len(found), "records"))
-        for done, item in enumerate(items, 1):  # noqa: B007 - the batch says how far it is when it commits
-            if isinstance(item, Refused):
-                report.skipped.append(item)
-            elif not isinstance(item, Listed):
-                put.offer(*item)
+        refused = [item for item in items if isinstance(item, Refused)]
+        report.skipped += refused
+        done, total = 0, len(found) - len(refused)
+        put.batch.committed = lambda _: tell(Progress("registered", done, total, "records"))
+        tell(Progress("registered", 0, total, "records"))
+        offered = [item for item in items if not isinstance(item, Refused | Listed)]
+        for done, item in enumerate(offered, 1):  # noqa: B007 - the batch says how far it is when it commits
+            put.offer(*item)
         if lists:
             put.batch.commit()  # a list may be of a server that was read just now
-        for done, listed in enumerate(lists, len(items) + 1):  # noqa: B007 - as above
+        for done, listed in enumerate(lists, len(offered) + 1):  # noqa: B007 - as above
             tools = _with_tools(index, listed, server, put.seen)
             if isinstance(tools, Refused):
                 report.skipped.append(tools)

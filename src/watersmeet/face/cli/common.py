@@ -27,6 +27,14 @@ _UNESCAPED = re.compile(r"[\x7f-\x9f]")
 """Control characters that JSON lets pass."""
 
 
+def not_empty(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    """A path that was given and is empty is a variable that is not set, and not the same as none."""
+    given = ctx.get_parameter_source(param.name or "") is click.core.ParameterSource.COMMANDLINE
+    if given and not value:
+        raise click.BadParameter("an empty path was given; is a variable not set?", ctx, param)
+    return value
+
+
 def common(function: F) -> F:
     """`--index`, `--json` and `--quiet`."""
     for flag in (
@@ -37,6 +45,7 @@ def common(function: F) -> F:
             metavar="DIR",
             default="",
             type=click.Path(),
+            callback=not_empty,
             help="The index; else the nearest .watersmeet upwards.",
         ),
     ):

@@ -12,7 +12,7 @@ import click
 
 from watersmeet.core.errors import ConfigError, NoIndex
 from watersmeet.engine.place import find_index, index_to_make
-from watersmeet.face.cli.common import common, print_json
+from watersmeet.face.cli.common import common, not_empty, print_json
 from watersmeet.face.clients.changes import Change, entering, leaving, write
 from watersmeet.face.clients.places import CLIENTS, SCOPES, client
 from watersmeet.face.clients.skill import skill
@@ -45,7 +45,15 @@ _yes = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 
 @click.command("install", epilog="Examples: watersmeet install claude-code | wm install codex --in ~/notes --as notes")
 @_client
-@click.option("--in", "inside", metavar="PATH", default="", type=click.Path(), help="Search this folder, kept in step.")
+@click.option(
+    "--in",
+    "inside",
+    metavar="PATH",
+    default="",
+    type=click.Path(),
+    callback=not_empty,
+    help="Search this folder, kept in step.",
+)
 @_scope
 @_as
 @click.option(
@@ -148,17 +156,19 @@ def _carry_out(changes: list[Change], dry_run: bool, yes: bool, silent: bool) ->
     """Show, ask where somebody can be asked, write; whether it was written."""
     if all(change.action == "none" for change in changes):
         return False
-    if not silent:
-        print("\n".join(change.diff() for change in changes if change.action != "none"))
-    if dry_run:
-        return False
-    if not yes and sys.stdin.isatty() and sys.stdout.isatty():
-        if silent:
-            raise ConfigError("nothing was changed: it would have to ask", "--yes goes ahead, --dry-run only shows")
+    asks = not dry_run and not yes and sys.stdin.isatty() and sys.stdout.isatty()
+    if asks and silent:
+        raise ConfigError("nothing was changed: it would have to ask", "--yes goes ahead, --dry-run only shows")
+    shown = "" if silent else "\n".join(change.diff() for change in changes if change.action != "none")
+    if not asks and not dry_run:
+        write(changes, ".")  # first: whoever reads what is shown may stop reading
+    if shown:
+        print(shown)
+    if asks:
         if not click.confirm("Make this change?"):
             return False
-    write(changes, ".")
-    return True
+        write(changes, ".")
+    return not dry_run
 
 
 def _report(changes: list[Change], done: bool, name: str, scope: str, as_json: bool, quiet: bool, nothing: str) -> None:

@@ -49,8 +49,8 @@ def register_command(
     elif not quiet:
         _print(report, folder)
     if report.skipped and not (report.registered or report.unchanged or report.duplicates):
-        if quiet and not as_json:
-            print(f"nothing was registered: {report.skipped[0].reason}", file=sys.stderr)
+        print(f"watersmeet: nothing was registered: {report.skipped[0].reason}", file=sys.stderr)
+        print("  hint: `watersmeet register --help` names the forms that can be read", file=sys.stderr)
         sys.exit(2)
 
 

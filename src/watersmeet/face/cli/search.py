@@ -13,7 +13,17 @@ from watersmeet.engine.engine import Engine
 from watersmeet.engine.place import find_index, index_in
 from watersmeet.engine.settings import load, recipes
 from watersmeet.face.asking import Asking, ask, filters_of
-from watersmeet.face.cli.common import KEPT, common, counted, for_people, formatted, near, print_json, print_line
+from watersmeet.face.cli.common import (
+    KEPT,
+    common,
+    counted,
+    for_people,
+    formatted,
+    near,
+    not_empty,
+    print_json,
+    print_line,
+)
 from watersmeet.present.answer import breakdown, explain_line, place, where
 from watersmeet.present.snippet import snippet
 
@@ -36,6 +46,7 @@ DEEPENED = 10.0
     metavar="PATH",
     default="",
     type=click.Path(),
+    callback=not_empty,
     help=f"Search this folder; it is indexed first if need be. {KEPT}",
 )
 @click.option(
@@ -145,7 +156,9 @@ def _print_pack(answer: Answer, made: Pack) -> None:
     """The passages as one text to read, with citations."""
     _print_failures(answer)
     if answer.results and not made.citations:
-        print(f"no passage fits into {made.budget} tokens", file=sys.stderr)
+        from watersmeet.present.pack import nothing_packed
+
+        print(nothing_packed(made.budget), file=sys.stderr)
     print(made.text)
 
 

@@ -13,7 +13,7 @@ from watersmeet.core.errors import ConfigError, NoIndex, SourceProblem
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.place import find_index, index_in, index_to_make
 from watersmeet.engine.settings import load
-from watersmeet.face.cli.common import KEPT, common
+from watersmeet.face.cli.common import KEPT, common, not_empty
 
 inside_flag = click.option(
     "--in",
@@ -21,6 +21,7 @@ inside_flag = click.option(
     metavar="PATH",
     default="",
     type=click.Path(),
+    callback=not_empty,
     help=f"Serve this folder; it is indexed first. {KEPT}",
 )
 write_flag = click.option("--allow-write", is_flag=True, help="Let callers change the index.")

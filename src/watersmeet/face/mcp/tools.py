@@ -17,7 +17,7 @@ from watersmeet.face import shapes
 from watersmeet.face.registering import register
 from watersmeet.face.service import Service, sync
 from watersmeet.face.tokens import Caller
-from watersmeet.present.pack import pack
+from watersmeet.present.pack import nothing_packed, pack
 from watersmeet.present.snippet import snippet
 
 BUDGET = 2000
@@ -30,7 +30,8 @@ class Search(shapes.SearchBody):
     # a model that writes "5" for 5 is understood
     model_config = ConfigDict(strict=False, json_schema_extra={"examples": [{"query": "how are keys rotated?"}]})
     detail: Literal["compact", "full"] = Field(
-        "compact", description="compact: the passages in `pack`, results with a snippet; full: results with everything"
+        "compact",
+        description="compact: the passages in `pack`, results with a snippet (none with `budget`); full: everything",
     )
 
 
@@ -101,9 +102,13 @@ def _search(call: Call, asked: Search) -> tuple[dict[str, Any], str]:
     answer = {**found.to_json(), "pack": made.to_json()}
     if asked.detail == "compact":
         for result in answer["results"]:
+            if asked.budget:  # who counts tokens reads the pack
+                result["text"], result["evidence"] = "", []
+                continue
             result["text"] = "\n".join(snippet(result["text"], asked.query))
             result["evidence"] = [{key: one[key] for key in ("by", "rank", "score")} for one in result["evidence"]]
-    text = [made.text or "Nothing was found."]
+    none = nothing_packed(made.budget) if found.answer.results else "Nothing was found."
+    text = [made.text or none]
     text += [f"Without {one.by}: {one.reason}" for one in found.answer.failures]
     return answer, "\n\n".join([*found.notes, *text])
 

@@ -1,0 +1,5 @@
+"""`python -m watersmeet`."""
+
+from watersmeet.face.cli.main import main
+
+main()
