@@ -47,6 +47,8 @@ def test_queries_without_a_relevant_document_are_left_out_and_said(beir: Path) -
         ("qrels.tsv", "q0\td999\t1\n", "1 unknown documents: 'd999'"),
         ("qrels.tsv", "q0\td1\t1\nnobody\td1\t1\n", "1 unknown queries: 'nobody'"),
         ("qrels.tsv", "q0\td1\t1\nq1\td1\n", "line 2 is not"),
+        ("qrels.tsv", "q0\td1\t0.5\n", "line 1 is not"),
+        ("qrels.tsv", "query\tdocument\tscore\nq0\td1\t1\nq1\td1\t1.5\n", "line 3 is not"),
         ("qrels.tsv", "q0\td1\t0\n", "nothing relevant"),
     ],
 )

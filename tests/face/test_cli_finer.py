@@ -1,0 +1,118 @@
+"""Finer points of the commands: what was given and is empty, what is left when a reader stops, what doctor sees."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+Ask = Callable[..., Any]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["search", "keys", "--in", ""],
+        ["search", "keys", "--index", ""],
+        ["list", "--index", ""],
+        ["serve", "--in", ""],
+        ["install", "claude-code", "--in", "", "--dry-run"],
+        ["sync", ""],
+    ],
+    ids=" ".join,
+)
+def test_an_empty_path_is_a_variable_that_is_not_set(run: Run, synced: Path, arguments: list[str]) -> None:
+    done = run(*arguments, cwd=synced)
+    assert done.returncode == 2
+    assert "an empty path was given" in done.stderr
+
+
+def test_sync_alone_brings_everything_up_to_date(run: Run, ask: Ask, fresh: Path, tmp_path: Path) -> None:
+    alone = run("sync", cwd=tmp_path)
+    assert (alone.returncode, "watersmeet sync PATH" in alone.stderr) == (2, True)
+    assert run("sync", ".", "--quiet", cwd=fresh).returncode == 0
+    (fresh / "new.md").write_text("# New\n\nA pelican.\n")
+    assert ask("sync", cwd=fresh / "guides")["added"] == 1
+    assert ask("sync", "--recreate", cwd=fresh)["added"] == 10
+    assert ask("remove", str(fresh), cwd=fresh)["removed"] == 10
+
+
+def test_the_module_is_the_command(synced: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "watersmeet", "list", "--json"], cwd=synced, capture_output=True, text=True, check=True
+    )
+    assert len(json.loads(done.stdout)["documents"]) == 9
+
+
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [(["Rating=4", "rating=5"], 2), (["rating=4", "RATING=5", "kind=document"], 2), (["rating=4"], 1)],
+)
+def test_a_key_is_the_same_in_capitals(run: Run, ask: Ask, tmp_path: Path, filters: list[str], found: int) -> None:
+    for rating in (4, 5, 6):
+        (tmp_path / f"{rating}.md").write_text(f"---\nrating: {rating}\n---\n# Tides\n\nOf tides.\n")
+    assert run("sync", ".", "-q", cwd=tmp_path).returncode == 0
+    flags = [part for one in filters for part in ("--filter", one)]
+    if "kind=document" in filters:
+        kind = ask("list", cwd=tmp_path)["documents"][0]["kind"]
+        flags[-1] = f"kind={kind}"
+    assert len(ask("search", "tides", *flags, cwd=tmp_path)["results"]) == found
+
+
+def test_what_is_installed_does_not_hang_on_who_reads(synced: Path, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    reader, writer = os.pipe()
+    os.close(reader)  # whoever read it had enough
+    code = "import sys; sys.argv[0] = 'watersmeet'; from watersmeet.face.cli.main import main; main()"
+    subprocess.run(
+        [sys.executable, "-c", code, "install", "claude-code", "--index", str(synced / ".watersmeet")],
+        cwd=project,
+        stdin=subprocess.DEVNULL,
+        stdout=writer,
+        check=False,
+    )
+    os.close(writer)
+    assert "watersmeet" in json.loads((project / ".mcp.json").read_text())["mcpServers"]
+
+
+def test_doctor_asks_a_question(run: Run, fresh: Path) -> None:
+    assert run("sync", ".", "-q", cwd=fresh).returncode == 0
+    well = json.loads(run("doctor", "--json", cwd=fresh).stdout)["checks"]
+    assert [check["name"] for check in well][-1] == "search"
+    for file in (fresh / ".watersmeet").glob("text-*/*.pos"):
+        file.unlink()
+    ill = run("doctor", "--json", cwd=fresh)
+    last = json.loads(ill.stdout)["checks"][-1]
+    assert (ill.returncode, last["name"], last["ok"]) == (2, "search", False)
+    assert "sync --recreate" in last["hint"]
+    assert run("sync", "--recreate", "-q", cwd=fresh).returncode == 0
+    assert run("doctor", cwd=fresh).returncode == 0
+
+
+@pytest.mark.parametrize("flags", [[], ["--json"], ["-q"]])
+def test_nothing_registered_is_said_where_errors_are_said(run: Run, tmp_path: Path, flags: list[str]) -> None:
+    (tmp_path / "records.json").write_text("[{}, {}]")
+    done = run("register", "records.json", *flags, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "watersmeet: nothing was registered: " in done.stderr
+    assert "  hint: " in done.stderr
+
+
+def test_a_status_is_named(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "records.json").write_text('[{"path": "/w", "name": "w", "kind": "mcp_server", "status": "draft"}]')
+    assert run("register", "records.json", "-q", cwd=tmp_path).returncode == 0
+    done = run("set-status", "/w", "", cwd=tmp_path)
+    assert (done.returncode, "no status was named" in done.stderr) == (2, True)
+
+
+def test_a_stage_that_would_divide_by_nothing(run: Run, synced: Path) -> None:
+    done = run("search", "keys", cwd=synced, WATERSMEET__STAGE__COMPANY__MOST="0")
+    assert (done.returncode, "stage.company.most must be at least 1" in done.stderr) == (2, True)
