@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
@@ -116,3 +117,30 @@ def test_a_status_is_named(run: Run, tmp_path: Path) -> None:
 def test_a_stage_that_would_divide_by_nothing(run: Run, synced: Path) -> None:
     done = run("search", "keys", cwd=synced, WATERSMEET__STAGE__COMPANY__MOST="0")
     assert (done.returncode, "stage.company.most must be at least 1" in done.stderr) == (2, True)
+
+
+def test_an_index_of_another_version_says_so_and_what_to_do_works(run: Run, fresh: Path) -> None:
+    assert run("sync", ".", "-q", cwd=fresh).returncode == 0
+    of_another_version(fresh / ".watersmeet")
+    for command in (["search", "keys"], ["sync"]):
+        said = run(*command, cwd=fresh)
+        assert (said.returncode, "another version of watersmeet" in said.stderr) == (2, True)
+        assert "`watersmeet sync --recreate`" in said.stderr
+    assert run("sync", "--recreate", "-q", cwd=fresh).returncode == 0
+    assert run("search", "rotate keys", cwd=fresh).returncode == 0
+
+
+def test_the_index_of_a_folder_is_a_cache(run: Run, fresh: Path, home: Path) -> None:
+    assert run("search", "rotate keys", "--in", str(fresh)).returncode == 0
+    (index,) = (home / "cache" / "watersmeet" / "indexes").iterdir()
+    of_another_version(index)
+    again = run("search", "rotate keys", "--in", str(fresh))
+    assert (again.returncode, "Keys" in again.stdout) == (0, True)
+
+
+def of_another_version(index: Path) -> None:
+    with sqlite3.connect(index / "catalogue.db") as db:
+        (built,) = db.execute("SELECT value FROM meta WHERE key = 'fingerprint'").fetchone()
+        older = json.dumps({**json.loads(built), "tokenizer": 0})
+        db.execute("UPDATE meta SET value = ? WHERE key = 'fingerprint'", (older,))
+    db.close()

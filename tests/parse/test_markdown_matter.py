@@ -25,13 +25,26 @@ def test_front_matter_becomes_json_fields():
         "7": "one",
         "true": True,
         "nested": {"a": [1, 2.5, None]},
-        "never": "inf",
+        "never": ".inf",
         "raw": "b'hi'",
         "odd": ["x"],
     }
     json.dumps(document.fields, allow_nan=False).encode()
     assert all_text(document) == "body"
     assert document.warnings == ()
+
+
+def test_a_number_is_one_if_it_is_written_like_one():
+    matter = "version: 1.10\ncode: 007\ntime: 12:30\nrating: 4\nscore: 4.5\nless: -3\nbig: 1_000\n"
+    assert read(f"---\n{matter}---\nbody").fields == {
+        "version": "1.10",
+        "code": "007",
+        "time": "12:30",
+        "rating": 4,
+        "score": 4.5,
+        "less": -3,
+        "big": "1_000",
+    }
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,10 @@ from watersmeet.engine.components import build, find, options
 from watersmeet.engine.settings import Settings
 from watersmeet.store._connect import FORMAT
 
+OWN = frozenset({"format", "tokenizer"})
+"""What nobody sets: it comes with the version."""
+ANEW = "build it anew with `watersmeet sync --recreate`; vectors come from the cache"
+
 
 def fingerprint(settings: Settings) -> dict[str, Any]:
     """What must be equal for two parts of an index to be comparable."""
@@ -36,13 +40,14 @@ def open_text(settings_text: str, folder: str, directory: str) -> TextStore:
 
 def check_fingerprint(built: dict[str, Any], wanted: dict[str, Any], keys: Sequence[str] = ()) -> None:
     """Refuse an index that was built otherwise; `keys` limits what must be equal."""
-    different = [
-        f"{key} was {built.get(key)!r} and is {wanted.get(key)!r}"
+    different = {
+        key: f"{key} was {built.get(key)!r} and is {wanted.get(key)!r}"
         for key in (keys or sorted({*built, *wanted}))
         if built.get(key) != wanted.get(key)
-    ]
-    if different:
-        raise IndexMismatch(
-            "the index was built with other settings: " + "; ".join(different),
-            "set them back, or build it anew with `watersmeet sync --recreate`",
-        )
+    }
+    if not different:
+        return
+    what = "; ".join(different.values())
+    if different.keys() <= OWN:
+        raise IndexMismatch(f"the index was built by another version of watersmeet: {what}", ANEW)
+    raise IndexMismatch(f"the index was built with other settings: {what}", f"set them back, or {ANEW}")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from watersmeet.core.errors import ConfigError, IndexBusy, IndexProblem, NotFound, SourceProblem, WatersmeetError
 from watersmeet.core.viewers import Viewer
+from watersmeet.engine.cached import in_step
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.report import Tell
 from watersmeet.engine.settings import ServeSettings
@@ -150,7 +151,7 @@ class Folder:
         try:
             embedded = 1
             while embedded:
-                took = self._engine.sync([self.path], deepen=False).took_ms / 1000
+                took = in_step(self._engine, self.path).took_ms / 1000
                 self._problem = None
                 self._answer(max(self._seconds, SPARINGLY * took))
                 embedded = self._engine.deepen(seconds=max(DEEPENING_SECONDS, self._seconds)).embedded

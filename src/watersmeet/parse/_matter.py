@@ -110,7 +110,10 @@ def _refuse_bombs(source: str) -> None:
 
 @cache
 def _loader() -> Any:
-    """The safe loader, the C one where there is one, but an impossible date or number stays text."""
+    """The safe loader, the C one where there is one, but an impossible date or number stays text.
+
+    So does a number that would be written otherwise: 1.10 is a version, 007 a name, and 12:30 is not 750.
+    """
     import yaml
 
     safe: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -118,10 +121,12 @@ def _loader() -> Any:
 
     def lenient(build: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         def construct(self: Any, node: Any) -> Any:
+            written = str(node.value)
             try:
-                return build(self, node)
+                value = build(self, node)
             except (ValueError, AttributeError, LookupError):
-                return str(node.value)
+                return written
+            return written if isinstance(value, int | float) and str(value) != written else value
 
         return construct
 

@@ -140,12 +140,13 @@ def _index(inside: str, index: str, quiet: bool) -> str:
         return find_index(index)
     if index:
         raise ConfigError("--in and --index exclude each other", "--in keeps its index in the cache folder")
+    from watersmeet.engine.cached import in_step
     from watersmeet.face.cli.progress import progress
 
     folder = index_in(inside)
     with Engine(folder, load(start=inside)) as engine, progress(quiet) as tell:
         try:
-            engine.sync([inside], deepen=False, tell=tell)
+            in_step(engine, inside, tell)
             engine.deepen(tell, DEEPENED)
         except IndexBusy as busy:  # someone else is bringing it up to date: what there is can be searched
             print(f"searching what is indexed so far: {busy}", file=sys.stderr)
