@@ -144,3 +144,38 @@ def of_another_version(index: Path) -> None:
         older = json.dumps({**json.loads(built), "tokenizer": 0})
         db.execute("UPDATE meta SET value = ? WHERE key = 'fingerprint'", (older,))
     db.close()
+
+
+def test_who_looks_for_tools_among_documents_is_told(run: Run) -> None:
+    for command in ("find-tools", "find-entities"):
+        done = run(command, "rotate keys")
+        assert (done.returncode, "nothing is registered in this index" in done.stderr) == (1, True)
+
+
+def test_an_index_above_is_not_used_unsaid(run: Run, fresh: Path, tmp_path: Path) -> None:
+    assert "into the index" not in run("sync", ".", cwd=fresh).stderr
+    said = run("sync", "guides", cwd=fresh / "links" / "..")
+    assert "into the index" not in said.stderr
+    (fresh / "links" / "guides").mkdir()
+    below = run("sync", "guides", cwd=fresh / "links")
+    assert f"into the index that there is: {fresh / '.watersmeet'}" in below.stderr
+    assert run("sync", "guides", "-q", cwd=fresh / "links").stderr == ""
+
+
+def test_tools_are_put_with_the_server_that_there_is(run: Run, ask: Ask, tmp_path: Path) -> None:
+    (tmp_path / "one.json").write_text('[{"kind": "mcp_server", "path": "github", "name": "GitHub", "tools": []}]')
+    (tmp_path / "tools.json").write_text('{"tools": [{"name": "open_issue", "description": "Open an issue"}]}')
+    assert run("register", "one.json", "-q", cwd=tmp_path).returncode == 0
+    assert run("register", "tools.json", "--server", "/github", "-q", cwd=tmp_path).returncode == 0
+    (tool,) = ask("find-tools", "open an issue", cwd=tmp_path)["tools"]
+    assert (tool["server_path"], tool["server_name"]) == ("github", "GitHub")
+
+
+def test_what_cannot_be_registered_says_why(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "client.json").write_text('{"mcpServers": {"clock": {"command": "clock"}}}')
+    said = run("register", "client.json", cwd=tmp_path)
+    assert (said.returncode, "how servers are started" in said.stderr) == (2, True)
+    (tmp_path / "empty").mkdir()
+    said = run("register", "empty", "--index", str(tmp_path / "none"), cwd=tmp_path)
+    assert (said.returncode, "nothing to register" in said.stderr) == (2, True)
+    assert not (tmp_path / "none").exists()

@@ -87,6 +87,9 @@ def understood(values: Iterable[tuple[str, Any] | Refused], origin: Origin) -> I
         yield Listed(origin.where or "records", origin.name, tuple(loose.values()), more)
 
 
+HOW_TO_START = "it says how servers are started, not what they do; register what each answers to tools/list"
+
+
 def _goes_on(value: Any) -> bool:
     """Whether an answer to `tools/list` says that there is another page."""
     last = value[-1] if isinstance(value, list) and value else value
@@ -114,7 +117,8 @@ def _one(
         inner = replace(origin, kind=LISTS[key] or origin.kind, where=f"{origin.where}, {key}")
         yield from _one(value[key], inner, formats, depth + 1)
     if not wrapped:
-        yield Refused(origin.where, "not a record of a known form")
+        starts = isinstance(value, Mapping) and not {"mcpServers", "mcp_servers"}.isdisjoint(value)
+        yield Refused(origin.where, HOW_TO_START if starts else "not a record of a known form")
 
 
 def _place(place: str, settings: Settings, kind: str) -> Iterator[Item]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.entities import Entity, Refused, status_of
-from watersmeet.core.errors import ConfigError, NotFound
+from watersmeet.core.errors import ConfigError, NotFound, SourceProblem
 from watersmeet.core.viewers import STATUSES, Viewer
 from watersmeet.engine.registry import writing
 from watersmeet.engine.registry.backends import visible
@@ -50,6 +50,10 @@ class Registry:
 
         where = os.fspath(place) if isinstance(place, os.PathLike) else place
         found = list(read(where, self.engine.settings, kind, bool(server)))
+        if not found and isinstance(where, str) and os.path.isdir(where):
+            raise SourceProblem(
+                f"there is nothing to register in {where}", "`watersmeet register --help` names the forms"
+            )
         return self._register(found, deepen, tell or (lambda _: None), server, seconds)
 
     def put(

@@ -119,9 +119,12 @@ def _lists(found: Sequence[Item], server: str) -> list[Listed]:
 def _with_tools(index: Writing, listed: Listed, server: str, seen: dict[str, str]) -> tuple[str, Entity] | Refused:
     """The server that the tools are of: a new one, one that was made from such a list, or the one that was named."""
     path = server or listed.path
+    bare = path.strip("/")
+    written = [name for name in (path, f"/{bare}", bare) if stored(index.catalogue, name)] if server else []
+    path = written[0] if written else path
     found = stored(index.catalogue, path)
     if found is None:
-        name = listed.name or path.strip("/")
+        name = bare if server else listed.name or bare
         return listed.where, Entity(SERVER, path, name, tools=listed.tools, extra={FORM: TOOL_LIST})
     if found["kind"] != SERVER:
         return Refused(listed.where, f"{path} is registered, and not a server")

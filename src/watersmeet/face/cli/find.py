@@ -14,6 +14,7 @@ from watersmeet.face.asking import nothing_fits
 from watersmeet.face.cli.common import common, counted, print_json, table
 
 TYPES = ("mcp_server", "tool", "a2a_agent", "skill", "virtual_server")
+NOTHING = "nothing is registered in this index: `watersmeet register FILE` does that"
 _NAMES = ("tool_name", "server_name", "agent_name", "skill_name")
 _GROUPS = ("servers", "tools", "agents", "skills", "virtual_servers")
 
@@ -48,6 +49,7 @@ def find_tools_command(
     """Name the tools to call for TASK, with the server that has each and why it was chosen."""
     with Engine(find_index(index), load(recipe=recipe)) as engine:
         answer = engine.registry.find_tools(" ".join(task), intent, top_n, pinned=pinned, mode=mode)
+        registered = bool(answer["tools"]) or _registered(engine)
     if as_json:
         print_json(answer)
     else:
@@ -56,7 +58,7 @@ def find_tools_command(
             [tool["tool_name"], tool["server_path"], f"{tool['score']:.2f}", _line(tool["description"]), tool["why"]]
             for tool in answer["tools"]
         ]
-        _print(["tool", "server", "score", "what it does", "why"], rows, quiet)
+        _print(["tool", "server", "score", "what it does", "why"], rows, quiet, registered)
     if not answer["tools"]:
         sys.exit(1)
 
@@ -99,7 +101,8 @@ def find_entities_command(
     request = SearchRequest(" ".join(query), types or None, top_n, tags=tags, mode=mode, **rest)
     with Engine(find_index(index), load(recipe=recipe)) as engine:
         answer = engine.registry.search(request)
-    found = [item for group in _GROUPS for item in answer[group]]
+        found = [item for group in _GROUPS for item in answer[group]]
+        registered = bool(found) or _registered(engine)
     if as_json:
         print_json(answer)
     else:
@@ -114,18 +117,22 @@ def find_entities_command(
             ]
             for item in sorted(found, key=lambda item: -item["relevance_score"])
         ]
-        _print(["name", "type", "path", "score", "what it is"], rows, quiet)
+        _print(["name", "type", "path", "score", "what it is"], rows, quiet, registered)
         if not quiet and rows:
             print(f"{len(rows)} found, {answer['search_mode']}, {answer['took_ms']:.1f} ms", file=sys.stderr)
     if not found:
         sys.exit(1)
 
 
-def _print(head: list[str], rows: list[list[str]], quiet: bool) -> None:
+def _registered(engine: Engine) -> bool:
+    return not set(TYPES).isdisjoint(engine.status()["kinds"])
+
+
+def _print(head: list[str], rows: list[list[str]], quiet: bool, registered: bool) -> None:
     if rows:
         table(head, rows)
     elif not quiet:
-        print("nothing found", file=sys.stderr)
+        print("nothing found" if registered else NOTHING, file=sys.stderr)
 
 
 def _print_notes(answer: dict[str, Any], found: bool) -> None:

@@ -180,8 +180,10 @@ def _print(answer: Answer, explain: bool, quiet: bool, form: str) -> None:
     if explain and not quiet:
         steps = ", ".join(f"{name} {took:.1f} ms" for name, took in answer.timings.items())
         print(f"mode {answer.mode}, recipe {answer.recipe}: {steps}", file=sys.stderr)
+    if not quiet:
         for name, reason in answer.silent.items():
-            print(f"{name} does not vote: {reason}", file=sys.stderr)
+            if explain or reason.startswith("has seen"):
+                print(f"{name} does not vote: {reason}", file=sys.stderr)
     if not answer.results and not quiet:
         print(_nothing(answer.query), file=sys.stderr)
     if form == "markdown":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
@@ -56,6 +57,8 @@ def sync_command(
         flags["index"] = {"vectors": False}
     place = index_to_make(index)
     known = pairs(meta)
+    if not index and not quiet and not as_json and os.path.dirname(place) != os.path.abspath("."):
+        print(f"into the index that there is: {place} (--index DIR makes another)", file=sys.stderr)
     with Engine(place, load(flags=flags)) as engine, progress(quiet or as_json) as tell:
         report = engine.sync(
             paths, collection=collection, meta=known, recreate=recreate, deepen=not no_deepen, tell=tell
