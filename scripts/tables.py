@@ -87,7 +87,7 @@ def quality(result: Result) -> str:
         known = [value for value in values if value is not None]
         return sum(known) / len(known) if len(known) == len(entries) else None
 
-    rows = [[f"**{recipe}**", *(share(mean([r[name] for r in reports])) for name in ("ndcg@10", "mrr@10", "hit@1"))]]
+    rows = [["**words and identifiers**", *(share(mean([r[name] for r in reports])) for name in ("ndcg@10", "mrr@10", "hit@1"))]]
     signals = list(dict.fromkeys(name for report in reports for name in report["signals"]))
     for signal in signals:
         rows.append([f"{signal} alone", share(mean([r["signals"].get(signal) for r in reports])), "", ""])
@@ -217,7 +217,8 @@ def recipes(result: Result) -> str:
         for bound, sign in (("delta_low", 1), ("delta_high", -1)):
             row.append("" if name == "default" else str(sum(sign * entry[name][bound] > 0 for entry in sets)))
         rows.append(row)
-    note = f"{len(sets)} sets, at most {result['limit']} queries each"
+    many = f"at most {result['limit']} queries each" if result["limit"] else "all queries"
+    note = f"{len(sets)} sets, {many}"
     return markdown(["", "mean nDCG@10", "default significantly better", "worse"], rows, result, note)
 
 

@@ -110,7 +110,8 @@ def place(result: Result | Passage) -> str:
 
 def breakdown(result: Result) -> list[str]:
     """Each step's share in the score, in figures that add up."""
-    lines = []
+    lines, later = [], []
+    whole = result.fusion_score
     for e in in_order(result.evidence):
         d = e.detail
         if "contribution" in d:
@@ -120,9 +121,12 @@ def breakdown(result: Result) -> list[str]:
             part = f"{d['unclamped']:.4f}, clamped to " if "unclamped" in d else ""
             lines.append(f"{e.by}: score {e.score:.4f}{scaled}{weight} = {part}{d['contribution']:.4f}{marks}")
         elif "factor" in d:
-            lines.append(f"{e.by}: x {d['factor']:g}")
+            later.append(f"{e.by}: x {d['factor']:g}")
+            whole *= d["factor"]
         elif "bonus" in d:
-            lines.append(f"{e.by}: + {d['bonus']:.4f} after fusion")
+            later.append(f"{e.by}: + {d['bonus']:.4f}")
+            whole += d["bonus"]
         if d.get("path"):
             lines.append(f"{e.by}: {d['path']}")
-    return [*lines, f"fused {result.fusion_score:.4f}"]
+    told = [*lines, f"fused {result.fusion_score:.4f}", *later]
+    return [*told, f"in all {whole:.4f}"] if later else told
