@@ -87,7 +87,12 @@ def quality(result: Result) -> str:
         known = [value for value in values if value is not None]
         return sum(known) / len(known) if len(known) == len(entries) else None
 
-    rows = [["**words and identifiers**", *(share(mean([r[name] for r in reports])) for name in ("ndcg@10", "mrr@10", "hit@1"))]]
+    rows = [
+        [
+            "**words and identifiers**",
+            *(share(mean([r[name] for r in reports])) for name in ("ndcg@10", "mrr@10", "hit@1")),
+        ]
+    ]
     signals = list(dict.fromkeys(name for report in reports for name in report["signals"]))
     for signal in signals:
         rows.append([f"{signal} alone", share(mean([r["signals"].get(signal) for r in reports])), "", ""])

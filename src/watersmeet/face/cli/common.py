@@ -53,6 +53,13 @@ def common(function: F) -> F:
     return function
 
 
+def inside(meaning: str) -> Callable[[F], F]:
+    """`--in`: a folder whose index is kept for you."""
+    return click.option(
+        "--in", "inside", metavar="PATH", default="", type=click.Path(), callback=not_empty, help=meaning
+    )
+
+
 def counted(most: int, meaning: str, usual: int | None = 10) -> Callable[[F], F]:
     """`--top-n`, and what other programs call it."""
     names = ("--top-n", "-n", "--limit", "--max-results", "--top-k", "--topK")

@@ -12,7 +12,7 @@ import click
 
 from watersmeet.core.errors import ConfigError, NoIndex
 from watersmeet.engine.place import find_index, index_to_make
-from watersmeet.face.cli.common import common, not_empty, print_json
+from watersmeet.face.cli.common import common, inside, print_json
 from watersmeet.face.clients.changes import Change, entering, leaving, write
 from watersmeet.face.clients.places import CLIENTS, SCOPES, client
 from watersmeet.face.clients.skill import skill
@@ -45,15 +45,7 @@ _yes = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 
 @click.command("install", epilog="Examples: watersmeet install claude-code | wm install codex --in ~/notes --as notes")
 @_client
-@click.option(
-    "--in",
-    "inside",
-    metavar="PATH",
-    default="",
-    type=click.Path(),
-    callback=not_empty,
-    help="Search this folder, kept in step.",
-)
+@inside("Search this folder, kept in step.")
 @_scope
 @_as
 @click.option(

@@ -19,8 +19,8 @@ from watersmeet.face.cli.common import (
     counted,
     for_people,
     formatted,
+    inside,
     near,
-    not_empty,
     print_json,
     print_line,
 )
@@ -40,15 +40,7 @@ DEEPENED = 10.0
     epilog="Examples: watersmeet search 'rotate keys' --filter tag=security | wm search E0308 --json",
 )
 @click.argument("query", nargs=-1, required=True, metavar="QUERY")
-@click.option(
-    "--in",
-    "inside",
-    metavar="PATH",
-    default="",
-    type=click.Path(),
-    callback=not_empty,
-    help=f"Search this folder; it is indexed first if need be. {KEPT}",
-)
+@inside(f"Search this folder; it is indexed first if need be. {KEPT}")
 @click.option(
     "--mode",
     default="",

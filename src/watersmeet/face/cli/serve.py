@@ -13,17 +13,9 @@ from watersmeet.core.errors import ConfigError, NoIndex, SourceProblem
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.place import find_index, index_in, index_to_make
 from watersmeet.engine.settings import load
-from watersmeet.face.cli.common import KEPT, common, not_empty
+from watersmeet.face.cli.common import KEPT, common, inside
 
-inside_flag = click.option(
-    "--in",
-    "inside",
-    metavar="PATH",
-    default="",
-    type=click.Path(),
-    callback=not_empty,
-    help=f"Serve this folder; it is indexed first. {KEPT}",
-)
+inside_flag = inside(f"Serve this folder; it is indexed first. {KEPT}")
 write_flag = click.option("--allow-write", is_flag=True, help="Let callers change the index.")
 
 
