@@ -5,12 +5,14 @@
 Without an index, Kubernetes' documentation is synced into a temporary one, deep vectors included, which takes minutes.
 Each query is asked with all signals, and with each signal alone, in an order that is drawn anew for each: whatever else
 the machine does falls on all alike, and so does being the first to touch what the query needs. A query's vector is made
-anew each time: what was remembered is forgotten before.
+anew each time: what was remembered is forgotten before. Garbage is collected as seldom as in the command's processes,
+its servers among them.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import random
 import tempfile
@@ -24,6 +26,7 @@ from quality import settings
 from watersmeet.core.model import Request
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.models import embedder
+from watersmeet.face.cli.main import COLLECT
 
 DOCS = SHARED / "data" / "markdown" / "kubernetes_en"
 QUERIES = SHARED / "data" / "eval" / "k8s_anchor" / "queries.jsonl"
@@ -67,6 +70,7 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=100)
     parser.add_argument("--out", type=Path, default=RESULTS)
     asked = parser.parse_args()
+    gc.set_threshold(COLLECT)
     texts = [json.loads(line)["text"] for line in QUERIES.read_text("utf8").splitlines()]
     random.Random(0).shuffle(texts)  # noqa: S311 - a sample
     with tempfile.TemporaryDirectory() as folder:

@@ -46,6 +46,8 @@ COMMANDS = {
     "tune": ("calibrate", "Learn weights from a judged dataset, and say what they are worth."),
     "config": ("config", "Show the settings and where they come from."),
 }
+COLLECT = 50_000
+"""A command is short, with little to collect; a query of a server makes and drops thousands of small things."""
 ALIASES = {"ingest": "sync", "query": "search"}
 
 
@@ -102,7 +104,7 @@ def cli() -> None:
 
 def main() -> None:
     """The command as a process: it ends at once, without taking apart what ends with it anyway."""
-    gc.set_threshold(50_000)  # a command is short: most have nothing to collect
+    gc.set_threshold(COLLECT)
     guard()
     code = run()
     try:
