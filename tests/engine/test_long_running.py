@@ -91,6 +91,20 @@ def test_an_index_made_anew_is_the_one_that_is_asked(engine: Engine, tides: Path
     assert [result.title for result in engine.search("another tide").results] == ["Other"]
 
 
+def test_an_index_begun_anew_answers_while_its_vectors_are_not_there(
+    engine: Engine, tides: Path, tmp_path: Path
+) -> None:
+    assert engine.search("tide number3").mode == "hybrid"
+    with opened(tmp_path) as other:
+        other.sync([tides], recreate=True, deepen=False)
+        for query in ("tide number3", "tide number4"):
+            answer = engine.search(query)
+            assert (len(answer.results), answer.failures, list(answer.silent)) == (10, (), ["dense"])
+        assert [failure.by for failure in engine.search("tide", mode="dense").failures] == ["dense"]
+        other.deepen()
+    assert not engine.search("tide number3").silent
+
+
 def test_readers_that_nobody_needs_are_closed(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     with engine._session(), engine._session(), engine._session():
         pass

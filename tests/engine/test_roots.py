@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 
 from watersmeet import Engine
-from watersmeet.core.errors import ConfigError, NotFound
+from watersmeet.core.errors import ConfigError, IndexProblem, NotFound, SourceProblem
 
 
 def put(folder: Path, **pages: str) -> Path:
@@ -84,6 +85,37 @@ class TestRecreate:
         assert engine.sync([b], recreate=True, collection="D").added == 2
         assert listed(engine) == {"a/x.md", "b/y.md"}
 
+    def test_nothing_is_dropped_that_cannot_be_read_again(self, engine: Engine, a: Path, b: Path) -> None:
+        engine.sync([a, b])
+        away = b.rename(b.parent / "away")
+        for named in ([], [a]):
+            with pytest.raises(SourceProblem, match="b is gone"):
+                engine.sync(named, recreate=True)
+        assert listed(engine) == {"a/x.md", "b/y.md"}
+        a.rename(a.parent / "away too")
+        assert len(engine.sync().warnings) == 2
+        away.rename(b)
+        engine.remove(str(a))
+        assert engine.sync(recreate=True).added == 1
+
+    def test_a_catalogue_that_is_lost_needs_the_folders_named(self, engine: Engine, a: Path) -> None:
+        engine.sync([a])
+        Path(engine.folder, "catalogue.db").write_bytes(b"no database" * 1000)
+        engine.close()
+        with Engine(engine.folder, engine.settings) as other:
+            with pytest.raises(IndexProblem, match="which folders it held cannot be read") as error:
+                other.sync(recreate=True)
+            assert "sync PATH... --recreate" in error.value.hint
+            assert other.sync([a], recreate=True).added == 1
+
+    def test_one_that_cannot_be_read_does_not_hold_up_the_others(self, engine: Engine, a: Path, b: Path) -> None:
+        engine.sync([a, b])
+        shutil.rmtree(a)
+        os.mkfifo(a)
+        put(b, new="a tern")
+        report = engine.sync()
+        assert (report.added, [item.path for item in report.warnings]) == (1, [str(a)])
+
 
 class TestRemove:
     @pytest.mark.parametrize("name", ["b", "b/", "{path}"])
@@ -117,8 +149,47 @@ class TestRemove:
         with pytest.raises(NotFound, match="no document or folder called 'b'"):
             engine.remove(["b"])
 
+    def test_nothing_is_meant_by_nothing(self, engine: Engine, a: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        engine.sync([a])
+        monkeypatch.chdir(a)
+        with pytest.raises(ConfigError, match="empty"):
+            engine.remove("")
+        assert listed(engine) == {"x.md"}
+
+    def test_a_path_goes_before_a_name(self, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        other, here = put(tmp_path / "other" / "notes", x="a heron"), put(tmp_path / "notes", y="a tern")
+        engine.sync([other])
+        engine.sync([here])
+        monkeypatch.chdir(tmp_path)
+        engine.remove("notes/")
+        assert engine.status()["roots"] == [str(other)]
+
+    def test_a_name_that_another_has_is_left_to_it(self, engine: Engine, a: Path, b: Path) -> None:
+        (a / "r.jsonl").write_text('{"_id": "x.md", "title": "t", "text": "about a pelican"}\n')
+        engine.sync([b])
+        engine.sync([a])
+        assert engine.remove("b") == 1
+        assert engine.status()["roots"] == [str(a)]
+        assert {"x.md"} <= listed(engine)
+
 
 class TestCollections:
+    def test_nobody_else_is_in_it(self, engine: Engine, a: Path, b: Path, tmp_path: Path) -> None:
+        engine.sync([a])
+        engine.sync([put(tmp_path / "default", z="a tern")], meta={"team": "x"})
+        assert found(engine, "quagga tern", team="x") == {"default/z.md"}
+        engine.sync([b], collection="team")
+        engine.sync([put(tmp_path / "y" / "team", t="a gull")], meta={"owner": "y"})
+        assert found(engine, "gull heron", owner="y") == {"team/t.md"}
+
+    def test_what_was_said_goes_with_the_folder(self, engine: Engine, a: Path, b: Path) -> None:
+        engine.sync([a, b])
+        engine.sync([b], meta={"old": "1"})
+        engine.remove("b")
+        engine.sync([b], meta={"new": "2"})
+        assert found(engine, "heron", new="2") == {"b/y.md"}
+        assert found(engine, "heron", old="1") == set()
+
     def test_what_is_said_of_one_folder_is_not_said_of_another(self, engine: Engine, a: Path, b: Path) -> None:
         engine.sync([a])
         engine.sync([b], meta={"lang": "py"})
@@ -173,6 +244,19 @@ class TestGone:
         outside.rename(tmp_path / "unmounted")
         assert engine.sync([a]).removed == 0
         assert "link/z.md" in listed(engine)
+
+    @pytest.mark.parametrize(("giver", "taker"), [("z", "a"), ("a", "z")])
+    def test_a_record_that_moves_to_another_file(self, engine: Engine, a: Path, giver: str, taker: str) -> None:
+        record = '{"_id": "%s", "title": "t", "text": "about a pelican %s"}\n'
+        (a / f"{taker}.jsonl").write_text(record % ("1", "1"))
+        (a / f"{giver}.jsonl").write_text(record % ("2", "2"))
+        engine.sync([a])
+        (a / f"{taker}.jsonl").write_text(record % ("1", "1") + record % ("2", "2"))
+        (a / f"{giver}.jsonl").write_text(record % ("3", "3"))
+        report = engine.sync([a])
+        assert (report.unchanged, report.skipped) == (2, [])
+        assert listed(engine) == {"x.md", "1", "2", "3"}
+        assert found(engine, "pelican") == {"1", "2", "3"}
 
     def test_a_record_that_another_file_has_too(self, engine: Engine, a: Path) -> None:
         record = '{"_id": "%s", "title": "t", "text": "about a pelican"}\n'

@@ -59,7 +59,7 @@ def test_only_the_nearest_project_file_counts(tmp_path: Path) -> None:
     settings_file(tmp_path, "[pipeline]\npool = 1\n")
     settings_file(tmp_path / "inner", "[fusion.rrf]\nk = 2\n")
     made = load(start=str(tmp_path / "inner"), environ={})
-    assert made.section("pipeline").pool == 60
+    assert made.section("pipeline").pool == 100
     assert made.of("fusion", "rrf") == {"k": 2}
 
 

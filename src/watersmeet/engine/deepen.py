@@ -223,7 +223,8 @@ class _Pass:
 
     def _level(self, store: Store, tier: Tier) -> None:
         """Measure how near the chunks are to one another, where that may have changed."""
-        if self.name == SPARSE or abs(tier.rows - tier.level_rows) <= CHANGED * tier.level_rows:
+        known = tier.level or tier.rows <= NEAREST
+        if self.name == SPARSE or (known and abs(tier.rows - tier.level_rows) <= CHANGED * tier.level_rows):
             return
         with writer_lock(self.folder, PATIENCE):
             catalogue = Catalogue(self.folder)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections import defaultdict
+from contextlib import suppress
 from typing import Any
 
 from watersmeet.core.errors import NotFound
@@ -67,9 +68,9 @@ def related(view: SqliteView, document: DocId, seen: Condition = ANY) -> Ranking
 
 
 def size_of(folder: str) -> int:
-    return sum(
-        os.path.getsize(os.path.join(path, name))
-        for path, _, names in os.walk(folder)
-        for name in names
-        if os.path.exists(os.path.join(path, name))
-    )
+    size = 0
+    for path, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):  # another process may be writing
+                size += os.path.getsize(os.path.join(path, name))
+    return size

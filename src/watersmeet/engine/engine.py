@@ -233,13 +233,15 @@ class Engine:
             expansion=trace.outcome.plan.expansion,
         )
 
-    def why_not(self, request: Request, document: str) -> WhyNot:
-        """Where a document fell out, and what weight would have brought it in."""
+    def why_not(self, request: Request, document: str, shown: int | None = None) -> WhyNot:
+        """Where a document fell out, and what weight would have brought it in.
+
+        `shown`: how many of the results are, if not all that are asked for."""
         from watersmeet.engine.whynot import known, why_not
 
         with self.traced(request) as trace:
             document = known(trace.view, document, request.viewer)
-            return why_not(trace.pipeline, trace.view, trace.outcome.plan, trace.outcome, document)
+            return why_not(trace.pipeline, trace.view, trace.outcome, document, shown or request.top_n)
 
     def trial(self, request: Request, down_to: Collection[str] = (), without: Collection[str] = ()) -> Trial:
         """A search for the sake of measuring: every signal's ranking and the fused one, by document.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from watersmeet.core.errors import IndexBusy, IndexDamaged, NoIndex, WatersmeetError
-from watersmeet.core.model import ANY, Row
+from watersmeet.core.model import ANY, Request, Row
 from watersmeet.engine.calibration import keeping
 from watersmeet.engine.documents import size_of
 from watersmeet.engine.lock import writer_lock
@@ -63,10 +63,13 @@ def asked(engine: Engine) -> Check:
     try:
         with engine._session() as session, session.moment() as view:
             first = [passage.text for passage in view.passages(view.newest(ANY, 1)).values()]
-        found = engine.search(" ".join("".join(first).split()[:8]), mode="lexical") if first else None
+        if not first:
+            return Check("search", True, "there is nothing to ask for")
+        with engine.traced(Request(" ".join("".join(first).split()[:8]), mode="lexical")) as trace:
+            failures = trace.outcome.failures
     except WatersmeetError as error:
         return Check("search", False, str(error), error.hint or ANEW)
-    wrong = "; ".join(f"{failure.by}: {failure.reason}" for failure in found.failures) if found else ""
+    wrong = "; ".join(f"{failure.by}: {failure.reason}" for failure in failures)
     return Check("search", not wrong, wrong or "answers", ANEW if wrong else "")
 
 

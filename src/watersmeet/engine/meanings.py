@@ -54,6 +54,8 @@ class Shelf:
 
         live = np.array(view.live_rows(), dtype=np.int64)
         self._readers, self._coverage, self._missing, self._broken = {}, {}, {}, {}
+        for name in self._stores.keys() - tiers.keys():  # the index was begun anew, and has no such vectors yet
+            self._stores.pop(name)[1].close()
         for name, tier in tiers.items():
             if name not in self._stores or self._stores[name][0].folder != tier.folder:
                 self._stores[name] = (tier, tier.open(self.folder))

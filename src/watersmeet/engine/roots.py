@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 
-from watersmeet.core.errors import ConfigError, NotFound, SourceProblem
+from watersmeet.core.errors import ConfigError, IndexDamaged, IndexMismatch, NotFound, SourceProblem
 from watersmeet.core.indexing import Found, Parser, Skipped, Source
 from watersmeet.core.model import DocId
 from watersmeet.engine.batch import Batch
@@ -53,14 +54,15 @@ def sync(
         raise ConfigError("no path was named", "say what to index: `watersmeet sync PATH`")
     report = SyncReport()
     named = _readable(settings, places, report) if places else []
+    known = [] if named and not recreate else _known(folder, bool(named), recreate, report)
     with writing(folder, settings, recreate=recreate) as index:
         if index.mended:
             report.warnings.append(Skipped(folder, "the words were lost and have been made again from the catalogue"))
-        known = [] if named and not recreate else _known(index.catalogue, report)
-        if not named and not known:
-            raise ConfigError("this index knows of no folder", "say what to index: `watersmeet sync PATH`")
         for place in known:
-            _sync_one(index, settings, place, "", {}, report, tell)
+            try:
+                _sync_one(index, settings, place, "", {}, report, tell)
+            except SourceProblem as problem:  # the others need not wait for it
+                report.warnings.append(Skipped(place, str(problem)))
         for place in named if collection or meta else [place for place in named if not _within(place, known)]:
             _sync_one(index, settings, place, collection, meta, report, tell)
         index.compact()
@@ -68,16 +70,28 @@ def sync(
     return report
 
 
-def _known(catalogue: Catalogue, report: SyncReport) -> list[str]:
-    """The roots that there are; of the others it is said that they are gone."""
-    there = []
-    for root in catalogue.roots():
-        if os.path.exists(root.path):
-            there.append(root.path)
-        else:
-            reason = f"it is gone; `watersmeet remove {root.path}` forgets what was read from it"
-            report.warnings.append(Skipped(root.path, reason))
-    return there
+def _known(folder: str, named: bool, recreate: bool, report: SyncReport) -> list[str]:
+    """The roots that there are. One that is gone is said to be; nothing is begun anew that could not be read again."""
+    if not os.path.exists(os.path.join(folder, FILE)):
+        return []
+    try:
+        with closing(Catalogue(folder)) as catalogue:
+            roots = [root.path for root in catalogue.roots()]
+    except (IndexDamaged, IndexMismatch) as problem:
+        if named:
+            return []
+        raise type(problem)(
+            f"{problem}; which folders it held cannot be read", "name them: `watersmeet sync PATH... --recreate`"
+        ) from None
+    gone = [path for path in roots if not os.path.exists(path)]
+    if gone and recreate:
+        raise SourceProblem(f"{gone[0]} is gone", f"mount it, or let go of it: `watersmeet remove {gone[0]}`")
+    for path in gone:
+        reason = f"it is gone; `watersmeet remove {path}` forgets what was read from it"
+        report.warnings.append(Skipped(path, reason))
+    if not roots and not named:
+        raise ConfigError("this index knows of no folder", "say what to index: `watersmeet sync PATH`")
+    return [path for path in roots if path not in gone]
 
 
 def _within(place: str, folders: Sequence[str]) -> bool:
@@ -164,11 +178,11 @@ def _root_for(catalogue: Catalogue, place: str, collection: str, meta: Mapping[s
     others = [root for root in roots if root not in inside]
     taken = {root.name for root in others}
     name = os.path.basename(place) or "root"
-    unique = next(n for n in (name, *(f"{name}-{i}" for i in range(2, len(taken) + 3))) if n not in taken)
+    unique = _unique(name, taken)
     renamed, files = _taken_over(catalogue, inside, place, f"{unique}/" if others else "")
     if len(roots) == len(others) == 1:
         renamed = _told_apart(catalogue, others[0])
-    chosen = catalogue.collection(collection or (unique if meta else DEFAULT), meta)
+    chosen = catalogue.collection(collection or (_unused(catalogue, unique) if meta else DEFAULT), meta)
     return catalogue.add_root(place, unique, chosen, renamed, files, inside), ""
 
 
@@ -176,10 +190,19 @@ def _in_collection(catalogue: Catalogue, root: Root, collection: str, meta: Mapp
     if not collection and not meta:
         return root
     own = catalogue.collections()[root.collection]
-    chosen = catalogue.collection(collection or (root.name if own == DEFAULT else own), meta)
+    chosen = catalogue.collection(collection or (_unused(catalogue, root.name) if own == DEFAULT else own), meta)
     if chosen != root.collection:
         catalogue.set_root_collection(root.id, chosen)
     return replace(root, collection=chosen)
+
+
+def _unused(catalogue: Catalogue, name: str) -> str:
+    """A name for a collection that nobody else is in."""
+    return _unique(name, {DEFAULT, *catalogue.collections().values()})
+
+
+def _unique(name: str, taken: Collection[str]) -> str:
+    return next(n for n in (name, *(f"{name}-{i}" for i in range(2, len(taken) + 3))) if n not in taken)
 
 
 def _taken_over(
@@ -244,7 +267,11 @@ def remove(folder: str, settings: Settings, ids: Sequence[DocId]) -> int:
 
 
 def _root_called(catalogue: Catalogue, name: str) -> Root:
-    for root in catalogue.roots():
-        if name.rstrip("/") == root.name or os.path.realpath(name) == root.path:
-            return root
+    if not name:
+        raise ConfigError("an empty name was given", "is a variable not set? `watersmeet list` shows what there is")
+    roots = catalogue.roots()
+    paths = (os.path.realpath(name), os.path.abspath(name))
+    found = [root for root in roots if root.path in paths] or [root for root in roots if root.name == name.rstrip("/")]
+    if found:
+        return found[0]
     raise NotFound(f"no document or folder called {name!r}", "`watersmeet list` shows what there is")

@@ -43,6 +43,7 @@ class FolderSync:
     _missing: dict[bytes, list[FileState]] = field(default_factory=dict)
     _put: dict[DocId, str] = field(default_factory=dict)
     _gone: set[DocId] = field(default_factory=set)
+    _refused: dict[DocId, tuple[Found, Skipped]] = field(default_factory=dict)
     _closed: list[str] = field(default_factory=list)
     _done: int = 0
     _total: int = 0
@@ -69,7 +70,23 @@ class FolderSync:
         for states in self._missing.values():
             for state in states:
                 self._forget(state)
+        self._try_again()
         self.batch.commit(last=True)
+
+    def _try_again(self) -> None:
+        """Read once more the files that had a document which was another's then, and is nobody's now."""
+        files = {item.name: item for identity, (item, _) in self._refused.items() if identity in self._gone}
+        if not files:
+            return
+        self.batch.commit()
+        for skipped in [said for item, said in self._refused.values() if item.name in files]:
+            self.report.skipped.remove(skipped)
+        others = {identity: name for identity, name in self._put.items() if name not in files}
+        self.report.unchanged -= len(self._put) - len(others)  # they are met again as they are now
+        self._put = others
+        states = self.catalogue.files(self.root.id)
+        for name, item in files.items():
+            self._read(item, states.get(name))
 
     def _in_scope(self, name: str) -> bool:
         return name.startswith(self.scope) if self.scope.endswith("/") else self.scope in ("", name)
@@ -143,7 +160,9 @@ class FolderSync:
             document = self._identified(parsed, item, content)
             if self._taken(document.id, state, old):
                 reason = f"the id {document.id!r} belongs to another document"
-                self.report.skipped.append(Skipped(item.path, reason))
+                said = Skipped(item.path, reason)
+                self.report.skipped.append(said)
+                self._refused[document.id] = (item, said)
                 complete = False
                 continue
             self._put[document.id] = item.name

@@ -66,13 +66,14 @@ def known(view: SqliteView, document: str, viewer: Viewer | None) -> str:
         return document
 
 
-def why_not(path: Pipeline, view: SqliteView, plan: Plan, outcome: Outcome, document: str) -> WhyNot:
+def why_not(path: Pipeline, view: SqliteView, outcome: Outcome, document: str, shown: int) -> WhyNot:
+    """`shown`: how many of the results are shown."""
     chunks = {passage.id for passage in view.passages_of(DocId(document))}
     first = outcome.wide if isinstance(outcome, Twice) else outcome
     condition = first.plan.condition  # what is asked for, not what a first look has narrowed it to
     if not chunks or not view.only([DocId(document)], there(condition)):
         return WhyNot(document, "index", "the index has no such document")
-    place = _position(outcome.ranking.hits, chunks)
+    place = _position(outcome.ranking.hits[:shown], chunks)
     if place is not None:
         return WhyNot(document, "result", f"it is result {place}", _ranks(outcome.rankings, chunks), place)
     if not set(view.resolve(list(view.rows(chunks).values()), condition).values()):
@@ -81,7 +82,7 @@ def why_not(path: Pipeline, view: SqliteView, plan: Plan, outcome: Outcome, docu
         return WhyNot(document, "condition", reason)
     if _position(first.fused.hits, chunks) is None:
         return _never_found(path, first, document, chunks)
-    weights = _weights(path, outcome, DocId(document), chunks)
+    weights = _weights(path, outcome, DocId(document), chunks, shown)
     if isinstance(outcome, Twice):
         documents = outcome.path.documents(first.fused)
         rank, kept = documents.index(DocId(document)) + 1, outcome.path.settings.documents
@@ -92,10 +93,10 @@ def why_not(path: Pipeline, view: SqliteView, plan: Plan, outcome: Outcome, docu
     if fused is None:
         return _never_found(path, outcome, document, chunks)
     ranks = _ranks(outcome.rankings, chunks)
-    if fused <= plan.top_n:
+    if fused <= shown:
         reason = f"fusion put it at {fused}; a stage took it out"
         return WhyNot(document, "stage", reason, ranks, fused, weights)
-    reason = f"it is at {fused} of {len(outcome.fused.hits)} candidates, and {plan.top_n} were asked for"
+    reason = f"it is at {fused} of {len(outcome.fused.hits)} candidates, and {shown} were asked for"
     return WhyNot(document, "cut", reason, ranks, fused, weights)
 
 
@@ -110,7 +111,7 @@ def _never_found(path: Pipeline, outcome: Outcome, document: str, chunks: set[Ch
     return WhyNot(document, "candidates", reason, ranks, _position(deeper.fused.hits, chunks))
 
 
-def _weights(path: Pipeline, outcome: Outcome, document: DocId, chunks: set[ChunkId]) -> dict[str, float]:
+def _weights(path: Pipeline, outcome: Outcome, document: DocId, chunks: set[ChunkId], shown: int) -> dict[str, float]:
     """For each signal the weight nearest to its own that, if it is set, brings the document in, all else as it is.
 
     None where the fusion has no weights, or where a step of understanding puts its own before those that are set.
@@ -123,7 +124,7 @@ def _weights(path: Pipeline, outcome: Outcome, document: DocId, chunks: set[Chun
     for by in [ranking.by for ranking in outcome.rankings]:
         for weight in sorted(STEPS, key=lambda step: abs(step - fusion.weights.get(by, 1.0))):
             ranking = look(replace(fusion, weights={**fusion.weights, by: weight}))
-            if _position(ranking.hits, chunks) is not None:
+            if _position(ranking.hits[:shown], chunks) is not None:
                 found[by] = weight
                 break
     return found

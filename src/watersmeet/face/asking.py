@@ -109,7 +109,7 @@ def ask(engine: Engine, asking: Asking, viewer: Viewer | None = None, stop: Even
         made = pack(answer.results, asking.budget)
     answered = Answered(asking, answer, made, None, notes)
     if asking.why_not:
-        missing = engine.why_not(replace(request, top_n=answered.shown), asking.why_not)
+        missing = engine.why_not(request, asking.why_not, answered.shown)
         answered = replace(answered, missing=missing)
     return answered
 

@@ -63,10 +63,14 @@ class SearchBody(Body):
     def asking(self) -> Asking:
         values = {name: getattr(self, name) for name in SearchBody.model_fields}
         filters = {
-            key: [str(one) for one in (value if isinstance(value, list) else [value])]
+            key: [_written(one) for one in (value if isinstance(value, list) else [value])]
             for key, value in self.filters.items()
         }
         return Asking(**{**values, "filters": filters})
+
+
+def _written(value: str | bool | float) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 class Evidence(BaseModel):

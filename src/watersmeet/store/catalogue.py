@@ -145,6 +145,11 @@ class Catalogue:
     def drop_root(self, root: Root, renamed: Mapping[DocId, DocId]) -> None:
         with self.transaction() as db:
             db.execute("DELETE FROM roots WHERE id = ?", (root.id,))
+            db.execute(
+                "DELETE FROM collections WHERE id = ?1 AND name <> 'default' AND NOT EXISTS (SELECT 1 FROM roots WHERE"
+                " collection = ?1) AND NOT EXISTS (SELECT 1 FROM documents WHERE collection = ?1)",
+                (root.collection,),
+            )
             rename(db, renamed)
 
     def set_root_collection(self, root: int, collection: int) -> None:

@@ -13,9 +13,10 @@ from watersmeet.core.names import ALIAS, link_key, names_of
 
 
 def rename(db: sqlite3.Connection, names: Mapping[DocId, DocId]) -> None:
-    """Inside the caller's transaction."""
+    """Inside the caller's transaction. What would be called like another document keeps its name."""
     find = "SELECT id FROM documents WHERE name = ?"
-    renamed = {new: db.execute(find, (old,)).fetchone()[0] for old, new in names.items()}
+    taken = {new for new in names.values() if new not in names and db.execute(find, (new,)).fetchone()}
+    renamed = {new: db.execute(find, (old,)).fetchone()[0] for old, new in names.items() if new not in taken}
     for key in renamed.values():  # out of the way first: the new name of one may be what another was called
         db.execute("UPDATE documents SET name = 'renamed ' || id WHERE id = ?", (key,))
         db.execute("UPDATE chunks SET id = 'renamed ' || row WHERE document = ?", (key,))
