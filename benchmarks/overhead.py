@@ -5,14 +5,13 @@
 Without an index, Kubernetes' documentation is synced into a temporary one, deep vectors included, which takes minutes.
 Each query is asked with all signals, and with each signal alone, in an order that is drawn anew for each: whatever else
 the machine does falls on all alike, and so does being the first to touch what the query needs. A query's vector is made
-anew each time: what was remembered is forgotten before. Garbage is collected as seldom as in the command's processes,
-its servers among them.
+anew each time: what was remembered is forgotten before. The process is set up as those of the command are, its servers
+among them.
 """
 
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import random
 import tempfile
@@ -26,7 +25,7 @@ from quality import settings
 from watersmeet.core.model import Request
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.models import embedder
-from watersmeet.face.cli.main import COLLECT
+from watersmeet.face.cli.main import be_quick
 
 DOCS = SHARED / "data" / "markdown" / "kubernetes_en"
 QUERIES = SHARED / "data" / "eval" / "k8s_anchor" / "queries.jsonl"
@@ -70,7 +69,7 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=100)
     parser.add_argument("--out", type=Path, default=RESULTS)
     asked = parser.parse_args()
-    gc.set_threshold(COLLECT)
+    be_quick()
     texts = [json.loads(line)["text"] for line in QUERIES.read_text("utf8").splitlines()]
     random.Random(0).shuffle(texts)  # noqa: S311 - a sample
     with tempfile.TemporaryDirectory() as folder:

@@ -164,22 +164,21 @@ class Pipeline:
         else:
             then = None
         after = partial(_untimed, then) if then else None
-        begun = {name: Task(partial(_timed, work[name]), None if name in here else after) for name in slowest}
-        for name in slowest:
-            if name not in here:
-                self.threads.submit(begun[name], name if name in self.afar else "")
-        for name in here:
-            begun[name].run()
-        results: dict[str, T] = {}
-        failures: list[Failure] = []
-        for name in work:
+        begun = {name: Task(partial(_timed, work[name]), after) for name in slowest if name not in here}
+        for name, task in begun.items():
+            self.threads.submit(task, name if name in self.afar else "")
+        done: dict[str, T] = {}
+        failed: dict[str, Failure] = {}
+        for name in (*here, *begun):
+            waited = begun.get(name)
             try:
-                results[name], timings[name] = begun[name].result(max(0.0, end - perf_counter()))
-                self.took[doing, name] = timings[name]
+                value, took_ms = waited.result(max(0.0, end - perf_counter())) if waited else _timed(work[name])
+                done[name] = value
+                timings[name] = self.took[doing, name] = took_ms
             except Exception as error:  # noqa: BLE001 - the fan-out: a signal's failure is a value
                 self.took.pop((doing, name), None)
-                failures.append(_failure(name, error, begun[name].done, self.deadline))
-        return results, failures
+                failed[name] = _failure(name, error, waited is None or waited.done, self.deadline)
+        return {name: done[name] for name in work if name in done}, [failed[name] for name in work if name in failed]
 
 
 def _candidates(rankings: Sequence[Ranking]) -> set[ChunkId]:

@@ -54,11 +54,13 @@ class Convex:
 
     def fuse(self, rankings: Sequence[Ranking], plan: Plan) -> Ranking:
         votes = self.votes(rankings, plan)
-        candidates: set[ChunkId] = set().union(*(vote.scores for vote in votes))
-        fused = dict.fromkeys(candidates, 0.0)
+        fused: dict[ChunkId, float] = {}
         for _, weight, low, span, scores in votes:
-            for chunk, value in scores.items():
-                fused[chunk] += weight * ((value - low) / span)
+            if fused.keys() >= scores.keys():
+                for chunk, value in scores.items():
+                    fused[chunk] += weight * ((value - low) / span)
+            else:
+                fused |= {chunk: fused.get(chunk, 0.0) + weight * ((v - low) / span) for chunk, v in scores.items()}
         return Ranking.by_score("convex", fused, partial(_evidence, votes))
 
     def votes(self, rankings: Sequence[Ranking], plan: Plan) -> list[_Vote]:

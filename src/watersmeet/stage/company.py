@@ -6,6 +6,7 @@ as they are above what is usual among the candidates.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -32,7 +33,7 @@ class Company:
         if len(ranking.hits) <= self.after:
             return ranking
         usual = _median(ranking.hits)
-        good = [hit for hit in ranking.hits if hit[1] > usual]
+        good = ranking.hits[: bisect_left(ranking.hits, -usual, key=_downwards)]
         owners = self.view.owners_of([hit[0] for hit in good])
         found: dict[int, list[Hit]] = {}
         for hit in good:
@@ -44,6 +45,10 @@ class Company:
                 gains[hits[0].chunk] = self.weight * sum(further) / self.most
                 passages[hits[0].chunk] = {"passages": len(further)}
         return ranking.raised("company", gains, passages)
+
+
+def _downwards(hit: Hit) -> float:
+    return -hit[1]
 
 
 def _median(hits: Sequence[Hit]) -> float:

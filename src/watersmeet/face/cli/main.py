@@ -48,6 +48,8 @@ COMMANDS = {
 }
 COLLECT = 50_000
 """A command is short, with little to collect; a query of a server makes and drops thousands of small things."""
+TURN = 0.001
+"""After so many seconds a thread lets another go on: a model that is done need not wait for the words."""
 ALIASES = {"ingest": "sync", "query": "search"}
 
 
@@ -102,9 +104,15 @@ def cli() -> None:
     """
 
 
+def be_quick() -> None:
+    """What suits a process that only answers; who has the engine in a program of their own decides for themselves."""
+    gc.set_threshold(COLLECT)
+    sys.setswitchinterval(TURN)
+
+
 def main() -> None:
     """The command as a process: it ends at once, without taking apart what ends with it anyway."""
-    gc.set_threshold(COLLECT)
+    be_quick()
     guard()
     code = run()
     try:
