@@ -56,6 +56,7 @@ def test_what_does_not_fit_is_not_called_missing(site: Served) -> None:
         ({"rating": [4, 5]}, ["4.md", "5.md"]),
         ({"done": True}, ["4.md"]),
         ({"rating": 4.5}, []),
+        ({"rating": 5.0}, ["5.md"]),
     ],
 )
 def test_values_need_not_be_texts(site: Served, filters: dict[str, Any], found: list[str]) -> None:

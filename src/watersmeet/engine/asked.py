@@ -49,6 +49,11 @@ def asked_for(query: Request | str, options: Mapping[str, Any]) -> Request:
     return request
 
 
+def written(value: object) -> str:
+    """A value as it is written in front matter: 5.0 and 5 are one number."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
 def _pairs(filters: Filters) -> Iterator[str]:
     """Each as `key=value`."""
     if isinstance(filters, str):
@@ -58,7 +63,7 @@ def _pairs(filters: Filters) -> Iterator[str]:
             if "=" in key:
                 raise ConfigError(f"a filter cannot be called {key!r}", "a key has no = in it")
             for value in values if isinstance(values, list | tuple | set) else [values]:
-                yield f"{key}={value}"
+                yield f"{key}={written(value)}"
     elif isinstance(filters, Iterable):
         yield from filters
     else:

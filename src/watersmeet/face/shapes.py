@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 
 from watersmeet.core.viewers import Viewer
+from watersmeet.engine.asked import written
 from watersmeet.engine.modes import MODES
 from watersmeet.engine.settings import recipes
 from watersmeet.face.asking import Asking
@@ -63,14 +64,10 @@ class SearchBody(Body):
     def asking(self) -> Asking:
         values = {name: getattr(self, name) for name in SearchBody.model_fields}
         filters = {
-            key: [_written(one) for one in (value if isinstance(value, list) else [value])]
+            key: [written(one) for one in (value if isinstance(value, list) else [value])]
             for key, value in self.filters.items()
         }
         return Asking(**{**values, "filters": filters})
-
-
-def _written(value: str | bool | float) -> str:
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 class Evidence(BaseModel):
