@@ -25,8 +25,8 @@ Search {about} with the tools of the MCP server `{server}`. Without them, in a s
 
 - Ask in a whole sentence, or paste the identifier as it is written: `TRN-1042`, `--no-telemetry`, `get_user_by_id`.
 - A budget gives the best passages within so many tokens, each with its document and lines. Cite those.
-- `no_good_match` means that nothing there seems to answer the question: ask once more in other words, then say so rather
-  than guess.
+- `no_good_match` means that nothing there seems to answer the question: ask once more in other words, then say so
+  rather than guess.
 - `failures` names what could not run. Narrow with filters such as `tag=security`, `kind=skill` or `path=guides/**`.
 - To read on, get the document by its id; to see what it is linked with, ask for its related documents.
 """
