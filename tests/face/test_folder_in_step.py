@@ -18,9 +18,12 @@ from watersmeet.face.asking import Asking
 from watersmeet.face.service import Service
 
 
-@pytest.fixture
-def service(vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+@pytest.fixture(params=[0.0])
+def service(
+    vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Iterator[Service]:
     monkeypatch.setattr(services, "LOOKING_SECONDS", 30.0)
+    monkeypatch.setattr(services, "SPARINGLY", request.param)
     environ = {"WATERSMEET__INDEX__VECTORS": "false", "WATERSMEET__SERVE__FRESH_SECONDS": "0"}
     made = Service(Engine(tmp_path / "index", load(start=str(tmp_path), environ=environ)), inside=str(vault))
     yield made
@@ -39,10 +42,7 @@ def at_rest(service: Service) -> None:
         pass
 
 
-def test_an_edit_is_in_the_first_answer_after_it(
-    service: Service, vault: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(services, "SPARINGLY", 0.0)
+def test_an_edit_is_in_the_first_answer_after_it(service: Service, vault: Path) -> None:
     assert found(service, "pelican") == []
     for bird in ("pelican", "heron", "tern"):
         at_rest(service)
@@ -50,23 +50,19 @@ def test_an_edit_is_in_the_first_answer_after_it(
         assert found(service, bird)[:1] == [f"{bird}.md"]
 
 
-def test_what_takes_long_to_look_at_is_looked_at_less_often(
-    service: Service, vault: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(services, "SPARINGLY", 1e6)
+@pytest.mark.parametrize("service", [1e6], indirect=True)
+def test_what_takes_long_to_look_at_is_looked_at_less_often(service: Service, vault: Path) -> None:
     assert found(service, "pelican") == []
-    assert found(service, "pelican") == []  # the first look was over before this was set
     (vault / "new.md").write_text("# New\n\nAbout a pelican.\n")
     assert found(service, "pelican") == []
 
 
-def test_what_is_wrong_with_a_folder_is_told_each_time_and_mended(
-    service: Service, vault: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(services, "SPARINGLY", 0.0)
+def test_what_is_wrong_with_a_folder_is_told_each_time_and_mended(service: Service, vault: Path) -> None:
     assert found(service, "rotate keys")
+    at_rest(service)
     away = vault.rename(vault.parent / "away")
     for _ in range(2):
+        at_rest(service)
         with pytest.raises(IndexProblem, match="does not exist") as error:  # 503, and not the asker's mistake
             found(service, "rotate keys")
         assert service.without_folder(str(error.value)) == "the folder does not exist"
