@@ -23,12 +23,11 @@ from numpy.typing import NDArray
 from quality import settings
 from recipes import default_beside, figures
 
-from watersmeet.core.model import ChunkId, DocId, Request
-from watersmeet.engine.calibration.ballots import ASKED, Ballot, ballot, gains
+from watersmeet.core.model import Request
+from watersmeet.engine.calibration.ballots import Ballot, ballot, gains
 from watersmeet.engine.calibration.belief import SIGNALS, Belief, grid
 from watersmeet.engine.components import build
 from watersmeet.engine.engine import Engine
-from watersmeet.engine.pipeline import Outcome
 from watersmeet.evaluate.data import Dataset, Question, load
 from watersmeet.evaluate.index import indexed
 from watersmeet.evaluate.metrics import MAIN
@@ -51,10 +50,9 @@ JUDGED, RANDOM, DRAWS = 50, 500, 10
 
 
 class Judged(NamedTuple):
-    """One question: its ballot under each variant, what evidence learns from, and its judgements."""
+    """One question: its ballot under each variant, and its judgements."""
 
     ballots: dict[str, Ballot]
-    taught: Ballot
     relevant: dict[str, float]
 
 
@@ -68,25 +66,19 @@ def collect(folder: str, questions: list[Question]) -> list[Judged]:
     for question in questions:
         made: dict[str, Ballot] = {}
         for reading, engine in engines.items():
-            outcome, owners = asked(engine, question.text)
-            ballots = {name: ballot(outcome, fusion, owners) for name, fusion in FUSIONS.items()}
+            with engine.traced(Request(question.text, "hybrid"), told=False) as trace:
+                chunks = {hit.chunk for ranking in trace.outcome.rankings for hit in ranking.hits}
+                owners = trace.view.documents_of(chunks)
+            ballots = {name: ballot(trace.outcome, fusion, owners) for name, fusion in FUSIONS.items()}
             made |= {f"{name}, {reading}": one for name, one in ballots.items() if one is not None}
-            if reading == "parts" and not outcome.plan.parts:
+            if reading == "parts" and not trace.outcome.plan.parts:
                 made |= {name.replace("parts", "whole"): one for name, one in made.items()}
                 break
-        deep, owners = asked(engines["parts"], question.text, ASKED)
-        taught = ballot(deep, FUSIONS["spread, peak 0.3"], owners)
-        if len(made) == len(VARIANTS) and taught is not None:
-            found.append(Judged(made, taught, {d: float(g) for d, g in question.relevant.items()}))
+        if len(made) == len(VARIANTS):
+            found.append(Judged(made, {d: float(g) for d, g in question.relevant.items()}))
     for engine in engines.values():
         engine.close()
     return found
-
-
-def asked(engine: Engine, text: str, pool: int = 0) -> tuple[Outcome, dict[ChunkId, DocId]]:
-    with engine.traced(Request(text, "hybrid"), told=False, pool=pool) as trace:
-        chunks = {hit.chunk for ranking in trace.outcome.rankings for hit in ranking.hits}
-        return trace.outcome, trace.view.documents_of(chunks)
 
 
 def with_company(made: Ballot, points: Floats, weight: float) -> Ballot:
@@ -127,7 +119,7 @@ def _over_weights(asked: list[Judged], variant: str, company: float) -> Floats:
 def evidence(asked: list[Judged], prior: dict[str, float], best: tuple[float, ...]) -> dict[str, float]:
     """What 50 judgements win of what the best fixed weights would, and what 500 random ones lose."""
     start = tuple(prior[name] for name in SIGNALS)
-    table = [gains(one.taught, one.relevant) for one in asked]
+    table = [gains(one.ballots[SHIPPED], one.relevant) for one in asked]
     company = COMPANY[-1]
     before = quality(asked, SHIPPED, start, company).mean()
     most = quality(asked, SHIPPED, best, company).mean()
@@ -142,7 +134,7 @@ def evidence(asked: list[Judged], prior: dict[str, float], best: tuple[float, ..
         belief = Belief()
         for _ in range(RANDOM):
             one = draw.choice(asked)
-            belief = belief.learn(gains(one.taught, {draw.choice(one.taught.documents): 1.0}))
+            belief = belief.learn(gains(one.ballots[SHIPPED], {draw.choice(one.ballots[SHIPPED].documents): 1.0}))
         harmed.append(quality(asked, SHIPPED, tuple(belief.weights(prior).values()), company).mean())
     return {
         "prior": float(before),

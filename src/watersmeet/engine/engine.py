@@ -91,9 +91,9 @@ class Engine:
             session.used = now = time.monotonic()
             with self._lock:
                 self._idle.append(session)
-                old = [self._idle.pop(0)] if self._idle[0].used < now - IDLE else []
-            for one in old:  # the last used is used next: after many at once, most would keep an old state for ever
-                one.close()
+                old = self._idle.pop(0) if self._idle[0].used < now - IDLE else None
+            if old is not None:  # the last used is used next: after many at once, most would keep an old state for ever
+                old.close()
 
     @property
     def _learning(self) -> bool:
@@ -254,8 +254,8 @@ class Engine:
             return trial(trace, down_to, without)
 
     @contextmanager
-    def traced(self, request: Request, told: bool = True, pool: int = 0) -> Iterator[Trace]:
-        """The query path, with the index still as the query saw it; `pool`: how many each signal ranks at least."""
+    def traced(self, request: Request, told: bool = True) -> Iterator[Trace]:
+        """The query path, with the index still as the query saw it."""
         start = time.perf_counter()
         settings = self._settings(request.recipe)
         pipeline = settings.section("pipeline")
@@ -267,7 +267,7 @@ class Engine:
             told=told,
             now=request.now or datetime.now(UTC),
             stop=request.stop,
-            pool=max(pipeline.pool, pipeline.pool_times * request.top_n, pool),
+            pool=max(pipeline.pool, pipeline.pool_times * request.top_n),
         )
         vectors = wants_vectors(request.mode) and index.vectors
         with self._session() as session, session.moment() as view:

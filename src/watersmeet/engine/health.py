@@ -13,7 +13,7 @@ from watersmeet.core.model import ANY, Request, Row
 from watersmeet.engine.calibration import keeping
 from watersmeet.engine.documents import size_of
 from watersmeet.engine.lock import writer_lock
-from watersmeet.engine.opening import check_fingerprint, fingerprint, open_text
+from watersmeet.engine.opening import ANEW, check_fingerprint, fingerprint, open_text
 from watersmeet.engine.settings import Settings
 from watersmeet.engine.tiers import TIERS, Tier, check_models, embedder_name, model_of, tiers_of
 from watersmeet.store.view import SqliteView
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 FEW = 10_000
 """So many replaced rows cost nobody anything."""
-ANEW = "run `watersmeet sync --recreate`"
 MENDED = "run `watersmeet sync`: it makes the words again from the catalogue"
 
 

@@ -17,6 +17,8 @@ MODES: dict[str, tuple[str, ...]] = {
     "sparse": ("sparse",),
     "hybrid": (*WORDS, *VECTORS),
 }
+ABSENT = "not in this index"
+"""Why a signal is silent for which no vectors were ever made; perhaps nobody wanted them."""
 
 
 def wants_vectors(mode: str) -> bool:
@@ -58,7 +60,7 @@ def silent_signals(
     if asked not in ("", "hybrid"):
         return {}
     return {
-        name: f"has seen {percent(coverage[name])} of the chunks" if name in coverage else "not in this index"
+        name: f"has seen {percent(coverage[name])} of the chunks" if name in coverage else ABSENT
         for name in recipe
         if name in VECTORS and name not in voting
     }

@@ -12,10 +12,11 @@ from watersmeet.core.ports import TextStore
 from watersmeet.engine.components import build, find, options
 from watersmeet.engine.settings import Settings
 from watersmeet.store._connect import FORMAT
+from watersmeet.store._text import REBUILD
 
 OWN = frozenset({"format", "tokenizer"})
 """What nobody sets: it comes with the version."""
-ANEW = "build it anew with `watersmeet sync --recreate`; vectors come from the cache"
+ANEW = f"{REBUILD}; vectors come from the cache"
 
 
 def fingerprint(settings: Settings) -> dict[str, Any]:

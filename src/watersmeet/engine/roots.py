@@ -6,6 +6,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from shlex import quote
 
 from watersmeet.core.errors import ConfigError, IndexDamaged, IndexMismatch, NotFound, SourceProblem
 from watersmeet.core.indexing import Found, Parser, Skipped, Source
@@ -85,9 +86,9 @@ def _known(folder: str, named: bool, recreate: bool, report: SyncReport) -> list
         ) from None
     gone = [path for path in roots if not os.path.exists(path)]
     if gone and recreate:
-        raise SourceProblem(f"{gone[0]} is gone", f"mount it, or let go of it: `watersmeet remove {gone[0]}`")
+        raise SourceProblem(f"{gone[0]} is gone", f"mount it, or let go of it: `watersmeet remove {quote(gone[0])}`")
     for path in gone:
-        reason = f"it is gone; `watersmeet remove {path}` forgets what was read from it"
+        reason = f"it is gone; `watersmeet remove {quote(path)}` forgets what was read from it"
         report.warnings.append(Skipped(path, reason))
     if not roots and not named:
         raise ConfigError("this index knows of no folder", "say what to index: `watersmeet sync PATH`")
@@ -173,7 +174,7 @@ def _root_for(catalogue: Catalogue, place: str, collection: str, meta: Mapping[s
         name, of = names[own[0].collection], own[0].path
         raise ConfigError(
             f"{of} lies inside, and is in a collection of its own, {name!r}",
-            f"give the whole a collection with --collection, or let go of it: `watersmeet remove {of}`",
+            f"give the whole a collection with --collection, or let go of it: `watersmeet remove {quote(of)}`",
         )
     others = [root for root in roots if root not in inside]
     taken = {root.name for root in others}
@@ -237,33 +238,32 @@ def remove(folder: str, settings: Settings, ids: Sequence[DocId]) -> int:
     """Documents by their ids, and whole folders by their names or paths."""
     with writing(folder, settings) as index:
         changes, roots = Changes(), []
-        forgotten: dict[DocId, None] = {}
+        documents: dict[DocId, None] = {}
+        tools: dict[DocId, None] = {}
         for identity in dict.fromkeys(ids):
             claim = claimed(index.catalogue, identity)
             if claim is True:
                 raise ConfigError(f"{identity} is a tool of a registered server", "register the server without it")
             if claim is False:
-                changes.removed += tools_of(index.catalogue, identity)
+                tools |= dict.fromkeys(tools_of(index.catalogue, identity))
             owner = index.catalogue.owner(identity)
             if owner is None:
                 roots.append(_root_called(index.catalogue, identity))
                 continue
-            changes.removed.append(identity)
-            forgotten[identity] = None
+            documents[identity] = None
             if owner[1] is not None:
                 changes.stale.append(owner[1])
         for root in roots:
             files = index.catalogue.files(root.id).values()
-            inside = [name for state in files for name, _ in index.catalogue.documents_of(state.id)]
-            forgotten |= dict.fromkeys(inside)
+            documents |= {name: None for state in files for name, _ in index.catalogue.documents_of(state.id)}
             changes.forgotten += [state.id for state in files]
-        changes.removed = list(dict.fromkeys([*changes.removed, *forgotten]))
+        changes.removed = list(documents | tools)
         index.catalogue.apply(changes)
         for root in roots:
             others = [other for other in index.catalogue.roots() if other != root]
             renamed = _told_apart(index.catalogue, others[0], alone=True) if len(others) == 1 else {}
             index.catalogue.drop_root(root, renamed)
-    return len(forgotten)
+    return len(documents)
 
 
 def _root_called(catalogue: Catalogue, name: str) -> Root:

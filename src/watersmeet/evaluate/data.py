@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
 import re
@@ -141,7 +142,6 @@ def _lines(path: Path) -> list[str]:
 def _qrels(path: Path) -> dict[str, dict[str, int]]:
     """`query<TAB>document<TAB>score` with or without a first line of names, or TREC's four columns."""
     grades: dict[str, dict[str, int]] = {}
-    header = True
     for number, line in enumerate(_lines(path), 1):
         if not line.strip():
             continue
@@ -151,18 +151,15 @@ def _qrels(path: Path) -> dict[str, dict[str, int]]:
         try:
             query, document, score = cells
             grade = float(score)
-            if not grade.is_integer():
-                header = False
-                raise ValueError
         except ValueError:
-            if header:
-                header = False
+            if number == 1:
                 continue
+            grade = math.nan
+        if not grade.is_integer():
             raise SourceProblem(
                 f"{path}, line {number} is not `query, document, score`: {line[:60]!r}",
                 "columns are separated by tabs, and the score is a whole number",
-            ) from None
-        header = False
+            )
         grades.setdefault(query, {})[document] = int(grade)
     if not grades:
         raise SourceProblem(f"{path} is empty", "it needs a line `query, document, score` for each judgement")

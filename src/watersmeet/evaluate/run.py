@@ -13,7 +13,6 @@ from itertools import chain
 from multiprocessing import get_context
 
 from watersmeet.core.model import DocId, Failure, Passage, Request
-from watersmeet.engine.calibration.ballots import ASKED
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.report import Progress, Tell
 from watersmeet.engine.settings import Settings
@@ -22,6 +21,8 @@ from watersmeet.evaluate.data import Question
 from watersmeet.present.pack import pack
 
 WHOLE = "fused"
+DEEP = 100
+"""How many results are looked at."""
 BUDGETS = (500, 1000, 2000)
 TIMED = 200
 """How many questions are asked one at a time, in this process: latency is theirs."""
@@ -85,12 +86,12 @@ def _share(folder: str, settings: Settings, questions: Sequence[Question], mode:
 
 def _in_turn(ask: Ask, questions: Sequence[Question], mode: str) -> Iterator[Trial]:
     for question in questions:
-        yield ask(Request(question.text, mode, top_n=ASKED), question.relevant, question.withheld)
+        yield ask(Request(question.text, mode, top_n=DEEP), question.relevant, question.withheld)
 
 
 def ask_all(ask: Ask, questions: Sequence[Question], recipe: str, mode: str, tell: Tell) -> Run:
     """The questions one after another, as users come; the first is asked once more to begin with, untimed."""
-    ask(Request(questions[0].text, mode, top_n=ASKED), (), ())
+    ask(Request(questions[0].text, mode, top_n=DEEP), (), ())
     return gathered(_in_turn(ask, questions, mode), questions, recipe, tell)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from watersmeet.core.model import Request
-from watersmeet.engine.calibration.ballots import ASKED, ballot, gains
+from watersmeet.engine.calibration.ballots import ballot, gains
 from watersmeet.engine.calibration.belief import SIGNALS, Belief, grid
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.report import Progress, Tell
@@ -40,7 +40,7 @@ def sweep(engine: Engine, questions: Sequence[Question], mode: str, tell: Tell) 
     belief = Belief()
     asked = [question for question in questions if question.relevant]
     for number, question in enumerate(asked, 1):
-        with engine.traced(Request(question.text, mode), told=False, pool=ASKED) as trace:
+        with engine.traced(Request(question.text, mode), told=False) as trace:
             chunks = {hit.chunk for ranking in trace.outcome.rankings for hit in ranking.hits}
             made = ballot(trace.outcome, trace.pipeline.fusion, trace.view.documents_of(chunks))
         if made is not None:

@@ -56,11 +56,7 @@ class Convex:
         votes = self.votes(rankings, plan)
         fused: dict[ChunkId, float] = {}
         for _, weight, low, span, scores in votes:
-            if fused.keys() >= scores.keys():
-                for chunk, value in scores.items():
-                    fused[chunk] += weight * ((value - low) / span)
-            else:
-                fused |= {chunk: fused.get(chunk, 0.0) + weight * ((v - low) / span) for chunk, v in scores.items()}
+            fused |= {chunk: fused.get(chunk, 0.0) + weight * ((v - low) / span) for chunk, v in scores.items()}
         return Ranking.by_score("convex", fused, partial(_evidence, votes))
 
     def votes(self, rankings: Sequence[Ranking], plan: Plan) -> list[_Vote]:

@@ -143,11 +143,12 @@ class Catalogue:
         return Root(identity, path, name, collection)
 
     def drop_root(self, root: Root, renamed: Mapping[DocId, DocId]) -> None:
+        """Its collection goes with the last that is in it."""
         with self.transaction() as db:
             db.execute("DELETE FROM roots WHERE id = ?", (root.id,))
             db.execute(
-                "DELETE FROM collections WHERE id = ?1 AND name <> 'default' AND NOT EXISTS (SELECT 1 FROM roots WHERE"
-                " collection = ?1) AND NOT EXISTS (SELECT 1 FROM documents WHERE collection = ?1)",
+                "DELETE FROM collections WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM roots WHERE collection = ?1)"
+                " AND NOT EXISTS (SELECT 1 FROM documents WHERE collection = ?1)",
                 (root.collection,),
             )
             rename(db, renamed)

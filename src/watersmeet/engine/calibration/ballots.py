@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 DEEP = 10
 """nDCG looks at so many documents."""
-ASKED = 100
-"""So many results are asked for, here and in an evaluation: what was right may be further down than anyone looks."""
 
 
 class Ballot(NamedTuple):

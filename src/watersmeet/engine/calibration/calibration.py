@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from watersmeet.core.errors import IndexProblem
 from watersmeet.core.model import Request
 from watersmeet.engine.calibration import keeping
-from watersmeet.engine.calibration.ballots import ASKED, ballot, gains
+from watersmeet.engine.calibration.ballots import ballot, gains
 from watersmeet.engine.calibration.belief import Belief
 from watersmeet.engine.calibration.keeping import WHOLE, Kept
 from watersmeet.engine.calibration.searched import searched_for, tidy
@@ -100,7 +100,7 @@ class Calibration:
         if known.has(query, wanted):
             report.known += 1
             return None
-        with self._engine.traced(Request(query), pool=ASKED) as trace:
+        with self._engine.traced(Request(query)) as trace:
             chunks = {hit.chunk for ranking in trace.outcome.rankings for hit in ranking.hits}
             made = ballot(trace.outcome, trace.pipeline.fusion, trace.view.documents_of(chunks))
             collections = trace.view.collections_of(list(wanted))

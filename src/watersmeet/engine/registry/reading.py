@@ -27,6 +27,7 @@ _ENDINGS = ("*.json", "*.jsonl", "*.yaml", "*.yml", SKILL)
 _LARGEST = 1_000_000_000
 _WRAPPED = 8
 _NOBODY = "these tools say of no server that they are its: name it (--server PATH), or register its record with them"
+_HOW_TO_START = "it says how servers are started, not what they do; register what each answers to tools/list"
 _MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\n.*?^(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 
 
@@ -87,9 +88,6 @@ def understood(values: Iterable[tuple[str, Any] | Refused], origin: Origin) -> I
         yield Listed(origin.where or "records", origin.name, tuple(loose.values()), more)
 
 
-HOW_TO_START = "it says how servers are started, not what they do; register what each answers to tools/list"
-
-
 def _goes_on(value: Any) -> bool:
     """Whether an answer to `tools/list` says that there is another page."""
     last = value[-1] if isinstance(value, list) and value else value
@@ -118,7 +116,7 @@ def _one(
         yield from _one(value[key], inner, formats, depth + 1)
     if not wrapped:
         starts = isinstance(value, Mapping) and not {"mcpServers", "mcp_servers"}.isdisjoint(value)
-        yield Refused(origin.where, HOW_TO_START if starts else "not a record of a known form")
+        yield Refused(origin.where, _HOW_TO_START if starts else "not a record of a known form")
 
 
 def _place(place: str, settings: Settings, kind: str) -> Iterator[Item]:

@@ -120,8 +120,8 @@ def _with_tools(index: Writing, listed: Listed, server: str, seen: dict[str, str
     """The server that the tools are of: a new one, one that was made from such a list, or the one that was named."""
     path = server or listed.path
     bare = path.strip("/")
-    written = [name for name in (path, f"/{bare}", bare) if stored(index.catalogue, name)] if server else []
-    path = written[0] if written else path
+    if server:  # with or without the slash, if there is such a one
+        path = next((name for name in (path, f"/{bare}", bare) if stored(index.catalogue, name)), path)
     found = stored(index.catalogue, path)
     if found is None:
         name = bare if server else listed.name or bare

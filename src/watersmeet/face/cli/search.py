@@ -10,6 +10,7 @@ import click
 from watersmeet.core.errors import ConfigError, IndexBusy
 from watersmeet.core.model import Answer
 from watersmeet.engine.engine import Engine
+from watersmeet.engine.modes import ABSENT
 from watersmeet.engine.place import find_index, index_in
 from watersmeet.engine.settings import load, recipes
 from watersmeet.face.asking import Asking, ask, filters_of
@@ -174,7 +175,7 @@ def _print(answer: Answer, explain: bool, quiet: bool, form: str) -> None:
         print(f"mode {answer.mode}, recipe {answer.recipe}: {steps}", file=sys.stderr)
     if not quiet:
         for name, reason in answer.silent.items():
-            if explain or reason.startswith("has seen"):
+            if explain or reason != ABSENT:
                 print(f"{name} does not vote: {reason}", file=sys.stderr)
     if not answer.results and not quiet:
         print(_nothing(answer.query), file=sys.stderr)

@@ -107,8 +107,8 @@ def _search(call: Call, asked: Search) -> tuple[dict[str, Any], str]:
                 continue
             result["text"] = "\n".join(snippet(result["text"], asked.query))
             result["evidence"] = [{key: one[key] for key in ("by", "rank", "score")} for one in result["evidence"]]
-    none = nothing_packed(made.budget) if found.answer.results else "Nothing was found."
-    text = [made.text or none]
+    nothing = nothing_packed(made.budget) if found.answer.results else "Nothing was found."
+    text = [made.text or nothing]
     text += [f"Without {one.by}: {one.reason}" for one in found.answer.failures]
     return answer, "\n\n".join([*found.notes, *text])
 
