@@ -188,16 +188,19 @@ def test_a_hub_name_without_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     assert caught.value.hint
 
 
-def test_a_folder_comes_before_a_package(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_is_never_a_folder_of_where_we_are(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever made the working folder would choose the model: granite-30m/model.onnx in a download."""
     package = tmp_path / "site" / "watersmeet_some_model"
     package.mkdir(parents=True)
-    packaged = make("packaged", reduced=[1])
+    packaged, local = make("packaged", reduced=[1]), make("some-model")
     (package / "__init__.py").write_text(f"PATH = {str(packaged)!r}\n")
-    monkeypatch.syspath_prepend(str(package.parent))
     monkeypatch.chdir(tmp_path)
+    for name in ("some-model", "some-model/onnx"):
+        with pytest.raises(ModelMissing):
+            Onnx(name, download=False).embed(["a"])
+    monkeypatch.syspath_prepend(str(package.parent))
     assert Onnx("some-model").fingerprint == Onnx(str(packaged)).fingerprint
-    local = make("some-model")
-    assert Onnx("some-model").fingerprint == Onnx(str(local)).fingerprint != Onnx(str(packaged)).fingerprint
+    assert Onnx("./some-model").fingerprint == Onnx(str(local)).fingerprint != Onnx(str(packaged)).fingerprint
 
 
 def test_a_stream_can_be_left_early(make: Make) -> None:

@@ -195,15 +195,15 @@ def test_too_few_vectors_are_an_error(endpoint: Endpoint) -> None:
 
 def test_a_slow_answer_is_tried_again(endpoint: Endpoint) -> None:
     def slow(asked: dict[str, Any]) -> Answer:
-        time.sleep(0.5)
+        time.sleep(1.5)
         return good(asked)
 
     endpoint.script = [slow]
-    assert embedder(endpoint, timeout=0.15).embed(["a"]).shape == (1, 4)
+    assert embedder(endpoint, timeout=0.6).embed(["a"]).shape == (1, 4)
     assert len(endpoint.asked) == 2
     endpoint.script = [slow] * 2
     with pytest.raises(ModelProblem, match="within"):
-        embedder(endpoint, timeout=0.15, retries=1).embed(["a"])
+        embedder(endpoint, timeout=0.6, retries=1).embed(["a"])
 
 
 def test_nobody_there() -> None:

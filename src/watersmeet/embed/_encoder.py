@@ -107,6 +107,16 @@ def stamp(path: Path) -> tuple[int, int]:
     return found.st_mtime_ns, found.st_size
 
 
+def replaces(path: Path) -> frozenset[str]:
+    """The fingerprints in this file; a folder without it replaces nothing."""
+    found = _json(path)
+    if found is None:
+        return frozenset()
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        raise ModelProblem(f"{path} is no list of fingerprints", _HINT)
+    return frozenset(found)
+
+
 def tokenizer_of(folder: Path, max_tokens: int) -> Any:
     """The tokenizer in this folder, without the graph."""
     return _tokenizer_of(folder, stamp(folder / "tokenizer.json"), max_tokens)
@@ -196,17 +206,23 @@ def _pooling(path: Path) -> str:
 
 def _config(path: Path) -> dict[str, Any]:
     """A JSON object of settings; a missing file says nothing."""
-    try:
-        config = json.loads(path.read_bytes())
-    except FileNotFoundError:
+    config = _json(path)
+    if config is None:
         return {}
+    if not isinstance(config, dict):
+        raise ModelProblem(f"{path} holds no JSON object", _HINT)
+    return config
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
     except OSError as error:
         raise unreadable(path, error) from error
     except ValueError as error:
         raise ModelProblem(f"cannot read {path}: {error}", _HINT) from error
-    if not isinstance(config, dict):
-        raise ModelProblem(f"{path} holds no JSON object", _HINT)
-    return config
 
 
 @functools.cache

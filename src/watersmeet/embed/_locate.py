@@ -20,11 +20,11 @@ _WANTED = [
 
 
 def locate(model: str, file: str, download: bool) -> Path:
-    """The folder that `model` names."""
-    folder = Path(model).expanduser()
-    if folder.is_dir():
-        return folder
-    if not model or folder.is_absolute() or model.startswith((".", "~")):
+    """The folder that `model` names. A name alone is never one of the working folder's, which may be anybody's."""
+    if not model or model.startswith(("/", "./", "../", "~")):
+        folder = Path(model).expanduser()
+        if model and folder.is_dir():
+            return folder
         raise ModelMissing(f"there is no model folder {model!r}", "name a folder with model.onnx and tokenizer.json")
     packaged = _packaged(model)
     if packaged is not None:
@@ -32,7 +32,7 @@ def locate(model: str, file: str, download: bool) -> Path:
     if "/" not in model:
         raise ModelMissing(
             f"the model {model!r} is not installed",
-            f"pip install ./models/{model} from a checkout, or name a folder or an owner/model of the hub",
+            f"pip install ./models/{model} from a checkout, or name a folder (./{model}) or an owner/model of the hub",
         )
     return _from_hub(model, file, download)
 

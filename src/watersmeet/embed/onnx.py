@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from watersmeet.core.options import option
 from watersmeet.embed._common import fingerprint, usable
-from watersmeet.embed._encoder import Encoder, encoder, graph_file, stamp
+from watersmeet.embed._encoder import Encoder, encoder, graph_file, replaces, stamp
 from watersmeet.embed._locate import locate
 
 if TYPE_CHECKING:
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Onnx:
-    model: str = option("granite-30m", "a folder, an installed data package, or owner/model of the hub")
+    model: str = option(
+        "granite-30m", "a folder (/…, ./… or ~/…), an installed data package, or owner/model of the hub"
+    )
     file: str = option("", "the graph's file in that folder; empty: model.onnx or onnx/model.onnx")
     threads: int = option(0, "passes that run side by side; 0: one for each core")
     batch_tokens: int = option(1, "padded tokens a pass; 1: each text alone, which makes its vector repeatable")
@@ -56,6 +58,11 @@ class Onnx:
         return _fingerprint(
             stamps, self.batch_tokens, self.max_tokens, self.pooling, self.query_prefix, self.text_prefix
         )
+
+    @property
+    def replaces(self) -> frozenset[str]:
+        """Earlier files of the same weights, as the folder's `replaces.json` lists their fingerprints."""
+        return replaces(self._folder() / "replaces.json")
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         import numpy as np

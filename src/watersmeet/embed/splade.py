@@ -33,7 +33,7 @@ _loading = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Splade:
-    model: str = option("", "a folder, an installed data package, or owner/model of the hub")
+    model: str = option("", "a folder (/…, ./… or ~/…), an installed data package, or owner/model of the hub")
     file: str = option("", "the graph's file in that folder; empty: model.onnx or onnx/model.onnx")
     query_weights: str = option("idf.json", "a file of weights by token: where there is one, queries need no model")
     top: int = option(256, "how many terms of a text are kept, the heaviest; 0: all")
