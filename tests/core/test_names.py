@@ -105,3 +105,9 @@ def test_every_document_answers_to_its_path_and_to_each_end_of_it(parts: list[st
 @given(st.text(max_size=20), st.sampled_from(["wiki", "markdown", "embed", "related"]))
 def test_any_target_has_a_key(target: str, type: str) -> None:
     assert not link_key(DocId("a/b.md"), target, type).endswith("/")
+
+
+def test_a_path_without_end_has_few_names() -> None:
+    names = names_of(DocId("a/" * 20_000 + "b.md"))
+    assert len(names) < 200
+    assert {"b", "a/b", "a/a/b"} <= set(names)

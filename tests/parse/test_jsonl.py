@@ -46,7 +46,8 @@ def test_a_record_is_a_document():
     assert document.tags == ("x", "y")
     assert document.links == (Link("a", "related"), Link("b", "related"))
     assert document.fields["year"] == 1999
-    assert document.modified is not None
+    assert document.modified is None
+    assert document.created is not None
     assert isinstance(other, Document)
     assert (other.id, other.sections) == ("7", ())
 

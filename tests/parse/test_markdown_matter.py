@@ -61,27 +61,37 @@ def test_aliases(matter: str, aliases: tuple[str, ...]):
 
 
 @pytest.mark.parametrize(
-    ("matter", "modified"),
+    ("matter", "modified", "created"),
     [
-        ("date: 2024-01-05", datetime(2024, 1, 5, tzinfo=UTC)),
-        ("date: 2024-01-05\nmodified: 2024-02-01T10:00:00+02:00", datetime(2024, 2, 1, 8, tzinfo=UTC)),
-        ("updated: soon\ncreated: '2023-12-31 23:59:59'", datetime(2023, 12, 31, 23, 59, 59, tzinfo=UTC)),
-        ("date: 2024-13-45", None),
-        ("date: 0001-01-01T00:00:00+14:00", None),
-        ("date: 17", None),
-        ("other: 2024-01-05", None),
+        ("date: 2024-01-05", None, datetime(2024, 1, 5, tzinfo=UTC)),
+        (
+            "date: 2024-01-05\nmodified: 2024-02-01T10:00:00+02:00",
+            datetime(2024, 2, 1, 8, tzinfo=UTC),
+            datetime(2024, 1, 5, tzinfo=UTC),
+        ),
+        ("updated: soon\ncreated: '2023-12-31 23:59:59'", None, datetime(2023, 12, 31, 23, 59, 59, tzinfo=UTC)),
+        ("lastModified: 2024-01-05", datetime(2024, 1, 5, tzinfo=UTC), None),
+        ("last-modified: 2024-01-05", datetime(2024, 1, 5, tzinfo=UTC), None),
+        ("date updated: 2024-01-05", datetime(2024, 1, 5, tzinfo=UTC), None),
+        ("updated_at: 2024-01-05", datetime(2024, 1, 5, tzinfo=UTC), None),
+        ("lastmod: 2024-01-05\nUpdated: 2024-01-06", datetime(2024, 1, 6, tzinfo=UTC), None),
+        ("dateCreated: 2024-01-05\npublished: 2024-01-06", None, datetime(2024, 1, 5, tzinfo=UTC)),
+        ("date: 2024-13-45", None, None),
+        ("date: 0001-01-01T00:00:00+14:00", None, None),
+        ("date: 17", None, None),
+        ("other: 2024-01-05", None, None),
     ],
 )
-def test_modified(matter: str, modified: datetime | None):
+def test_modified_and_created(matter: str, modified: datetime | None, created: datetime | None):
     document = read(f"---\n{matter}\n---\n")
-    assert document.modified == modified
+    assert (document.modified, document.created) == (modified, created)
     assert document.warnings == ()
 
 
 def test_toml_front_matter():
     document = read('+++\ntitle = "T"\ndate = 2024-01-05T10:00:00Z\ntags = ["a"]\n+++\n# H\ntext')
     assert (document.title, document.tags) == ("T", ("a",))
-    assert document.modified == datetime(2024, 1, 5, 10, tzinfo=UTC)
+    assert document.created == datetime(2024, 1, 5, 10, tzinfo=UTC)
     assert document.sections[0].line == 6
 
 
@@ -96,8 +106,10 @@ def test_toml_front_matter():
         (f"---\nx: {'[' * 5000}\n---\n# Body\n\nwords", "front matter is nested too deeply"),
         (f"---\n{'- ' * 5000}x\n---\n# Body\n\nwords", "front matter is nested too deeply"),
         (
-            "---\na: &a [x]\nb: [" + "*a, " * 50 + "]\n---\n# Body\n\nwords",
-            "front matter has too many aliases",
+            "---\n0: &b0 [x]\n"
+            + "".join(f"{n}: &b{n} [{f'*b{n - 1}, ' * 9}]\n" for n in range(1, 9))
+            + "---\n# Body\n\nwords",
+            "front matter has more than 100,000 values, aliases written out",
         ),
         ("---\na: &a [*a]\n---\n# Body\n\nwords", "front matter refers to itself"),
         (f"---\nx: {'y' * 70_000}\n---\n# Body\n\nwords", "front matter is larger than 64 KiB"),

@@ -9,6 +9,11 @@ import pytest
 from watersmeet.core.entities import Refused
 from watersmeet.record.written import written
 
+BOMB = b"0: &b0 [x]\n" + b"".join(
+    b"%d: &b%d [%s]\n" % (n, n, b", ".join([b"*b%d" % (n - 1)] * 9)) for n in range(1, 10)
+)
+"""Half a kilobyte that stands for 387 million values."""
+
 
 @pytest.mark.parametrize(
     ("content", "where", "found"),
@@ -33,7 +38,11 @@ def test_what_is_written(content: bytes, where: str, found: list[object]) -> Non
         (b"[" * 100_000, "x.json", "not JSON"),
         (b"nothing", "x.json", "not JSON"),
         (b"a: [", "x.yaml", "not YAML"),
-        (b"a: &a [x, x]\n" + b"b: [" + b"*a, " * 2000 + b"]", "x.yaml", "too many aliases"),
+        (BOMB, "x.yaml", "more than 100,000 values"),
+        (BOMB, "-", "more than 100,000 values"),
+        (b"a: &a [*a]", "x.yaml", "refers to itself"),
+        (b"a: &a {b: *a}", "x.yaml", "refers to itself"),
+        (b"a: &a " + b"x" * 60_000 + b"\nb: [" + b"*a, " * 1000 + b"]", "x.yaml", "more than 100,000 values"),
         (b"[" * 100 + b"]" * 100, "x.yaml", "nested too deeply"),
     ],
 )

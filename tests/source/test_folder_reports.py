@@ -14,6 +14,8 @@ from watersmeet.core.errors import SourceProblem
 from watersmeet.core.indexing import Found, Skipped
 from watersmeet.source.folder import Folder
 
+OUTSIDE = "symlink that leads out of the folder; `outside_links = true` under [source.folder] follows it"
+
 
 def test_a_folder_of_bad_files(tmp_path: Path) -> None:
     write(tmp_path, "good.md", "x.md/inside.md")
@@ -40,7 +42,7 @@ def test_a_folder_of_bad_files(tmp_path: Path) -> None:
         "loop": "symlink loop",
         "self.md": "symlink loop",
         "pipe-link.md": "not a regular file",
-        "device.md": "not a regular file",
+        "device.md": OUTSIDE,
         "large.md": "larger than 10 MB; see source.folder.max_bytes",
     }
 
@@ -102,11 +104,20 @@ def test_ignored_and_excluded_things_are_not_reported(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- symlinks
 
 
-def test_a_link_to_something_outside_is_followed(tmp_path: Path) -> None:
-    write(tmp_path, "root/a.md", "vault/b.md", "vault/deep/c.md", "lone.md")
+def test_a_link_that_leads_out_is_followed_only_if_the_user_says_so(tmp_path: Path) -> None:
+    write(tmp_path, "root/a.md", "vault/b.md", "vault/deep/c.md", "lone.md", "root-beside/d.md")
     (tmp_path / "root" / "notes").symlink_to(tmp_path / "vault")
+    (tmp_path / "root" / "beside").symlink_to("../root-beside")
     (tmp_path / "root" / "0.md").symlink_to("../lone.md")
-    assert names(tmp_path / "root") == ["a.md", "notes/b.md", "notes/deep/c.md", "0.md"]
+    (tmp_path / "root" / "hop.md").symlink_to("0.md")
+    (tmp_path / "root" / "picture.png").symlink_to("../lone.md")
+    found, skipped = report(tmp_path / "root")
+    assert found == {"a.md"}
+    assert skipped == dict.fromkeys(("notes", "beside", "0.md", "hop.md"), OUTSIDE)
+    (tmp_path / "root" / "hop.md").unlink()
+    (tmp_path / "root" / "beside").unlink()
+    anywhere = Folder(outside_links=True)
+    assert names(tmp_path / "root", anywhere) == ["a.md", "notes/b.md", "notes/deep/c.md", "0.md"]
     found, skipped = report(tmp_path / "root", Folder(follow_links=False))
     assert found == {"a.md"}
     assert skipped == dict.fromkeys(("notes", "0.md"), "symlink; see source.folder.follow_links")
@@ -146,7 +157,7 @@ def test_a_loop_outside_the_root(tmp_path: Path) -> None:
     (tmp_path / "out" / "a" / "to_b").symlink_to("../b")
     (tmp_path / "out" / "b" / "to_a").symlink_to("../a")
     (tmp_path / "root" / "x").symlink_to("../out/a")
-    found, skipped = report(tmp_path / "root")
+    found, skipped = report(tmp_path / "root", Folder(outside_links=True))
     assert found == {"r.md", "x/a.md", "x/to_b/b.md"}
     assert skipped == {"x/to_b/to_a": "symlink loop"}
 
@@ -162,7 +173,14 @@ def test_a_linked_folder_that_holds_another_is_read_without_it(tmp_path: Path) -
     write(tmp_path, "root/r.md", "out/top.md", "out/part/p.md")
     (tmp_path / "root" / "a").symlink_to("../out/part")
     (tmp_path / "root" / "b").symlink_to("../out")
-    assert names(tmp_path / "root") == ["r.md", "a/p.md", "b/top.md"]
+    assert names(tmp_path / "root", Folder(outside_links=True)) == ["r.md", "a/p.md", "b/top.md"]
+
+
+def test_a_link_that_stays_inside_is_followed(tmp_path: Path) -> None:
+    write(tmp_path, "real/.hidden/a.md", "real/b.md")
+    (tmp_path / "real" / "shown").symlink_to(tmp_path / "real" / ".hidden")
+    (tmp_path / "root").symlink_to("real")
+    assert names(tmp_path / "root") == ["b.md", "shown/a.md"]
 
 
 def test_a_linked_folder_can_be_ignored(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ FULL = sum(PLACES.values()) + EACH_TOOL
 _WORTH = [sum(w for n, w in enumerate(PLACES.values()) if places >> n & 1) for places in range(1 << len(PLACES))]
 
 LEAST = 3
-"""Shorter words say nothing, unless they are written like a name: S3, Go."""
+"""Shorter words say nothing, unless they are written like a name: S3, Go, R."""
 
 _SIGNS = ("#", "++")
 _JOINTS = re.compile(r"[.\-:/@\\+&#]+")
@@ -56,7 +56,9 @@ def asked(text: str) -> tuple[str, ...]:
 def _like_a_name(piece: str) -> bool:
     if not piece.isascii():
         return True
-    return len(piece) > 1 and not piece.isdigit() and (not piece.islower() or any(map(str.isdigit, piece)))
+    if len(piece) == 1:
+        return piece.isupper()  # the language R
+    return not piece.isdigit() and (not piece.islower() or any(map(str.isdigit, piece)))
 
 
 def _versions(surface: str) -> list[str]:

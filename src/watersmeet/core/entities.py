@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from watersmeet.core.errors import ConfigError, nearest
+from watersmeet.core.names import WORDS_ONLY
 from watersmeet.core.viewers import NOBODY, PUBLIC, STATUSES, facet_of
 
 SERVER, AGENT, SKILL, VIRTUAL = KINDS = ("mcp_server", "a2a_agent", "skill", "virtual_server")
@@ -115,13 +116,13 @@ def flatten(metadata: Mapping[str, Any]) -> str:
 
 
 _SKILL_OWN = ("author", "version")
-_UNEMBEDDED = "registry_name"
+_UNEMBEDDED = WORDS_ONLY[SKILL]
 
 
 def metadata_text(entity: Entity, embedded: bool = False) -> str:
     """The metadata as words; `embedded`: without what is matched as words only."""
     if entity.kind == VIRTUAL:
-        return "" if embedded else str(entity.metadata.get("created_by") or "")
+        return "" if embedded else str(entity.metadata.get(WORDS_ONLY[VIRTUAL]) or "")
     if entity.kind != SKILL:
         return flatten(entity.metadata)
     own = [str(entity.metadata[key]) for key in _SKILL_OWN if entity.metadata.get(key)]

@@ -10,6 +10,8 @@ from math import inf
 from operator import ge, gt, itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, NewType, TypeVar
 
+from watersmeet.core.options import option
+
 if TYPE_CHECKING:
     from watersmeet.core.viewers import Viewer
 
@@ -30,6 +32,7 @@ class Condition:
     since: datetime | None = None
     before: datetime | None = None
     also: tuple[tuple[str, tuple[str, ...]], ...] = ()  # further keys with their values, where a key comes again
+    without: tuple[tuple[str, tuple[str, ...]], ...] = ()  # keys with values of which a result may have none
     gates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """A document that has such a facet must have one of these values; one without it passes."""
 
@@ -39,7 +42,7 @@ class Condition:
     @property
     def asked(self) -> bool:
         """Whether the asker wants something; gates are there unasked."""
-        return bool(self.fields or self.also) or self.since is not None or self.before is not None
+        return bool(self.fields or self.also or self.without) or self.since is not None or self.before is not None
 
     def narrowed(self, key: str, values: tuple[str, ...]) -> Condition:
         """This, and one of these values for the key; saying it twice changes nothing."""
@@ -67,6 +70,24 @@ class Request:
     viewer: Viewer | None = None  # none: whoever owns the index
     stop: Callable[[], bool] | None = None  # asked between steps: whether nobody waits for it any more
     now: datetime | None = None  # by which what is recent is judged; none: the clock
+    min_score: float = 0.0  # results below it are left out; the best has 1
+    min_confidence: float = 0.0  # an answer that is less sure has no results
+    one_per_document: bool = False
+    expand: str = ""  # each result with the whole of its section or page: one of EXPANSIONS
+    expand_tokens: int | None = None  # ... as far as so many tokens hold
+
+
+EXPANSIONS = ("section", "page")
+
+
+class Routed(NamedTuple):
+    """A rule of the router that matched the query, by its number and its pattern, and what it added to the plan."""
+
+    rule: int
+    match: str
+    filters: Mapping[str, tuple[str, ...]]
+    weights: Mapping[str, float]
+    only: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +107,11 @@ class Plan:
     expansion: tuple[str, ...] = ()  # related terms, for meaning only
     parts: tuple[str, ...] = ()  # its sentences, where it asks for several things: for meaning only
     only: tuple[str, ...] = ()  # the signals that may run; empty: all
+    routed: tuple[Routed, ...] = ()  # the rules of the router that matched
     weights: Mapping[str, float] = field(default_factory=dict)  # instead of the fusion's own
     factors: Mapping[str, float] = field(default_factory=dict)  # on top of the weights
     condition: Condition = Condition()
+    kinds: tuple[str, ...] = ()  # of a registry: the kinds that may be in the result; empty: all
     top_n: int = 10
     pool: int = 100
     told: bool = True  # whether anyone will ask why a hit is where it is
@@ -113,7 +136,13 @@ class Evidence:
     by: str
     rank: int
     score: float
-    detail: Mapping[str, Any] = field(default_factory=dict)
+    detail: Mapping[str, Any] = field(default_factory=dict, metadata={"flattened": True})  # JSON has its keys beside
+
+
+def similarity(evidence: Iterable[Evidence]) -> float | None:
+    """The cosine by the best model that has seen the hit itself."""
+    seen = {e.by: e.score for e in evidence if e.by in ("static", "dense") and not e.detail.get("estimated")}
+    return seen.get("dense", seen.get("static"))
 
 
 class Hit(NamedTuple):
@@ -134,13 +163,21 @@ def hits_of(scores: Iterable[tuple[ChunkId, float]]) -> list[Hit]:
     return list(map(_HIT, [(chunk, score, ()) for chunk, score in scores]))
 
 
+class Ceiling(NamedTuple):
+    """A vote for a hit counts only up to a share of what another hit has without such votes."""
+
+    other: ChunkId
+    share: float
+
+
 @dataclass(frozen=True, slots=True)
 class Ranking:
     """Hits in descending order of score, each chunk once; the position is the rank.
 
     `notes` is what a signal wants said of a hit in its evidence, such as that the score is an estimate. `filled` has
     the scores of chunks that others ranked and this signal did not; if the ranking is `whole`, it has none for any
-    other. `tell` gives the evidence of a fusion, which is made for the few hits that remain.
+    other. `tell` gives the evidence of a fusion, which is made for the few hits that remain. `ceilings` are those of
+    votes that must not lift a hit above the one that it is there for (`core.ceilings`).
     """
 
     by: str
@@ -151,6 +188,7 @@ class Ranking:
     tell: Callable[[Collection[ChunkId]], Mapping[ChunkId, Sequence[Evidence]]] | None = field(
         default=None, repr=False, compare=False
     )
+    ceilings: Mapping[ChunkId, Ceiling] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _in_order(self.by, self.hits)
@@ -184,7 +222,7 @@ class Ranking:
         return _known_good(by, tuple(hits_of(_best_first(by, scores.items()))), tell=tell)
 
     def with_filled(self, filled: Mapping[ChunkId, float]) -> Ranking:
-        return _known_good(self.by, self.hits, self.notes, filled, self.whole, self.tell)
+        return _known_good(self.by, self.hits, self.notes, filled, self.whole, self.tell, self.ceilings)
 
     def unit(self, top_n: int | None = None) -> Ranking:
         """Scores from 0 to 1, the best at 1.0; the order stays as it is."""
@@ -202,6 +240,14 @@ class Ranking:
         evidence = fused.tell([hit.chunk for hit in self.hits])
         hits = (Hit(hit.chunk, hit.score, (*evidence[hit.chunk], *hit.evidence)) for hit in self.hits)
         return Ranking(self.by, tuple(hits), self.notes, self.filled)
+
+    def reaching(self, share: float, least: int) -> int:
+        """How many of the first hits have this share of the best score, and never fewer than `least`; all, if the best
+        has none."""
+        if not self.hits or self.hits[0].score <= 0:
+            return len(self.hits)
+        limit = share * self.hits[0].score
+        return max(least, sum(hit.score >= limit for hit in self.hits))
 
     def raised(
         self, by: str, gains: Mapping[ChunkId, float], notes: Mapping[ChunkId, Mapping[str, Any]] | None = None
@@ -272,10 +318,11 @@ def _known_good(
     filled: Mapping[ChunkId, float] | None = None,
     whole: bool = False,
     tell: Callable[[Collection[ChunkId]], Mapping[ChunkId, Sequence[Evidence]]] | None = None,
+    ceilings: Mapping[ChunkId, Ceiling] | None = None,
 ) -> Ranking:
     """A ranking that need not be looked through: there are a dozen for each query, of a hundred hits and more."""
     made = object.__new__(Ranking)
-    for name, value in zip(_FIELDS, (by, hits, notes or {}, filled or {}, whole, tell), strict=True):
+    for name, value in zip(_FIELDS, (by, hits, notes or {}, filled or {}, whole, tell, ceilings or {}), strict=True):
         object.__setattr__(made, name, value)
     return made
 
@@ -305,6 +352,7 @@ class Passage:
     headings: tuple[str, ...]
     lines: tuple[int, int]
     text: str
+    created: str = ""  # ISO; empty: not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,12 +365,14 @@ class Result:
     title: str
     headings: tuple[str, ...]
     path: str
-    lines: tuple[int, int]
+    lines: tuple[int, int]  # first and last, from 1
     text: str
-    score: float
-    fusion_score: float
-    similarity: float | None
+    score: float  # 0 to 1, the best is 1
+    fusion_score: float  # before the stages
+    similarity: float | None  # the cosine by the best model that has seen it
     evidence: tuple[Evidence, ...]
+    created: str = ""
+    index: str = ""  # the folder of its index, where several were asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,13 +380,16 @@ class Answer:
     """What every face gives back for a search."""
 
     query: str
-    mode: str
+    mode: str  # what really ran
     recipe: str
     results: tuple[Result, ...]
     failures: tuple[Failure, ...]
     took_ms: float
     timings: Mapping[str, float] = field(default_factory=dict)
-    silent: Mapping[str, str] = field(default_factory=dict)  # signals of the recipe that did not vote, and why
-    confidence: float | None = None  # how likely one of the first three answers the query; None: it only filters
-    no_good_match: bool = False  # nothing fits: what is listed is merely the nearest
-    expansion: tuple[str, ...] = ()  # related terms that were looked for by meaning
+    silent: Mapping[str, str] = option({}, "signals of the recipe that did not vote, and why")
+    confidence: float | None = option(
+        None, "how likely one of the first three results answers the query; none: it only filters", least=0, most=1
+    )
+    no_good_match: bool = option(False, "nothing fits: what is listed is merely the nearest")
+    expansion: tuple[str, ...] = option((), "related terms that were looked for by meaning")
+    routed: tuple[Routed, ...] = option((), "the rules of the router that matched, and what they added")

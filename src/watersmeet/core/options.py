@@ -3,20 +3,55 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
 from watersmeet.core.errors import ConfigError
 
+REQUIRED: Any = object()
+"""Stands for the default of what must be given."""
 
-def option(default: Any, meaning: str) -> Any:
-    """A dataclass field that is a setting: it may stand in TOML and is described in the reference."""
+
+def option(
+    default: Any,
+    meaning: str,
+    outside: bool = False,
+    *,
+    least: float | None = None,
+    most: float | None = None,
+    longest: int | None = None,
+    choices: Callable[[], Sequence[str]] | None = None,
+    aliases: tuple[str, ...] = (),
+    metavar: str = "",
+    flags: tuple[str, ...] = (),
+    example: str = "",
+) -> Any:
+    """A dataclass field that is a setting or a parameter: every surface describes it in these words.
+
+    `outside`: it names a path, an address, a model or a variable, so a folder's file may set it only if it is trusted.
+    Of a parameter: the limits of a number, how long a text may be, what may be chosen, what else it is called, and on
+    the command line its value's name and further flags; an example of its value.
+    """
+    described = {
+        "meaning": meaning,
+        "outside": outside,
+        "least": least,
+        "most": most,
+        "longest": longest,
+        "choices": choices,
+        "aliases": aliases,
+        "metavar": metavar,
+        "flags": flags,
+        "example": example,
+    }
+    if default is REQUIRED:
+        return field(metadata=described)
     if isinstance(default, dict | list):
         value = default
         make: Callable[[], Any] = value.copy
-        return field(default_factory=make, metadata={"meaning": meaning})
-    return field(default=default, metadata={"meaning": meaning})
+        return field(default_factory=make, metadata=described)
+    return field(default=default, metadata=described)
 
 
 def check_weights(where: str, weights: Mapping[str, float]) -> None:

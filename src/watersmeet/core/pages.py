@@ -37,6 +37,10 @@ class Section:
     blocks: tuple[Block, ...] = ()
 
 
+CREATED = "@created"
+"""The field under which a catalogue keeps when a document was begun."""
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """What a source found and a parser understood. `path` is where to open it."""
@@ -47,6 +51,7 @@ class Document:
     path: str
     sections: tuple[Section, ...] = ()
     modified: datetime | None = None
+    created: datetime | None = None
     aliases: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     fields: Fields = field(default_factory=dict)

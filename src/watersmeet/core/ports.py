@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from watersmeet.core.model import ChunkId, Condition, DocId, Passage, Plan, Ranking, Row
 
@@ -29,8 +29,17 @@ class Term:
 class TextStore(Protocol):
     """Where the words are. One process writes at a time; any number read."""
 
+    of_words: ClassVar[bool]
+    """True: so a store says that `index.text` may name it."""
+
+    @property
+    def folder(self) -> str: ...
     def writer(self) -> TextWriter: ...
     def reader(self) -> TextReader: ...
+    def verify(self) -> None:
+        """Raise `IndexDamaged` if a file of it is not what was written; all of them are read."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -47,6 +56,13 @@ class TextReader(Protocol):
     ) -> list[tuple[Row, float]]: ...
     def score(self, terms: Sequence[Term], rows: Collection[Row]) -> dict[Row, float]: ...
     def frequency(self, field: str, text: str) -> int: ...
+    def analyse(self, field: str, text: str) -> str:
+        """The term that stands for a word in the store; empty if none does."""
+        ...
+
+    def average(self, field: str) -> float:
+        """How many terms a row has in a field, on average; 0 if that is not known."""
+        ...
 
 
 class View(Protocol):

@@ -23,8 +23,9 @@ class Embedder(Protocol):
     """What does it mean, as numbers? Loads its model at first use, once per process.
 
     Vectors of two embedders may be compared only if their `fingerprint` is the same: it covers the model's
-    files and every setting that changes a vector. A text's vector does not depend on the texts beside it.
-    Anything that goes wrong is a `ModelProblem`.
+    files and every setting that changes a vector. An embedder may have a `replaces`: fingerprints of earlier files
+    of the same model, whose vectors may be searched with its own until they are made again. A text's vector does
+    not depend on the texts beside it. Anything that goes wrong is a `ModelProblem`.
     """
 
     @property
@@ -59,6 +60,7 @@ class VectorReader(Protocol):
     @property
     def size(self) -> int: ...
     def rows(self) -> RowArray: ...
+    def has(self, rows: Collection[Row] | RowArray) -> NDArray[np.bool_]: ...
     def vectors(self, rows: Collection[Row] | RowArray) -> Matrix: ...
     def search(
         self, vector: Vector, limit: int, within: Collection[Row] | RowArray | None = None

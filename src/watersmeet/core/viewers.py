@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 STATUSES = ("active", "beta", "deprecated", "draft")
 
@@ -31,6 +33,13 @@ def seen_by(viewer: Viewer | None) -> dict[str, tuple[str, ...]]:
         return {}
     user = (facet_of("user", viewer.user),) if viewer.user else ()
     return {AUDIENCE_GATE: (PUBLIC, *user, *(facet_of("group", group) for group in viewer.groups))}
+
+
+def kept_from_some(fields: Mapping[str, Any]) -> bool:
+    """Whether what a document says of itself keeps it from anyone."""
+    values = [value for key, value in fields.items() if key.casefold() == AUDIENCE_GATE]
+    allowed = [str(one).casefold() for value in values for one in (value if isinstance(value, list) else [value])]
+    return bool(values) and PUBLIC not in allowed
 
 
 def gates(

@@ -6,14 +6,21 @@ from collections.abc import Iterator
 
 from watersmeet.core.pages import Block
 
+_MOST = 100_000
+"""What comes after so many paragraphs is one piece: only a program writes so many."""
+
 
 def paragraphs(text: str) -> Iterator[Block]:
     """What stands between blank lines, with its line numbers."""
-    start = 0
+    start = found = 0
     lines = text.split("\n")
     for number, line in enumerate((*lines, ""), 1):
         if line.strip():
             start = start or number
         elif start:
+            if found == _MOST:
+                yield Block("\n".join(lines[start - 1 :]), start, len(lines))
+                return
             yield Block("\n".join(lines[start - 1 : number - 1]), start, number - 1)
+            found += 1
             start = 0

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
+from itertools import islice
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 from watersmeet.core.pages import Link
@@ -14,6 +15,7 @@ from watersmeet.parse._values import clean, flat
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+:|//")
 _WIKI = re.compile(r"\[\[([^\[\]]+)\]\]")
 _LONGEST_ALIAS = 200
+T = TypeVar("T")
 
 
 def wiki_link(written: str, alias: str, type_: str) -> Link | None:
@@ -67,3 +69,11 @@ def distinct(tags: Iterable[str]) -> tuple[str, ...]:
     for tag in tags:
         seen.setdefault(tag.casefold(), tag)
     return tuple(seen.values())
+
+
+def limited(found: Iterable[T], most: int, what: str) -> tuple[tuple[T, ...], tuple[str, ...]]:
+    """So many of them, and a warning if there were more."""
+    kept = tuple(islice(found, most + 1))
+    if len(kept) <= most:
+        return kept, ()
+    return kept[:most], (f"more than {most:,} {what}; the others are text only",)

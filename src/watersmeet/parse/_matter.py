@@ -6,6 +6,8 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from watersmeet.common.safe_yaml import SHORT, NotYaml, read_yaml, safe_loader
+from watersmeet.core.limits import TooMuch
 from watersmeet.parse._values import plain
 
 if TYPE_CHECKING:
@@ -13,10 +15,8 @@ if TYPE_CHECKING:
 
 _YAML = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _TOML = re.compile(r"\+\+\+[ \t]*\n(.*?)^\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
-_DEEP = re.compile(r"^[ \-?:]{64}", re.MULTILINE)
-_LARGEST = 64 * 1024
-_MOST_ALIASES = 10
-_DEEPEST = 64
+_MOST_DOTS = 2000
+"""In TOML: a dotted key costs memory by the square of its parts."""
 
 
 class Matter(NamedTuple):
@@ -45,14 +45,14 @@ def front_matter(text: str) -> Matter:
         return Matter({})
     source = match[1]
     try:
-        if len(source) > _LARGEST:
-            raise _Unreadable(f"front matter is larger than {_LARGEST // 1024} KiB")
+        if len(source) > SHORT:
+            raise _Unreadable(f"front matter is larger than {SHORT // 1024} KiB")
         value = reader(source)
         if value is not None and not isinstance(value, dict):
             raise _Unreadable("front matter is not a list of names and values")
         return Matter(plain(value) if value else {}, match.end())
     except RecursionError:
-        reason = "front matter refers to itself"
+        reason = "front matter is nested too deeply"
     except _Unreadable as problem:
         reason = str(problem)
     if source.partition("\n")[0].strip():
@@ -63,61 +63,35 @@ def front_matter(text: str) -> Matter:
 def _read_toml(source: str) -> Any:
     import tomllib
 
+    if source.count(".") > _MOST_DOTS:
+        raise _Unreadable(f"front matter has more than {_MOST_DOTS:,} dots")
     try:
         return tomllib.loads(source)
     except (tomllib.TOMLDecodeError, RecursionError) as problem:
         raise _Unreadable(f"front matter is not valid TOML: {problem}") from problem
+    except (ValueError, OverflowError) as problem:
+        raise _Unreadable("front matter is not valid TOML: a number or date that cannot be") from problem
 
 
 def _read_yaml(source: str) -> Any:
-    import yaml
-
     try:
-        _refuse_bombs(source)
-        return yaml.load(source, _loader())  # noqa: S506 - a subclass of the safe loader
-    except yaml.MarkedYAMLError as problem:
-        mark = problem.problem_mark or problem.context_mark
-        where = f"line {mark.line + 2}: " if mark else ""
-        detail = problem.problem or problem.context
-        raise _Unreadable(f"front matter is not valid YAML: {where}{detail}") from problem
-    except (yaml.YAMLError, RecursionError, ValueError, TypeError, LookupError, AttributeError) as problem:
-        if isinstance(problem, _Unreadable):
-            raise
-        reason = str(problem).partition("\n")[0]
-        raise _Unreadable(f"front matter is not valid YAML: {reason}") from problem
-
-
-def _refuse_bombs(source: str) -> None:
-    """The C loader recurses without a limit, and aliases multiply: look before loading what might do either."""
-    nested = source.count("[") + source.count("{") > _DEEPEST or _DEEP.search(source)
-    if not nested and not ("&" in source and "*" in source):
-        return
-    import yaml
-
-    depth = aliases = 0
-    for event in yaml.parse(source, _loader()):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        elif isinstance(event, yaml.AliasEvent):
-            aliases += 1
-        if depth > _DEEPEST:
-            raise _Unreadable("front matter is nested too deeply")
-        if aliases > _MOST_ALIASES:
-            raise _Unreadable("front matter has too many aliases")
+        return read_yaml(source, _loader())
+    except TooMuch as problem:
+        raise _Unreadable(f"front matter {problem}") from problem
+    except NotYaml as problem:
+        where = f"line {problem.line + 1}: " if problem.line else ""
+        raise _Unreadable(f"front matter is not valid YAML: {where}{problem}") from problem
 
 
 @cache
 def _loader() -> Any:
-    """The safe loader, the C one where there is one, but an impossible date or number stays text.
+    """The safe loader, but an impossible date or number stays text.
 
     So does a number that would be written otherwise: 1.10 is a version, 007 a name, and 12:30 is not 750.
     """
     import yaml
 
-    safe: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    loader: Any = type("Loader", (safe,), {})
+    loader: Any = type("Loader", (safe_loader(),), {})
 
     def lenient(build: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         def construct(self: Any, node: Any) -> Any:

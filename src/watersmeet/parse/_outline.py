@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from watersmeet.core.limits import MOST_LINKS, MOST_TAGS
 from watersmeet.core.pages import Block, Link, Section
 from watersmeet.parse._inline import body_tags, markdown_link, wiki_link
 
@@ -22,10 +24,13 @@ if TYPE_CHECKING:
 
 _LONGEST_LINE = 100_000
 _LONGEST_HEADING = 500
-_ANCHOR = re.compile(r"\s*\{\s*[#.][^{}]*\}\s*$")
 _SHORTCODE = re.compile(r"\{\{[<%]\s*\w+\s+\"([^\"]*)\"\s*[%>]\}\}")
 _BACKSLASH, _HASH = b"\\#"
 _MANY_HEADINGS = 1000
+_MOST_HEADINGS = 20_000
+_MOST_LINES = 300_000
+_MOST_EVENTS = 1_000_000
+"""What comes after so many headings, lines, or beginnings and ends of anything is plain text: no person writes so."""
 _DEEP = 100
 _INLINE = frozenset({"Emphasis", "Strong", "Strikethrough"})
 
@@ -48,7 +53,9 @@ class _Item(NamedTuple):
 
 def outline(text: str, first: int = 1) -> Outline:
     """Read Markdown whose first line has the number `first`."""
-    lines = text.split("\n")
+    lines = text.split("\n", _MOST_LINES)
+    tail = lines.pop() if len(lines) > _MOST_LINES else ""
+    text = "\n".join((*lines, "")) if tail else text
     warnings: tuple[str, ...] = ()
     if len(text) > _LONGEST_LINE and max(map(len, lines)) > _LONGEST_LINE:
         long = [number for number, line in enumerate(lines, first) if len(line) > _LONGEST_LINE]
@@ -59,13 +66,19 @@ def outline(text: str, first: int = 1) -> Outline:
     reader = _Reader(source)
     reader.read(text)
     sections = _sections(reader.items, lines, source, first)
-    return Outline(sections, tuple(reader.links), tuple(reader.tags), (*warnings, *_odd(reader)))
+    if tail.strip():
+        sections = _with_tail(sections, Block(tail, first + len(lines), first + len(lines) + tail.count("\n")))
+        reader.rest = len(source) if reader.rest is None else reader.rest
+    return Outline(sections, tuple(reader.links), tuple(reader.tags), (*warnings, *_odd(reader, first)))
 
 
-def _odd(reader: _Reader) -> Iterator[str]:
+def _odd(reader: _Reader, first: int) -> Iterator[str]:
     """What a person would hardly write: it is read all the same, and said."""
     headings = sum(item.level > 0 for item in reader.items)
-    if headings > _MANY_HEADINGS:
+    if reader.rest is not None:
+        where = reader.source.count(b"\n", 0, reader.rest) + first
+        yield f"too many headings, lines or marks ({headings} headings so far): line {where} and after is plain text"
+    elif headings > _MANY_HEADINGS:
         yield f"{headings} headings: was this file made by a program?"
     if reader.deepest > _DEEP:
         yield f"blocks nested {reader.deepest} deep; they are kept in one piece where they fit"
@@ -94,14 +107,20 @@ class _Reader:
         self.links: dict[Link, None] = {}
         self.tags: dict[str, None] = {}
         self.deepest = 0
+        self.rest: int | None = None  # from this byte on nothing was read
+        self._start = 0  # of the block that is being read
         self._open: list[tuple[str, dict[str, Any], list[str]]] = []  # links and images around this place
         self._heading: list[str] | None = None
         self._prose: list[str] | None = None  # text that may hold tags
 
     def read(self, text: str) -> None:
-        depth = 0
+        depth = events = headings = 0
         code = False
         for event, span in _markdown().events_with_range(text):
+            events += 1
+            if events > _MOST_EVENTS or headings > _MOST_HEADINGS:
+                self.rest = self._start if depth else span["start"]
+                return
             if isinstance(event, str):
                 if depth == 0:
                     self.items.append(_Item(span["start"], span["end"], -1))
@@ -131,11 +150,13 @@ class _Reader:
                 elif tag in ("Link", "Image"):
                     self._leave()
                 if depth == 0:
+                    headings += self._heading is not None
                     self._finish(tag, span["start"], span["end"])
             elif "Code" in fields:
                 self._code(fields["Code"])
 
     def _begin(self, tag: Any, start: int, end: int) -> None:
+        self._start = start
         if type(tag) is dict and "Heading" in tag:
             self._heading = []
         if self.source.find(b"#", start, end) >= 0:
@@ -148,8 +169,10 @@ class _Reader:
             text = _heading_text("".join(self._heading))
             self._heading = None
         self.items.append(_Item(start, end, level, text))
-        if self._prose:
-            self.tags.update(dict.fromkeys(body_tags("".join(self._prose))))
+        for tag in body_tags("".join(self._prose or ())):
+            if len(self.tags) > MOST_TAGS:
+                break
+            self.tags[tag] = None
         self._prose = None
 
     def _enter(self, tag: dict[str, Any]) -> bool:
@@ -170,7 +193,7 @@ class _Reader:
             link = wiki_link(written, alias, "wiki" if kind == "Link" else "embed")
         elif kind == "Link" and sort not in ("Autolink", "Email"):
             link = markdown_link(destination, "".join(parts))
-        if link:
+        if link and len(self.links) <= MOST_LINKS:
             self.links[link] = None
 
     def _text(self, text: str, start: int) -> None:
@@ -203,8 +226,16 @@ class _Reader:
 def _heading_text(text: str) -> str:
     """Without the anchor `{#name}`; of a Hugo shortcode such as `{{% heading "whatsnext" %}}`, its text."""
     if "{" in text:
-        text = _SHORTCODE.sub(r"\1", _ANCHOR.sub("", text))
+        text = _SHORTCODE.sub(r"\1", _without_anchor(text))
     return " ".join(text.split())
+
+
+def _without_anchor(text: str) -> str:
+    if text.rstrip().endswith("}"):
+        before, _, anchor = text.rstrip()[:-1].rpartition("{")
+        if anchor.lstrip().startswith(("#", ".")) and "}" not in anchor:
+            return before
+    return text
 
 
 def _sections(items: list[_Item], lines: list[str], source: bytes, first: int) -> tuple[Section, ...]:
@@ -226,6 +257,13 @@ def _sections(items: list[_Item], lines: list[str], source: bytes, first: int) -
     if level or blocks:
         sections.append(_section(path, level, line, blocks))
     return tuple(sections)
+
+
+def _with_tail(sections: tuple[Section, ...], tail: Block) -> tuple[Section, ...]:
+    if not sections:
+        return (Section((), 0, tail.first, (tail,)),)
+    last = sections[-1]
+    return (*sections[:-1], replace(last, blocks=(*last.blocks, tail)))
 
 
 def _section(path: list[tuple[int, str]], level: int, line: int, blocks: list[Block]) -> Section:

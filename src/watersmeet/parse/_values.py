@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from typing import Any
 
-_MOMENTS = ("modified", "updated", "lastmod", "last_modified", "date", "created")
+_MODIFIED = (
+    "modified updated lastmod lastmodified lastupdated modifiedat updatedat datemodified dateupdated dateedited".split()
+)
+_CREATED = "created date createdat datecreated creationdate published publishdate pubdate".split()
+_BETWEEN = str.maketrans("", "", "-_ ")
 
 
 def plain(value: Any) -> Any:
@@ -57,14 +61,25 @@ def flat(value: Any) -> Iterator[str]:
         yield str(value)
 
 
-def moment(fields: Mapping[str, Any]) -> datetime | None:
-    """When the author says that it was last changed. A time without a zone is taken as UTC."""
-    for key in _MOMENTS:
-        value = fields.get(key)
-        if not isinstance(value, str):
-            continue
+def modified(fields: Mapping[str, Any]) -> datetime | None:
+    """When the author says that it was last changed."""
+    return _moment(fields, _MODIFIED)
+
+
+def created(fields: Mapping[str, Any]) -> datetime | None:
+    """When the author says that it was begun."""
+    return _moment(fields, _CREATED)
+
+
+def _moment(fields: Mapping[str, Any], names: Sequence[str]) -> datetime | None:
+    """The date under the first of these names, however it is spelt. A time without a zone is taken as UTC."""
+    said: dict[str, str] = {}
+    for key, value in fields.items():
+        if isinstance(value, str):
+            said.setdefault(key.casefold().translate(_BETWEEN), value)
+    for name in names:
         try:
-            found = datetime.fromisoformat(value.strip())
+            found = datetime.fromisoformat(said.get(name, "").strip())
             return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
         except (ValueError, OverflowError):
             continue

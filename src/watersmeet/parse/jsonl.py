@@ -10,16 +10,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from watersmeet.core.indexing import Found, Skipped
+from watersmeet.core.limits import MOST_LINKS, MOST_TAGS
 from watersmeet.core.model import DocId
 from watersmeet.core.pages import Block, Document, Link, Section
 from watersmeet.parse._blocks import paragraphs
 from watersmeet.parse._decode import decode
-from watersmeet.parse._inline import distinct, listed_tags
+from watersmeet.parse._inline import distinct, limited, listed_tags
 from watersmeet.parse._outline import outline
-from watersmeet.parse._values import clean, moment, plain
+from watersmeet.parse._values import clean, created, modified, plain
 
 _LOOKS_LIKE_MARKDOWN = re.compile(r"^(?:#{1,6} |```|~~~)", re.MULTILINE)
 _GIVE_UP = 100
+_MOST_REASONS = 100
+"""So many lines that cannot be used are named; the others are counted."""
 
 
 class _Unusable(ValueError):
@@ -41,39 +44,50 @@ class Jsonl:
             if not line.strip():
                 continue
             try:
-                document = _document(found.path, number, line, warnings)
-                earlier = lines_by_id.setdefault(document.id, number)
-                if earlier != number:
-                    raise _Unusable(f"the id {document.id!r} is already used in line {earlier}")
-                yield document
+                record = _record(line)
+                identity = _id(record)
+                earlier = lines_by_id.get(identity)
+                if earlier is not None:
+                    raise _Unusable(f"the id {identity[:200]!r} is already used in line {earlier}")
+                yield _document(found.path, number, identity, record, warnings)
+                lines_by_id[identity] = number
             except _Unusable as problem:
-                yield Skipped(f"{found.path}:{number}", str(problem))
                 bad += 1
+                if bad <= _MOST_REASONS:
+                    yield Skipped(f"{found.path}:{number}", str(problem))
                 if bad == _GIVE_UP and not lines_by_id:
                     yield Skipped(found.path, f"no record in the first {bad} lines; the rest was not read")
                     return
+        if bad > _MOST_REASONS:
+            yield Skipped(found.path, f"{bad - _MOST_REASONS:,} more lines hold no record that can be used")
 
 
-def _document(path: str, number: int, line: str, warnings: tuple[str, ...]) -> Document:
-    record = _record(line)
-    id_, title, text = _id(record), _text(record, "title"), _text(record, "text")
+def _document(path: str, number: int, id_: str, record: dict[str, Any], warnings: tuple[str, ...]) -> Document:
+    title, text = _text(record, "title"), _text(record, "text")
     if not title.strip() and not text.strip():
         raise _Unusable("neither a title nor a text")
     metadata = record.get("metadata")
-    fields: dict[str, Any] = plain(metadata) if isinstance(metadata, dict) else {}
+    try:
+        fields: dict[str, Any] = plain(metadata) if isinstance(metadata, dict) else {}
+    except RecursionError:
+        raise _Unusable("its metadata is nested too deeply") from None
     kind = fields.get("kind")
     tags, links = fields.get("tags"), fields.get("links")
+    kept, too_many_tags = limited(distinct(listed_tags(tags)) if isinstance(tags, list) else (), MOST_TAGS, "tags")
+    edges, too_many_links = limited(_links(links) if isinstance(links, list) else (), MOST_LINKS, "links")
+    sections, odd = _sections(text, number)
     return Document(
         id=DocId(id_),
         kind=kind if isinstance(kind, str) and kind else "document",
         title=title.strip() or id_,
         path=path,
-        sections=_sections(text, number),
-        modified=moment(fields),
-        tags=distinct(listed_tags(tags)) if isinstance(tags, list) else (),
+        sections=sections,
+        modified=modified(fields),
+        created=created(fields),
+        tags=kept,
         fields=fields,
-        links=_links(links) if isinstance(links, list) else (),
-        warnings=warnings,
+        links=edges,
+        warnings=(*warnings, *(f"line {number}: {said}" for said in (*odd, *too_many_tags, *too_many_links))),
     )
 
 
@@ -107,18 +121,19 @@ def _text(record: dict[str, Any], name: str) -> str:
     return clean(value)
 
 
-def _sections(text: str, number: int) -> tuple[Section, ...]:
-    """Pages in Markdown have their headings; every line number is that of the record."""
+def _sections(text: str, number: int) -> tuple[tuple[Section, ...], tuple[str, ...]]:
+    """Pages in Markdown have their headings; every line number is that of the record. And what is odd about them."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if _LOOKS_LIKE_MARKDOWN.search(text):
-        sections = outline(text).sections
+        sections, _, _, odd = outline(text)
     else:
-        sections = (Section((), 0, 1, tuple(paragraphs(text))),)
-    return tuple(
+        sections, odd = (Section((), 0, 1, tuple(paragraphs(text))),), ()
+    placed = (
         replace(section, line=number, blocks=tuple(Block(block.text, number, number) for block in section.blocks))
         for section in sections
         if section.level or section.blocks
     )
+    return tuple(placed), odd
 
 
 def _links(targets: list[Any]) -> tuple[Link, ...]:

@@ -8,13 +8,14 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from watersmeet.core.indexing import Found, Skipped
+from watersmeet.core.limits import MOST_ALIASES, MOST_LINKS, MOST_TAGS
 from watersmeet.core.model import DocId
 from watersmeet.core.pages import Block, Document, Section
 from watersmeet.parse._decode import decode
-from watersmeet.parse._inline import distinct, listed_tags, related
+from watersmeet.parse._inline import distinct, limited, listed_tags, related
 from watersmeet.parse._matter import front_matter
 from watersmeet.parse._outline import outline
-from watersmeet.parse._values import flat, moment
+from watersmeet.parse._values import created, flat, modified
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,19 +31,27 @@ class Markdown:
         fields = matter.fields
         body = outline(text[matter.end :], 1 + text.count("\n", 0, matter.end))
         sections = _with_lost(matter.lost, body.sections)
-        tags = (*listed_tags(fields.get("tags")), *listed_tags(fields.get("tag")), *body.tags)
+        said = (*listed_tags(fields.get("tags")), *listed_tags(fields.get("tag")), *body.tags)
+        tags, too_many_tags = limited(distinct(said), MOST_TAGS, "tags")
+        names, too_many_names = limited(_aliases(fields), MOST_ALIASES, "aliases")
+        edges = dict.fromkeys((*body.links, *related(fields.get("related"))))
+        links, too_many_links = limited(edges, MOST_LINKS, "links")
         yield Document(
             id=DocId(found.name),
             kind="document",
             title=_title(fields.get("title"), sections, found.name),
             path=found.path,
             sections=sections,
-            modified=moment(fields),
-            aliases=_aliases(fields),
-            tags=distinct(tags),
+            modified=modified(fields),
+            created=created(fields),
+            aliases=names,
+            tags=tags,
             fields=fields,
-            links=tuple(dict.fromkeys((*body.links, *related(fields.get("related"))))),
-            warnings=(*warnings, *matter.warnings, *body.warnings),
+            links=links,
+            warnings=(
+                *(*warnings, *matter.warnings, *body.warnings),
+                *(*too_many_tags, *too_many_names, *too_many_links),
+            ),
         )
 
 

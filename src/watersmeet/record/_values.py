@@ -10,9 +10,9 @@ from typing import Any
 
 from watersmeet.core.entities import KINDS, TOOL, Entity, Refused, Tool, status_of
 from watersmeet.core.errors import ConfigError, nearest
+from watersmeet.core.limits import DEEPEST
 
 _SLUG = re.compile(r"[^\w.]+")
-_SPLIT = re.compile(r"\s*,\s*")
 _VISIBILITY = {"group-restricted": "group", "groups": "group", "group_restricted": "group"}
 _KIND = {
     "server": "mcp_server",
@@ -66,7 +66,7 @@ def texts(record: Mapping[str, Any], *keys: str) -> tuple[str, ...]:
         if value is None:
             continue
         if isinstance(value, str):
-            items: Iterable[Any] = _SPLIT.split(value)
+            items: Iterable[Any] = value.split(",")
         elif isinstance(value, Mapping):
             items = (name for name, on in value.items() if on)
         elif isinstance(value, list):
@@ -195,10 +195,6 @@ def others(record: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any]:
     """What a record says besides."""
     left_out = set(known)
     return {key: value for key, value in record.items() if key not in left_out and value not in (None, "", [], {})}
-
-
-DEEPEST = 64
-"""A record that is nested deeper is a mistake or an attack."""
 
 
 def plain(value: Any, depth: int = 0) -> Any:

@@ -16,6 +16,8 @@ _PUBLISHER = "io.modelcontextprotocol.registry/publisher-provided"
 _MARKS = ("packages", "remotes", "$schema", "repository", "version_detail")
 _KNOWN = frozenset(["name", "title", "description", "$schema", "_meta", "status"])
 _LEAST = ("description", "version")
+LONGEST_VERSION = 255
+"""As the official registry has it."""
 _OTHERS = ("path", "_id", "skills", "about", "inputSchema", "servers")
 """Keys of records that are of another form."""
 
@@ -68,6 +70,9 @@ def _entity(record: Any) -> Entity:
     status = text(official, "status") or text(server, "status")
     if status.casefold() == "deleted":
         raise Unusable(f"{name} was deleted from its registry")
+    version = server.get("version")
+    if isinstance(version, str) and len(version) > LONGEST_VERSION:
+        raise Unusable(f"{name[:80]}: a version of {len(version)} characters, {LONGEST_VERSION} at most")
     extra = {**others(server, _KNOWN), FORM: OFFICIAL}
     latest = official.get("isLatest", official.get("is_latest"))
     if isinstance(latest, bool):

@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from watersmeet.common.safe_yaml import NotYaml, read_yaml
 from watersmeet.core.entities import Refused
+from watersmeet.core.limits import TooMuch
 
 YAML = (".yaml", ".yml")
 LINES = ".jsonl"
-_DEEPEST = 64
-_MOST_ALIASES = 1_000
 
 
 def written(content: bytes, where: str) -> Iterator[tuple[str, Any] | Refused]:
@@ -60,33 +60,9 @@ def _lines(text: str, where: str) -> Iterator[tuple[str, Any] | Refused]:
 
 
 def _yaml(text: str, where: str) -> tuple[str, Any] | Refused:
-    import yaml
-
-    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        problem = _bomb(text, loader)
-        if problem:
-            return Refused(where, problem)
-        return where, yaml.load(text, loader)  # noqa: S506 - the safe loader
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        return Refused(
-            where, f"not YAML: {error.problem or error.context}" + (f" (line {mark.line + 1})" if mark else "")
-        )
-    except (yaml.YAMLError, RecursionError, ValueError, TypeError, LookupError, AttributeError) as error:
-        return Refused(where, f"not YAML: {str(error).partition(chr(10))[0]}")
-
-
-def _bomb(text: str, loader: Any) -> str:
-    """The C loader recurses without a limit, and aliases multiply: what is wrong with a text that does either."""
-    import yaml
-
-    depth = aliases = 0
-    for event in yaml.parse(text, loader):
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        aliases += isinstance(event, yaml.AliasEvent)
-        if depth > _DEEPEST:
-            return "nested too deeply"
-        if aliases > _MOST_ALIASES:
-            return "too many aliases"
-    return ""
+        return where, read_yaml(text)
+    except TooMuch as problem:
+        return Refused(where, f"it {problem}")
+    except NotYaml as problem:
+        return Refused(where, f"not YAML: {problem}" + (f" (line {problem.line})" if problem.line else ""))

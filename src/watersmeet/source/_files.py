@@ -7,6 +7,7 @@ import os
 import stat
 
 from watersmeet.core.indexing import Skipped
+from watersmeet.core.names import printable
 
 
 def fetch(path: str, limit: int, setting: str) -> bytes | Skipped:
@@ -45,8 +46,3 @@ def in_words(error: OSError) -> str:
 def too_large(limit: int, setting: str) -> str:
     size = f"{limit / 1e6:,g} MB" if limit >= 1e6 else f"{limit:,} bytes"
     return f"larger than {size}; see source.folder.{setting}"
-
-
-def printable(path: str) -> str:
-    """A path that can be shown, whatever bytes its name is made of."""
-    return os.fsencode(path).decode("utf-8", "backslashreplace")

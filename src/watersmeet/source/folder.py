@@ -15,14 +15,16 @@ from dataclasses import dataclass
 from watersmeet.core.errors import SourceProblem
 from watersmeet.core.globs import Pattern, pattern
 from watersmeet.core.indexing import Found, Skipped
+from watersmeet.core.names import is_text, printable
 from watersmeet.core.options import option
-from watersmeet.source._files import fetch, in_words, printable, too_large
+from watersmeet.source._files import fetch, in_words, too_large
 from watersmeet.source._ignore import Chain, Rules, above, ignored, of_folder
 
 _ENDINGS = (".md", ".markdown", ".mdx", ".txt", ".rst", ".jsonl")
 _NEVER = frozenset({".git", "node_modules", "__pycache__"})
 _MARKS = frozenset({"pyvenv.cfg", "catalogue.db"})
 """A folder that holds one of these is a virtual environment or an index."""
+_OUTSIDE = "symlink that leads out of the folder; `outside_links = true` under [source.folder] follows it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +40,14 @@ class Folder:
     gitignore: bool = option(True, "leave out what .gitignore files and .git/info/exclude say")
     hidden: bool = option(False, "also read files and folders whose name begins with a dot")
     follow_links: bool = option(True, "follow symlinks, each folder and file once")
+    outside_links: bool = option(False, "also follow symlinks that lead out of the folder")
     max_bytes: int = option(10_000_000, "the largest file to read, in bytes")
     max_bytes_jsonl: int = option(1_000_000_000, "the largest .jsonl file to read, in bytes")
 
     def scan(self, root: str) -> Iterator[Found | Skipped]:
         """Everything below a folder in a repeatable order, or the one file that was named."""
         place = os.path.abspath(root)
-        if not _is_text(place):
+        if not is_text(place):
             raise SourceProblem(f"{printable(place)}: name is not valid UTF-8", "rename it")
         try:
             status = os.stat(place)
@@ -74,7 +77,7 @@ class Folder:
 
     def offer(self, name: str, path: str, status: os.stat_result) -> Found | Skipped:
         """A regular file, unless it is too large or its name cannot be written down."""
-        if not _is_text(name):
+        if not is_text(name):
             return Skipped(printable(path), "name is not valid UTF-8")
         limit, setting = self.limit(name)
         if status.st_size > limit:
@@ -136,6 +139,7 @@ class _Walk:
         globs = (pattern(glob.lower().removeprefix("./"), may_negate=False) for glob in folder.exclude)
         self._unwanted = [glob for glob in globs if glob is not None]
         self._root = root
+        self._real = os.path.realpath(root)
         self._outer = ""  # the root's path below the top of its git work tree
         self._places: list[_Place] = []
         self._linked_folders: deque[tuple[_Place, os.stat_result]] = deque()
@@ -144,13 +148,12 @@ class _Walk:
         """Device and inode of what was read, and under which name: that of a folder ends in a slash."""
 
     def run(self) -> Iterator[Found | Skipped]:
-        root = os.path.realpath(self._root)
         chain: Chain = ()
         if self._folder.gitignore:
-            rules, self._outer = above(root)
+            rules, self._outer = above(self._real)
             yield from (bad for bad in rules if isinstance(bad, Skipped))
             chain = tuple(rule for rule in rules if isinstance(rule, Rules))
-        self._remember_parents(root)
+        self._remember_parents(self._real)
         self._places.append(_Place("", self._root, chain))
         while True:
             while self._places:
@@ -209,7 +212,7 @@ class _Walk:
             if entry.is_dir(follow_symlinks=False):
                 if self._left_out(entry.name, name, chain, True):
                     return None
-                if not _is_text(name):
+                if not is_text(name):
                     return Skipped(printable(entry.path), "name is not valid UTF-8")
                 below.append(_Place(name + "/", entry.path, chain))
                 return self._named_like_a_file(entry)
@@ -228,7 +231,7 @@ class _Walk:
         try:
             status = os.stat(entry.path)
             mode = status.st_mode
-            problem = "" if self._folder.follow_links else "symlink; see source.folder.follow_links"
+            problem = self._not_followed(entry.path)
         except FileNotFoundError:
             mode, problem = 0, "dangling symlink"
         except OSError as error:
@@ -240,7 +243,7 @@ class _Walk:
             return None
         if problem:
             return Skipped(printable(entry.path), problem, closed=not mode)
-        if not _is_text(name):
+        if not is_text(name):
             return Skipped(printable(entry.path), "name is not valid UTF-8")
         if is_folder:
             self._linked_folders.append((_Place(name + "/", entry.path, chain), status))
@@ -249,6 +252,14 @@ class _Walk:
             return Skipped(entry.path, "not a regular file")
         self._linked_files.append((name, entry.path, status))
         return None
+
+    def _not_followed(self, path: str) -> str:
+        """Why a symlink is left alone. One that leads out of the folder may show what was not meant to be searched."""
+        if not self._folder.follow_links:
+            return "symlink; see source.folder.follow_links"
+        if self._folder.outside_links or _is_above(os.path.realpath(path), self._real):
+            return ""  # one that leads up is a loop, and said to be
+        return "" if _is_above(self._real, os.path.realpath(path)) else _OUTSIDE
 
     def _follow(self, place: _Place, status: os.stat_result) -> Iterator[Skipped]:
         known = self._seen.get((status.st_dev, status.st_ino))
@@ -273,10 +284,10 @@ class _Walk:
         return None
 
 
+def _is_above(folder: str, path: str) -> bool:
+    """Whether a path is this folder, or lies in it."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
 def _name_of(entry: os.DirEntry[str]) -> str:
     return entry.name
-
-
-def _is_text(name: str) -> bool:
-    """Whether a name is Unicode, and not bytes that only look like it."""
-    return name.isascii() or not any("\ud800" <= character <= "\udfff" for character in name)

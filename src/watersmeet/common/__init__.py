@@ -1,0 +1,1 @@
+"""What several leaves need and core may not have: it uses libraries."""
