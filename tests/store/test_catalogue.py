@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import tempfile
 import time
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from watersmeet.core.errors import IndexDamaged, IndexMismatch, NoIndex
 from watersmeet.core.indexing import Found
 from watersmeet.core.model import ChunkId, Condition, DocId, Row
 from watersmeet.core.pages import Chunk, Document, Link
+from watersmeet.engine.entries import digest
 from watersmeet.store.catalogue import Catalogue, Changes, Put, StoredChunk, facets_of
 from watersmeet.store.view import SqliteView
 
@@ -36,6 +36,10 @@ def view(catalogue: Catalogue) -> Iterator[SqliteView]:
     made.close()
 
 
+def hashed(text: str) -> bytes:
+    return digest(text)
+
+
 def put(
     catalogue: Catalogue, name: str, texts: list[str] | None = None, rows: list[Row] | None = None, **more: Any
 ) -> Put:
@@ -46,13 +50,13 @@ def put(
         rows = [Row(first + n) for n in range(len(texts))]
     document = DocId(name)
     chunks = tuple(
-        StoredChunk(row, Chunk(ChunkId(f"{name}#{n}"), document, text, ("H",), (n + 1, n + 1)), text.encode())
+        StoredChunk(row, Chunk(ChunkId(f"{name}#{n}"), document, text, ("H",), (n + 1, n + 1)), hashed(text))
         for n, (row, text) in enumerate(zip(rows, texts, strict=True))
     )
     moved_from = more.pop("moved_from", None)
     file = more.pop("file", None)
     made = Document(document, more.pop("kind", "document"), name, f"/v/{name}", **more)
-    return Put(made, chunks, b"hash", catalogue.collection("default"), file, moved_from)
+    return Put(made, chunks, hashed("hash"), catalogue.collection("default"), file, moved_from)
 
 
 def test_a_change_is_visible_after_it_and_not_before(catalogue: Catalogue, view: SqliteView) -> None:
@@ -70,7 +74,7 @@ def test_all_of_a_change_or_nothing(catalogue: Catalogue, view: SqliteView) -> N
     catalogue.apply(Changes(put=[put(catalogue, "a.md")]))
     one = put(catalogue, "b.md")
     twice = put(catalogue, "c.md", rows=[one.chunks[0].row])
-    with pytest.raises(sqlite3.IntegrityError):
+    with pytest.raises(IndexDamaged):
         catalogue.apply(Changes(put=[one, twice], removed=[DocId("a.md")]))
     with view.moment():
         assert [record.document for record in view.records()] == ["a.md"]
@@ -86,7 +90,7 @@ def test_a_replaced_document_leaves_its_rows_dead_but_keeps_those_that_it_kept(c
     catalogue.apply(Changes(put=[new]))
     assert catalogue.dead(time.time()) == [old.chunks[1].row]
     assert catalogue.dead(time.time() - 60) == []  # queries may still hold it
-    assert catalogue.rows_by_hash(DocId("a.md")) == {b"one": [kept], b"three": [new.chunks[1].row]}
+    assert catalogue.rows_by_hash(DocId("a.md")) == {hashed("one"): [kept], hashed("three"): [new.chunks[1].row]}
     catalogue.bury([old.chunks[1].row])
     assert catalogue.dead(time.time()) == []
 
@@ -154,7 +158,7 @@ def test_files_are_remembered_and_forgotten(catalogue: Catalogue) -> None:
     catalogue.apply(changes)
     state = catalogue.files(root.id)["a.md"]
     assert (state.stamp, state.hash, state.seen) == (found.stamp, b"h", 7)
-    assert catalogue.documents_of(state.id) == [("a.md", b"hash")]
+    assert catalogue.documents_of(state.id) == [("a.md", hashed("hash"))]
     catalogue.apply(Changes(stale=[state.id]))
     assert catalogue.files(root.id)["a.md"].stamp == ()  # to be read again
     catalogue.apply(Changes(forgotten=[state.id], removed=[DocId("a.md")]))

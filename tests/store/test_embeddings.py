@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from watersmeet.store.embeddings import EmbeddingCache, key_of
+from watersmeet.store.embeddings import Embeddings, key_of
 
 
 def some(count: int, width: int = 32, seed: int = 0) -> np.ndarray:
@@ -25,7 +25,7 @@ def keys(count: int, of: str = "t") -> list[bytes]:
 
 
 def test_what_was_put_is_found_by_another_process_as_it_was_given_back(tmp_path: Path) -> None:
-    first, second = EmbeddingCache(str(tmp_path)), EmbeddingCache(str(tmp_path))
+    first, second = Embeddings(str(tmp_path)), Embeddings(str(tmp_path))
     given = first.put_many("m", keys(1200), some(1200))
     found = second.get_many("m", keys(1300))
     assert set(found) == set(keys(1200))
@@ -37,7 +37,7 @@ def test_what_was_put_is_found_by_another_process_as_it_was_given_back(tmp_path:
 
 
 def test_models_do_not_share_vectors(tmp_path: Path) -> None:
-    cache = EmbeddingCache(str(tmp_path))
+    cache = Embeddings(str(tmp_path))
     cache.put_many("m", keys(3), some(3))
     assert cache.get_many("other", keys(3)) == {}
     cache.put_many("other", keys(3), some(3, width=8))
@@ -46,7 +46,7 @@ def test_models_do_not_share_vectors(tmp_path: Path) -> None:
 
 
 def test_the_last_vector_of_a_text_counts(tmp_path: Path) -> None:
-    cache = EmbeddingCache(str(tmp_path))
+    cache = Embeddings(str(tmp_path))
     cache.put_many("m", keys(1), some(1, seed=1))
     given = cache.put_many("m", keys(1), some(1, seed=2))
     assert np.array_equal(cache.get_many("m", keys(1))[keys(1)[0]], given[0])
@@ -59,7 +59,7 @@ def test_equal_texts_have_equal_keys_and_odd_texts_have_one() -> None:
 
 
 def test_it_stays_within_its_limit_and_forgets_the_least_used_first(tmp_path: Path) -> None:
-    cache = EmbeddingCache(str(tmp_path), limit_mb=0.4, touch=0)
+    cache = Embeddings(str(tmp_path), limit_mb=0.4, touch=0)
     cache.put_many("m", keys(100, "old"), some(100, 384))
     cache.put_many("m", keys(100, "dear"), some(100, 384))
     for part in range(10):
@@ -77,7 +77,7 @@ def test_it_stays_within_its_limit_and_forgets_the_least_used_first(tmp_path: Pa
 @pytest.mark.parametrize("damage", ["garbage", "truncated", "scribbled", "other schema"])
 def test_a_damaged_file_is_set_aside(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "embeddings.sqlite"
-    before = EmbeddingCache(str(tmp_path))
+    before = Embeddings(str(tmp_path))
     before.put_many("m", keys(2000), some(2000))
     before.close()
     size = path.stat().st_size
@@ -95,7 +95,7 @@ def test_a_damaged_file_is_set_aside(tmp_path: Path, damage: str) -> None:
         other.execute("CREATE TABLE vector (a)")
         other.commit()
         other.close()
-    cache = EmbeddingCache(str(tmp_path))
+    cache = Embeddings(str(tmp_path))
     assert len(cache.get_many("m", keys(2000))) < 2000
     given = cache.put_many("m", keys(2000), some(2000))
     found = cache.get_many("m", keys(2000))
@@ -108,7 +108,7 @@ def test_a_damaged_file_is_set_aside(tmp_path: Path, damage: str) -> None:
 
 def test_a_process_that_lags_behind_does_not_set_the_new_file_aside(tmp_path: Path) -> None:
     """Both had the damaged file open; the first has replaced it already."""
-    first, second = EmbeddingCache(str(tmp_path)), EmbeddingCache(str(tmp_path))
+    first, second = Embeddings(str(tmp_path)), Embeddings(str(tmp_path))
     first.put_many("m", keys(9), some(9))
     second.get_many("m", keys(9))
     first._set_aside(sqlite3.DatabaseError("malformed"))
@@ -123,7 +123,7 @@ def test_a_process_that_lags_behind_does_not_set_the_new_file_aside(tmp_path: Pa
 def test_a_place_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
-    cache = EmbeddingCache(str(blocked))
+    cache = Embeddings(str(blocked))
     given = cache.put_many("m", keys(2), some(2))
     assert given.shape == (2, 32)
     assert cache.get_many("m", keys(2)) == {}
@@ -131,7 +131,7 @@ def test_a_place_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:
 
 
 def test_a_busy_file_is_a_warning_not_an_error(tmp_path: Path) -> None:
-    cache = EmbeddingCache(str(tmp_path), patience=0.05)
+    cache = Embeddings(str(tmp_path), patience=0.05)
     cache.put_many("m", keys(1), some(1))
     other = sqlite3.connect(tmp_path / "embeddings.sqlite", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
@@ -146,7 +146,7 @@ def test_a_busy_file_is_a_warning_not_an_error(tmp_path: Path) -> None:
 
 
 def _fill(folder: str, who: int) -> None:
-    cache = EmbeddingCache(folder)
+    cache = Embeddings(folder)
     for part in range(20):
         cache.put_many("m", keys(20, f"{who}-{part}-"), some(20))
     told = cache.warnings()
@@ -162,7 +162,7 @@ def test_several_processes_write_at_once(tmp_path: Path) -> None:
     for worker in workers:
         worker.join(60)
     assert [worker.exitcode for worker in workers] == [0, 0, 0]
-    cache = EmbeddingCache(str(tmp_path))
+    cache = Embeddings(str(tmp_path))
     wanted = [key for who in range(3) for part in range(20) for key in keys(20, f"{who}-{part}-")]
     assert len(cache.get_many("m", wanted)) == len(wanted)
     cache.close()
@@ -170,8 +170,8 @@ def test_several_processes_write_at_once(tmp_path: Path) -> None:
 
 WRITER = """
 import sys, numpy as np
-from watersmeet.store.embeddings import EmbeddingCache, key_of
-cache = EmbeddingCache(sys.argv[1])
+from watersmeet.store.embeddings import Embeddings, key_of
+cache = Embeddings(sys.argv[1])
 number = int(sys.argv[2])
 while True:
     cache.put_many("m", [key_of(f"{number}-{n}") for n in range(8)], np.ones((8, 384), np.float32))
@@ -193,7 +193,7 @@ def test_what_was_acknowledged_survives_a_kill(tmp_path: Path) -> None:
             for line in writer.stdout:
                 if line.endswith("\n"):
                     acknowledged = int(line)
-        cache = EmbeddingCache(str(tmp_path))
+        cache = Embeddings(str(tmp_path))
         wanted = [key_of(f"{number}-{n}") for number in range(acknowledged + 1) for n in range(8)]
         assert len(cache.get_many("m", wanted)) == len(wanted)
         assert cache.warnings() == []

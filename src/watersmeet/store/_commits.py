@@ -19,10 +19,12 @@ from pathlib import Path
 from typing import IO, Any, Generic, TypeVar
 
 from watersmeet.core.errors import DiskFull, IndexBusy, IndexDamaged, IndexProblem
+from watersmeet.core.files import make_private, private
+from watersmeet.store._intact import Kept, intact, unmarked
 
-HINT = "run `watersmeet sync --recreate`; the embedding cache makes that quick"
+HINT = "`watersmeet sync` makes it again; the embedding cache makes that quick"
 _FORMAT = 1
-_COMMIT = "commit.json"
+COMMIT = "commit.json"
 _ATTEMPTS = 5
 
 C = TypeVar("C")
@@ -40,6 +42,7 @@ class Opened(Generic[R]):
     def current(self, folder: Path, mapped: Callable[[bytes], R]) -> R:
         """The committed state as of now; the same object as long as nothing was committed."""
         with self._lock:
+            unmarked(str(folder), HINT)
             for attempt in range(_ATTEMPTS):
                 content = read_bytes(folder)
                 if self._reader is not None and content == self._content:
@@ -62,7 +65,7 @@ class Opened(Generic[R]):
 def read_bytes(folder: Path) -> bytes:
     """The commit file as it is; empty if there is none yet."""
     try:
-        return (folder / _COMMIT).read_bytes()
+        return (folder / COMMIT).read_bytes()
     except FileNotFoundError:
         return b""
     except OSError as error:
@@ -78,16 +81,16 @@ def decode(folder: Path, content: bytes, make: Callable[..., C]) -> C:
             raise ValueError("the check sum or the format is another")
         return make(**body)
     except (ValueError, KeyError, TypeError) as error:
-        raise IndexDamaged(f"{folder / _COMMIT} cannot be read: {error}", HINT) from error
+        raise IndexDamaged(f"{folder / COMMIT} cannot be read: {error}", HINT) from error
 
 
 def publish(folder: Path, body: dict[str, Any]) -> None:
     """The commit point: from here on, and not before, this is the state of the store."""
-    temporary = folder / (_COMMIT + ".new")
-    with temporary.open("wb") as file:
+    temporary = folder / (COMMIT + ".new")
+    with open(temporary, "wb", opener=private) as file:
         file.write(json.dumps({"format": _FORMAT, "commit": body, "crc": _crc(body)}).encode())
         sync(file)
-    temporary.replace(folder / _COMMIT)
+    temporary.replace(folder / COMMIT)
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -111,8 +114,8 @@ def sweep(folder: Path, is_old: Callable[[str, str], bool], grace: float) -> Non
 def lock(folder: Path) -> IO[bytes]:
     """The right to write, until this file is closed or the process dies."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / "lock").open("ab")
+        make_private(str(folder))
+        file: IO[bytes] = open(folder / "lock", "ab", opener=private)  # noqa: SIM115 - whoever asked closes it
     except OSError as error:
         raise problem(folder, error) from error
     try:
@@ -131,8 +134,10 @@ def problem(folder: Path, error: OSError) -> IndexProblem:
     return IndexDamaged(f"{error.filename or folder}: {error.strerror or error}", HINT)
 
 
-def too_short(path: Path) -> IndexDamaged:
-    return IndexDamaged(f"{path} is shorter than was committed", HINT)
+def verify(path: Path, size: int, kept: Kept | None, *, always: bool = False) -> None:
+    """Raise if the file does not begin with what was committed. It is read if it was touched since, or `always`."""
+    if size:
+        intact(str(path), size, kept, HINT, always=always)
 
 
 def _crc(body: object) -> int:

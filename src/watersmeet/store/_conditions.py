@@ -20,33 +20,13 @@ def where(
     parts: list[str] = []
     values: list[Any] = []
     for key, wanted in (*condition.fields.items(), *condition.also):
-        facet, low = key.casefold(), lowered(wanted)
-        if facet == "kind":
-            alike = {value.casefold() for value in wanted}
-            parts.append("d.kind IN (SELECT value FROM json_each(?))")
-            values.append(json.dumps([kind for kind in kinds() if kind.casefold() in alike]))
-        elif facet == "document":
-            parts.append("d.name IN (SELECT value FROM json_each(?))")
-            values.append(json.dumps(wanted))
-        elif facet == "path":
-            parts.append("d.id IN (SELECT value FROM json_each(?))")
-            values.append(json.dumps(at(wanted)))
-        elif facet == "collection":
-            parts.append(
-                "d.collection IN (SELECT k.id FROM collections k JOIN json_each(?) j ON casefold(k.name) = j.value)"
-            )
-            values.append(low)
-        elif facet in ("tag", "tags"):
-            low = json.dumps([name for tag in wanted for name in tag_names(tag)])
-            parts.append(TAGGED)
-            values += [low, low, low]
-        else:
-            parts.append(
-                "(d.id IN (SELECT f.document FROM facets f JOIN json_each(?) j ON f.value = j.value"
-                " WHERE f.key = ?) OR d.collection IN (SELECT k.id FROM collections k, json_each(k.metadata) m"
-                " WHERE casefold(m.key) = ? AND casefold(m.value) IN (SELECT value FROM json_each(?))))"
-            )
-            values += [low, facet, facet, low]
+        sql, given = _having(key.casefold(), wanted, at, kinds)
+        parts.append(sql)
+        values += given
+    for key, unwanted in condition.without:
+        sql, given = _having(key.casefold(), unwanted, at, kinds)
+        parts.append(f"NOT ifnull({sql}, false)")  # a document without a collection is in none
+        values += given
     for key, allowed in condition.gates.items():
         out = kept_out(key, allowed)
         if out:
@@ -59,6 +39,36 @@ def where(
         parts.append("d.modified < ?")
         values.append(condition.before.timestamp())
     return " AND ".join(parts), values
+
+
+def _having(
+    facet: str,
+    wanted: Sequence[str],
+    at: Callable[[Sequence[str]], list[int]],
+    kinds: Callable[[], Collection[str]],
+) -> tuple[str, list[Any]]:
+    """The documents that have one of some values."""
+    low = lowered(wanted)
+    if facet == "kind":
+        alike = {value.casefold() for value in wanted}
+        there = json.dumps([kind for kind in kinds() if kind.casefold() in alike])
+        return "d.kind IN (SELECT value FROM json_each(?))", [there]
+    if facet == "document":
+        return "d.name IN (SELECT value FROM json_each(?))", [json.dumps(wanted)]
+    if facet == "path":
+        return "d.id IN (SELECT value FROM json_each(?))", [json.dumps(at(wanted))]
+    if facet == "collection":
+        named = "SELECT k.id FROM collections k JOIN json_each(?) j ON casefold(k.name) = j.value"
+        return f"d.collection IN ({named})", [low]
+    if facet in ("tag", "tags"):
+        low = json.dumps([name for tag in wanted for name in tag_names(tag)])
+        return TAGGED, [low, low, low]
+    return (
+        "(d.id IN (SELECT f.document FROM facets f JOIN json_each(?) j ON f.value = j.value"
+        " WHERE f.key = ?) OR d.collection IN (SELECT k.id FROM collections k, json_each(k.metadata) m"
+        " WHERE casefold(m.key) = ? AND casefold(m.value) IN (SELECT value FROM json_each(?))))",
+        [low, facet, facet, low],
+    )
 
 
 TAGGED = (

@@ -1,11 +1,9 @@
-"""What the catalogue says of itself, and which document a link means."""
+"""What the catalogue says of itself."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
-
-from watersmeet.core.model import DocId
 
 
 def statistics(ask: Callable[..., list[Any]], where: str, values: Sequence[Any]) -> dict[str, Any]:
@@ -24,17 +22,4 @@ def statistics(ask: Callable[..., list[Any]], where: str, values: Sequence[Any])
                 values,
             )
         ),
-        "roots": [path for (path,) in ask("SELECT path FROM roots ORDER BY id")],
     }
-
-
-def closest(rows: list[tuple[DocId, DocId, str, str, int]]) -> list[tuple[DocId, DocId, str]]:
-    """Of several documents that a link may mean: the same folder, then the closest name, then the shortest path."""
-    best: dict[tuple[DocId, str, str], tuple[tuple[bool, int, int, str], DocId]] = {}
-    for source, target, type, key, rank in rows:
-        elsewhere = source.rpartition("/")[0] != target.rpartition("/")[0]
-        order = (elsewhere, rank, len(target), target)
-        link = (source, key, type)
-        if link not in best or order < best[link][0]:
-            best[link] = (order, target)
-    return list({(source, target, type): None for (source, _, type), (_, target) in best.items()})

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.errors import IndexMismatch
 from watersmeet.core.model import Row
-from watersmeet.store import _commits as commits
 from watersmeet.store._slots import find, largest, live
 from watersmeet.store._vectorfiles import Commit
 
@@ -51,6 +50,7 @@ class Reader:
     def map(cls, folder: Path, commit: Commit) -> Reader:
         import numpy as np
 
+        commit.verify(folder)
         numbers = _mapped(folder, commit, "rows", "<i8", (commit.rows,))
         scales, excesses = np.ascontiguousarray(_mapped(folder, commit, "scales", "<f4", (commit.rows, 2)).T)
         drops = _mapped(folder, commit, "drops", "<i8", (commit.drops, 2))
@@ -202,10 +202,7 @@ def _mapped(folder: Path, commit: Commit, part: str, kind: str, shape: tuple[int
 
     if not shape[0]:
         return np.zeros(shape, dtype=kind)
-    path = commit.file(folder, part)
-    if path.stat().st_size < commit.size(part):
-        raise commits.too_short(path)
-    return np.asarray(np.memmap(path, dtype=kind, mode="r", shape=shape))
+    return np.asarray(np.memmap(commit.file(folder, part), dtype=kind, mode="r", shape=shape))
 
 
 def _wide(halves: NDArray[np.float16]) -> NDArray[np.float32]:

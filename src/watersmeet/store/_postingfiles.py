@@ -10,8 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
+from zlib import crc32
 
 from watersmeet.store import _commits as commits
+from watersmeet.store._intact import Kept
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,6 +33,18 @@ class Segment:
     drops: int
     terms: int
     postings: int
+    sum: int = 0
+    changed: int = 0
+    """What is remembered to tell whether it is damaged; nothing by an older version."""
+
+    @property
+    def size(self) -> int:
+        """How many bytes it has."""
+        return 8 * (self.rows + self.drops + 2 * self.terms + 1) + 6 * self.postings
+
+    def verify(self, folder: Path, *, always: bool = False) -> None:
+        kept = Kept(self.sum, self.changed) if self.changed else None
+        commits.verify(self.file(folder), self.size, kept, always=always)
 
     @property
     def parts(self) -> Iterator[tuple[str, int]]:
@@ -121,21 +135,23 @@ def merged(contents: Sequence[Content], kept: Sequence[NDArray[np.bool_]], drops
     return Content(rows, drops, terms[used], np.append(starts[:-1][used], starts[-1]), slots, weights)
 
 
-def write(file: IO[bytes], content: Content) -> None:
+def write(file: IO[bytes], content: Content) -> int:
+    """The sum of what was written."""
     import numpy as np
 
+    total = 0
     for array, (kind, _) in zip(content.arrays, content.described(0).parts, strict=True):
-        file.write(np.ascontiguousarray(array, dtype=kind).data)
+        part = np.ascontiguousarray(array, dtype=kind).data
+        file.write(part)
+        total = crc32(part, total)
+    return total
 
 
 def mapped(folder: Path, segment: Segment) -> Content:
     import numpy as np
 
-    path = segment.file(folder)
-    size = sum(np.dtype(kind).itemsize * count for kind, count in segment.parts)
-    if path.stat().st_size < size:
-        raise commits.too_short(path)
-    whole = np.asarray(np.memmap(path, dtype="u1", mode="r", shape=(size,)))
+    segment.verify(folder)
+    whole = np.asarray(np.memmap(segment.file(folder), dtype="u1", mode="r", shape=(segment.size,)))
     arrays, at = [], 0
     for kind, count in segment.parts:
         end = at + np.dtype(kind).itemsize * count

@@ -1,22 +1,24 @@
-"""The catalogue's tables, and how an older catalogue becomes a newer one."""
+"""The catalogue's tables; `_upgrade.py` makes them out of those of an earlier version."""
 
 from __future__ import annotations
 
-REBUILD: frozenset[int] = frozenset()
-"""Formats that cannot be migrated: `sync --recreate` builds them anew."""
+FORMER_ROOTS = """
+-- Roots that were let go of: if they come back, their documents have the ids that they had, and nobody else's have.
+CREATE TABLE former_roots (path TEXT PRIMARY KEY, name TEXT NOT NULL, prefix TEXT NOT NULL) WITHOUT ROWID
+"""
 
-MIGRATIONS: dict[int, str] = {}
-"""From format n to n + 1, as SQL."""
-
-TABLES = """
+TABLES = f"""
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
 CREATE TABLE collections (
-    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, metadata TEXT NOT NULL DEFAULT '{}'
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, metadata TEXT NOT NULL DEFAULT '{{}}'
 );
+-- `prefix` stands in front of the ids of a root's documents. It is chosen once. `path` is relative where it can be.
 CREATE TABLE roots (
-    id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, name TEXT NOT NULL UNIQUE, collection INTEGER NOT NULL
+    id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, name TEXT NOT NULL UNIQUE, collection INTEGER NOT NULL,
+    prefix TEXT NOT NULL DEFAULT ''
 );
+{FORMER_ROOTS};
 -- What a source offered: `stamp` is compared first, `hash` only where the stamp leaves a doubt.
 CREATE TABLE files (
     id INTEGER PRIMARY KEY, root INTEGER NOT NULL, name TEXT NOT NULL, stamp TEXT NOT NULL, hash BLOB NOT NULL,
@@ -25,7 +27,7 @@ CREATE TABLE files (
 CREATE TABLE documents (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, file INTEGER, collection INTEGER NOT NULL,
     kind TEXT NOT NULL, title TEXT NOT NULL, path TEXT NOT NULL, modified REAL, hash BLOB NOT NULL,
-    fields TEXT NOT NULL DEFAULT '{}'
+    fields TEXT NOT NULL DEFAULT '{{}}'
 );
 CREATE INDEX documents_of_file ON documents (file);
 CREATE INDEX documents_by_hash ON documents (hash);
@@ -56,6 +58,12 @@ CREATE TABLE reserved (first INTEGER PRIMARY KEY, count INTEGER NOT NULL);
 -- Rows to delete from the other stores once no query can still hold them.
 CREATE TABLE dead (row INTEGER PRIMARY KEY, died REAL NOT NULL);
 """
+
+FORMER_NAMES = """
+-- How ids began that such roots had: no new root gets one of these for its prefix.
+CREATE TABLE IF NOT EXISTS former_names (name TEXT PRIMARY KEY) WITHOUT ROWID
+"""
+"""Made with the first root that is let go of; without it there is none."""
 
 MENTIONS = """
 -- Which words an entity of a registry mentions, and in which of its places (core/boosts.py says what a bit stands for).

@@ -8,12 +8,15 @@ writer.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
 from watersmeet.core.errors import IndexDamaged
+from watersmeet.core.files import private
 from watersmeet.store import _commits as commits
+from watersmeet.store._intact import Kept, sum_of
 
 PARTS = ("rows", "codes", "scales", "exact", "drops")
 
@@ -26,6 +29,19 @@ class Commit:
     generation: int = 0
     rows: int = 0
     drops: int = 0
+    sums: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """Of each part, what is remembered to tell whether it is damaged; an older version has none."""
+
+    def verify(self, folder: Path, *, always: bool = False) -> None:
+        for part in PARTS:
+            kept = Kept(*self.sums[part]) if part in self.sums else None
+            commits.verify(self.file(folder, part), self.size(part), kept, always=always)
+
+    def sum(self, folder: Path, part: str) -> int:
+        """The sum of what counts of this part; of an older version it is made now."""
+        if part in self.sums:
+            return self.sums[part][0]
+        return sum_of(str(self.file(folder, part)), self.size(part)) if self.size(part) else 0
 
     def size(self, part: str) -> int:
         """How many bytes of this part count."""
@@ -46,9 +62,8 @@ def open_tail(folder: Path, commit: Commit) -> dict[str, IO[bytes]]:
     try:
         for part in PARTS:
             path, size = commit.file(folder, part), commit.size(part)
-            file = files[part] = path.open("r+b" if size else "w+b")
-            if file.seek(0, os.SEEK_END) < size:
-                raise commits.too_short(path)
+            file = files[part] = open(path, "r+b" if size else "w+b", opener=private)  # noqa: SIM115
+            commits.verify(path, size, None)
             file.seek(size)
             file.truncate()
     except OSError as error:

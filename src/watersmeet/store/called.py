@@ -13,9 +13,10 @@ def at(view: SqliteView, paths: Collection[str], seen: Condition) -> list[DocId]
     """The documents that are read from one of these files."""
     where, values = view._where(seen)
     found = view._ask(
-        "SELECT d.name FROM documents d WHERE d.path IN (SELECT value FROM json_each(?))"
+        "SELECT d.name FROM documents d WHERE (d.path IN (SELECT value FROM json_each(?))"
+        " OR (d.file IS NOT NULL AND d.path IN (SELECT value FROM json_each(?))))"
         f" AND {where or 'true'} ORDER BY d.name",
-        [json.dumps(list(paths)), *values],
+        [json.dumps(list(paths)), json.dumps([view.paths.kept(path) for path in paths]), *values],
     )
     return [name for (name,) in found]
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from watersmeet.core.files import make_private, private, tighten
 from watersmeet.core.options import option
 from watersmeet.store._wal import use_wal
 
@@ -53,11 +54,13 @@ class _State:
 
 
 @dataclass(frozen=True, slots=True)
-class EmbeddingCache:
+class Embeddings:
+    """The cache of embeddings: one file for all indexes of a user."""
+
     folder: str
-    limit_mb: float = option(2048.0, "how large the cache may grow; what was not used for longest goes first")
-    touch: float = option(3600.0, "seconds after which a use is noted again")
-    patience: float = option(10.0, "seconds to wait for another process that is writing")
+    limit_mb: float = option(2048.0, "how large the cache may grow; what was not used for longest goes first", least=0)
+    touch: float = option(3600.0, "seconds after which a use is noted again", least=0)
+    patience: float = option(10.0, "seconds to wait for another process that is writing", least=0)
     _state: _State = field(default_factory=_State, init=False, repr=False, compare=False)
 
     def get_many(self, fingerprint: str, keys: Sequence[bytes]) -> dict[bytes, Vector]:
@@ -164,7 +167,9 @@ class EmbeddingCache:
         if state.connection is not None and state.process == os.getpid():
             return state.connection
         path = Path(self.folder) / _FILE
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private(self.folder)
+        tighten(self.folder)
+        os.close(private(str(path), os.O_RDWR | os.O_CREAT))
         db = sqlite3.connect(path, timeout=self.patience, isolation_level=None, check_same_thread=False)
         with ExitStack() as undo:
             undo.callback(db.close)
@@ -183,7 +188,7 @@ class EmbeddingCache:
         try:
             opened = self._state.inode if self._state.connection is not None else path.stat().st_ino
             self.close()
-            with (Path(self.folder) / "lock").open("w") as guard:
+            with open(Path(self.folder) / "lock", "w", opener=private) as guard:
                 fcntl.flock(guard, fcntl.LOCK_EX)
                 if path.exists() and path.stat().st_ino == opened:
                     aside = path.with_name(f"{path.name}.damaged-{time.time_ns()}")

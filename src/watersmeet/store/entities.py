@@ -9,9 +9,10 @@ from typing import Any
 
 from watersmeet.core.boosts import boost, singular
 from watersmeet.core.entities import KINDS, TOOL, Entity, entity_of
-from watersmeet.core.model import ChunkId, Condition, DocId
+from watersmeet.core.model import ANY, ChunkId, Condition, DocId
 from watersmeet.core.ports import Lead, Mention
 from watersmeet.store._mentions import decoded
+from watersmeet.store._sums import fields_are_sound
 from watersmeet.store.view import SqliteView
 
 REMEMBERED = 100_000
@@ -28,8 +29,8 @@ _Held = dict[int, tuple[int, int]]
 class LiveEntities:
     """The `Entities` port; made anew whenever the catalogue changes, so that what was read may be remembered."""
 
-    def __init__(self, view: SqliteView) -> None:
-        self._view = view
+    def __init__(self, view: SqliteView, seen: Condition = ANY) -> None:
+        self._view, self._seen = view, seen
         self._lock = Lock()
         self._any = bool(view._ask("SELECT 1 FROM sqlite_master WHERE name = 'mentions'"))
         self._said: dict[tuple[str, str], list[tuple[int, int]]] = {}
@@ -54,7 +55,9 @@ class LiveEntities:
     def kinds(self) -> Mapping[str, int]:
         """How many documents there are of each kind."""
         if self._kinds is None:
-            self._kinds = dict(self._view._ask("SELECT kind, count(*) FROM documents GROUP BY kind"))
+            where, values = self._view._where(self._seen)
+            sql = f"SELECT d.kind, count(*) FROM documents d WHERE {where or 'true'} GROUP BY d.kind"
+            self._kinds = dict(self._view._ask(sql, values))
         return self._kinds
 
     def mentions(self, words: Sequence[str], ids: Collection[ChunkId]) -> list[Mention]:
@@ -100,16 +103,7 @@ class LiveEntities:
         return {chunk: lead for lead in leads for chunk in known.get(lead, ())}
 
     def first_chunks(self, documents: Collection[DocId], condition: Condition) -> dict[DocId, ChunkId]:
-        if not documents:
-            return {}
-        where, values = self._view._where(condition)
-        return dict(
-            self._view._ask(
-                "SELECT d.name, c.id FROM json_each(?) j JOIN documents d ON d.name = j.value"
-                f" JOIN chunks c ON c.document = d.id AND c.ordinal = 0 WHERE {where or 'true'}",
-                [json.dumps(list(documents)), *values],
-            )
-        )
+        return self._view.first_chunks(documents, condition)
 
     def tools(self, names: Collection[str], condition: Condition) -> list[tuple[DocId, str]]:
         if not names:
@@ -126,11 +120,13 @@ class LiveEntities:
         if not documents:
             return {}
         rows = self._view._ask(
-            "SELECT d.name, json_extract(d.fields, '$.record') FROM json_each(?) j"
-            " JOIN documents d ON d.name = j.value",
+            "SELECT d.name, d.hash, CAST(d.fields AS BLOB) FROM json_each(?) j JOIN documents d ON d.name = j.value",
             [json.dumps(list(documents))],
         )
-        return {name: json.loads(record) for name, record in rows if record}
+        self._view.damaged.update((name, None) for name, hash, fields in rows if not fields_are_sound(hash, fields))
+        self._view.sound()
+        found = {name: json.loads(fields).get("record") for name, _, fields in rows}
+        return {name: record for name, record in found.items() if record}
 
     def entities(self, documents: Collection[DocId]) -> dict[DocId, Entity]:
         """One that was found is asked for twice: for its tools, and to be shown."""

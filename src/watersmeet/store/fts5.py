@@ -11,18 +11,21 @@ import os
 import sqlite3
 import weakref
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from errno import EDQUOT, EFBIG, ENOSPC
 from threading import RLock
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from watersmeet.core.errors import DiskFull, IndexBusy, IndexDamaged, IndexMismatch, IndexProblem, NoIndex
+from watersmeet.core.files import can_write, make_private, private
 from watersmeet.core.indexing import Entry
 from watersmeet.core.model import Row
 from watersmeet.core.ports import Term
 from watersmeet.core.tokens import STOPWORDS
+from watersmeet.store._connect import address, still
+from watersmeet.store._intact import unmarked
 from watersmeet.store._stems import WORD_TOKENS, Stems
 from watersmeet.store._text import (
     AGAIN,
@@ -105,12 +108,15 @@ class Fts5:
     folder: str
     _opened: _Opened = field(default_factory=_Opened, init=False, repr=False, compare=False)
 
+    of_words: ClassVar[bool] = True
+
     def writer(self) -> _Writer:
         """The only writer there is, in any process; the index is made if there is none."""
         path = os.path.join(self.folder, FILE)
         with _understood(path):
-            os.makedirs(self.folder, exist_ok=True)
-            connection = _connect(path, "rwc", WRITER_WAITS)
+            make_private(self.folder)
+            os.close(private(path, os.O_RDWR | os.O_CREAT))
+            connection = _connect(path, "rw", WRITER_WAITS)
             with ExitStack() as undo:
                 undo.callback(connection.close)
                 use_wal(connection, WRITER_WAITS)
@@ -121,18 +127,20 @@ class Fts5:
                     connection.execute("COMMIT")
                     connection.execute("BEGIN IMMEDIATE")
                 undo.pop_all()
-        return _Writer(path, connection)
+        return _Writer(path, connection, self._opened.stems)
 
     def reader(self) -> _Reader:
         """The newest commit."""
         path = os.path.join(self.folder, FILE)
+        unmarked(self.folder, AGAIN)
         with _understood(path):
             try:
                 found = os.stat(path)
             except (FileNotFoundError, NotADirectoryError):
                 raise NoIndex(f"there is no text index in {self.folder}", AGAIN) from None
-            file = (found.st_dev, found.st_ino)
-            connection = self._opened.take(file) or _connect(path, "rw")
+            frozen = not (can_write(self.folder) and can_write(path))
+            file = (found.st_ino, found.st_mtime_ns if frozen else 0)
+            connection = self._opened.take(file) or _connect(path, still(path) if frozen else "rw")
             with ExitStack() as undo:
                 undo.callback(connection.close)
                 connection.execute("BEGIN")
@@ -143,6 +151,19 @@ class Fts5:
             weakref.finalize(reader, self._opened.give_back, connection, file)
             return reader
 
+    def verify(self) -> None:
+        """Raise if the file is not sound, or the words in it are not those of its rows."""
+        path = os.path.join(self.folder, FILE)
+        if not os.path.exists(path):
+            raise NoIndex(f"there is no text index in {self.folder}", AGAIN)
+        frozen = not (can_write(self.folder) and can_write(path))
+        with _understood(path), closing(_connect(path, still(path) if frozen else "rw")) as connection:
+            said = [text for (text,) in connection.execute("PRAGMA integrity_check(5)") if text != "ok"]
+            if said:
+                raise IndexDamaged(f"{path}: {'; '.join(said)}", AGAIN)
+            for table in () if frozen else ("words", "forms"):  # this look counts as writing
+                connection.execute(f"INSERT INTO {table} ({table}) VALUES ('integrity-check')")
+
     def close(self) -> None:
         with self._opened.lock:
             self._opened.clear()
@@ -152,9 +173,10 @@ class Fts5:
 class _Writer:
     """Holds SQLite's write lock from commit to commit until it is closed."""
 
-    def __init__(self, path: str, connection: sqlite3.Connection) -> None:
+    def __init__(self, path: str, connection: sqlite3.Connection, stems: Stems) -> None:
         self._path = path
         self._open: sqlite3.Connection | None = connection
+        self._stems = stems
 
     def add(self, entries: Iterable[Entry]) -> None:
         connection = self._connection()
@@ -180,6 +202,13 @@ class _Writer:
 
     def pieces(self, new: int) -> int:
         return 1
+
+    def analyse(self, field: str, text: str) -> str:
+        return self._stems.analyse(known(field), text)
+
+    def held(self) -> int:
+        with _understood(self._path):
+            return int(self._connection().execute("SELECT count(*) FROM words_docsize").fetchone()[0])
 
     def close(self) -> None:
         """Forget what was not committed and give up the lock."""
@@ -235,6 +264,12 @@ class _Reader:
             return 0
         count = _COUNT_FORMS if field == EXACT_FIELD else _COUNT_WORDS
         return int(self._ask(count, [_expression(field, text)])[0][0])
+
+    def analyse(self, field: str, text: str) -> str:
+        return self._stems.analyse(known(field), text)
+
+    def average(self, field: str) -> float:
+        return 0.0  # FTS5 keeps it to itself
 
     def _questions(self, terms: Sequence[Term]) -> Questions:
         """Terms with the same boosts become one expression: FTS5 weighs columns, not words."""
@@ -295,8 +330,9 @@ def _expression(field: str, text: str) -> str:
 
 
 def _connect(path: str, mode: str, timeout: float = 10) -> sqlite3.Connection:
-    uri = f"file:{path.replace('%', '%25').replace('?', '%3f').replace('#', '%23')}?mode={mode}"
-    connection = sqlite3.connect(uri, timeout=timeout, isolation_level=None, check_same_thread=False, uri=True)
+    connection = sqlite3.connect(
+        address(path, mode), timeout=timeout, isolation_level=None, check_same_thread=False, uri=True
+    )
     connection.execute("PRAGMA synchronous = FULL")
     return connection
 
@@ -327,6 +363,4 @@ def _understood(path: str) -> Iterator[None]:
             raise IndexBusy(f"{path}: another process is writing", "wait until it is done") from error
         if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
             raise IndexProblem(f"{path}: {error}", "check the folder's permissions") from error
-        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR):
-            raise IndexDamaged(f"{path}: {error}", REBUILD) from error
-        raise
+        raise IndexDamaged(f"{path}: {error}", AGAIN) from error

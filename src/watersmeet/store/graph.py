@@ -7,37 +7,31 @@ was read is remembered for as long as the catalogue stays as it is.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from watersmeet.core.model import ChunkId, Condition, DocId
+from watersmeet.core.model import ANY, ChunkId, Condition, DocId
 from watersmeet.core.ports import Edge
+from watersmeet.store._links import Resolver
 from watersmeet.store.view import SqliteView
 
 UNREADABLE = 1_000
 """A document with more links than this is a list of everything: it says nothing of any of them."""
 
 REMEMBERED = 50_000
+_SEEN = "NOT IN (SELECT value FROM json_each(?2))"
 
 
 class LiveLinks:
-    """Links of one moment of the catalogue, each resolved to the document closest in name."""
+    """Links of one moment of the catalogue, each resolved to the document closest in name of those that are seen."""
 
-    def __init__(self, view: SqliteView) -> None:
-        self._view = view
+    def __init__(self, view: SqliteView, seen: Condition = ANY) -> None:
+        self._view, self._seen = view, seen
         self._edges: dict[DocId, Sequence[Edge] | None] = {}
         self._degrees: dict[DocId, int] = {}
 
     def first_chunks(self, documents: Collection[DocId], condition: Condition) -> dict[DocId, ChunkId]:
-        where, values = self._view._where(condition)
-        found = self._view._ask(
-            "SELECT d.name, c.id FROM json_each(?) j JOIN documents d ON d.name = j.value"
-            " JOIN chunks c ON c.document = d.id AND c.ordinal = 0"
-            f" {'WHERE ' + where if where else ''}",
-            [json.dumps(list(documents)), *values],
-        )
-        return dict(found)
+        return self._view.first_chunks(documents, condition)
 
     def edges(self, documents: Collection[DocId]) -> dict[DocId, Sequence[Edge] | None]:
         known = {document: self._edges[document] for document in documents if document in self._edges}
@@ -59,8 +53,8 @@ class LiveLinks:
         counted: dict[DocId, int] = dict(
             self._asked(
                 "SELECT d.name, (SELECT count(*) FROM links l WHERE l.document = d.id) + (SELECT count(*) FROM"
-                " (SELECT 1 FROM names n JOIN links l ON l.key = n.key WHERE n.document = d.id"
-                f" LIMIT {UNREADABLE + 1})) FROM json_each(?) j JOIN documents d ON d.name = j.value",
+                f" (SELECT 1 FROM names n JOIN links l ON l.key = n.key WHERE n.document = d.id AND l.document {_SEEN}"
+                f" LIMIT {UNREADABLE + 1})) FROM json_each(?1) j JOIN documents d ON d.name = j.value",
                 unknown,
             )
         )
@@ -72,7 +66,7 @@ class LiveLinks:
     def _read(self, documents: Sequence[DocId]) -> dict[DocId, Sequence[Edge] | None]:
         readable = [name for name, links in self.degrees(documents).items() if links <= UNREADABLE]
         links = self._written(readable)
-        resolve = _Resolver(self._named({key for _, key, _ in links}))
+        resolve = Resolver(self._named({key for _, key, _ in links}))
         edges: dict[DocId, dict[Edge, None]] = {document: {} for document in readable}
         for source, key, type in links:
             target = resolve.closest(source, key)
@@ -88,46 +82,24 @@ class LiveLinks:
         """The links that leave or may reach these documents, as (from, key, type)."""
         here = list(documents)
         leaving = self._asked(
-            "SELECT d.name, l.key, l.type FROM json_each(?) j JOIN documents d ON d.name = j.value"
-            " JOIN links l ON l.document = d.id",
+            "SELECT d.name, l.key, l.type FROM json_each(?1) j JOIN documents d ON d.name = j.value"
+            f" JOIN links l ON l.document = d.id WHERE d.id {_SEEN}",
             here,
         )
         coming = self._asked(
-            "SELECT s.name, l.key, l.type FROM json_each(?) j JOIN documents d ON d.name = j.value"
-            " JOIN names n ON n.document = d.id JOIN links l ON l.key = n.key JOIN documents s ON s.id = l.document",
+            "SELECT s.name, l.key, l.type FROM json_each(?1) j JOIN documents d ON d.name = j.value"
+            " JOIN names n ON n.document = d.id JOIN links l ON l.key = n.key JOIN documents s ON s.id = l.document"
+            f" WHERE s.id {_SEEN}",
             here,
         )
         return list(dict.fromkeys(map(tuple, (*leaving, *coming))))
 
     def _named(self, keys: Iterable[str]) -> list[tuple[str, DocId, int]]:
         return self._asked(
-            "SELECT n.key, d.name, n.rank FROM json_each(?) j JOIN names n ON n.key = j.value"
-            " JOIN documents d ON d.id = n.document",
+            "SELECT n.key, d.name, n.rank FROM json_each(?1) j JOIN names n ON n.key = j.value"
+            f" JOIN documents d ON d.id = n.document WHERE d.id {_SEEN}",
             sorted(keys),
         )
 
     def _asked(self, sql: str, values: Iterable[str]) -> list[Any]:
-        return self._view._ask(sql, [json.dumps(list(values))])
-
-
-class _Resolver:
-    """Of several documents that a link may mean: the same folder, then the closest name, then the shortest path."""
-
-    def __init__(self, named: Iterable[tuple[str, DocId, int]]) -> None:
-        everywhere: defaultdict[str, list[tuple[int, int, DocId]]] = defaultdict(list)
-        for key, document, rank in named:
-            everywhere[key].append((rank, len(document), document))
-        self._everywhere: dict[str, list[DocId]] = {}
-        self._beside: defaultdict[tuple[str, str], list[DocId]] = defaultdict(list)
-        for key, found in everywhere.items():
-            self._everywhere[key] = [document for _, _, document in sorted(found)]
-            for document in self._everywhere[key]:
-                self._beside[key, document.rpartition("/")[0]].append(document)
-
-    def closest(self, source: DocId, key: str) -> DocId | None:
-        beside = self._beside.get((key, source.rpartition("/")[0]), ())
-        for candidates in (beside, self._everywhere.get(key, ())):
-            for document in candidates:
-                if document != source:
-                    return document
-        return None
+        return self._view._ask(sql, [json.dumps(list(values)), self._view._hidden(self._seen)])

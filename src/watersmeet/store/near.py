@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from watersmeet.core.model import ANY, ChunkId, Condition, Row
 from watersmeet.core.ports import View
 from watersmeet.core.vectors import Near, near_of
+from watersmeet.store.live import first, no_more
 
 if TYPE_CHECKING:
     from watersmeet.core.vectors import RowArray
@@ -42,13 +43,15 @@ class Held(Protocol[Q]):
 class LiveMeanings(Generic[T]):
     """The `Meanings` port over one state of a store and one moment of the catalogue.
 
-    Rows in `missing` are live but not embedded yet: they get an estimate from `stand_in`, a quicker model that
-    has seen them, by putting them at the same quantile of this model's cosines as they have of the other's.
+    `known` and `missing` are the rows that the viewer may see. Those that are missing are live but not embedded yet:
+    they get an estimate from `stand_in`, a quicker model that has seen them, by putting them at the same quantile of
+    this model's cosines as they have of the other's.
     """
 
     reader: Held[T]
     view: View
     embedder: Asking[T]
+    known: RowArray
     missing: RowArray
     stand_in: LiveMeanings[Any] | None = None
 
@@ -82,8 +85,8 @@ class LiveMeanings(Generic[T]):
             offered = self.reader.search(vector, fetch, within)
             ids = self.view.resolve([row for row, _ in offered], ANY)  # what is asked for was held before
             found = [(ids[row], cosine) for row, cosine in offered if row in ids]
-            if len(found) >= limit or len(offered) < fetch:
-                return found[:limit]
+            if len(offered) < fetch or (len(found) >= limit and no_more(found[limit - 1][1], offered)):
+                return first(found, limit)
             fetch *= 4
 
     def _estimated(self, text: str, vector: T, rows: Collection[Row] | RowArray) -> dict[Row, float]:
@@ -94,7 +97,7 @@ class LiveMeanings(Generic[T]):
             return {}
         other = self.stand_in.embedder.embed_query(text)
         guessed = self.stand_in.reader.score(other, rows)
-        known = self.reader.rows()
+        known = self.known
         sample = known[:: max(1, len(known) // SAMPLE)]
         near = [row for row, _ in self.stand_in.reader.search(other, SAMPLE // 4, known)]
         sample = np.unique(np.concatenate([sample, np.array(near, dtype=sample.dtype)]))

@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from watersmeet.core.errors import IndexDamaged
+from watersmeet.core.files import private
 from watersmeet.core.model import Row
 from watersmeet.core.options import option
 from watersmeet.store import _commits as commits
@@ -50,8 +52,10 @@ class _Commit:
 
 @dataclass(frozen=True, slots=True)
 class Postings:
+    """Weighted terms of one model: segments of postings in a folder."""
+
     folder: str
-    grace: float = option(60.0, "seconds for which replaced files are kept for other processes")
+    grace: float = option(60.0, "seconds for which replaced files are kept for other processes", least=0)
     _opened: Opened[Reader] = field(default_factory=Opened, init=False, repr=False, compare=False)
 
     def reader(self) -> Reader:
@@ -62,19 +66,39 @@ class Postings:
     def writer(self) -> Writer:
         return Writer(self)
 
+    def verify(self) -> None:
+        """Raise if any of its files is not what was written; all of them are read."""
+        folder = Path(self.folder)
+        try:
+            for segment in _decoded(folder, commits.read_bytes(folder)).segments:
+                segment.verify(folder, always=True)
+        except OSError as error:
+            raise commits.problem(folder, error) from error
+
     def close(self) -> None:
         self._opened.forget()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reader:
-    """`numbers` has the row of every slot of all segments; `keys` are the live rows, `slots` where each is."""
+    """`numbers` has the row of every slot of all segments; `keys` are the live rows, `slots` where each is; `counted`
+    are the slots that count for what is rare, if not all do."""
 
     segments: tuple[Content, ...]
     bases: tuple[int, ...]
     numbers: NDArray[np.int64]
     keys: NDArray[np.int64]
     slots: NDArray[np.int64]
+    counted: NDArray[np.bool_] | None = None
+
+    def counting(self, rows: RowArray) -> Reader:
+        """The same, but what is rare is decided among these rows alone."""
+        import numpy as np
+
+        slots = find(self.keys, self.slots, rows)
+        counted = np.zeros(len(self.numbers), dtype=np.bool_)
+        counted[slots[slots >= 0]] = True
+        return self if counted.all() else replace(self, counted=counted)
 
     @property
     def size(self) -> int:
@@ -117,8 +141,10 @@ class Reader:
         scores = np.zeros(len(self.numbers), dtype=np.float32)
         for term, weight in zip(query.terms.tolist(), query.weights.tolist(), strict=True):
             found = [segment.of(term) for segment in self.segments]
+            for base, (slots, _) in zip(self.bases, found, strict=True):
+                self._within(slots, len(scores) - base)
             if query.rarely:
-                weight *= _rarity(sum(len(slots) for slots, _ in found), len(self.numbers))
+                weight *= self._rarity([slots for slots, _ in found])
             if not weight > 0 or not math.isfinite(weight):
                 continue
             for base, (slots, weights) in zip(self.bases, found, strict=True):
@@ -126,6 +152,17 @@ class Reader:
                     part = scores[base:]
                     part[slots] += weights * np.float32(weight)
         return scores
+
+    def _rarity(self, found: Sequence[NDArray[Any]]) -> float:
+        """How rare a term is that stands in these slots, by segment."""
+        if self.counted is None:
+            return _rarity(sum(map(len, found)), len(self.numbers))
+        both = zip(self.bases, found, strict=True)
+        return _rarity(sum(int(self.counted[base + slots].sum()) for base, slots in both), int(self.counted.sum()))
+
+    def _within(self, slots: NDArray[np.uint32], most: int) -> None:
+        if len(slots) and int(slots.max()) >= most:
+            raise IndexDamaged("the sparse terms are damaged: they name a text that there is not", commits.HINT)
 
     def _best(self, query: Weighted, slots: NDArray[np.int64], limit: int) -> list[tuple[Row, float]]:
         """The highest scores among these slots; a negative slot is none."""
@@ -218,9 +255,10 @@ class Writer:
     def _append(self, content: Content, start: int) -> None:
         """Write a segment in the place of those from `start` on; it counts from the next commit."""
         segment = content.described(self._commit.following)
-        with segment.file(self._folder).open("wb") as file:
-            files.write(file, content)
+        with open(segment.file(self._folder), "wb", opener=private) as file:
+            total = files.write(file, content)
             commits.sync(file)
+            segment = replace(segment, sum=total, changed=os.fstat(file.fileno()).st_mtime_ns)
         kept = (*self._commit.segments[:start], segment)
         self._commit = replace(self._commit, segments=kept, following=segment.number + 1)
 
@@ -228,6 +266,8 @@ class Writer:
         """The segments from `start` on as one. What they dropped they still drop from those before them."""
         import numpy as np
 
+        for segment in self._commit.segments:
+            segment.verify(self._folder, always=True)  # or garbage would be given a sum of its own
         reader = _mapped(self._folder, self._commit)
         alive = np.zeros(len(reader.numbers), dtype=np.bool_)
         alive[reader.slots] = True

@@ -11,7 +11,7 @@ from errno import EACCES, EDQUOT, EFBIG, ENOSPC, EROFS
 from functools import cache, lru_cache
 from threading import Lock
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from watersmeet.core.errors import (
     ConfigError,
@@ -22,10 +22,13 @@ from watersmeet.core.errors import (
     IndexProblem,
     NoIndex,
 )
+from watersmeet.core.files import can_write, make_private, tighten
 from watersmeet.core.model import Row
 from watersmeet.core.options import option
 from watersmeet.core.ports import Term
 from watersmeet.core.tokens import STOPWORDS
+from watersmeet.store._intact import unmarked
+from watersmeet.store._segments import META, note, sizes, verify
 from watersmeet.store._text import (
     AGAIN,
     EXACT_FIELD,
@@ -40,17 +43,16 @@ from watersmeet.store._text import (
 )
 
 if TYPE_CHECKING:
+    from tempfile import TemporaryDirectory
+
     import tantivy
 
     from watersmeet.core.indexing import Entry
 
 __all__ = ["EXACT_FIELD", "WORD_FIELDS", "Tantivy"]
 
-LEAST_HEAP = 15_000_000
-"""What tantivy asks for each thread."""
-
-META = "meta.json"
-"""tantivy's commit point: replaced in one step by every commit and every merge."""
+LEAST_HEAP, MOST_HEAP = 15_000_000, 4_000_000_000
+"""What tantivy asks for each thread, and what it can use."""
 
 SMALL, JOINED = 10_000, 8
 """tantivy joins so many segments of fewer rows than that into one. Each commit makes one, and each is searched by
@@ -61,6 +63,9 @@ SPARE = 8
 
 MOST_EQUAL = 20_000
 """So many hits are looked through to put equal scores in order; beyond, any of them may be left out."""
+
+SOME = ("co", "re", "s", "a", "")
+"""Beginnings of words that most texts have: all words of a large index are many."""
 
 FEW_ROWS = 400
 """Up to here a query for each row is quicker than one for a set of rows (100 rows: 0.5 against 1.7 ms)."""
@@ -76,6 +81,7 @@ class _Opened:
     def __init__(self) -> None:
         self.lock = Lock()
         self.index: tantivy.Index | None = None
+        self.mirror: TemporaryDirectory[str] | None = None
         self.meta = b""
         self.latest: _Reader | None = None
 
@@ -89,17 +95,22 @@ class Tantivy:
     threads: int = option(1, "threads that index; more are quicker, cost memory and leave more files")
     _opened: _Opened = field(default_factory=_Opened, init=False, repr=False, compare=False)
 
+    of_words: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
-        if self.threads < 1 or self.heap_bytes < LEAST_HEAP * self.threads:
+        if self.threads < 1:
+            raise ConfigError(f"store.tantivy.threads cannot be {self.threads}", "it is 1 or more")
+        least, most = LEAST_HEAP * self.threads, MOST_HEAP * self.threads
+        if not least <= self.heap_bytes <= most:
+            threads = f" for {self.threads} threads" if self.threads > 1 else ""
             raise ConfigError(
-                f"store.tantivy: {self.heap_bytes} bytes are too little for {self.threads} threads",
-                f"give at least one thread, and each {LEAST_HEAP} bytes",
+                f"store.tantivy.heap_bytes cannot be {self.heap_bytes}", f"it is from {least} to {most}{threads}"
             )
 
     def writer(self) -> _Writer:
         """The only writer there is, in any process; the index is made if there is none."""
         with self._opened.lock, _Understood(self.folder):
-            os.makedirs(self.folder, exist_ok=True)
+            make_private(self.folder)
             writer = self._index().writer(self.heap_bytes, self.threads)
             writer.garbage_collect_files()  # what a writer left that died or filled the disk
             return _Writer(self.folder, writer)
@@ -108,20 +119,32 @@ class Tantivy:
         """The newest commit; the same object as long as nothing was committed."""
         opened = self._opened
         with opened.lock, _Understood(self.folder):
+            unmarked(self.folder, AGAIN)
             try:
                 with open(os.path.join(self.folder, META), "rb") as file:
                     meta = file.read()
             except (FileNotFoundError, NotADirectoryError):
                 raise NoIndex(f"there is no text index in {self.folder}", AGAIN) from None
             if opened.latest is None or meta != opened.meta:
+                verify(self.folder)
+                if opened.mirror is not None:
+                    opened.index = None
                 index = self._index()
                 index.reload()
                 opened.latest, opened.meta = _Reader(self.folder, index.searcher()), meta
             return opened.latest
 
+    def verify(self) -> None:
+        """Raise if any of its files is not what was written; all of them are read."""
+        with _Understood(self.folder):
+            verify(self.folder, always=True)
+
     def close(self) -> None:
         with self._opened.lock:
             self._opened.index = self._opened.latest = None
+            if self._opened.mirror is not None:
+                self._opened.mirror.cleanup()
+                self._opened.mirror = None
 
     def _index(self) -> tantivy.Index:
         index = self._opened.index
@@ -129,12 +152,26 @@ class Tantivy:
             import tantivy
 
             engine = _engine()
-            index = tantivy.Index(engine.schema, self.folder)
+            if not can_write(self.folder):
+                self._opened.mirror = _mirror(self.folder)
+            place = self.folder if self._opened.mirror is None else self._opened.mirror.name
+            index = tantivy.Index(engine.schema, place)
             index.register_tokenizer("words", engine.words)
             index.register_tokenizer("forms", engine.forms)
             index.config_reader("manual")
             self._opened.index = index
         return index
+
+
+def _mirror(folder: str) -> TemporaryDirectory[str]:
+    """A folder of links to the files of another: tantivy locks a file to read, and in that one it cannot make it."""
+    from tempfile import TemporaryDirectory
+
+    made = TemporaryDirectory(prefix="watersmeet-")
+    for name in os.listdir(folder):
+        if not name.endswith(".lock"):
+            os.symlink(os.path.join(os.path.abspath(folder), name), os.path.join(made.name, name))
+    return made
 
 
 class _Writer:
@@ -169,14 +206,22 @@ class _Writer:
         writer = self._writer()
         with _Understood(self._folder):
             writer.commit()
+        tighten(self._folder)
 
     def pieces(self, new: int) -> int:
         """As many as there must be for tantivy to join the segments, if most of what they hold was added just now."""
-        with _Understood(self._folder), open(os.path.join(self._folder, META), "rb") as file:
-            sizes = [segment["max_doc"] for segment in json.loads(file.read())["segments"]]
-        small = [size for size in sizes if size < SMALL]
+        with _Understood(self._folder):
+            small = [size for size in sizes(self._folder) if size < SMALL]
         missing = JOINED - len(small)
         return missing if small and 0 < missing <= new and sum(small) <= 2 * self._added else 1
+
+    def analyse(self, field: str, text: str) -> str:
+        return _engine().analyse(known(field), text)
+
+    def held(self) -> int:
+        """Rows that were dropped count in the statistics until they are written anew."""
+        with _Understood(self._folder):
+            return sum(sizes(self._folder))
 
     def close(self) -> None:
         """Forget what was not committed, let merges end, give up the lock."""
@@ -184,6 +229,9 @@ class _Writer:
         if writer is not None:
             with _Understood(self._folder):
                 writer.wait_merging_threads()
+                if os.path.exists(os.path.join(self._folder, META)):
+                    note(self._folder)
+            tighten(self._folder)
 
     def __enter__(self) -> Self:
         return self
@@ -240,6 +288,20 @@ class _Reader:
         token = self._engine.analyse(known(field), text)
         with _Understood(self._folder):
             return self._searcher.doc_freq(field, token) if token else 0
+
+    def analyse(self, field: str, text: str) -> str:
+        return self._engine.analyse(known(field), text)
+
+    def average(self, field: str) -> float:
+        """As BM25 has it here: any word that occurs in the field tells."""
+        with _Understood(self._folder):
+            for prefix in SOME:
+                for word, _ in self._searcher.terms_with_prefix(known(field), prefix, limit=1):
+                    query = self._engine.term(field, word)
+                    hits = self._searcher.search(query, 1, count=False).hits
+                    if hits:
+                        return _average(json.loads(query.explain(self._searcher, hits[0][1]).to_json()))
+        return 0.0
 
     def _top(
         self, query: tantivy.Query, limit: int, keep: Collection[Row] | None = None, among: int = 0
@@ -314,6 +376,9 @@ class _Engine:
             parts.append((self._should, part))
         return make.boolean_query(parts) if parts else None
 
+    def term(self, field: str, token: str) -> tantivy.Query:
+        return self._query.term_query(self.schema, field, token, "freq")
+
     def inside(self, query: tantivy.Query, rows: Collection[Row]) -> tantivy.Query:
         """The query, only for these rows, which add nothing to the score."""
         allowed = self._query.const_score_query(self.rows(rows), 0.0)
@@ -336,6 +401,13 @@ class _Engine:
 @cache
 def _engine() -> _Engine:
     return _Engine()
+
+
+def _average(told: dict[str, Any]) -> float:
+    """The average length of the field, wherever in tantivy's account of a score it stands."""
+    if str(told.get("description", "")).startswith("avgdl"):
+        return float(told["value"])
+    return next((found for part in told.get("details", ()) if (found := _average(part))), 0.0)
 
 
 class _Understood:
@@ -370,4 +442,4 @@ def _problem(folder: str, reason: str) -> IndexProblem:
         return DiskFull(f"{folder}: no space left on the disk", MAKE_ROOM)
     if any(sign in reason for sign in _NOT_ALLOWED):
         return IndexProblem(f"{folder}: {reason}", "check the folder's permissions")
-    return IndexDamaged(f"{folder}: {reason}", REBUILD)
+    return IndexDamaged(f"{folder}: {reason}", AGAIN)

@@ -7,11 +7,13 @@ are stored with 128 added, and each row's share of the excess beside its scale.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
+from zlib import crc32
 
 from watersmeet.core.errors import IndexMismatch
 from watersmeet.core.model import Row
@@ -33,9 +35,11 @@ _BLOCK = 8192
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
+    """The vectors of one model: files in a folder, read in place."""
+
     folder: str
     dimension: int
-    grace: float = option(60.0, "seconds for which replaced files are kept for other processes")
+    grace: float = option(60.0, "seconds for which replaced files are kept for other processes", least=0)
     _opened: Opened[Reader] = field(default_factory=Opened, init=False, repr=False, compare=False)
 
     def reader(self) -> Reader:
@@ -45,6 +49,14 @@ class Vectors:
 
     def writer(self) -> Writer:
         return Writer(self)
+
+    def verify(self) -> None:
+        """Raise if any of its files is not what was written; all of them are read."""
+        folder = Path(self.folder)
+        try:
+            self._commit(commits.read_bytes(folder)).verify(folder, always=True)
+        except OSError as error:
+            raise commits.problem(folder, error) from error
 
     def close(self) -> None:
         self._opened.forget()
@@ -71,6 +83,7 @@ class Writer:
         self._commit = Commit(store.dimension)
         self._files: dict[str, IO[bytes]] = {}
         self._written: set[str] = set()
+        self._sums: dict[str, int] = {}
 
     def add(self, rows: Sequence[Row], vectors: Matrix) -> None:
         import numpy as np
@@ -103,7 +116,9 @@ class Writer:
         try:
             for part in sorted(self._written):
                 commits.sync(self._files[part])
-            commits.publish(self._folder, asdict(self._commit))
+            changed = {part: os.fstat(file.fileno()).st_mtime_ns for part, file in self._files.items()}
+            sums = {part: (self._sums[part], changed[part]) for part in changed}
+            commits.publish(self._folder, asdict(replace(self._commit, sums=sums)))
             commits.sweep(self._folder, self._commit.is_old, self._store.grace)
         except OSError as error:
             raise commits.problem(self._folder, error) from error
@@ -124,10 +139,12 @@ class Writer:
         self._begin()
         try:
             old = self._commit
+            old.verify(self._folder, always=True)  # or garbage would be given a sum of its own
             reader = Reader.map(self._folder, old)
             new = Commit(old.dimension, old.generation + 1)
             files.close_all(self._files)
             self._files = files.open_tail(self._folder, new)
+            self._sums = dict.fromkeys(files.PARTS, 0)
             places = reader.places
             for start in range(0, len(places), _BLOCK):
                 self._append(reader.raw(places[start : start + _BLOCK]))
@@ -146,6 +163,7 @@ class Writer:
             undo.callback(self.rollback)
             self._commit = self._store._commit(commits.read_bytes(self._folder))
             self._files = files.open_tail(self._folder, self._commit)
+            self._sums = {part: self._commit.sum(self._folder, part) for part in files.PARTS}
             undo.pop_all()
 
     def _append(self, parts: dict[str, NDArray[Any]]) -> None:
@@ -154,7 +172,9 @@ class Writer:
         try:
             for part, array in parts.items():
                 self._written.add(part)
-                self._files[part].write(np.ascontiguousarray(array).data)
+                content = np.ascontiguousarray(array).data
+                self._files[part].write(content)
+                self._sums[part] = crc32(content, self._sums[part])
         except OSError as error:
             self.rollback()
             raise commits.problem(self._folder, error) from error

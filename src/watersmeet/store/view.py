@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from watersmeet.core.errors import IndexDamaged
 from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Passage, Row
-from watersmeet.core.names import ALIAS
+from watersmeet.core.names import ALIAS, WORDS_ONLY
+from watersmeet.core.pages import CREATED
 from watersmeet.core.tokens import words
+from watersmeet.core.viewers import AUDIENCE_GATE
 from watersmeet.store._conditions import KEPT_OUT, lowered, where
 from watersmeet.store._connect import connect, guarded
-from watersmeet.store._facts import closest, statistics
+from watersmeet.store._facts import statistics
 from watersmeet.store._known import Known
+from watersmeet.store._links import resolved
+from watersmeet.store._paths import Paths, paths_of
+from watersmeet.store._sums import CHUNK, HEAD, checked_meta, chunk_is_sound, damage, fields_are_sound, head_is_sound
+from watersmeet.store._withheld import ASIDE, SHARED
 
 if TYPE_CHECKING:
     from watersmeet.core.pages import Link
@@ -37,15 +43,19 @@ class Record(NamedTuple):
 
 T = TypeVar("T")
 _FACETS = "SELECT key FROM facets"
+_NOT_HIDDEN = "NOT IN (SELECT value FROM json_each(?))"
 _RECORD = (
-    "SELECT d.name, d.kind, d.title, d.path, d.modified, k.name, d.fields,"
+    "SELECT d.hash, CAST(d.name AS BLOB), CAST(d.kind AS BLOB), CAST(d.title AS BLOB), CAST(d.path AS BLOB),"
+    " d.modified, CAST(d.fields AS BLOB), d.file, k.name,"
     " (SELECT count(*) FROM chunks c WHERE c.document = d.id)"
     " FROM documents d JOIN collections k ON k.id = d.collection"
 )
 _PASSAGE = (
-    "SELECT c.id, d.name, d.kind, d.title, d.path, d.modified, c.headings, c.first, c.last, c.text"
+    f"SELECT CASE WHEN json_valid(d.fields) THEN d.fields ->> '$.\"{CREATED}\"' END, d.file,"
+    f" c.hash, d.hash, {CHUNK.format('c.')}, {HEAD.format('d.')}"
     " FROM chunks c JOIN documents d ON d.id = c.document"
 )
+REREAD = "`watersmeet sync` reads it again"
 
 
 class SqliteView:
@@ -54,13 +64,17 @@ class SqliteView:
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self._db = connect(folder)
+        self._paths: Paths | None = None
         self._lock = Lock()
         self._known = Known()
+        self.damaged: dict[str, None] = {}
+        """What was met in this moment that is not as it was written, and was left out: names of documents."""
         self.version = -1
         """Changes whenever another connection has committed something."""
 
     def close(self) -> None:
-        self._db.close()
+        with self._lock:  # a signal that came too late for its query may still be reading: SQLite would crash
+            self._db.close()
 
     @contextmanager
     def moment(self) -> Iterator[SqliteView]:
@@ -69,8 +83,10 @@ class SqliteView:
         try:
             self._ask("SELECT 1 FROM meta LIMIT 1")  # a transaction begins with its first read
             version = self._ask("PRAGMA data_version")[0][0]
+            self.damaged = {}
             if version != self.version or self._known.full:
                 self._known = Known()
+                self._paths = None
             self.version = version
             yield self
         finally:
@@ -79,6 +95,14 @@ class SqliteView:
     def _ask(self, sql: str, values: Iterable[Any] = ()) -> list[Any]:
         with self._lock, guarded(self._folder):
             return self._db.execute(sql, tuple(values)).fetchall()
+
+    @property
+    def paths(self) -> Paths:
+        """How the catalogue's paths are to be understood: a writer may change what they are relative to."""
+        if self._paths is None:
+            with self._lock, guarded(self._folder):
+                self._paths = paths_of(self._folder, self._db)
+        return self._paths
 
     # ------------------------------------------------------------ the View port
 
@@ -139,8 +163,17 @@ class SqliteView:
         return known.kinds
 
     def needed(self, gates: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-        """Those of the gates that keep anything out; in an index without a registry, none."""
-        return {key: allowed for key, allowed in gates.items() if self._kept_out(key, allowed)}
+        """Those of the gates that keep out anything that the viewer may see; without a registry, none."""
+        hidden = set(self._kept_out(AUDIENCE_GATE, gates[AUDIENCE_GATE])) if AUDIENCE_GATE in gates else set()
+        return {
+            key: allowed
+            for key, allowed in gates.items()
+            if (hidden if key == AUDIENCE_GATE else not hidden.issuperset(self._kept_out(key, allowed)))
+        }
+
+    def _hidden(self, seen: Condition) -> str:
+        """The keys of the documents that a viewer may not see, as JSON."""
+        return json.dumps([key for gate, allowed in seen.gates.items() for key in self._kept_out(gate, allowed)])
 
     def _kept_out(self, key: str, allowed: Sequence[str]) -> list[int]:
         gate, remembered = (key, *allowed), self._known.kept_out
@@ -178,7 +211,40 @@ class SqliteView:
 
     def passages(self, ids: Collection[ChunkId]) -> dict[ChunkId, Passage]:
         found = self._ask(f"{_PASSAGE} JOIN json_each(?) j ON c.id = j.value", [json.dumps(list(ids))])
-        return {row[0]: _passage(row) for row in found}
+        passages = [self._passage(row) for row in found]
+        if len(passages) < len(ids) and len(found) < len(self.rows(ids)):  # an index of the catalogue has lost it
+            self.damaged["a chunk that is found and is not there"] = None
+        return {passage.id: passage for passage in passages if passage is not None}
+
+    def _passage(self, row: Sequence[Any]) -> Passage | None:
+        """None if it is not what was written."""
+        created, file, chunk, document, identity, headings, first, last, text, name, kind, title, path, modified = row
+        sound = chunk_is_sound(chunk, identity, headings, first, last, text)
+        if sound and head_is_sound(document, name, kind, title, path, modified):
+            with suppress(ValueError, TypeError):  # an older version wrote no sums to go by
+                return Passage(
+                    ChunkId(identity.decode()),
+                    DocId(name.decode()),
+                    kind.decode(),
+                    title.decode(),
+                    self._on_disk(path.decode(), file),
+                    _moment(modified),
+                    tuple(json.loads(headings)),
+                    (first, last),
+                    text.decode(),
+                    created or "",
+                )
+        self.damaged[bytes(name or b"?").decode("utf8", "replace")] = None
+        return None
+
+    def _on_disk(self, path: str, file: int | None) -> str:
+        """Where a document's file lies; of what is in no file, the path that it has in its registry."""
+        return path if file is None else self.paths.on_disk(path)
+
+    def sound(self) -> None:
+        """Raise if something was left out that is damaged."""
+        if self.damaged:
+            raise IndexDamaged(f"{self._folder}: the catalogue is damaged in {', '.join(self.damaged)}", REREAD)
 
     def documents_of(self, ids: Collection[ChunkId]) -> dict[ChunkId, DocId]:
         owned, known = self.owners_of(ids), self._known
@@ -207,6 +273,16 @@ class SqliteView:
                 found[document] += words(name)
             known.update({document: frozenset(names) for document, names in found.items()})
         return {document: known[document] for document in documents}
+
+    def known_for(self, documents: Collection[DocId]) -> dict[DocId, frozenset[str]]:
+        """The words that entities are found by and that stand in no text: the registry of a skill, who made a virtual
+        server."""
+        found = self._ask(
+            "SELECT d.name, json_extract(d.fields, '$.record.metadata.' || k.value) FROM json_each(?) j"
+            " JOIN documents d ON d.name = j.value JOIN json_each(?) k ON k.key = d.kind",
+            [json.dumps(list(documents)), json.dumps(WORDS_ONLY)],
+        )
+        return {document: frozenset(words(str(said))) for document, said in found if said}
 
     def tags(self, condition: Condition, without: Collection[str]) -> dict[str, int]:
         """How many documents carry each tag, those of some kinds left out."""
@@ -246,7 +322,8 @@ class SqliteView:
         )
         sides: dict[ChunkId, list[Passage]] = {}
         for middle, *row in found:
-            sides.setdefault(middle, []).append(_passage(row))
+            passage = self._passage(row)
+            sides.setdefault(middle, []).extend([passage] if passage else [])
         return sides
 
     def parents(self, ids: Collection[ChunkId]) -> dict[ChunkId, Passage]:
@@ -258,26 +335,51 @@ class SqliteView:
             " ORDER BY c.document, c.ordinal DESC",
             [json.dumps(list(ids))],
         )
-        return {child: _passage(row) for child, *row in found}
+        return {child: passage for child, *row in found if (passage := self._passage(row))}
 
     def passages_of(self, document: DocId) -> list[Passage]:
-        return [_passage(row) for row in self._ask(f"{_PASSAGE} WHERE d.name = ? ORDER BY c.ordinal", [document])]
+        rows = self._ask(f"{_PASSAGE} WHERE d.name = ? ORDER BY c.ordinal", [document])
+        return [passage for row in rows if (passage := self._passage(row))]
 
     def records(self, condition: Condition = ANY) -> list[Record]:
         """All documents that satisfy the condition."""
         where, values = self._where(condition)
-        return [_record(row) for row in self._ask(f"{_RECORD} WHERE {where or 'true'} ORDER BY d.name", values)]
+        rows = self._ask(f"{_RECORD} WHERE {where or 'true'} ORDER BY d.name", values)
+        return [record for row in rows if (record := self._record(row))]
 
     def record(self, document: DocId, condition: Condition = ANY) -> Record | None:
         where, values = self._where(condition)
         found = self._ask(f"{_RECORD} WHERE d.name = ? AND {where or 'true'}", [document, *values])
-        return _record(found[0]) if found else None
+        return self._record(found[0]) if found else None
+
+    def _record(self, row: Sequence[Any]) -> Record | None:
+        """None if it is not what was written."""
+        hash, *head, fields, file, collection, chunks = row
+        if head_is_sound(hash, *head) and fields_are_sound(hash, fields):
+            with suppress(ValueError, TypeError):
+                name, kind, title, path = (value.decode() for value in head[:4])
+                path = self._on_disk(path, file)
+                return Record(DocId(name), kind, title, path, _moment(head[4]), collection, json.loads(fields), chunks)
+        self.damaged[bytes(head[0] or b"?").decode("utf8", "replace")] = None
+        return None
 
     def only(self, documents: Collection[DocId], condition: Condition) -> set[DocId]:
         """Those of the documents that are there and satisfy the condition."""
         where, values = self._where(condition)
         sql = f"SELECT d.name FROM json_each(?) j JOIN documents d ON d.name = j.value WHERE {where or 'true'}"
         return {name for (name,) in self._ask(sql, [json.dumps(list(documents)), *values])}
+
+    def first_chunks(self, documents: Collection[DocId], condition: Condition) -> dict[DocId, ChunkId]:
+        """The first chunk of each of these documents that the condition lets through."""
+        if not documents:
+            return {}
+        where, values = self._where(condition)
+        found = self._ask(
+            "SELECT d.name, c.id FROM json_each(?) j JOIN documents d ON d.name = j.value"
+            f" JOIN chunks c ON c.document = d.id AND c.ordinal = 0 WHERE {where or 'true'}",
+            [json.dumps(list(documents)), *values],
+        )
+        return dict(found)
 
     def links(self, document: DocId) -> list[Link]:
         from watersmeet.core.pages import Link
@@ -289,19 +391,21 @@ class SqliteView:
         )
         return [Link(*row) for row in found]
 
-    def edges(self, document: DocId) -> list[tuple[DocId, DocId, str]]:
-        """Links from and to a document, as (from, to, type), each resolved to the document closest in name."""
+    def edges(self, document: DocId, seen: Condition = ANY) -> list[tuple[DocId, DocId, str]]:
+        """Links from and to a document, as (from, to, type), each resolved to the document closest in name of those
+        that are seen."""
         sql = (
             "SELECT s.name, t.name, l.type, l.key, n.rank FROM links l JOIN documents s ON s.id = l.document"
             " JOIN names n ON n.key = l.key JOIN documents t ON t.id = n.document"
-            " WHERE {} AND s.id <> t.id"
+            f" WHERE {{}} AND s.id <> t.id AND s.id {_NOT_HIDDEN} AND t.id {_NOT_HIDDEN}"
         )
-        leaving = self._ask(sql.format("s.name = ?"), [document])
+        hidden = self._hidden(seen)
+        leaving = self._ask(sql.format("s.name = ?"), [document, hidden, hidden])
         coming = self._ask(
             sql.format("l.key IN (SELECT m.key FROM names m JOIN documents d ON d.id = m.document WHERE d.name = ?)"),
-            [document],
+            [document, hidden, hidden],
         )
-        return [edge for edge in closest([*leaving, *coming]) if document in edge[:2]]
+        return [edge for edge in resolved([*leaving, *coming]) if document in edge[:2]]
 
     def anchors(self) -> list[tuple[DocId, DocId, str]]:
         """Links with a text of their own, as (from, to, text), resolved likewise."""
@@ -310,14 +414,15 @@ class SqliteView:
             " JOIN names n ON n.key = l.key JOIN documents t ON t.id = n.document"
             " WHERE l.alias <> '' AND s.id <> t.id"
         )
-        return closest(found)
+        return resolved(found)
 
-    def degree(self, document: DocId) -> int:
-        """How many links leave or may reach a document."""
+    def degree(self, document: DocId, seen: Condition = ANY) -> int:
+        """How many links leave a document, or may reach it from one that is seen."""
         found: int = self._ask(
             "SELECT (SELECT count(*) FROM links l WHERE l.document = d.id) + (SELECT count(*) FROM links l"
-            " JOIN names n ON n.key = l.key WHERE n.document = d.id) FROM documents d WHERE d.name = ?",
-            [document],
+            f" JOIN names n ON n.key = l.key WHERE n.document = d.id AND l.document {_NOT_HIDDEN})"
+            " FROM documents d WHERE d.name = ?",
+            [self._hidden(seen), document],
         )[0][0]
         return found
 
@@ -330,13 +435,11 @@ class SqliteView:
         return found
 
     def texts(self, rows: Collection[Row]) -> list[tuple[Row, str, tuple[str, ...], str]]:
-        """Row, title, headings and text of those rows that are live, in the order asked for."""
-        found = self._ask(
-            "SELECT c.row, d.title, c.headings, c.text FROM json_each(?) j JOIN chunks c ON c.row = j.value"
-            " JOIN documents d ON d.id = c.document ORDER BY j.key",
-            [json.dumps(list(rows))],
-        )
-        return [(row, title, tuple(json.loads(headings)), text) for row, title, headings, text in found]
+        """Row, title, headings and text of those rows that are live and sound, in the order asked for."""
+        sql = _PASSAGE.replace("SELECT", "SELECT c.row,", 1) + " JOIN json_each(?) j ON c.row = j.value ORDER BY j.key"
+        found = self._ask(sql, [json.dumps(list(rows))])
+        passages = [(row, self._passage(values)) for row, *values in found]
+        return [(row, one.title, one.headings, one.text) for row, one in passages if one is not None]
 
     def fields(self, condition: Condition = ANY) -> set[str]:
         """What there is to filter by, besides what every document has."""
@@ -350,49 +453,57 @@ class SqliteView:
             if not key.startswith("@")
         }
 
-    def count(self) -> int:
+    def count(self, seen: Condition = ANY) -> int:
         """How many documents there are."""
-        found: int = self._ask("SELECT count(*) FROM documents")[0][0]
+        where, values = self._where(seen)
+        found: int = self._ask(f"SELECT count(*) FROM documents d {'WHERE ' + where if where else ''}", values)[0][0]
         return found
 
-    def live_rows(self) -> list[Row]:
-        return [row for (row,) in self._ask("SELECT row FROM chunks ORDER BY row")]
+    def live_rows(self, seen: Condition = ANY) -> list[Row]:
+        where, values = self._where(seen)
+        joined = f"JOIN documents d ON d.id = c.document WHERE {where}" if where else ""
+        return [row for (row,) in self._ask(f"SELECT c.row FROM chunks c {joined} ORDER BY c.row", values)]
+
+    def text_bytes(self, seen: Condition = ANY) -> int:
+        """How long all texts are."""
+        where, values = self._where(seen)
+        joined = f"JOIN documents d ON d.id = c.document WHERE {where}" if where else ""
+        found: int = self._ask(f"SELECT coalesce(sum(length(CAST(c.text AS BLOB))), 0) FROM chunks c {joined}", values)[
+            0
+        ][0]
+        return found
+
+    def withholds(self) -> bool:
+        """Whether the words of any row are kept here, and in no text store."""
+        return bool(self._ask("SELECT 1 FROM sqlite_master WHERE name = 'withheld'"))
+
+    def shared(self) -> int:
+        """How many live rows the text store must have."""
+        found: int = self._ask(SHARED + (ASIDE if self.withholds() else ""))[0][0]
+        return found
+
+    def sample(self, most: int, seen: Condition = ANY) -> list[Row]:
+        """At most so many live rows, by chance but always the same: ids are hashes, and do not tell of any history."""
+        where, values = self._where(seen)
+        joined = f"JOIN documents d ON d.id = c.document WHERE {where}" if where else ""
+        sql = f"SELECT c.row FROM chunks c {joined} ORDER BY c.id LIMIT ?"
+        return [row for (row,) in self._ask(sql, [*values, most])]
 
     def statistics(self, condition: Condition = ANY) -> dict[str, Any]:
-        return statistics(self._ask, *self._where(condition))
+        return {**statistics(self._ask, *self._where(condition)), "roots": self.roots()}
+
+    def roots(self) -> list[str]:
+        """Where the folders and files lie that the index covers."""
+        return [self.paths.on_disk(path) for (path,) in self._ask("SELECT path FROM roots ORDER BY id")]
 
     def meta(self) -> dict[str, str]:
-        return dict(self._ask("SELECT key, value FROM meta"))
+        return checked_meta(dict(self._ask("SELECT key, value FROM meta")), self._folder)
 
     def check(self) -> list[str]:
-        """What SQLite finds wrong with its file; nothing, usually."""
+        """What is wrong with the file; nothing, usually."""
         with self._lock:
-            try:
-                rows = self._db.execute("PRAGMA quick_check").fetchall()
-            except sqlite3.DatabaseError as error:
-                return [str(error)]
-        return [text for (text,) in rows if text != "ok"]
+            return damage(self._db)
 
 
 def _moment(stamp: float | None) -> datetime | None:
     return None if stamp is None else datetime.fromtimestamp(stamp, UTC)
-
-
-def _passage(row: Any) -> Passage:
-    identity, document, kind, title, path, modified, headings, first, last, text = row
-    return Passage(
-        identity,
-        document,
-        kind,
-        title,
-        path,
-        _moment(modified),
-        tuple(json.loads(headings)),
-        (first, last),
-        text,
-    )
-
-
-def _record(row: Any) -> Record:
-    document, kind, title, path, modified, collection, fields, chunks = row
-    return Record(document, kind, title, path, _moment(modified), collection, json.loads(fields), chunks)
