@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ def test_filters_as_the_other_faces_have_them(engine: Engine, vault: Path, filte
 
 @pytest.mark.parametrize("since", ["2026-01-06", datetime(2026, 1, 6, tzinfo=UTC), "7d"])
 def test_spans_of_time(engine: Engine, vault: Path, since: Any) -> None:
+    written = datetime(2026, 1, 2, tzinfo=UTC).timestamp()
+    os.utime(vault / "guides" / "setup.md", (written, written))
     engine.sync([vault])
     assert engine.search("archive").results
     assert not [r for r in engine.search("archive", since=since).results if r.document == "guides/setup.md"]

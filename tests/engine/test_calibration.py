@@ -145,8 +145,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Engine(folder / "index", settings) as made:
         made.sync([HANDBOOK], collection="handbook")
         made.sync([folder / "recipes"], collection="recipes")
-        named = [(query, {f"handbook/{name}": grade for name, grade in found.items()}) for query, found in JUDGED]
-        assert made.calibration.judge(named).learnt == 4
+        assert made.calibration.judge(JUDGED).learnt == 4  # their ids are the same beside another folder
     return folder / "index"
 
 

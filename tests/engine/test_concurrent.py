@@ -229,3 +229,39 @@ def test_the_visibility_protocol_under_torture(text: str, tmp_path: Path) -> Non
     assert (summary["mismatches"], summary["errors"]) == (0, 0)
     assert summary["live_checked"] > 20
     assert summary["writer"]["syncs"] > 1
+
+
+LATE = """
+import sys, time
+from contextlib import suppress
+from sqlite3 import ProgrammingError
+from threading import Thread
+from watersmeet.core.errors import WatersmeetError
+from watersmeet.store.view import SqliteView
+
+def ask(view):
+    with suppress(ProgrammingError, WatersmeetError):
+        while True:
+            view.anchors()
+
+for _ in range(200):
+    view = SqliteView(sys.argv[1])
+    late = [Thread(target=ask, args=(view,)) for _ in range(2)]
+    for thread in late:
+        thread.start()
+    time.sleep(0.002)
+    view.close()
+    for thread in late:
+        thread.join()
+"""
+
+
+def test_an_index_is_closed_while_a_signal_that_came_too_late_still_reads(engine: Engine, tmp_path: Path) -> None:
+    (tmp_path / "linked").mkdir()
+    for n in range(200):
+        links = " ".join(f"[about {m}]({m}.md)" for m in range(10))
+        (tmp_path / "linked" / f"{n}.md").write_text(f"# {n}\n\n{links}\n")
+    engine.sync([tmp_path / "linked"])
+    argv = [sys.executable, "-c", LATE, engine.folder]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

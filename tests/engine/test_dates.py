@@ -1,9 +1,10 @@
-"""When a document was last changed: by what it says, its name, its repository, its file."""
+"""When a document was last changed: by what it says, its repository, its file. And when it was begun."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 import subprocess
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ from watersmeet.core.model import Condition, Request
 from watersmeet.engine import commits
 from watersmeet.engine.dates import named
 from watersmeet.engine.settings import load
+from watersmeet.present.answer import to_json
 
 Write = Callable[[dict[str, str]], Path]
 LONG_AGO = datetime(2019, 5, 1, tzinfo=UTC)
@@ -83,25 +85,85 @@ def repository(write: Write) -> Path:
     return vault
 
 
-def test_the_order_is_matter_name_git_mtime(engine: Engine, repository: Path, write: Write) -> None:
-    write({"2022-02-02.md": "# Named\n\nx\n", "2023-03-03.md": "---\ndate: 2018-08-08\n---\n# Said\n\nx\n"})
+def test_the_order_is_matter_git_mtime(engine: Engine, repository: Path, write: Write) -> None:
+    said = {"begun.md": "created: 2018-08-08", "both.md": "date: 2018-08-08\nupdated: 2022-02-02"}
+    write({name: f"---\n{matter}\n---\n# Said\n\nx\n" for name, matter in said.items()})
+    write({"2023-03-03.md": "# Named\n\nx\n"})
     commit(repository, day(2024, 4, 4))
     write({"new.md": "# New\n\nx\n"})
     os.utime(repository / "new.md", (LONG_AGO.timestamp(),) * 2)
     engine.sync([repository])
     assert dates(engine) == {
-        "2022-02-02.md": "2022-02-02",
-        "2023-03-03.md": "2018-08-08",
+        "2023-03-03.md": "2024-04-04",
+        "begun.md": "2024-04-04",
+        "both.md": "2022-02-02",
         "both é.md": "2021-01-01",
         "new.md": "2019-05-01",
         "old.md": "2020-01-01",
         "sub/deep.md": "2020-01-01",
     }
     since = Condition(since=day(2020, 6, 1))
-    assert {r.document for r in engine.search(Request("both named", condition=since)).results} == {
-        "both é.md",
-        "2022-02-02.md",
+    found = engine.search(Request("both named", condition=since)).results
+    assert {r.document: r.created[:10] for r in found} == {
+        "both é.md": "",
+        "2023-03-03.md": "2023-03-03",
+        "both.md": "2018-08-08",
     }
+
+
+def test_what_was_written_now_is_new_whenever_it_was_begun(engine: Engine, write: Write) -> None:
+    vault = write({"a.md": "---\ncreated: 2020-01-01\n---\n# Diary\n\nleeks\n", "2019-05-01 b.md": "# B\n\nleeks\n"})
+    engine.sync([vault])
+    assert {r.document for r in engine.search("leeks", since="7d").results} == {"a.md", "2019-05-01 b.md"}
+    assert not engine.search("leeks", before="7d").results
+    assert {r["document"]: r.get("created", "")[:10] for r in to_json(engine.search("leeks"))["results"]} == {
+        "a.md": "2020-01-01",
+        "2019-05-01 b.md": "2019-05-01",
+    }
+
+
+def test_a_touched_file_has_its_new_date(engine: Engine, write: Write) -> None:
+    vault = write({"a.md": "# A\n\nleeks\n", "b.jsonl": '{"_id": "1", "text": "leeks"}\n{"_id": "2", "text": "x"}\n'})
+    for path in vault.iterdir():
+        os.utime(path, (LONG_AGO.timestamp(),) * 2)
+    engine.sync([vault])
+    assert set(dates(engine).values()) == {"2019-05-01"}
+    for path in vault.iterdir():
+        os.utime(path, (day(2021, 1, 1).timestamp(),) * 2)
+    assert engine.sync([vault]).unchanged == 3
+    assert dates(engine) == dict.fromkeys(("a.md", "1", "2"), "2021-01-01")
+
+
+def test_an_edit_that_changes_no_words_is_a_change(engine: Engine, write: Write) -> None:
+    vault = write({"a.md": "# A\n\nleeks\n"})
+    os.utime(vault / "a.md", (LONG_AGO.timestamp(),) * 2)
+    engine.sync([vault])
+    write({"a.md": "# A\n\n\n\nleeks\n"})
+    os.utime(vault / "a.md", (day(2021, 1, 1).timestamp(),) * 2)
+    engine.sync([vault])
+    assert dates(engine) == {"a.md": "2021-01-01"}
+
+
+def test_an_index_that_was_dated_by_another_rule_is_dated_again(engine: Engine, repository: Path, write: Write) -> None:
+    write({"sub/2018-08-08.md": "---\ncreated: 2017-07-07\n---\n# Said\n\nleeks\n"})
+    commit(repository, day(2024, 4, 4))
+    for path in repository.rglob("*.md"):
+        os.utime(path, (LONG_AGO.timestamp(),) * 2)
+    engine.sync([repository])
+    with sqlite3.connect(Path(engine.folder) / "catalogue.db") as db:  # as an earlier version left it
+        db.execute("UPDATE documents SET modified = 1500000000, fields = json_remove(fields, '$.\"@created\"')")
+        db.execute("UPDATE documents SET hash = substr(hash, 1, 16)")  # it had no sums
+        db.execute("DELETE FROM meta WHERE key LIKE 'dates%' OR key = 'check'")
+        db.execute("UPDATE files SET seen = seen + 10000000000")
+    db.close()
+    assert set(dates(engine).values()) == {"2017-07-14"}
+    engine.sync([repository / "sub"])
+    assert dates(engine)["sub/2018-08-08.md"] == "2024-04-04"
+    assert dates(engine)["old.md"] == "2017-07-14"
+    report = engine.sync([repository])
+    assert (report.changed, report.unchanged) == (0, 4)
+    assert dates(engine)["old.md"] == "2020-01-01"
+    assert engine.search("leeks").results[0].created[:10] == "2017-07-07"
 
 
 def test_what_was_changed_after_its_commit_has_its_own_date(engine: Engine, repository: Path, write: Write) -> None:
@@ -214,7 +276,7 @@ def test_an_empty_repository_and_a_folder_that_only_looks_like_one(engine: Engin
 
 
 def test_the_order_is_a_setting(tmp_path: Path, repository: Path, write: Write) -> None:
-    write({"2022-02-02.md": "---\ndate: 2018-08-08\n---\n# Named\n\nx\n"})
+    write({"2022-02-02.md": "---\nupdated: 2018-08-08\n---\n# Named\n\nx\n"})
     os.utime(repository / "2022-02-02.md", (LONG_AGO.timestamp(),) * 2)
 
     def synced(order: str) -> dict[str, str]:

@@ -25,7 +25,7 @@ from watersmeet.engine import models
 from watersmeet.engine.lock import writer_lock
 from watersmeet.engine.modes import percent
 from watersmeet.engine.settings import load
-from watersmeet.store.embeddings import EmbeddingCache
+from watersmeet.store.embeddings import Embeddings
 
 PAGES = {f"{n}.md": f"# Page {n}\n\nWhat is said of tide {n}.\n" for n in range(20)}
 COMMAND = """
@@ -178,10 +178,10 @@ def test_vectors_that_are_none_are_neither_kept_nor_counted(
 
 def test_zeros_that_were_remembered_are_made_again(tmp_path: Path, write: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     vault = write(PAGES)
-    put = EmbeddingCache.put_many
+    put = Embeddings.put_many
     blank = lambda self, model, keys, vectors: put(self, model, keys, np.zeros_like(vectors))  # noqa: E731
     with monkeypatch.context() as patch, opened(tmp_path, INDEX__DENSE="hashed") as engine:
-        patch.setattr(EmbeddingCache, "put_many", blank)
+        patch.setattr(Embeddings, "put_many", blank)
         engine.sync([vault])
     with opened(tmp_path, INDEX__DENSE="hashed") as engine:
         report = engine.sync([vault], recreate=True)
@@ -272,7 +272,7 @@ def test_a_share_is_rounded_down() -> None:
 def test_an_interrupt_while_vectors_are_being_kept_loses_none(
     tmp_path: Path, write: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put = EmbeddingCache.put_many
+    put = Embeddings.put_many
     interrupts = [KeyboardInterrupt]
 
     def interrupted(*arguments: Any) -> Any:
@@ -282,7 +282,7 @@ def test_an_interrupt_while_vectors_are_being_kept_loses_none(
 
     with opened(tmp_path, INDEX__DENSE="hashed") as engine:
         engine.sync([write(PAGES)], deepen=False)
-        monkeypatch.setattr(EmbeddingCache, "put_many", interrupted)
+        monkeypatch.setattr(Embeddings, "put_many", interrupted)
         with pytest.raises(KeyboardInterrupt):
             engine.deepen()
         report = engine.deepen()

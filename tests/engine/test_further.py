@@ -10,7 +10,7 @@ import pytest
 from watersmeet import Engine
 from watersmeet.core.model import Request
 from watersmeet.engine.settings import load
-from watersmeet.face.asking import Asking, ask
+from watersmeet.face.search import SearchParams, ask
 
 WORDS = "tide estuary salt reed marsh heron current moon shore ebb".split()
 
@@ -61,14 +61,18 @@ def test_what_comes_further_down_is_told_like_the_rest(engine: Engine) -> None:
 
 
 def test_a_budget_shows_the_same_results(engine: Engine) -> None:
-    plain = ask(engine, Asking("salt tide at the shore")).to_json()["results"]
-    packed = ask(engine, Asking("salt tide at the shore", budget=300)).to_json()
-    assert [r["id"] for r in packed["results"]] == [r["id"] for r in plain]
-    last = ask(engine, Asking("salt tide at the shore", top_n=100)).to_json()["results"][-1]["document"]
-    shown = {result["document"] for result in packed["results"]}
+    plain = ask(engine, SearchParams("salt tide at the shore")).to_json()["results"]
+    packed = ask(engine, SearchParams("salt tide at the shore", budget=900)).to_json()
+    assert [r["id"] for r in packed["results"]] == [r["id"] for r in plain[: len(packed["results"])]]
+    assert [c["id"] for c in packed["pack"]["citations"]] == [
+        r["id"] for r in plain[: len(packed["pack"]["citations"])]
+    ]
+    assert len(packed["pack"]["citations"]) > 1
+    last = ask(engine, SearchParams("salt tide at the shore", top_n=100)).to_json()["results"][-1]["document"]
+    shown = {cited["document"] for cited in packed["pack"]["citations"]}
     missing = next(document for document in (f"{page:02}.md" for page in range(40)) if document not in shown)
     assert last
-    told = ask(engine, Asking("salt tide at the shore", budget=300, why_not=missing)).to_json()["why_not"]
+    told = ask(engine, SearchParams("salt tide at the shore", budget=900, why_not=missing)).to_json()["why_not"]
     assert told["place"] != "result"
 
 

@@ -72,7 +72,8 @@ def test_what_cannot_be_had_is_not_kept_with_all_who_asked_for_it(tides: Path, t
             assert [failure.by for failure in answer.failures] == ["dense"]
         problem = next(
             signal.dense.problem  # type: ignore[attr-defined] # it stands where the model should
-            for path in other._idle[0]._pipelines.values()
+            for sight in other._idle[0]._sights.values()
+            for path in sight._pipelines.values()
             for name, signal in path.signals
             if name == "dense"
         )

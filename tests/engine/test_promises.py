@@ -81,7 +81,10 @@ def test_a_signal_without_weight_brings_nothing_in() -> None:
 
 def test_what_is_recent_is_judged_by_the_moment_that_is_given(tmp_path: Path, write) -> None:
     vault = write(
-        {"old.md": "---\ndate: 2020-01-01\n---\n# A\n\ntide\n", "new.md": "---\ndate: 2021-01-01\n---\n# A\n\ntide\n"}
+        {
+            "old.md": "---\nupdated: 2020-01-01\n---\n# A\n\ntide\n",
+            "new.md": "---\nupdated: 2021-01-01\n---\n# A\n\ntide\n",
+        }
     )
     with words_only(tmp_path, pipeline={"stages": ["recency", "unit", "top"]}) as engine:
         engine.sync([vault])

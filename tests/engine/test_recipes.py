@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from registries import ENTITIES, opened
 from watersmeet import Engine
+from watersmeet.core.errors import Degraded
 from watersmeet.core.model import Condition, Hit, Plan, Ranking, Request
 from watersmeet.engine.components import build
+from watersmeet.engine.registry.requests import EntityRequest
 from watersmeet.engine.settings import load, recipes
 
 MONSTERS = ["Aboleth", "Basilisk", "Chimera", "Displacer", "Ettin", "Gorgon", "Harpy", "Kraken", "Lamia", "Manticore"]
@@ -117,6 +120,21 @@ def test_what_legacy_clamps_comes_off_the_boost() -> None:
     assert found["boost"] == {"contribution": pytest.approx(0.051), "unclamped": pytest.approx(1.25)}
 
 
+def test_legacy_says_what_it_drops(tmp_path: Path, vault: Path) -> None:
+    with opened(tmp_path, RECIPE="registry", PIPELINE__FUSION="legacy") as engine:
+        engine.sync([vault])
+        engine.registry.put(*ENTITIES)
+        answer = engine.search(Request("rotate keys"))
+        (failure,) = answer.failures
+        assert failure.by == "lexical"
+        assert failure.reason == "it is dropped: the fusion legacy counts dense and boost only"
+        assert "pipeline.fusion" in failure.hint
+        assert answer.results
+        assert engine.registry.search(EntityRequest("fill in forms")).failures == ()  # which is what it is for
+        with pytest.raises(Degraded, match="lexical"):
+            engine.search(Request("rotate keys", strict=True))
+
+
 @pytest.mark.parametrize("recipe", recipes())
 @pytest.mark.parametrize("mode", ["", "lexical", "exact", "static", "dense", "hybrid"])
 @pytest.mark.parametrize("query", ["D40", "what stirs behind the north door?", "Tell me about Room D40", "zzz", "?"])
@@ -184,6 +202,21 @@ def test_notes_adds_neighbours_and_their_date(dungeon: Engine) -> None:
     answer = dungeon.search(Request("what stirs behind the north door?", recipe="notes", top_n=6))
     assert len(answer.results) == 6
     assert any(e.by == "recency" and e.detail["factor"] == 1.2 for r in answer.results for e in r.evidence)
+
+
+@pytest.mark.parametrize("mode", ["", "lexical", "hybrid"])
+def test_links_need_no_vectors(tmp_path: Path, write, mode: str) -> None:
+    notes = {"a": "One. [[b]]", "b": "A wombat. [[a]] [[c]]", "c": "Three. [[b]] [[d]]", "d": "Four. [[c]]"}
+    vault = write({f"{name}.md": f"# Note {name}\n\n{text}\n" for name, text in notes.items()})
+    with Engine(tmp_path / "index", load(environ={"WATERSMEET__INDEX__VECTORS": "false"})) as engine:
+        engine.sync([vault])
+        answer = engine.search(Request("wombat", mode=mode, recipe="notes"))
+        assert answer.results[0].document == "b.md"
+        assert {result.document for result in answer.results} == {"a.md", "b.md", "c.md"}
+        assert answer.mode == "lexical"
+        assert {failure.by for failure in answer.failures} == ({"dense"} if mode == "hybrid" else set())
+        alone = engine.search(Request("wombat", mode="exact", recipe="notes"))
+        assert [result.document for result in alone.results] in ([], ["b.md"])
 
 
 def test_why_not(dungeon: Engine) -> None:

@@ -12,7 +12,7 @@ from watersmeet import Engine
 from watersmeet.core.entities import Entity, Tool
 from watersmeet.core.errors import ConfigError
 from watersmeet.core.model import Request
-from watersmeet.engine.registry.asking import SearchRequest
+from watersmeet.engine.registry.requests import EntityRequest
 
 MORE = [
     Entity("virtual_server", "/virtual/team", "Team", "Shared", metadata={"created_by": "quentin"}),
@@ -29,6 +29,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         with opened(tmp_path_factory.mktemp("registry")) as made:
             made.registry.put(*ENTITIES, *MORE)
+            made.deepen(tiers=("sparse",))
             yield made
 
 
@@ -81,7 +82,7 @@ def test_metadata_is_no_tag(engine: Engine) -> None:
 @pytest.mark.parametrize("query", ["", "pages"])
 def test_a_tag_without_a_name_is_refused(engine: Engine, tags: tuple[str, ...], query: str) -> None:
     with pytest.raises(ConfigError, match="is no tag"):
-        engine.registry.search(SearchRequest(query, tags=tags))
+        engine.registry.search(EntityRequest(query, tags=tags)).to_json()
 
 
 # ---------------------------------------------------------------- what ran
@@ -89,12 +90,15 @@ def test_a_tag_without_a_name_is_refused(engine: Engine, tags: tuple[str, ...], 
 
 @pytest.mark.parametrize("recipe", ["", "registry"])
 def test_exact_is_exact(engine: Engine, recipe: str) -> None:
-    answer = engine.registry.search(SearchRequest("TRN-1042 documentation", mode="exact", recipe=recipe))
+    answer = engine.registry.search(EntityRequest("TRN-1042 documentation", mode="exact", recipe=recipe)).to_json()
     assert (answer["mode"], answer["search_mode"]) == ("exact", "lexical-only")
     assert paths(answer) <= {"/codes", "/codes#trn_lookup"}
     assert answer["servers"][0]["path"] == "/codes"
-    assert engine.registry.search(SearchRequest("documentation", mode="exact", recipe=recipe))["total_servers"] == 0
-    found = engine.registry.find_tools("TRN-1042 documentation", mode="exact", recipe=recipe)
+    assert (
+        engine.registry.search(EntityRequest("documentation", mode="exact", recipe=recipe)).to_json()["total_servers"]
+        == 0
+    )
+    found = engine.registry.find_tools("TRN-1042 documentation", mode="exact", recipe=recipe).to_json()
     assert (found["mode"], [tool["tool_name"] for tool in found["tools"]]) == ("exact", ["trn_lookup"])
 
 
@@ -105,7 +109,7 @@ def test_exact_is_exact(engine: Engine, recipe: str) -> None:
 @pytest.mark.parametrize("mode", ["hybrid", "lexical", "exact", "static", "dense", "sparse"])
 @pytest.mark.parametrize("query", ["fill in forms", "documentation of a library", "TRN-1042", "development tools"])
 def test_no_result_is_at_nothing(engine: Engine, recipe: str, mode: str, query: str) -> None:
-    answer = engine.registry.search(SearchRequest(query, mode=mode, recipe=recipe))
+    answer = engine.registry.search(EntityRequest(query, mode=mode, recipe=recipe)).to_json()
     scores = [item["relevance_score"] for item in ranked(answer)]
     assert all(0 < score <= 1 for score in scores)
     if mode != "exact":
@@ -116,14 +120,16 @@ def test_no_result_is_at_nothing(engine: Engine, recipe: str, mode: str, query: 
 @pytest.mark.parametrize("mode", ["lexical", "static", "dense", "sparse"])
 def test_the_floor_holds_where_one_signal_speaks(engine: Engine, recipe: str, mode: str) -> None:
     """What is below a fifth of the best is left out, unless fewer than three remain."""
-    answer = engine.registry.search(SearchRequest("fill in forms", mode=mode, recipe=recipe, max_results=50))
+    answer = engine.registry.search(EntityRequest("fill in forms", mode=mode, recipe=recipe, max_results=50)).to_json()
     scores = [item["relevance_score"] for item in ranked(answer)]
     assert len(scores) >= 2
     assert all(score >= 0.2 * scores[0] - 1e-3 for score in scores[3:])
 
 
 def test_the_floor_of_one_signal_is_not_inert(engine: Engine) -> None:
-    answer = engine.registry.search(SearchRequest("fill in forms", mode="static", recipe="registry", max_results=50))
+    answer = engine.registry.search(
+        EntityRequest("fill in forms", mode="static", recipe="registry", max_results=50)
+    ).to_json()
     assert 3 <= len(ranked(answer)) < len(ENTITIES) + len(MORE) - 3
 
 
@@ -151,8 +157,8 @@ def test_an_answer_says_how_sure_it_is(engine: Engine, recipe: str, mode: str) -
 
 
 def test_tools_come_with_how_sure_they_are(engine: Engine) -> None:
-    good = engine.registry.find_tools("query the docs of a library")
-    bad = engine.registry.find_tools("xylophone quartet rehearsal zebra")
+    good = engine.registry.find_tools("query the docs of a library").to_json()
+    bad = engine.registry.find_tools("xylophone quartet rehearsal zebra").to_json()
     assert 0 <= bad["confidence"] < good["confidence"] <= 1
     assert bad["no_good_match"] is True
 

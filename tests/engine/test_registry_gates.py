@@ -14,7 +14,7 @@ from watersmeet import Engine
 from watersmeet.core.entities import Entity
 from watersmeet.core.model import Condition
 from watersmeet.core.viewers import EVERYONE, Viewer
-from watersmeet.engine.registry.asking import SearchRequest
+from watersmeet.engine.registry.requests import EntityRequest
 
 
 @pytest.fixture(scope="module")
@@ -54,10 +54,10 @@ def test_all_of_the_tags_must_hold(engine: Engine, recipe: str, mode: str) -> No
 
 def test_tags_and_nothing_else(engine: Engine) -> None:
     assert paths(ask(engine, "#docs", mode="lexical")) == {"/wiki", "/context7"}
-    answer = engine.registry.search(SearchRequest(tags=("docs", "code")))
+    answer = engine.registry.search(EntityRequest(tags=("docs", "code"))).to_json()
     assert paths(answer) == {"/context7"}
     assert answer["search_mode"] == "lexical-only"
-    assert paths(engine.registry.search(SearchRequest(tags=("secret",), viewer=EVERYONE))) == set()
+    assert paths(engine.registry.search(EntityRequest(tags=("secret",), viewer=EVERYONE)).to_json()) == set()
 
 
 @pytest.mark.parametrize(("recipe", "mode"), PATHS)
@@ -125,7 +125,7 @@ def test_a_model_that_fails_is_named_and_the_words_answer(tmp_path: Path) -> Non
         assert ask(engine, "context7", mode="hybrid")["search_mode"] == "hybrid"
     with opened(tmp_path, INDEX__STATIC='""', INDEX__SPARSE='""', EMBED__HASHED__DIMENSION="64") as engine:
         for recipe in ("", "registry"):
-            answer = engine.registry.search(SearchRequest("context7", recipe=recipe))
+            answer = engine.registry.search(EntityRequest("context7", recipe=recipe)).to_json()
             assert answer["search_mode"] == "lexical-only"
             assert answer["servers"][0]["relevance_score"] == round(8 / 13.5, 4)
             assert "dense" in {failure["by"] for failure in answer["failures"]}

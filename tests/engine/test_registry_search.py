@@ -12,8 +12,9 @@ from registries import ENTITIES, GROUPS, PATHS, SCHEMA, ask, opened, paths, rank
 from watersmeet import Engine
 from watersmeet.core.entities import Entity, Tool
 from watersmeet.core.errors import ConfigError
-from watersmeet.engine.registry.asking import SearchRequest, tool_limit
-from watersmeet.engine.registry.running import LEAST_FILLED, candidates
+from watersmeet.engine.registry.requests import EntityRequest
+from watersmeet.engine.registry.scope import LEAST_FILLED, candidates
+from watersmeet.engine.registry.search import tool_limit
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +91,7 @@ def test_many_tools_are_at_most_a_full_match(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("recipe", "mode"), PATHS)
 @pytest.mark.parametrize("query", [".*(", ".*", "^$", "(?:", "\\", "%"])
 def test_a_pattern_is_neither_an_error_nor_everything(engine: Engine, recipe: str, mode: str, query: str) -> None:
-    answer = engine.registry.search(SearchRequest(query, recipe=recipe, mode=mode))
+    answer = engine.registry.search(EntityRequest(query, recipe=recipe, mode=mode)).to_json()
     assert paths(answer) == set()
 
 
@@ -109,7 +110,7 @@ def test_the_request_of_the_source_document(engine: Engine) -> None:
         "include_deprecated": True,
         "include_draft": False,
     }
-    found = paths(engine.registry.search(SearchRequest(**{**request, "entity_types": ("skill",)})))
+    found = paths(engine.registry.search(EntityRequest(**{**request, "entity_types": ("skill",)})).to_json())
     assert {"/flags/one", "/flags/two", "/flags/old"} <= found
     assert not {"/flags/new", "/flags/off"} & found
     assert not any(path in found for path in ("/context7", "/strava", "/agents/travel"))
@@ -186,18 +187,18 @@ def test_how_many_candidates() -> None:
 @pytest.mark.parametrize(
     ("request_", "said"),
     [
-        (SearchRequest("x", max_results=0), "max_results"),
-        (SearchRequest("x", max_results=51), "max_results"),
-        (SearchRequest("x" * 513), "513"),
-        (SearchRequest("   "), "neither a query nor tags"),
-        (SearchRequest("", tags=("a",), mode="densest"), "no mode called"),
-        (SearchRequest("x", entity_types=("skil",)), "skil"),
-        (SearchRequest("x", mode="fuzzy"), "fuzzy"),
+        (EntityRequest("x", max_results=0), "max_results"),
+        (EntityRequest("x", max_results=51), "max_results"),
+        (EntityRequest("x" * 513), "513"),
+        (EntityRequest("   "), "neither a query nor tags"),
+        (EntityRequest("", tags=("a",), mode="densest"), "no mode called"),
+        (EntityRequest("x", entity_types=("skil",)), "skil"),
+        (EntityRequest("x", mode="fuzzy"), "fuzzy"),
     ],
 )
-def test_what_cannot_be_answered(engine: Engine, request_: SearchRequest, said: str) -> None:
+def test_what_cannot_be_answered(engine: Engine, request_: EntityRequest, said: str) -> None:
     with pytest.raises(ConfigError, match=said) as caught:
-        engine.registry.search(request_)
+        engine.registry.search(request_).to_json()
     assert caught.value.hint
 
 

@@ -49,7 +49,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
 @pytest.mark.parametrize("recipe", ["", "registry"])
 @pytest.mark.parametrize("mode", ["", "lexical", "static", "dense"])
 def test_the_tool_to_call_with_what_it_takes(engine: Engine, recipe: str, mode: str) -> None:
-    answer = engine.registry.find_tools("make a PDF of a web page", recipe=recipe, mode=mode, viewer=EVERYONE)
+    answer = engine.registry.find_tools("make a PDF of a web page", recipe=recipe, mode=mode, viewer=EVERYONE).to_json()
     assert answer["task"] == "make a PDF of a web page"
     assert answer["failures"] == []
     first = answer["tools"][0]
@@ -63,7 +63,7 @@ def test_the_tool_to_call_with_what_it_takes(engine: Engine, recipe: str, mode: 
 
 def test_an_intent_tells_two_tools_apart(engine: Engine) -> None:
     def first(intent: str) -> str:
-        name: str = engine.registry.find_tools("take it", intent=intent)["tools"][0]["tool_name"]
+        name: str = engine.registry.find_tools("take it", intent=intent).to_json()["tools"][0]["tool_name"]
         return name
 
     assert first("a picture") == "screenshot"
@@ -72,7 +72,7 @@ def test_an_intent_tells_two_tools_apart(engine: Engine) -> None:
 
 def test_what_is_pinned_is_always_there(engine: Engine) -> None:
     def names(*pinned: str, top_n: int = 2, viewer: Viewer | None = None) -> list[str]:
-        found = engine.registry.find_tools("web page PDF", top_n=top_n, pinned=pinned, viewer=viewer)
+        found = engine.registry.find_tools("web page PDF", top_n=top_n, pinned=pinned, viewer=viewer).to_json()
         return [tool["tool_name"] for tool in found["tools"]]
 
     plain = names(viewer=EVERYONE)
@@ -84,11 +84,11 @@ def test_what_is_pinned_is_always_there(engine: Engine) -> None:
 
 
 def test_a_pin_is_no_way_around_visibility(engine: Engine) -> None:
-    hidden = engine.registry.find_tools("anything", pinned=["web_pdf", "nowhere"], viewer=EVERYONE)
+    hidden = engine.registry.find_tools("anything", pinned=["web_pdf", "nowhere"], viewer=EVERYONE).to_json()
     assert "web_pdf" not in {tool["tool_name"] for tool in hidden["tools"]}
     reasons = [failure["reason"] for failure in hidden["failures"]]
     assert reasons == ["there is no tool 'web_pdf'", "there is no tool 'nowhere'"]
-    seen = engine.registry.find_tools("anything", pinned=["web_pdf"], viewer=Viewer("ann"))
+    seen = engine.registry.find_tools("anything", pinned=["web_pdf"], viewer=Viewer("ann")).to_json()
     assert "web_pdf" in {tool["tool_name"] for tool in seen["tools"]}
 
 
@@ -96,16 +96,16 @@ def test_pins_of_the_settings(tmp_path: Path) -> None:
     environ = {"WATERSMEET__INDEX__VECTORS": "false", "WATERSMEET__REGISTRY__PINNED": '["send"]'}
     with Engine(tmp_path / "index", load(start=str(tmp_path), environ=environ)) as engine:
         engine.registry.put(*ENTITIES)
-        (tool,) = engine.registry.find_tools("picture of a page", top_n=1)["tools"]
+        (tool,) = engine.registry.find_tools("picture of a page", top_n=1).to_json()["tools"]
         assert tool["tool_name"] == "send"
         assert tool["why"] == "pinned"
 
 
 def test_no_task_no_tools(engine: Engine) -> None:
     with pytest.raises(ConfigError):
-        engine.registry.find_tools("  ")
+        engine.registry.find_tools("  ").to_json()
     with pytest.raises(ConfigError):
-        engine.registry.find_tools("x", top_n=0)
+        engine.registry.find_tools("x", top_n=0).to_json()
 
 
 # ---------------------------------------------------------------- lists

@@ -53,6 +53,21 @@ def rows(engine: Engine) -> dict[str, int]:
 # ------------------------------------------------------------ what is there afterwards
 
 
+def test_a_path_that_looks_like_one_beside_the_index(tmp_path: Path) -> None:
+    """`@/` stands for the folder of the index in paths of files only."""
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "x").write_text("nothing that is indexed")
+    settings = load(start=str(tmp_path), environ={"WATERSMEET__INDEX__VECTORS": "false"})
+    with Engine(tmp_path / ".watersmeet", settings) as engine:
+        engine.registry.put(Entity("skill", "@/tools/x", "At", "Zebra crossing", body="# How\n\nLook."))
+        (result,) = engine.search("zebra").results[:1]
+        assert result.path == "@/tools/x"
+        with engine._session() as session, session.moment() as view:
+            assert [record.path for record in view.records()] == ["@/tools/x"]
+        with pytest.raises(NotFound):
+            engine.get(str(tmp_path / "tools" / "x"))
+
+
 def test_one_of_each_kind_is_counted(engine: Engine) -> None:
     agent = Entity("a2a_agent", "/planner", "Planner")
     virtual = Entity("virtual_server", "/virtual/x", "X", tools=(Tool("alias"),))

@@ -124,7 +124,7 @@ def test_a_failing_signal_is_named(regions: Engine) -> None:
             return Ranking("slow")
 
     with regions._session() as session, session.moment():
-        whole = session.pipeline(regions.settings, ("lexical", "exact"))
+        whole = session.seen_by(None).pipeline(regions.settings, ("lexical", "exact"))
         signals = [*whole.signals, ("broken", Broken()), ("slow", Slow())]
         path = Pipeline(whole.understand, signals, [], whole.fusion, whole.stages, 0.1, whole.threads)
         outcome = path.run(Plan("D40"))
@@ -143,7 +143,7 @@ def test_signals_run_at_the_same_time(regions: Engine) -> None:
             return Ranking("slow")
 
     with regions._session() as session, session.moment():
-        whole = session.pipeline(regions.settings, ("lexical",))
+        whole = session.seen_by(None).pipeline(regions.settings, ("lexical",))
         path = Pipeline([], [(str(i), Slow()) for i in range(4)], [], whole.fusion, [], 5, whole.threads)
         start = perf_counter()
         path.run(Plan("x"))

@@ -22,7 +22,7 @@ def entities(tmp_path: Path) -> Iterator[Entities]:
     with opened(tmp_path, INDEX__VECTORS="false") as engine:
         engine.registry.put(*ENTITIES)
         with engine._session() as session, session.moment():
-            yield session.entities
+            yield session.seen_by(None).entities
 
 
 def ranking(entities: Entities, **scores: float) -> Ranking:
@@ -84,7 +84,7 @@ def test_every_chunk_of_an_entity_is_one_hit(tmp_path: Path) -> None:
         assert len(chunks) > 2
         with engine._session() as session, session.moment():
             hits = [Hit(chunk, float(number)) for number, chunk in enumerate(chunks)]
-            made = Entity(session.entities).apply(Ranking.of("fused", hits), Plan("x"))
+            made = Entity(session.seen_by(None).entities).apply(Ranking.of("fused", hits), Plan("x"))
         assert [(hit.chunk, hit.score) for hit in made.hits] == [(chunks[0], float(len(chunks) - 1))]
 
 

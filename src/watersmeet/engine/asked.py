@@ -9,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from watersmeet.core.errors import ConfigError, nearest
-from watersmeet.core.model import Condition, Request
+from watersmeet.core.model import EXPANSIONS, Condition, Request
 
 MOST_RESULTS = 1000
-CONDITION = ("filters", "since", "before")
+CONDITION = ("filters", "since", "before", "exclude")
 """What a condition is made of, by the names that all faces use."""
 Filters = Mapping[str, Any] | Iterable[str]
 """Values by key, one or a list; or each as `key=value`."""
@@ -41,11 +41,19 @@ def asked_for(query: Request | str, options: Mapping[str, Any]) -> Request:
         if "condition" in given:
             raise ConfigError("a condition and filters exclude each other", "say all of it in one of them")
         given["condition"] = condition(
-            options.get("filters") or (), options.get("since") or "", options.get("before") or ""
+            options.get("filters") or (),
+            options.get("since") or "",
+            options.get("before") or "",
+            exclude=options.get("exclude") or (),
         )
     request = replace(Request(query) if isinstance(query, str) else query, **given)
     if not isinstance(request.top_n, int) or not 1 <= request.top_n <= MOST_RESULTS:
         raise ConfigError(f"top_n must be from 1 to {MOST_RESULTS}, not {request.top_n!r}")
+    for name in ("min_score", "min_confidence"):
+        if not 0 <= getattr(request, name) <= 1:
+            raise ConfigError(f"{name} must be from 0 to 1, not {getattr(request, name)!r}")
+    if request.expand and request.expand not in EXPANSIONS:
+        raise ConfigError(f"a result cannot be expanded to {request.expand!r}", nearest(request.expand, EXPANSIONS))
     return request
 
 
@@ -75,16 +83,31 @@ def condition(
     since: str | datetime = "",
     before: str | datetime = "",
     now: datetime | None = None,
+    exclude: str | Iterable[str] = (),
 ) -> Condition:
-    """Filters, AND between keys and OR within one, and a span of time."""
+    """Filters, AND between keys and OR within one, a span of time, and documents to leave out.
+
+    `key!=value` is a filter for what has not that value."""
     by_key: dict[str, tuple[str, ...]] = {}
+    without: dict[str, tuple[str, ...]] = {}
     for pair in _pairs(filters):
         key, sign, value = pair.partition("=")
-        if not sign or not key.strip() or not value.strip():
-            raise ConfigError(f"the filter {pair!r} is not of the form key=value", "for example --filter tag=setup")
-        key = next((known for known in by_key if known.casefold() == key.strip().casefold()), key.strip())
-        by_key[key] = (*by_key.get(key, ()), value.strip())
-    return Condition(by_key, _when(since, now) if since else None, _when(before, now) if before else None)
+        kept = without if key.rstrip().endswith("!") else by_key
+        key = key.strip().removesuffix("!").rstrip()
+        if not sign or not key or not value.strip():
+            hint = "for example --filter tag=setup, or --filter tag!=draft"
+            raise ConfigError(f"the filter {pair!r} is not of the form key=value", hint)
+        if key.startswith("@"):
+            raise ConfigError(f"a filter cannot be called {key!r}", "what begins with @ is the index's own")
+        key = next((known for known in kept if known.casefold() == key.casefold()), key)
+        kept[key] = (*kept.get(key, ()), value.strip())
+    unwanted = (exclude,) if isinstance(exclude, str) else tuple(exclude)
+    return Condition(
+        by_key,
+        _when(since, now) if since else None,
+        _when(before, now) if before else None,
+        without=(*without.items(), *((("document", unwanted),) if unwanted else ())),
+    )
 
 
 def _when(text: str | datetime, now: datetime | None = None) -> datetime:

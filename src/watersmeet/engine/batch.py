@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from itertools import pairwise
 
 from watersmeet.core.indexing import Entry, Found, TextWriter
 from watersmeet.core.model import DocId, Row
 from watersmeet.core.pages import Document
+from watersmeet.core.viewers import kept_from_some
 from watersmeet.engine.entries import Prepared
+from watersmeet.store._withheld import PUBLIC_TEXT, analysed
 from watersmeet.store.catalogue import Catalogue, Changes, Put, StoredChunk
 
 
 @dataclass(slots=True)
 class Batch:
-    """Collects changes and commits them: text store first, catalogue last."""
+    """Collects changes and commits them: text store first, catalogue last.
+
+    The words of what not everyone may see go into the catalogue, and not into the text store.
+    """
 
     catalogue: Catalogue
     text: TextWriter
@@ -39,7 +45,10 @@ class Batch:
         moved_from: DocId | None = None,
     ) -> None:
         """Chunks that say what a live row of the same document says keep that row."""
-        live = self.catalogue.rows_by_hash(moved_from or document.id)
+        private = kept_from_some(document.fields)
+        live = self.catalogue.rows_by_hash(moved_from or document.id, private)
+        if private and self.catalogue.rows_by_hash(moved_from or document.id):
+            self._changes.meta[PUBLIC_TEXT] = ""  # the text store has words of it, if only dead ones
         rows = [live[p.hash].pop(0) if live.get(p.hash) else None for p in prepared]
         self._new += rows.count(None)
         self._waiting.append((Put(document, (), hash, collection, file, moved_from), list(prepared), rows))
@@ -47,6 +56,10 @@ class Batch:
     def place(self, document: DocId, prepared: Sequence[Prepared]) -> None:
         """It says what it said, perhaps some lines further down."""
         self._changes.lines.append((document, [p.chunk.lines for p in prepared]))
+
+    def date(self, document: DocId, modified: datetime | None, created: datetime | None) -> None:
+        """It says what it said, and counts as changed at another time."""
+        self._changes.dates.append((document, modified, created))
 
     def remove(self, document: DocId) -> None:
         self._changes.removed.append(document)
@@ -66,22 +79,28 @@ class Batch:
     def commit(self, last: bool = False) -> None:
         """`last`: of a sync, after which there is time to join what was written."""
         changes, waiting, files = self._changes, self._waiting, self._files
+        withheld: dict[Row, dict[str, str]] = {}
         if self._new:
             first = self.catalogue.reserve(self._new)
             changes.reserved.append(first)
             fresh = iter(range(first, first + self._new))
             entries = []
-            for _, prepared, rows in waiting:
+            for put, prepared, rows in waiting:
+                private = kept_from_some(put.document.fields)
                 for i, item in enumerate(prepared):
                     if rows[i] is None:
                         row = rows[i] = Row(next(fresh))
-                        entries.append(Entry(row, item.fields))
-            for part in _evenly(entries, self.text.pieces(len(entries)) if last else 1):
+                        if private:
+                            withheld[row] = item.fields
+                        else:
+                            entries.append(Entry(row, item.fields))
+            for part in _evenly(entries, self.text.pieces(len(entries)) if last else 1) if entries else ():
                 self.text.add(part)
                 self.text.commit()
         for put, prepared, rows in waiting:
             stored = tuple(StoredChunk(row, p.chunk, p.hash) for row, p in zip(rows, prepared, strict=True) if row)
-            changes.put.append(Put(put.document, stored, put.hash, put.collection, put.file, put.moved_from))
+            words = {s.row: analysed(withheld[s.row], self.text.analyse) for s in stored if s.row in withheld}
+            changes.put.append(replace(put, chunks=stored, words=words))
         self.catalogue.apply(changes)
         self._changes, self._waiting, self._files, self._new = Changes(), [], 0, 0
         self._since = time.monotonic()

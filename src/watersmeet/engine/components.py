@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, get_type_hints
 
 from watersmeet.core.errors import ConfigError, UnknownComponent, nearest
@@ -20,7 +20,8 @@ def names(kind: str) -> list[str]:
     from pathlib import Path
 
     def is_component(path: Path) -> bool:
-        return re.search(rf"^@dataclass.*\nclass {path.stem}\b", path.read_text("utf8"), re.M | re.I) is not None
+        called = path.stem.replace("_", "")
+        return re.search(rf"^@dataclass.*\nclass {called}\b", path.read_text("utf8"), re.M | re.I) is not None
 
     package = importlib.import_module(f"watersmeet.{kind}")
     files = [path for folder in package.__path__ for path in Path(folder).glob("[!_]*.py")]
@@ -28,19 +29,27 @@ def names(kind: str) -> list[str]:
 
 
 def find(kind: str, name: str) -> type[Any]:
-    """The one public dataclass of `watersmeet/<kind>/<name>.py` that has its name."""
+    """The one public dataclass of `watersmeet/<kind>/<name>.py` that has its name, without underscores."""
     if not name.isidentifier() or name.startswith("_"):
-        raise UnknownComponent(f"no {kind} called {name!r}", nearest(name, names(kind)))
+        raise UnknownComponent(f"no {kind} called {name!r}", instead_of(kind, name))
     try:
         module = importlib.import_module(f"watersmeet.{kind}.{name}")
     except ModuleNotFoundError as error:
         if error.name != f"watersmeet.{kind}.{name}":
             raise
-        raise UnknownComponent(f"no {kind} called {name!r}", nearest(name, names(kind))) from None
+        raise UnknownComponent(f"no {kind} called {name!r}", instead_of(kind, name)) from None
+    called = name.replace("_", "")
     for value in vars(module).values():
-        if dataclasses.is_dataclass(value) and isinstance(value, type) and value.__name__.lower() == name:
+        if dataclasses.is_dataclass(value) and isinstance(value, type) and value.__name__.lower() == called:
             return value
     raise UnknownComponent(f"{kind} {name!r} is not a component", nearest(name, names(kind)))
+
+
+def instead_of(kind: str, name: str, known: Sequence[str] = ()) -> str:
+    """What to write for a component that there is not: by what predecessors called it, or what comes nearest."""
+    from watersmeet.engine import formerly  # only ever needed on the way out
+
+    return formerly.component(kind, name) or nearest(name, known or names(kind))
 
 
 def options(cls: type[Any]) -> dict[str, dataclasses.Field[Any]]:
@@ -58,10 +67,21 @@ def checked(cls: type[Any], table: Mapping[str, Any], where: str, origin: str = 
     known = options(cls)
     for key in table:
         if key not in known:
-            hint = nearest(key, known) if known else "it has none"
-            raise ConfigError(f"{written}[{where}] has no setting {key!r}", hint)
+            raise ConfigError(f"{written}[{where}] has no setting {key!r}", _instead_of_setting(where, key, known))
     hints = get_type_hints(cls) if table else {}
-    return {key: typed(hints[key], value, f"{written}{where}.{key}") for key, value in table.items()}
+    values = {key: typed(hints[key], value, f"{written}{where}.{key}") for key, value in table.items()}
+    for key, value in values.items():
+        least = known[key].metadata.get("least")
+        if least is not None and not value >= least:
+            raise ConfigError(f"{written}{where}.{key} cannot be {value}", f"it is {least} or more")
+    return values
+
+
+def _instead_of_setting(where: str, key: str, known: Iterable[str]) -> str:
+    from watersmeet.engine import formerly  # only ever needed on the way out
+
+    hint = nearest(key, known) if known else "it has none"
+    return hint if hint.startswith("did you mean") else formerly.setting(f"{where}.{key}") or hint
 
 
 class Later:

@@ -26,7 +26,8 @@ READ = 3
 AGREE = 10
 """How many documents of each side are compared; of a few, a quarter: anybody agrees on all that there is."""
 HELD = 0.8
-"""How sure it is at least where a query made of identifiers, to a third or more, has them all in the first result."""
+"""How sure it is at least where a query made of identifiers, to a third or more, has them all in the first result, or
+is wholly what one of the first results is known for."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -44,30 +45,30 @@ class Model:
 
 MODELS = {
     "dense": Model(
-        -4.555,
+        -4.559,
         {
-            "shared": 4.464,
-            "endings": 1.312,
-            "agreed": 1.691,
-            "near": 8.693,
-            "length": 0.942,
-            "lead": 0.593,
-            "lexical_lead": 0.31,
+            "shared": 4.334,
+            "endings": 0.731,
+            "agreed": 1.95,
+            "near": 9.404,
+            "length": 0.998,
+            "lead": 0.535,
+            "lexical_lead": 0.292,
         },
-        0.557,
+        0.552,
     ),
     "static": Model(
-        -5.187,
+        -5.219,
         {
-            "shared": 4.856,
-            "endings": 1.294,
-            "agreed": 2.224,
-            "near": 2.329,
-            "length": 1.049,
-            "lead": 0.3,
-            "lexical_lead": 0.394,
+            "shared": 4.863,
+            "endings": 1.298,
+            "agreed": 2.234,
+            "near": 2.288,
+            "length": 1.058,
+            "lead": 0.303,
+            "lexical_lead": 0.393,
         },
-        0.497,
+        0.499,
     ),
     "words": Model(
         -4.67,
@@ -87,8 +88,8 @@ class Confidence:
 class Seen(NamedTuple):
     """What a query asked for, and what came of it.
 
-    Its first passages, what their documents are called by besides their titles, and whose the rankings' first chunks
-    are.
+    Its first passages, what their documents are called by besides their titles, what they are known for that stands in
+    no text, and whose the rankings' first chunks are.
     """
 
     plan: Plan
@@ -98,6 +99,7 @@ class Seen(NamedTuple):
     words: Words
     owners: Mapping[ChunkId, int]
     levels: Mapping[str, float]
+    known_for: Mapping[DocId, frozenset[str]] = {}
 
 
 def confidence(seen: Seen) -> Confidence | None:
@@ -108,7 +110,7 @@ def confidence(seen: Seen) -> Confidence | None:
         return None
     name = voted(seen.rankings, seen.levels)
     probability = MODELS[name].probability(features(name, seen))
-    if probability < HELD and _holds_identifiers(seen):
+    if probability < HELD and (_holds_identifiers(seen) or _known_for(seen)):
         probability = HELD
     return Confidence(round(probability, 4), probability >= MODELS[name].threshold)
 
@@ -159,6 +161,12 @@ def _holds_identifiers(seen: Seen) -> bool:
     return all(form in there for form in seen.plan.forms if is_code(form))
 
 
+def _known_for(seen: Seen) -> bool:
+    """Whether the query is the registry of one of the first results, or who made it."""
+    asked = set(seen.plan.words)
+    return any(asked <= seen.known_for.get(passage.document, frozenset()) for passage in seen.read[:READ])
+
+
 def _shared(telling: Mapping[str, float], seen: Seen) -> tuple[float, float]:
     """How much of what the query's words tell is in one passage, its headings and names; and with other endings."""
     most = nearly = 0.0
@@ -166,6 +174,7 @@ def _shared(telling: Mapping[str, float], seen: Seen) -> tuple[float, float]:
     for passage in seen.read[:READ]:
         there = set(words_of(" ".join((passage.title, *passage.headings, passage.text))))
         there |= seen.called.get(passage.document, frozenset())
+        there |= seen.known_for.get(passage.document, frozenset())
         most = max(most, math.fsum(weight for word, weight in telling.items() if word in there))
         close = math.fsum(weight for word, weight in telling.items() if not there.isdisjoint(alike(word)))
         nearly = max(nearly, close)

@@ -1,4 +1,7 @@
-"""When was a document last changed? What it says itself, else its name, else its repository, else its file."""
+"""When was a document last changed? What it says itself, else its repository, else its file. And when was it begun?
+
+`date:` and `created:` in a document, and a date in a file's name, say when it was begun, and nothing of its changes.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,12 @@ from datetime import UTC, datetime
 
 from watersmeet.core.errors import ConfigError, nearest
 from watersmeet.core.indexing import Found
-from watersmeet.core.pages import Document
 from watersmeet.engine.commits import Commits, history
 
 SOURCES = ("matter", "name", "git", "mtime")
+DEFAULT = ("matter", "git", "mtime")
+VERSION = 2
+"""Raised when the same document would get another date: then the next sync dates all of them again."""
 
 _DATE = re.compile(
     r"(?<!\d)((?:19|20)\d\d)([-._ ]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])"
@@ -37,13 +42,21 @@ class Dates:
             if source not in SOURCES:
                 raise ConfigError(f"index.dates cannot hold {source!r}", nearest(source, SOURCES))
 
-    def of(self, document: Document, item: Found, content: bytes) -> datetime | None:
-        """`content` is what the file holds now: a commit dates a file only as long as that is what it committed."""
+    @property
+    def rule(self) -> str:
+        """What an index was dated by."""
+        return f"{VERSION} {' '.join(self.order)}"
+
+    def of(self, said: datetime | None, item: Found, content: bytes) -> datetime | None:
+        """When a document was last changed that says this of itself.
+
+        `content` is what the file holds now: a commit dates a file only as long as that is what it committed.
+        """
         if self._path != item.path:  # one file may hold many documents
             self._path, self._known = item.path, {}
         for source in self.order:
             if source == "matter":
-                found = document.modified
+                found = said
             else:
                 if source not in self._known:
                     self._known[source] = self._of_file(source, item, content)
@@ -51,6 +64,10 @@ class Dates:
             if found is not None:
                 return found
         return None
+
+    def begun(self, said: datetime | None, item: Found) -> datetime | None:
+        """When a document was begun that says this of itself."""
+        return said or named(item.name)
 
     def _of_file(self, source: str, item: Found, content: bytes) -> datetime | None:
         if source == "name":

@@ -10,19 +10,25 @@ import math
 import os
 import struct
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from watersmeet.core.errors import IndexBusy
+from watersmeet.core.errors import IndexBusy, IndexDamaged
+from watersmeet.core.files import private
 from watersmeet.core.model import Row
-from watersmeet.engine.encoders import GuardedEncoder
+from watersmeet.core.viewers import EVERYONE
+from watersmeet.engine.components import build
 from watersmeet.engine.entries import breadcrumb
-from watersmeet.engine.lock import holder_of, writer_lock
+from watersmeet.engine.healing import diagnosed
+from watersmeet.engine.lock import holder_of, tighten_index, writer_lock
+from watersmeet.engine.models import GuardedEncoder
 from watersmeet.engine.report import Progress, Tell
 from watersmeet.engine.settings import Settings, cache_folder
 from watersmeet.engine.tiers import (
+    CURRENT,
+    NEXT,
     SPARSE,
     Store,
     Tier,
@@ -30,17 +36,19 @@ from watersmeet.engine.tiers import (
     embedder_name,
     model_of,
     new_tier,
+    replaced,
     tiers_of,
     with_tier,
 )
+from watersmeet.engine.viewing import seen
 from watersmeet.store.catalogue import Catalogue
-from watersmeet.store.embeddings import EmbeddingCache, key_of
+from watersmeet.store.embeddings import Embeddings, key_of
 from watersmeet.store.view import SqliteView
 
 if TYPE_CHECKING:
     from watersmeet.core.sparse import Weighted
-    from watersmeet.core.vectors import Matrix, VectorReader
-    from watersmeet.engine.models import Guarded
+    from watersmeet.core.vectors import Matrix, RowArray, VectorReader
+    from watersmeet.engine.models import GuardedEmbedder
     from watersmeet.engine.tiers import Model
 
 WINDOWS = {"static": 8192, "dense": 64}
@@ -69,6 +77,16 @@ class Deepened:
     cached: int = 0
 
 
+def meta_of(folder: str) -> dict[str, str]:
+    """The index's own facts."""
+    view = SqliteView(folder)
+    try:
+        with view.moment():
+            return view.meta()
+    finally:
+        view.close()
+
+
 def deepen(
     folder: str,
     settings: Settings,
@@ -77,19 +95,20 @@ def deepen(
     done: Deepened,
     seconds: float = math.inf,
     after: int = 0,
+    measure: bool = False,
 ) -> None:
     """Bring one tier up to what is live, as far as the time allows, and note in `done` what was made.
 
     `ModelProblem` if its model cannot be had, `IndexBusy` if another process is at it. Only rows behind `after` are
-    looked at."""
+    looked at. `measure`: how near the chunks are to one another is measured in any case."""
     component = embedder_name(settings, name)
     if not component:
         return
     view = SqliteView(folder)
     try:
-        with _alone(folder, name):
+        with _alone(folder, name), diagnosed(folder, settings):
             model = model_of(settings, name, component)
-            _Pass(folder, settings, view, name, model, tell, done, seconds, after).run()
+            _Pass(folder, settings, view, name, model, tell, done, seconds, after, measure).run()
     finally:
         view.close()
 
@@ -105,6 +124,8 @@ class _Pass:
     done: Deepened
     seconds: float
     after: int = 0
+    measure: bool = False
+    key: str = CURRENT
     written: int = 0
     took: float = 0.0
 
@@ -112,15 +133,20 @@ class _Pass:
         with self.view.moment():
             meta = self.view.meta()
         check_models(self.settings, meta)
-        tier = tiers_of(meta).get(self.name) or new_tier(self.name, self.model, meta)
-        store = tier.open(self.folder)
-        cache = EmbeddingCache(os.path.join(cache_folder(), "embeddings"))
-        start = time.perf_counter()
+        tier, store = self._opened(meta)
+        cache: Embeddings = build(
+            "store",
+            "embeddings",
+            self.settings.of("store", "embeddings"),
+            folder=os.path.join(cache_folder(), "embeddings"),
+        )
+        start, whole = time.perf_counter(), False
         try:
             while time.perf_counter() - start < self.seconds:
                 rows, texts, missing = self._window(store)
                 if not rows:  # the model is not even loaded if there is nothing for it to do
                     self._forget_asked()
+                    whole = not self.after
                     break
                 tier.check(self.model)
                 tier.fits(self.model, self.model.dimension)
@@ -129,12 +155,41 @@ class _Pass:
                 self.took = time.perf_counter() - start
                 tier = self._write(store, tier, rows, made)
                 self.written += len(rows)
-            self._level(store, tier)
+            tier = self._level(store, tier)
+            if whole and self.key == NEXT:  # it has seen everything, and the next writer removes the one before
+                self._note(lambda meta: replaced(meta, tier))
         finally:
             cache.close()
             store.close()
         if self.written:
             self.tell(Progress(f"embedding ({self.name})", self.written, self.written, "chunks"))
+
+    def _opened(self, meta: Mapping[str, str]) -> tuple[Tier, Store]:
+        """What is to be filled, and its store: the tier that answers, or beside one of an earlier file of the model its
+        next; a new one in place of one that is damaged."""
+        tier = tiers_of(meta).get(self.name)
+        if tier is not None and tier.outdated(self.model):
+            self.key, tier = NEXT, tiers_of(meta, NEXT).get(self.name)
+            if tier is not None and tier.fingerprint != self.model.fingerprint:
+                tier = None
+        tier = tier or new_tier(self.name, self.model, meta, self.folder)
+        store = tier.open(self.folder, self.settings)
+        try:
+            store.reader()
+        except IndexDamaged:
+            store.close()
+            tier = new_tier(self.name, self.model, meta, self.folder, tier.folder)
+            store = tier.open(self.folder, self.settings)
+        return tier, store
+
+    def _note(self, entries: Callable[[Mapping[str, str]], dict[str, str]]) -> None:
+        """Under the lock: what the catalogue says of the tier."""
+        with writer_lock(self.folder, PATIENCE):
+            catalogue = Catalogue(self.folder)
+            try:
+                catalogue.set_meta(entries(catalogue.meta()))
+            finally:
+                catalogue.close()
 
     def _forget_asked(self) -> None:
         if self.name == "dense" and not self.after:
@@ -164,14 +219,16 @@ class _Pass:
         return WINDOWS.get(self.name) or max(NARROWEST, min(WIDEST, int(SECONDS * rate)))
 
     def _made(
-        self, tier: Tier, texts: Sequence[str], rows: Sequence[Row], cache: EmbeddingCache
+        self, tier: Tier, texts: Sequence[str], rows: Sequence[Row], cache: Embeddings
     ) -> Matrix | list[Weighted]:
         if isinstance(self.model, GuardedEncoder):
-            return self.model.encode(texts)
+            encoded = self.model.encode(texts)
+            self.done.embedded.update(rows)
+            return encoded
         return self._vectors(self.model, tier, texts, rows, cache)
 
     def _vectors(
-        self, model: Guarded, tier: Tier, texts: Sequence[str], rows: Sequence[Row], cache: EmbeddingCache
+        self, model: GuardedEmbedder, tier: Tier, texts: Sequence[str], rows: Sequence[Row], cache: Embeddings
     ) -> Matrix:
         """From the cache where it remembers, else from the model, remembered as it comes."""
         import numpy as np
@@ -216,33 +273,59 @@ class _Pass:
                 writer.commit()
                 rate = (self.written + len(rows)) / max(1e-3, self.took)
                 tier = replace(tier, rows=store.reader().size, rate=round(rate, 1))
-                catalogue.set_meta(with_tier(meta, tier))
+                catalogue.set_meta(with_tier(meta, tier, self.key))
             finally:
                 catalogue.close()
         return tier
 
-    def _level(self, store: Store, tier: Tier) -> None:
-        """Measure how near the chunks are to one another, where that may have changed."""
-        known = tier.level or tier.rows <= NEAREST
-        if self.name == SPARSE or (known and abs(tier.rows - tier.level_rows) <= CHANGED * tier.level_rows):
-            return
-        with writer_lock(self.folder, PATIENCE):
-            catalogue = Catalogue(self.folder)
-            try:
-                measured = replace(tier, level=round(level(store.reader()), 4), level_rows=tier.rows)
-                catalogue.set_meta(with_tier(catalogue.meta(), measured))
-            finally:
-                catalogue.close()
+    def _level(self, store: Store, tier: Tier) -> Tier:
+        """Measure how near the chunks are to one another, where that may have changed: all, and those for everyone."""
+        if self.name == SPARSE:
+            return tier
+        with self.view.moment():
+            live, public = self.view.live_rows(), self.view.live_rows(seen(EVERYONE))
+            samples = self.view.sample(SAMPLE), self.view.sample(SAMPLE, seen(EVERYONE))
+            text = self.view.meta()["text_folder"]
+        reader = store.reader()
+        current = tier.level_text == text and not self.measure
+        known = tier if current else replace(tier, level=0.0, public_level=0.0)
+        whole = _level(reader, live, samples[0], known.level, known.level_rows)
+        part = whole
+        if len(public) < len(live):
+            part = _level(reader, public, samples[1], known.public_level, known.public_level_rows)
+        measured = replace(
+            tier,
+            level=whole[0],
+            level_rows=whole[1],
+            public_level=part[0],
+            public_level_rows=part[1],
+            level_text=text,
+        )
+        if measured != tier:
+            self._note(lambda meta: with_tier(meta, measured, self.key))
+        return measured
 
 
-def level(reader: VectorReader) -> float:
+def _level(
+    reader: VectorReader, rows: Sequence[Row], sample: Sequence[Row], known: float, known_rows: int
+) -> tuple[float, int]:
+    """How near these rows are to one another, and how many they are: as it is known, unless much has changed."""
+    import numpy as np
+
+    held = np.array(rows, dtype=np.int64)
+    held = held[reader.has(held)]
+    if (known or len(held) <= NEAREST) and abs(len(held) - known_rows) <= CHANGED * known_rows:
+        return known, known_rows
+    return round(level(reader, held, sample), 4), len(held)
+
+
+def level(reader: VectorReader, rows: RowArray, sample: Sequence[Row]) -> float:
     """The median, over a sample of the rows, of the cosine of a row and a neighbour that is not among its nearest."""
-    rows = reader.rows()
     if len(rows) <= NEAREST:  # too few to know
         return 0.0
     neighbour = max(NEAREST, min(NEIGHBOUR, len(rows) // SHARE))
-    sample = rows[:: max(1, len(rows) // SAMPLE)][:SAMPLE]
-    near = sorted(found[-1][1] for vector in reader.vectors(sample) if (found := reader.search(vector, neighbour + 1)))
+    found = [reader.search(vector, neighbour + 1, rows) for vector in reader.vectors(sample)]
+    near = sorted(nearest[-1][1] for nearest in found if nearest)
     return near[len(near) // 2] if near else 0.0
 
 
@@ -258,12 +341,13 @@ def _alone(folder: str, name: str) -> Iterator[None]:
                 f"{holder_of(os.path.join(folder, file))} is embedding for {folder} ({name})",
                 "wait until it is done, or run `watersmeet deepen` again then. Searching works meanwhile",
             ) from None
+        tighten_index(folder)
         yield
 
 
 def note_asked(folder: str, rows: Sequence[Row]) -> None:
     """Remember what a query retrieved: row numbers only, appended in one write, if it can be written at all."""
-    with suppress(OSError), open(os.path.join(folder, ASKED), "ab") as file:
+    with suppress(OSError), open(os.path.join(folder, ASKED), "ab", opener=private) as file:
         if file.tell() < MOST_ASKED:
             file.write(struct.pack(f"<{len(rows)}q", *rows))
 

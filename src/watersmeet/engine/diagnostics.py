@@ -11,12 +11,24 @@ from collections.abc import Mapping
 from watersmeet.core.model import ChunkId, Passage
 from watersmeet.engine.modes import VECTORS
 from watersmeet.engine.pipeline import Outcome
+from watersmeet.engine.settings import Settings, load
 
 
 def listening() -> bool:
     """Whether anyone would read a note."""
     logging = sys.modules.get("logging")
     return logging is not None and bool(logging.getLogger("watersmeet.search").isEnabledFor(logging.INFO))
+
+
+def loaded() -> Settings:
+    """The settings of the working folder, for a program that gives none; what does not count of them is a warning."""
+    settings = load()
+    if settings.ignored:
+        import logging
+
+        for one in settings.ignored:
+            logging.getLogger("watersmeet.settings").warning("%s; %s", one.what, one.hint)
+    return settings
 
 
 def note(outcome: Outcome, passages: Mapping[ChunkId, Passage]) -> None:

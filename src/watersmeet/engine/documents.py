@@ -10,24 +10,32 @@ from typing import Any
 
 from watersmeet.core.errors import NotFound
 from watersmeet.core.model import ANY, Condition, DocId, Evidence, Hit, Ranking
+from watersmeet.core.viewers import Viewer
 from watersmeet.engine.naming import Meant
+from watersmeet.engine.viewing import limited
 from watersmeet.present.whole import LEVELS, whole
 from watersmeet.store.view import SqliteView
 
 
-def get(view: SqliteView, meant: Meant) -> dict[str, Any]:
+def get(view: SqliteView, meant: Meant, viewer: Viewer | None = None) -> dict[str, Any]:
     document, chunk = meant
     record = view.record(document)
     if record is None:
         raise NotFound(f"no document called {document!r}")
     passages = [p for p in view.passages_of(document) if chunk in (None, p.id)]
+    fields = record.fields
+    text = passages[0].text if chunk else whole(record.title, passages, fields.get(LEVELS))
+    if limited(viewer) and "record" in fields:
+        from watersmeet.engine.registry.visibility import visible_fields, visible_text
+
+        fields, text = visible_fields(view, fields, viewer), visible_text(view, fields, text, viewer)
     return {
         "document": document,
         "kind": record.kind,
         "title": record.title,
         "path": record.path,
-        "text": passages[0].text if chunk else whole(record.title, passages, record.fields.get(LEVELS)),
-        "fields": {key: value for key, value in record.fields.items() if not key.startswith("@")},
+        "text": text,
+        "fields": {key: value for key, value in fields.items() if not key.startswith("@")},
         "links": [
             {"target": k.target, "heading": k.heading, "alias": k.alias, "type": k.type} for k in view.links(document)
         ],
@@ -52,12 +60,12 @@ def related(view: SqliteView, document: DocId, seen: Condition = ANY) -> Ranking
     """Neighbours by links in both directions; one that links to everything says little and counts less."""
     strength: dict[DocId, float] = defaultdict(float)
     paths: defaultdict[DocId, list[str]] = defaultdict(list)
-    for source, target, type in view.edges(document):
+    for source, target, type in view.edges(document, seen):
         other = target if source == document else source
         strength[other] += 1.0 if source == document else 0.9
         paths[other].append(f"{source} -> {target} ({type})")
     strength = {other: strength[other] for other in view.only(strength, seen)}
-    scored = {other: s / math.log2(2 + view.degree(other)) for other, s in strength.items()}
+    scored = {other: s / math.log2(2 + view.degree(other, seen)) for other, s in strength.items()}
     best = max(scored.values(), default=1.0)
     first = {other: view.first_chunk(other) for other in scored}
     hits = []

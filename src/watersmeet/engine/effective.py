@@ -6,6 +6,7 @@ from typing import Any
 
 from watersmeet.engine.components import default, find, options
 from watersmeet.engine.settings import SECTIONS, Settings, leaves
+from watersmeet.engine.tiers import TIERS, embedder_name, store_of
 
 DEFAULT = "default"
 
@@ -20,6 +21,7 @@ def effective(settings: Settings) -> dict[str, tuple[Any, str]]:
         for key, field in options(find(kind, name)).items():
             found[f"{kind}.{name}.{key}"] = (default(field), DEFAULT)
     for path, value in leaves(settings.tables):
+        found.pop(path.rpartition(".")[0], None)  # a table that is empty unless it is filled
         found[path] = (value, settings.origins.get(path, DEFAULT))
     found["recipe"] = (settings.recipe, settings.origins.get("recipe", DEFAULT))
     return dict(sorted(found.items()))
@@ -27,10 +29,14 @@ def effective(settings: Settings) -> dict[str, tuple[Any, str]]:
 
 def _used(settings: Settings) -> list[tuple[str, str]]:
     pipeline, index = settings.section("pipeline"), settings.section("index")
+    models = {tier: model for tier in TIERS if (model := embedder_name(settings, tier))}
     return [
         ("source", index.source),
         ("chunk", index.chunk),
         ("store", index.text),
+        *(("store", store_of(tier)) for tier in models),
+        *([("store", "embeddings")] if models else []),
+        *(("embed", model) for model in models.values()),
         *(("parse", name) for name in ("markdown", "text", "jsonl")),
         *(("query", name) for name in pipeline.understand),
         *(("signal", name) for name in pipeline.signals),

@@ -5,38 +5,34 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from watersmeet.core.errors import ConfigError, IndexBusy, ModelProblem, NoIndex, WatersmeetError
-from watersmeet.core.model import Answer, DocId, Passage, Plan, Request
-from watersmeet.engine import settings as settings_of
+from watersmeet.core.errors import ConfigError, IndexBusy, ModelProblem, NoIndex, WatersmeetError, nearest
+from watersmeet.core.model import Answer, DocId, Passage, Request, Result
 from watersmeet.engine.asked import asked_for
 from watersmeet.engine.calibration.searched import note_search, tidy
-from watersmeet.engine.diagnostics import note
-from watersmeet.engine.further import further
-from watersmeet.engine.modes import WORDS, choose, really, silent_signals, wants_vectors
-from watersmeet.engine.pipeline import Outcome
+from watersmeet.engine.diagnostics import loaded, note
+from watersmeet.engine.healing import diagnosed, met
+from watersmeet.engine.modes import WORDS
+from watersmeet.engine.runner import PASSAGES, Scope, Trace, readable, run
 from watersmeet.engine.session import Session
 from watersmeet.engine.settings import Settings
-from watersmeet.engine.strict import strictly
 from watersmeet.engine.threads import Threads
-from watersmeet.engine.tiers import TIERS, embedder_name, quick, tiers_of
-from watersmeet.engine.trace import Trace, path_for, sure
-from watersmeet.engine.viewing import gated, seen
+from watersmeet.engine.tiers import TIERS, due, tiers_of
+from watersmeet.engine.viewing import seen
 from watersmeet.present import answer as present
-from watersmeet.store.view import SqliteView
 
 if TYPE_CHECKING:
     from watersmeet.core.viewers import Viewer
     from watersmeet.engine.calibration.calibration import Calibration
     from watersmeet.engine.classified import Classified
+    from watersmeet.engine.confidence import Confidence
     from watersmeet.engine.health import Check
     from watersmeet.engine.registry import Registry
     from watersmeet.engine.report import SyncReport, Tell
@@ -52,7 +48,7 @@ class Engine:
 
     def __init__(self, index: str | os.PathLike[str], settings: Settings | None = None) -> None:
         self.folder = os.fspath(index)
-        self.settings = settings or settings_of.load()
+        self.settings = settings or loaded()
         self._recipes = {self.settings.recipe: self.settings}
         self._threads = Threads(most=8)
         self._idle: list[Session] = []
@@ -86,7 +82,8 @@ class Engine:
         if not self._learning:
             tidy(self.folder, learn=False)
         try:
-            yield session
+            with diagnosed(self.folder, self.settings):
+                yield session
         finally:
             session.used = now = time.monotonic()
             with self._lock:
@@ -113,13 +110,14 @@ class Engine:
     ) -> SyncReport:
         """Make the index say what these folders and files say, or all that it knows of if none is named.
 
-        Words and quick vectors first, then deep ones. `recreate`: read everything again, into new stores."""
+        Words and quick vectors first, then deep ones; sparse ones only if they were asked for before, or if the recipe
+        lets them vote. `recreate`: read everything again, into new stores."""
         from watersmeet.engine.roots import sync
 
         tell = tell or (lambda _: None)
         start = time.perf_counter()
         report = sync(self.folder, self.settings, paths, collection, meta or {}, recreate, tell)
-        self._embed(TIERS if deepen else quick(self.settings), report, tell)
+        self._embed((), report, tell, deep=deepen)
         tidy(self.folder, self._learning)
         report.took_ms = (time.perf_counter() - start) * 1000
         return report
@@ -131,45 +129,57 @@ class Engine:
         deep: bool = True,
         after: int = 0,
         strict: bool = False,
+        tiers: Sequence[str] = (),
     ) -> SyncReport:
         """Embed what no model has seen yet, for so long at most; the report says how much that was.
 
         Without `deep` the quick vectors only; only rows behind `after`. If it is `strict` and nothing can be embedded
-        for want of a model, or since another process is at it, that is an error and not just a warning."""
+        for want of a model, or since another process is at it, that is an error and not just a warning. `tiers`: only
+        these, of `static`, `sparse` and `dense`; they are kept up to date from then on."""
         from watersmeet.engine.report import SyncReport
 
+        for tier in tiers:
+            if tier not in TIERS:
+                raise ConfigError(f"no tier called {tier!r}", nearest(tier, TIERS))
         report, start = SyncReport(), time.perf_counter()
-        tiers = TIERS if deep else quick(self.settings)
-        problems = self._embed(tiers, report, tell or (lambda _: None), seconds, after)
+        problems = self._embed(tiers, report, tell or (lambda _: None), seconds, after, deep=deep)
         if strict and problems and not report.embedded and not report.cached:
             raise problems[0]
         report.took_ms = (time.perf_counter() - start) * 1000
         return report
 
     def _embed(
-        self, tiers: Sequence[str], report: SyncReport, tell: Tell, seconds: float = math.inf, after: int = 0
+        self,
+        tiers: Sequence[str],
+        report: SyncReport,
+        tell: Tell,
+        seconds: float = math.inf,
+        after: int = 0,
+        measure: bool = False,
+        deep: bool = True,
     ) -> list[WatersmeetError]:
-        """A model that cannot be had is a warning: the words are indexed all the same."""
+        """These tiers, or those that are due. A model that cannot be had is a warning: the words are indexed all the
+        same. `measure`: statistics of the whole index are made again even if little has changed."""
         from watersmeet.core.indexing import Skipped
-        from watersmeet.engine.deepen import Deepened, deepen
+        from watersmeet.engine.deepen import Deepened, deepen, meta_of
         from watersmeet.engine.vocabulary import refresh
-        from watersmeet.store.vocabulary import FILE
+        from watersmeet.store.vocabulary import PUBLIC
 
         problems: list[WatersmeetError] = []
         if not self.settings.section("index").vectors:
             return problems
         done = Deepened()
-        for tier in tiers:
+        for tier in tiers or due(self.settings, meta_of(self.folder), deep):
             try:
-                deepen(self.folder, self.settings, tier, tell, done, seconds, after)
+                deepen(self.folder, self.settings, tier, tell, done, seconds, after, measure)
                 if tier == TIERS[0]:
-                    refresh(self.folder, self.settings)
+                    refresh(self.folder, self.settings, measure)
             except (ModelProblem, IndexBusy) as problem:
                 problems.append(problem)
                 without = f"no {tier} vectors: " if isinstance(problem, ModelProblem) else ""
                 report.warnings.append(Skipped(tier, f"{without}{problem}. {problem.hint}".strip()))
             except OSError as error:
-                report.warnings.append(Skipped(FILE, f"no related terms: {error.strerror}"))
+                report.warnings.append(Skipped(f"{PUBLIC}.json", f"no related terms: {error.strerror}"))
         report.embedded, report.cached = len(done.embedded), done.cached
         return problems
 
@@ -194,44 +204,63 @@ class Engine:
         named = [ids] if isinstance(ids, str) else ids
         return remove(self.folder, self.settings, [DocId(identity) for identity in named])
 
+    def relocate(self, old: str | os.PathLike[str], new: str | os.PathLike[str]) -> int:
+        """What was read from the folder or file `old` is at `new` now; how many documents. Nothing is read again."""
+        from watersmeet.engine.relocate import relocate
+
+        return relocate(self.folder, self.settings, os.fspath(old), os.fspath(new))
+
     def compact(self, grace: float | None = None) -> int:
-        """Free the space of replaced rows; returns how many."""
+        """Free the space of replaced rows; returns how many. Every score is then that of a fresh index."""
+        from watersmeet.engine.report import SyncReport
         from watersmeet.engine.writing import writing
 
         with writing(self.folder, self.settings) as index:
-            return index.compact(grace, share=0.0)
+            freed = index.compact(grace, share=0.0)
+        self._embed((), SyncReport(), lambda _: None, seconds=0, measure=True)
+        return freed
 
     # ------------------------------------------------------------ asking
 
     def search(self, request: Request | str, **options: Any) -> Answer:
         """The few passages that answer the query, best first, with why, and what could not run.
 
-        `options` are fields of `Request`, or `filters`, `since` and `before` in place of a condition:
+        `options` are fields of `Request`, or `filters`, `exclude`, `since` and `before` in place of a condition:
         `engine.search("how do I deploy?", top_n=3, filters={"tag": "setup"}, since="7d")`.
         """
         request = asked_for(request, options)
         with self.traced(request) as trace:
-            if request.strict:
-                strictly(trace.outcome.failures, trace.silent, self._settings(request.recipe))
-            passages = trace.view.passages(present.needed(trace.outcome.ranking))
+            passages = trace.passages(present.needed(trace.outcome.ranking), request.viewer)
             note(trace.outcome, passages)
             confidence = trace.sure()
-        passages = {passage.id: passage for passage in self._readable(passages.values(), request.viewer)}
-        if self._settings(request.recipe).section("calibration").learn:
-            note_search(self.folder, request.query, [passage.document for passage in passages.values()])
+            results = present.results(trace.outcome.ranking, trace.outcome.fused, passages)
+            results = _wanted(results, request, confidence)
+            if request.expand:
+                from watersmeet.present.expand import expanded
+
+                page = partial(trace.page, viewer=request.viewer)
+                results = expanded(results, request.expand, page, request.expand_tokens)
+            damage = met(trace.view, self.folder)
+        self.note_search(trace, request, [result.document for result in results])
         return Answer(
             query=request.query,
             mode=trace.mode,
-            recipe=trace.recipe,
-            results=present.results(trace.outcome.ranking, trace.outcome.fused, passages),
-            failures=trace.outcome.failures,
-            took_ms=(time.perf_counter() - trace.start) * 1000,
+            recipe=trace.settings.recipe,
+            results=results,
+            failures=(*trace.outcome.failures, *damage),
+            took_ms=trace.took_ms,
             timings=trace.outcome.timings,
             silent=trace.silent,
             confidence=confidence.probability if confidence else None,
             no_good_match=confidence is not None and not confidence.fits,
             expansion=trace.outcome.plan.expansion,
+            routed=trace.outcome.plan.routed,
         )
+
+    def note_search(self, trace: Trace, request: Request, documents: Sequence[str]) -> None:
+        """What was shown for a query, if the index may learn from what is opened."""
+        if trace.settings.section("calibration").learn:
+            note_search(self.folder, request.query, list(documents))
 
     def why_not(self, request: Request, document: str, shown: int | None = None) -> WhyNot:
         """Where a document fell out, and what weight would have brought it in.
@@ -241,7 +270,20 @@ class Engine:
 
         with self.traced(request) as trace:
             document = known(trace.view, document, request.viewer)
-            return why_not(trace.pipeline, trace.view, trace.outcome, document, shown or request.top_n)
+            many = request.top_n if shown is None else shown
+            found = why_not(trace.pipeline, trace.view, trace.outcome, document, many)
+            if found.place != "result" or found.rank is None:
+                return found
+            sure = trace.sure()
+            if sure is not None and sure.probability < request.min_confidence:
+                return replace(found, place="cut", reason="the answer is less sure than was asked for")
+            if trace.outcome.ranking.hits[found.rank - 1].score < request.min_score:
+                return replace(found, place="cut", reason="its score is below the least that was asked for")
+            return found
+
+    def traced(self, request: Request, scope: Scope = PASSAGES, told: bool = True) -> AbstractContextManager[Trace]:
+        """A search with the index still as the query saw it. `told`: someone may ask why a hit is where it is."""
+        return run(self, request, scope, told)
 
     def trial(self, request: Request, down_to: Collection[str] = (), without: Collection[str] = ()) -> Trial:
         """A search for the sake of measuring: every signal's ranking and the fused one, by document.
@@ -253,62 +295,21 @@ class Engine:
         with self.traced(request, told=False) as trace:
             return trial(trace, down_to, without)
 
-    @contextmanager
-    def traced(self, request: Request, told: bool = True) -> Iterator[Trace]:
-        """The query path, with the index still as the query saw it."""
-        start = time.perf_counter()
-        settings = self._settings(request.recipe)
-        pipeline = settings.section("pipeline")
-        index = settings.section("index")
-        plan = Plan(
-            text=request.query,
-            intent=request.intent,
-            top_n=request.top_n,
-            told=told,
-            now=request.now or datetime.now(UTC),
-            stop=request.stop,
-            pool=max(pipeline.pool, pipeline.pool_times * request.top_n),
-        )
-        vectors = wants_vectors(request.mode) and index.vectors
-        with self._session() as session, session.moment() as view:
-            coverage = session.coverage() if vectors else {}
-            mode, signals = choose(request.mode, pipeline.signals, coverage, index.take_part)
-            path = path_for(session, settings, signals, view)
-            plan = replace(plan, condition=gated(view, request))
-            outcome = path.run(plan)
-            if not outcome.rankings and signals != WORDS:  # nothing of what was asked for could run: the words can
-                mode, failures = "lexical", outcome.failures
-                path = path_for(session, settings, WORDS, view)
-                outcome = path.run(plan)
-                outcome = replace(outcome, failures=tuple(dict.fromkeys((*failures, *outcome.failures))))
-            outcome = further(path, plan, outcome)
-            mode = really(mode, [ranking.by for ranking in outcome.rankings])
-            if vectors:
-                self._note(view, settings, coverage, outcome)
-            silent = silent_signals(request.mode, pipeline.signals, signals, coverage)
-            yield Trace(mode, settings.recipe, outcome, path, view, start, silent, lambda: sure(session, view, outcome))
-
-    def _note(self, view: SqliteView, settings: Settings, coverage: Mapping[str, float], outcome: Outcome) -> None:
-        """While the deep model has not seen everything: what was retrieved is embedded first."""
-        if embedder_name(settings, "dense") and coverage.get("dense", 0.0) < 1:
-            from watersmeet.engine.deepen import note_asked
-
-            note_asked(self.folder, list(view.rows([hit.chunk for hit in outcome.ranking.hits]).values()))
-
-    def _settings(self, recipe: str) -> Settings:
+    def settings_for(self, recipe: str) -> Settings:
+        """The settings with another recipe; none is named: as they are."""
         if not recipe:
             return self.settings
         if recipe not in self._recipes:
             self._recipes[recipe] = self.settings.under(recipe)
         return self._recipes[recipe]
 
-    def classify(self, query: str) -> Classified:
+    def classify(self, query: str, viewer: Viewer | None = None) -> Classified:
         """What sort of query it is, and how it is best asked; an index helps and is not needed."""
         from watersmeet.engine.classified import classify
 
         try:
             with self._session() as session, session.moment():
-                return classify(query, self.settings, session.words, bool(tiers_of(session.meta)))
+                return classify(query, self.settings, session.seen_by(viewer).words, bool(tiers_of(session.meta)))
         except NoIndex:
             return classify(query, self.settings)
 
@@ -321,10 +322,12 @@ class Engine:
         with self._session() as session, session.moment() as view:
             ranking = reading.related(view, meant(view, identity, viewer).document, seen(viewer))
             ranking = type(ranking)("related", ranking.hits[:top_n])
-            passages = view.passages([hit.chunk for hit in ranking.hits])
+            held = view.passages([hit.chunk for hit in ranking.hits])
+            passages = {one.id: one for one in readable(session.seen_by(viewer), held.values(), viewer)}
+            damage = met(view, self.folder)
         took = (time.perf_counter() - start) * 1000
         found = present.results(ranking, ranking, passages)
-        return Answer(identity, "related", self.settings.recipe, found, (), took)
+        return Answer(identity, "related", self.settings.recipe, found, damage, took)
 
     def get(self, identity: str, viewer: Viewer | None = None, *, exactly: bool = False) -> dict[str, Any]:
         """A document, or one chunk of it: by its id, and unless `exactly`, its file or a name that only it goes by."""
@@ -332,11 +335,11 @@ class Engine:
         from watersmeet.engine.naming import meant
 
         with self._session() as session, session.moment() as view:
-            found = reading.get(view, meant(view, identity, viewer, exactly))
-        if viewer is not None and "record" in found["fields"]:
-            from watersmeet.engine.registry.backends import visible
-
-            found = visible(self, found, viewer)
+            try:
+                found = reading.get(view, meant(view, identity, viewer, exactly), viewer)
+            finally:
+                met(view, self.folder)
+                view.sound()  # and not that it is not there
         if self._learning:
             self.calibration.opened(found["document"])
         return found
@@ -351,7 +354,7 @@ class Engine:
         """What is wrong with a request's filters, said for whoever found nothing."""
         from watersmeet.engine.unfound import asked, unfound
 
-        condition = asked(request, self._settings(request.recipe).section("pipeline").understand)
+        condition = asked(request, self.settings_for(request.recipe).section("pipeline").understand)
         with self._session() as session, session.moment() as view:
             return unfound(view, condition, request.viewer)
 
@@ -359,14 +362,7 @@ class Engine:
         """All that is searchable of a document, in its order."""
         with self._session() as session, session.moment() as view:
             found = view.passages_of(DocId(document)) if view.only([DocId(document)], seen(viewer)) else []
-        return self._readable(found, viewer)
-
-    def _readable(self, passages: Iterable[Passage], viewer: Viewer | None) -> list[Passage]:
-        if viewer is None:
-            return list(passages)
-        from watersmeet.engine.registry.backends import readable
-
-        return readable(self, passages, viewer)
+            return readable(session.seen_by(viewer), found, viewer)
 
     def anchors(self) -> list[tuple[DocId, DocId, str]]:
         """Links that say something, as (from, to, text)."""
@@ -381,9 +377,22 @@ class Engine:
             found = status(session, view, self.settings, self.folder, viewer)
         return {**found, "calibration": self.calibration.state()}
 
+    def check(self) -> None:
+        """Raises what keeps the index from being asked, if anything does."""
+        with self._session() as session, session.moment() as view:
+            session.seen_by(None).pipeline(self.settings, WORDS)
+            view.count()
+
     def doctor(self) -> list[Check]:
         """Everything that could be wrong, looked at."""
         from watersmeet.engine.health import asked, check
 
         found = check(self.folder, self.settings)
         return [*found, asked(self)] if all(one.ok for one in found) else found
+
+
+def _wanted(results: tuple[Result, ...], request: Request, sure: Confidence | None) -> tuple[Result, ...]:
+    """Those that are good enough for the request; none if the whole answer is not."""
+    if sure is not None and sure.probability < request.min_confidence:
+        return ()
+    return tuple(one for one in results if one.score >= request.min_score) if request.min_score else results

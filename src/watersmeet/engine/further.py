@@ -6,10 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from watersmeet.core.model import Plan, Ranking
+from watersmeet.core.ports import Reading
 from watersmeet.engine.pipeline import Outcome, Pipeline
 
 if TYPE_CHECKING:
     from watersmeet.engine.twostage import TwoStage
+
+
+WIDER, WIDEST = 5, 10_000
+"""So many times as large is the next pool that is searched for more documents, until one is as large as the second."""
 
 
 def further(path: Pipeline | TwoStage, plan: Plan, outcome: Outcome) -> Outcome:
@@ -28,6 +33,21 @@ def further(path: Pipeline | TwoStage, plan: Plan, outcome: Outcome) -> Outcome:
         ranking=_followed(outcome.ranking, wide.ranking, plan.top_n),
         timings={step: outcome.timings.get(step, 0.0) + took for step, took in wide.timings.items()},
     )
+
+
+def one_per_document(path: Pipeline | TwoStage, plan: Plan, outcome: Outcome, view: Reading, most: int) -> Outcome:
+    """The best chunk of each document, so many at most. If the pool has too few documents, a larger one has more."""
+    from watersmeet.stage.perdoc import Perdoc
+
+    best = Perdoc(view, most=1)
+    found, pool, rankings = best.apply(outcome.ranking, plan), plan.pool, outcome.rankings
+    while len(found.hits) < most and pool < WIDEST and any(len(one.hits) >= pool for one in rankings):
+        pool *= WIDER
+        wide = path.run(replace(plan, pool=pool, top_n=pool))
+        ranking, fused = _followed(outcome.ranking, wide.ranking), _followed(outcome.fused, wide.fused)
+        outcome, rankings = replace(outcome, ranking=ranking, fused=fused), wide.rankings
+        found = best.apply(ranking, plan)
+    return replace(outcome, ranking=Ranking(found.by, found.hits[:most], outcome.ranking.notes))
 
 
 def _followed(first: Ranking, more: Ranking, most: int | None = None) -> Ranking:

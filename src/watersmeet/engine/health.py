@@ -5,17 +5,24 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from watersmeet.core.errors import IndexBusy, IndexDamaged, NoIndex, WatersmeetError
+from watersmeet.core.errors import IndexBusy, IndexDamaged, ModelProblem, NoIndex, WatersmeetError
 from watersmeet.core.model import ANY, Request, Row
+from watersmeet.core.viewers import EVERYONE
 from watersmeet.engine.calibration import keeping
 from watersmeet.engine.documents import size_of
 from watersmeet.engine.lock import writer_lock
 from watersmeet.engine.opening import ANEW, check_fingerprint, fingerprint, open_text
 from watersmeet.engine.settings import Settings
 from watersmeet.engine.tiers import TIERS, Tier, check_models, embedder_name, model_of, tiers_of
+from watersmeet.engine.viewing import seen
+from watersmeet.store import vocabulary
+from watersmeet.store._connect import FORMAT, is_read_only
+from watersmeet.store._intact import mark, unmark
+from watersmeet.store._withheld import PUBLIC_TEXT
 from watersmeet.store.view import SqliteView
 
 if TYPE_CHECKING:
@@ -24,6 +31,17 @@ if TYPE_CHECKING:
 FEW = 10_000
 """So many replaced rows cost nobody anything."""
 MENDED = "run `watersmeet sync`: it makes the words again from the catalogue"
+
+
+REREAD = f"run `watersmeet sync`: it reads the files again that this came from. If that does not help, {ANEW}"
+TOLD = 5
+"""How many things that are wrong with the catalogue are named."""
+
+
+class Verified(Protocol):
+    @property
+    def folder(self) -> str: ...
+    def verify(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,26 +53,31 @@ class Check:
 
 
 def check(folder: str, settings: Settings) -> list[Check]:
-    checks: list[Check] = []
+    checks = [Check("trust", True, one.what, one.hint) for one in settings.ignored]
     try:
         view = SqliteView(folder)
     except WatersmeetError as error:
-        return [Check("index", False, str(error), error.hint)]
+        return [*checks, Check("index", False, str(error), error.hint)]
     try:
-        problems = view.check()
-        checks.append(
-            Check(
-                "catalogue",
-                not problems,
-                "; ".join(problems) or "sound",
-                ANEW if problems else "",
-            )
-        )
-        if not problems:
+        checks.append(_catalogue(folder, view))
+        try:
             checks += _stores(folder, settings, view)
+        except WatersmeetError as error:
+            checks.append(Check("stores", False, str(error), error.hint))
     finally:
         view.close()
-    return [*checks, _calibration(folder), _disk(folder), _lock(folder)]
+    return [*checks, _vocabulary(folder), _calibration(folder), _disk(folder), _lock(folder)]
+
+
+def _catalogue(folder: str, view: SqliteView) -> Check:
+    """What is damaged there is marked: the next sync reads the files again that it came from."""
+    problems = view.check()
+    if not problems:
+        unmark(folder)
+        return Check("catalogue", True, "sound")
+    mark(folder, "; ".join(problems))
+    more = f"; and {len(problems) - TOLD} more" if len(problems) > TOLD else ""
+    return Check("catalogue", False, "; ".join(problems[:TOLD]) + more, REREAD)
 
 
 def asked(engine: Engine) -> Check:
@@ -72,6 +95,14 @@ def asked(engine: Engine) -> Check:
     return Check("search", not wrong, wrong or "answers", ANEW if wrong else "")
 
 
+def _vocabulary(folder: str) -> Check:
+    for name in (vocabulary.PUBLIC, vocabulary.PRIVATE):
+        path = vocabulary.path_of(folder, name)
+        if os.path.exists(path) and vocabulary.load(folder, name) is None:
+            return Check("vocabulary", False, f"{path} is damaged", "run `watersmeet sync`: it makes it again")
+    return Check("vocabulary", True, "sound")
+
+
 def _calibration(folder: str) -> Check:
     try:
         kept = keeping.load(folder)
@@ -84,7 +115,7 @@ def _stores(folder: str, settings: Settings, view: SqliteView) -> list[Check]:
     with view.moment():
         facts = view.statistics()
         meta = view.meta()
-        rows = view.live_rows()
+        rows, shared, private = view.live_rows(), view.shared(), view.needed(seen(EVERYONE).gates)
     built = json.loads(meta.get("fingerprint", "{}"))
     checks = [
         Check(
@@ -96,14 +127,18 @@ def _stores(folder: str, settings: Settings, view: SqliteView) -> list[Check]:
     ]
     if not built:
         return checks
+    if built.get("format", FORMAT) < FORMAT:
+        said = f"format {built['format']}, of an earlier version; it answers"
+        checks.append(Check("format", True, said, "the next `watersmeet sync` upgrades it; ids and vectors stay"))
+    wanted = fingerprint(settings)
     try:
-        check_fingerprint(built, fingerprint(settings))
+        check_fingerprint(built, wanted, sorted({*built, *wanted} - {"format"}))  # that is the catalogue's own affair
         check_models(settings, meta)
         checks.append(Check("settings", True, "the index was built with these settings"))
     except WatersmeetError as error:
         checks.append(Check("settings", False, str(error), error.hint))
-    checks.append(_text(folder, built, meta, len(rows)))
-    checks += [_vectors(folder, tier, rows) for tier in tiers_of(meta).values()]
+    checks += [_text(folder, built, meta, shared), *_private(meta, bool(private))]
+    checks += [_vectors(folder, tier, rows, settings) for tier in tiers_of(meta).values()]
     checks += [_model(settings, name, embedder) for name in TIERS if (embedder := embedder_name(settings, name))]
     few = facts["dead"] < FEW
     dead = facts["dead"] / max(1, facts["chunks"] + facts["dead"])
@@ -121,7 +156,7 @@ def _stores(folder: str, settings: Settings, view: SqliteView) -> list[Check]:
             "sources",
             not missing,
             "all there" if not missing else "gone: " + ", ".join(missing),
-            "" if not missing else "mount them, or let go of them: `watersmeet remove PATH`",
+            "" if not missing else "mount them; or `watersmeet relocate OLD NEW`, or `watersmeet remove PATH`",
         )
     )
     return checks
@@ -134,7 +169,7 @@ def _text(folder: str, built: dict[str, str], meta: dict[str, str], live: int) -
     except (WatersmeetError, KeyError) as error:
         return Check("text store", False, str(error), ANEW)
     try:
-        size = store.reader().size
+        size = _whole(store).reader().size
     except (NoIndex, IndexDamaged) as error:
         return Check("text store", False, str(error), MENDED)
     except WatersmeetError as error:
@@ -150,15 +185,43 @@ def _text(folder: str, built: dict[str, str], meta: dict[str, str], live: int) -
     )
 
 
-def _vectors(folder: str, tier: Tier, rows: list[Row]) -> Check:
+def _private(meta: dict[str, str], there: bool) -> list[Check]:
+    """Whether what is counted for everyone is of what everyone may see."""
+    if not there:
+        return []
+    ok = meta.get(PUBLIC_TEXT) == meta["text_folder"]
+    said = "in a place of their own" if ok else "the words of private entities count in everyone's scores"
+    return [Check("private words", ok, said, "" if ok else "the next `watersmeet sync` or `register` moves them")]
+
+
+S = TypeVar("S", bound=Verified)
+
+
+def _whole(store: S) -> S:
+    """A store whose files have all been read and compared with their sums. One that is damaged is marked."""
+    try:
+        store.verify()
+    except IndexDamaged as error:
+        mark(store.folder, str(error))
+        raise
+    return store
+
+
+def _vectors(folder: str, tier: Tier, rows: list[Row], settings: Settings) -> Check:
     """A vector store may lack rows, for a while; it must be readable."""
     name = f"{tier.name} vectors"
     try:
+        tier.check_there(folder)
         store = tier.open(folder)
-        held = int(store.reader().has(rows).sum())
+        held = int(_whole(store).reader().has(rows).sum())
         store.close()
     except WatersmeetError as error:
         return Check(name, False, str(error), error.hint)
+    component = embedder_name(settings, tier.name)
+    with suppress(ModelProblem):  # said by the model's own check
+        if component and tier.outdated(model_of(settings, tier.name, component)):
+            detail = f"made by an earlier file of {tier.model}; they answer until the new ones are made"
+            return Check(name, True, detail, "run `watersmeet sync`")
     whole = held == len(rows)
     return Check(
         name, True, f"{tier.model}: {held} of {len(rows)} live chunks", "" if whole else "run `watersmeet deepen`"
@@ -183,6 +246,8 @@ def _disk(folder: str) -> Check:
 
 
 def _lock(folder: str) -> Check:
+    if is_read_only(folder):
+        return Check("writer", True, "nobody can write: the index is read-only, and can be searched")
     try:
         with writer_lock(folder, 0):
             return Check("writer", True, "nobody is writing")

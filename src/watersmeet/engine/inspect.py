@@ -9,6 +9,7 @@ from watersmeet.core.errors import SourceProblem
 from watersmeet.core.indexing import Skipped
 from watersmeet.core.pages import Document
 from watersmeet.engine.components import build
+from watersmeet.engine.parsing import unbroken
 from watersmeet.engine.roots import parsers
 from watersmeet.engine.settings import Settings
 from watersmeet.engine.sync import ending
@@ -28,7 +29,7 @@ def inspect(path: str, settings: Settings) -> dict[str, Any]:
         raise SourceProblem(f"no parser reads {path}", "name a Markdown, text or JSON lines file")
     warnings = []
     documents = []
-    for parsed in parser.parse(found, content):
+    for parsed in unbroken(parser.parse(found, content), lambda reason: Skipped(found.path, reason)):
         if isinstance(parsed, Document):
             documents.append(parsed)
         else:

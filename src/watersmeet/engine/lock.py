@@ -11,11 +11,16 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from errno import EDQUOT, EFBIG, ENOSPC
+from errno import EACCES, EDQUOT, EFBIG, ENOSPC, EPERM, EROFS
 
 from watersmeet.core.errors import DiskFull, IndexBusy, IndexProblem
+from watersmeet.core.files import FOLDER_MODE, make_private, private, tighten
+from watersmeet.engine.settings import cache_folder
+from watersmeet.store._connect import refuse_read_only
 
 FILE = "writer.lock"
+OURS = ("catalogue.db", "text-", "vectors-", "concept_vocabulary", "calibration.", "searched.jsonl", "asked", "deepen-")
+"""How the files and folders of an index begin; also with a dot before it, while they are being written."""
 
 
 @contextmanager
@@ -24,8 +29,8 @@ def writer_lock(folder: str, wait: float, name: str = FILE) -> Iterator[None]:
     path = os.path.join(folder, name)
     end = time.monotonic() + wait
     with writable(folder):
-        os.makedirs(folder, exist_ok=True)
-        file = open(path, "ab", buffering=0)  # noqa: SIM115 - closed two lines below
+        make_private(folder)
+        file = open(path, "ab", buffering=0, opener=private)  # noqa: SIM115 - closed two lines below
     with file:
         while True:
             try:
@@ -50,6 +55,16 @@ def writer_lock(folder: str, wait: float, name: str = FILE) -> Iterator[None]:
             file.truncate(0)
 
 
+def tighten_index(folder: str) -> None:
+    """Nobody else reads an index. What else lies in its folder is left alone, and then so is the folder."""
+    tighten(
+        folder, lambda name: name in (".gitignore", "dataset.json", FILE) or name.removeprefix(".").startswith(OURS)
+    )
+    cache = cache_folder()
+    if os.path.abspath(folder).startswith(cache + "/") and os.stat(cache).st_uid == os.geteuid():
+        os.chmod(cache, FOLDER_MODE)
+
+
 @contextmanager
 def writable(folder: str) -> Iterator[None]:
     """The system's refusals to write, said so that the user can act on them."""
@@ -58,6 +73,8 @@ def writable(folder: str) -> Iterator[None]:
     except OSError as error:
         if error.errno in (ENOSPC, EDQUOT, EFBIG):
             raise DiskFull(f"{folder}: {error.strerror}", "make room and run the same command again") from error
+        if error.errno in (EROFS, EACCES, EPERM):
+            raise refuse_read_only(folder, error.strerror or str(error)) from error
         raise IndexProblem(
             f"{folder} cannot be written: {error.strerror}", "check its permissions, or choose another with --index"
         ) from error

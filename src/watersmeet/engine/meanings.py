@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.errors import ModelProblem, WatersmeetError
-from watersmeet.core.model import ChunkId, Condition
+from watersmeet.core.model import ChunkId, Condition, Row
 from watersmeet.core.vectors import Meanings, Near
 from watersmeet.engine.modes import percent
 from watersmeet.engine.settings import Settings
@@ -37,43 +37,53 @@ class Shelf:
     """The open vector stores of one session."""
 
     folder: str
-    _stores: dict[str, tuple[Tier, Store]] = field(default_factory=dict)
-    _readers: dict[str, Any] = field(default_factory=dict)
-    _coverage: dict[str, float] = field(default_factory=dict)
-    _missing: dict[str, RowArray] = field(default_factory=dict)
-    _broken: dict[str, WatersmeetError] = field(default_factory=dict)
+    stores: dict[str, tuple[Tier, Store]] = field(default_factory=dict)
+    readers: dict[str, Any] = field(default_factory=dict)
+    broken: dict[str, WatersmeetError] = field(default_factory=dict)
 
     def close(self) -> None:
-        for _, store in self._stores.values():
+        for _, store in self.stores.values():
             store.close()
-        self._stores.clear()
+        self.stores.clear()
 
-    def renew(self, view: SqliteView, tiers: Mapping[str, Tier]) -> None:
-        """Open what the index holds now, and see what each model has not seen yet."""
+    def renew(self, tiers: Mapping[str, Tier]) -> None:
+        """Open what the index holds now."""
+        self.readers, self.broken = {}, {}
+        for name in self.stores.keys() - tiers.keys():  # the index was begun anew, and has no such vectors yet
+            self.stores.pop(name)[1].close()
+        for name, tier in tiers.items():
+            if name not in self.stores or self.stores[name][0].folder != tier.folder:
+                self.stores[name] = (tier, tier.open(self.folder))
+            self.stores[name] = (tier, self.stores[name][1])
+            try:
+                tier.check_there(self.folder)
+                self.readers[name] = self.stores[name][1].reader()
+            except WatersmeetError as error:
+                self.broken[name] = error
+
+
+class Shown:
+    """The vector stores as far as a viewer may see their rows, and what each model has not seen yet of these."""
+
+    def __init__(self, shelf: Shelf, rows: Sequence[Row]) -> None:
         import numpy as np
 
-        live = np.array(view.live_rows(), dtype=np.int64)
-        self._readers, self._coverage, self._missing, self._broken = {}, {}, {}, {}
-        for name in self._stores.keys() - tiers.keys():  # the index was begun anew, and has no such vectors yet
-            self._stores.pop(name)[1].close()
-        for name, tier in tiers.items():
-            if name not in self._stores or self._stores[name][0].folder != tier.folder:
-                self._stores[name] = (tier, tier.open(self.folder))
-            self._stores[name] = (tier, self._stores[name][1])
+        live = np.array(rows, dtype=np.int64)
+        self._stores, self._broken = shelf.stores, dict(shelf.broken)
+        self.coverage: dict[str, float] = dict.fromkeys(shelf.broken, 1.0)  # asked, their answer says what is wrong
+        """The share of the rows that each model has seen."""
+        self._readers: dict[str, Any] = {}
+        self._known: dict[str, RowArray] = {}
+        self._missing: dict[str, RowArray] = {}
+        for name, reader in shelf.readers.items():
             try:
-                reader = self._readers[name] = self._stores[name][1].reader()
                 held = reader.has(live)
             except WatersmeetError as error:
-                self._broken[name] = error
-                self._coverage[name] = 1.0  # it is asked, and its answer says what is wrong
+                self._broken[name], self.coverage[name] = error, 1.0
                 continue
-            self._missing[name] = live[~held]
-            self._coverage[name] = float(held.mean()) if len(live) else 1.0
-
-    @property
-    def coverage(self) -> Mapping[str, float]:
-        """The share of the live chunks that each model has seen."""
-        return self._coverage
+            self._known[name], self._missing[name] = live[held], live[~held]
+            self._readers[name] = reader.counting(live[held]) if name == SPARSE else reader
+            self.coverage[name] = float(held.mean()) if len(live) else 1.0
 
     def ports(self, settings: Settings, view: SqliteView) -> dict[str, Meanings]:
         """For each tier what its signal asks, or what says why it cannot."""
@@ -96,9 +106,9 @@ class Shelf:
         if not component:
             raise ModelProblem(f"{name} vectors are switched off", f"set index.vectors and index.{name}")
         if name not in self._stores:
-            what = "`watersmeet deepen`" if name == "dense" else "`watersmeet sync`"
-            raise ModelProblem(f"the index holds no {name} vectors", f"make them with {what}")
-        share, enough = self._coverage[name], settings.section("index").take_part
+            how = {"static": "sync", SPARSE: f"deepen --tier {SPARSE}"}.get(name, "deepen")
+            raise ModelProblem(f"the index holds no {name} vectors", f"make them with `watersmeet {how}`")
+        share, enough = self.coverage[name], settings.section("index").take_part
         if share < enough:
             raise ModelProblem(
                 f"it has seen {percent(share)} of the chunks, and votes from {percent(enough)} on",
@@ -106,4 +116,4 @@ class Shelf:
             )
         model = model_of(settings, name, component)
         self._stores[name][0].check(model)
-        return LiveMeanings(self._readers[name], view, model, self._missing[name], stand_in)
+        return LiveMeanings(self._readers[name], view, model, self._known[name], self._missing[name], stand_in)

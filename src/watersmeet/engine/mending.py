@@ -1,17 +1,24 @@
-"""A text store that was lost is made again: the catalogue has all that it held."""
+"""A text store written anew: one that was lost or damaged, or one that holds too many dead rows.
+
+The catalogue has all that it needs. Its rows are the live ones and no others, so it scores as a fresh index does.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, suppress
 
+from watersmeet.core.entities import TOOL, entity_of, unembedded
 from watersmeet.core.errors import IndexDamaged, NoIndex
 from watersmeet.core.indexing import Entry
 from watersmeet.core.model import Row
+from watersmeet.core.pages import Document
 from watersmeet.engine.entries import prepare
 from watersmeet.engine.opening import open_text
+from watersmeet.engine.settings import Settings
+from watersmeet.store._withheld import PUBLIC_TEXT, Words, analysed, private, shared
 from watersmeet.store.catalogue import Catalogue
 from watersmeet.store.registered import everything
 from watersmeet.store.written import correct, written
@@ -20,21 +27,35 @@ KEPT = "registered"
 """Where the catalogue keeps what is registered until it is put again."""
 
 
-def mend(catalogue: Catalogue, kind: str, meta: Mapping[str, str]) -> dict[str, str]:
-    """What is new in the index's own facts; nothing if the text store has every live row, as it should.
-
-    The new store is whole before the catalogue names it. Entities are put again afterwards: not all of the words that
-    they are found by are in their chunks.
-    """
-    _, live = catalogue.counts()
-    if not live or not _lacks(catalogue.folder, kind, meta["text_folder"], live):
+def mend(catalogue: Catalogue, settings: Settings, kind: str, meta: Mapping[str, str]) -> dict[str, str]:
+    """What is new in the index's own facts; nothing if the text store has every live row that it should have, and
+    never had a private one."""
+    live, withheld = shared(catalogue.db), private(catalogue.db)
+    exposed = meta.get(PUBLIC_TEXT, "unknown" if withheld else meta["text_folder"]) != meta["text_folder"]
+    if not exposed and not (live and _lacks(catalogue.folder, kind, meta["text_folder"], live)):
         return {}
-    fresh = {"text_folder": next_folder(catalogue.folder, meta["text_folder"]), **registered(catalogue, meta)}
+    return rewrite(catalogue, settings, kind, meta)
+
+
+def rewrite(catalogue: Catalogue, settings: Settings, kind: str, meta: Mapping[str, str]) -> dict[str, str]:
+    """The live rows in a text store of another name, which is whole before the catalogue names it.
+
+    A catalogue of an older version does not give back every word: such files are to be read again, and what is
+    registered so is put again by the next writer.
+    """
+    name = next_folder(catalogue.folder, meta["text_folder"])
+    fresh = {"text_folder": name, PUBLIC_TEXT: name}
     hashes: dict[Row, bytes] = {}
-    with closing(open_text(kind, catalogue.folder, fresh["text_folder"])) as store, closing(store.writer()) as text:
-        text.add(_entries(catalogue, hashes))
+    again: set[str] = set()
+    words: dict[Row, Words] = {}
+    with closing(open_text(kind, catalogue.folder, name, settings)) as store, closing(store.writer()) as text:
+        text.add(_entries(catalogue, hashes, again, words, text.analyse))
         text.commit()
-    correct(catalogue, hashes, fresh)
+    if again:
+        fresh |= registered(catalogue, meta)
+    with suppress(FileNotFoundError):  # queries of this moment may still have to open it
+        os.utime(os.path.join(catalogue.folder, meta["text_folder"]))
+    correct(catalogue, hashes, fresh, words)
     return fresh
 
 
@@ -60,10 +81,29 @@ def _lacks(folder: str, kind: str, text_folder: str, live: int) -> bool:
             return True
 
 
-def _entries(catalogue: Catalogue, hashes: dict[Row, bytes]) -> Iterator[Entry]:
-    """All live rows; `hashes` gets those that now say something else, if only because a tag had capitals."""
+def _entries(
+    catalogue: Catalogue,
+    hashes: dict[Row, bytes],
+    again: set[str],
+    words: dict[Row, Words],
+    analyse: Callable[[str, str], str],
+) -> Iterator[Entry]:
+    """All live rows but private ones, whose words go into `words`. `hashes` gets those that now say something else, and
+    `again` those of them that are registered."""
+    withheld = private(catalogue.db)
     for document, chunks in written(catalogue):
-        for prepared, stored in zip(prepare(document, [one.chunk for one in chunks]), chunks, strict=True):
+        made = prepare(document, [one.chunk for one in chunks], _also(document))
+        for prepared, stored in zip(made, chunks, strict=True):
             if prepared.hash != stored.hash:
                 hashes[stored.row] = prepared.hash
-            yield Entry(stored.row, prepared.fields)
+                again |= {document.id} if "record" in document.fields else set()
+            if document.id in withheld:
+                words[stored.row] = analysed(prepared.fields, analyse)
+            else:
+                yield Entry(stored.row, prepared.fields)
+
+
+def _also(document: Document) -> str:
+    """What a registered entity is found by, besides its text."""
+    record = document.fields.get("record")
+    return unembedded(entity_of(record)) if record and document.kind != TOOL else ""

@@ -7,6 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from watersmeet.core.errors import ConfigError, nearest
 
 WORDS = ("lexical", "exact")
+LINKS = ("graph", "neighbours")
+"""Derived from what the others found: they need no vectors."""
 VECTORS = ("static", "sparse", "dense")
 """The signals that need more than words: each asks the tier of its name."""
 MODES: dict[str, tuple[str, ...]] = {
@@ -37,8 +39,8 @@ def choose(
     """
     mode = mode or ("hybrid" if coverage else "lexical")
     if mode != "hybrid":
-        signals = tuple(signal for signal in recipe if signal in MODES[mode])
-        return mode, signals or MODES[mode]
+        signals = tuple(signal for signal in recipe if signal in MODES[mode]) or MODES[mode]
+        return mode, (*signals, *(signal for signal in recipe if signal in LINKS and mode == "lexical"))
     ready = {name for name, share in coverage.items() if share >= enough}
     return mode, tuple(s for s in recipe if s not in VECTORS or s in ready or not coverage)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from watersmeet.core.errors import Ambiguous, NotFound
 from watersmeet.core.model import ChunkId, DocId
-from watersmeet.core.names import link_key
+from watersmeet.core.names import is_text, link_key
 from watersmeet.engine.viewing import seen
 from watersmeet.store.called import at, named, titles
 from watersmeet.store.view import SqliteView
@@ -73,7 +73,7 @@ def _by_name(view: SqliteView, identity: str, viewer: Viewer | None) -> Meant | 
 
 
 def _in_file(view: SqliteView, path: str, viewer: Viewer | None) -> list[DocId]:
-    if "\0" in path or (viewer is not None and not viewer.all):
+    if "\0" in path or not is_text(path) or (viewer is not None and not viewer.all):
         return []
     return at(view, {path, os.path.abspath(path), os.path.realpath(path)}, seen(viewer))
 

@@ -33,9 +33,10 @@ def fingerprint(settings: Settings) -> dict[str, Any]:
     }
 
 
-def open_text(settings_text: str, folder: str, directory: str) -> TextStore:
-    """The text store of an index; which kind it is, the index itself says."""
-    store: TextStore = build("store", settings_text, {}, folder=os.path.join(folder, directory))
+def open_text(kind: str, folder: str, directory: str, settings: Settings | None = None) -> TextStore:
+    """The text store of an index; which kind it is, the index itself says. Only who writes needs its settings."""
+    table = settings.of("store", kind) if settings else {}
+    store: TextStore = build("store", kind, table, folder=os.path.join(folder, directory))
     return store
 
 

@@ -1,16 +1,16 @@
-"""Models that read query and text together, by name, each loaded once; one that fails is left alone for a while."""
+"""Models that read query and text together, by name, each loaded once and guarded as the others are."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING
 
-from watersmeet.engine.components import build
-from watersmeet.engine.models import Patience
+from watersmeet.engine.models import Guard
 from watersmeet.engine.settings import Settings
+
+if TYPE_CHECKING:
+    from watersmeet.embed.crossencoder import Crossencoder
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +20,5 @@ class Readers:
     settings: Settings
 
     def score(self, model: str, query: str, texts: Sequence[str]) -> list[float]:
-        reader, patience = _made(model, json.dumps(self.settings.of("embed", "crossencoder"), sort_keys=True))
-        found: list[float] = patience.tried(lambda: reader.score(query, texts))
-        return found
-
-
-@cache
-def _made(model: str, table: str) -> tuple[Any, Patience]:
-    return build("embed", "crossencoder", json.loads(table), model=model), Patience()
+        guard: Guard[Crossencoder] = Guard.made("crossencoder", self.settings.of("embed", "crossencoder"), model)
+        return guard.ask(lambda reader: reader.score(query, texts))

@@ -9,6 +9,7 @@ from math import inf
 from time import perf_counter
 from typing import TypeVar, cast
 
+from watersmeet.core.ceilings import alone, held_below, under_ceilings
 from watersmeet.core.errors import Stopped, WatersmeetError
 from watersmeet.core.model import ChunkId, Failure, Plan, Ranking
 from watersmeet.core.ports import Derived, Fusion, Scorer, Signal, Stage, Step
@@ -69,15 +70,17 @@ class Pipeline:
         scorers = {name: cast(Scorer, signal) for name, signal in self.signals if hasattr(signal, "score")}
         scores = Scores(plan, scorers)
         rankings, failures = self._ranked(plan, timings, scores)
-        failures = [*misread, *failures]
+        failures = [*misread, *failures, *_dropped(self.fusion, rankings)]
         start = perf_counter()
-        fused = ranking = self.fusion.fuse(rankings, plan)
+        fused = ranking = under_ceilings(self.fusion.fuse(rankings, plan), rankings)
         ranking = looked_at = cap(fused) if cap else fused
+        capped = alone(rankings)
         start = _lap(timings, "fusion", start)
         for name, stage in self.stages:
             _go_on(plan)
             try:
                 ranking = stage.apply(ranking, plan)
+                ranking = held_below(ranking, capped) if capped else ranking
             except WatersmeetError as error:  # the ranking stays as it was before this stage
                 failures.append(Failure(name, str(error), error.hint))
             start = _lap(timings, name, start)
@@ -179,6 +182,15 @@ class Pipeline:
                 self.took.pop((doing, name), None)
                 failed[name] = _failure(name, error, waited is None or waited.done, self.deadline)
         return {name: done[name] for name in work if name in done}, [failed[name] for name in work if name in failed]
+
+
+def _dropped(fusion: Fusion, rankings: Sequence[Ranking]) -> list[Failure]:
+    """The signals that have found something and that this fusion does not count; most count all."""
+    counted: tuple[str, ...] | None = getattr(fusion, "counted", None)
+    name = type(fusion).__name__.lower()
+    reason = f"it is dropped: the fusion {name} counts {' and '.join(counted or ())} only"
+    hint = 'pipeline.fusion = "rrf" counts every signal'
+    return [Failure(r.by, reason, hint) for r in rankings if counted is not None and r.hits and r.by not in counted]
 
 
 def _candidates(rankings: Sequence[Ranking]) -> set[ChunkId]:

@@ -6,14 +6,16 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from shlex import quote
+from itertools import chain, count
 
 from watersmeet.core.errors import ConfigError, IndexDamaged, IndexMismatch, NotFound, SourceProblem
 from watersmeet.core.indexing import Found, Parser, Skipped, Source
 from watersmeet.core.model import DocId
+from watersmeet.core.names import is_text, printable
 from watersmeet.engine.batch import Batch
 from watersmeet.engine.components import build
 from watersmeet.engine.dates import Dates
+from watersmeet.engine.relocate import gone_hint, moved_alone, refuse_copy, within
 from watersmeet.engine.report import SyncReport, Tell
 from watersmeet.engine.settings import Settings
 from watersmeet.engine.sync import FolderSync, ending
@@ -21,6 +23,7 @@ from watersmeet.engine.writing import Writing, writing
 from watersmeet.store._connect import FILE
 from watersmeet.store.catalogue import Catalogue, Changes, Root
 from watersmeet.store.registered import claimed, tools_of
+from watersmeet.store.view import SqliteView
 
 PARSERS = {
     "md": "markdown",
@@ -47,56 +50,78 @@ def sync(
     """Without paths: all that the index knows of. `recreate` reads all of that again, too."""
     if not all(map(os.fspath, paths)):
         raise ConfigError("an empty path was given", "is a variable not set? `watersmeet sync .` indexes this folder")
+    for path in [os.fspath(path) for path in paths]:
+        if "\0" in path or not is_text(path):
+            raise SourceProblem(f"{printable(path)}: name is not valid UTF-8", "check its spelling, or rename it")
     places = list(dict.fromkeys(map(os.path.realpath, paths)))
     for place in places:
         if not os.path.exists(place):
             raise SourceProblem(f"{place} does not exist", "check the spelling of the path")
+        if not is_text(place):
+            raise SourceProblem(f"{printable(place)}: name is not valid UTF-8", "rename it")
     if not places and (collection or meta or not os.path.exists(os.path.join(folder, FILE))):
         raise ConfigError("no path was named", "say what to index: `watersmeet sync PATH`")
     report = SyncReport()
     named = _readable(settings, places, report) if places else []
-    known = [] if named and not recreate else _known(folder, bool(named), recreate, report)
+    if not named:
+        _check_known(folder)
     with writing(folder, settings, recreate=recreate) as index:
         if index.mended:
             report.warnings.append(Skipped(folder, "the words were lost and have been made again from the catalogue"))
+        if index.catalogue.paths.away:
+            report.warnings.append(Skipped(folder, moved_alone(index.catalogue)))
+        known = [] if named and not recreate else _there(index.covered, report)
         for place in known:
             try:
                 _sync_one(index, settings, place, "", {}, report, tell)
             except SourceProblem as problem:  # the others need not wait for it
                 report.warnings.append(Skipped(place, str(problem)))
-        for place in named if collection or meta else [place for place in named if not _within(place, known)]:
-            _sync_one(index, settings, place, collection, meta, report, tell)
+        others = named if collection or meta else [place for place in named if not within(place, known)]
+        _sync_named(index, settings, others, collection, meta, report, tell)
         index.compact()
         report.documents, report.chunks = index.catalogue.counts()
     return report
 
 
-def _known(folder: str, named: bool, recreate: bool, report: SyncReport) -> list[str]:
-    """The roots that there are. One that is gone is said to be; nothing is begun anew that could not be read again."""
-    if not os.path.exists(os.path.join(folder, FILE)):
-        return []
+def _sync_named(
+    index: Writing,
+    settings: Settings,
+    places: Sequence[str],
+    collection: str,
+    meta: Mapping[str, str],
+    report: SyncReport,
+    tell: Tell,
+) -> None:
+    """What cannot be read, or is not to be read twice, is left out and said. If that is all, it is an error."""
+    problems: dict[str, SourceProblem] = {}
+    for place in places:
+        try:
+            _sync_one(index, settings, place, collection, meta, report, tell)
+        except SourceProblem as problem:
+            problems[place] = problem
+    if problems and len(problems) == len(places):
+        raise next(iter(problems.values()))
+    report.warnings += [Skipped(place, f"{problem}; {problem.hint}") for place, problem in problems.items()]
+
+
+def _check_known(folder: str) -> None:
+    """Raise if an index cannot say which folders to read. Which they are is read once nobody else can change it."""
     try:
-        with closing(Catalogue(folder)) as catalogue:
-            roots = [root.path for root in catalogue.roots()]
+        with closing(SqliteView(folder)) as view:
+            roots = view.roots()
     except (IndexDamaged, IndexMismatch) as problem:
-        if named:
-            return []
         raise type(problem)(
             f"{problem}; which folders it held cannot be read", "name them: `watersmeet sync PATH... --recreate`"
         ) from None
-    gone = [path for path in roots if not os.path.exists(path)]
-    if gone and recreate:
-        raise SourceProblem(f"{gone[0]} is gone", f"mount it, or let go of it: `watersmeet remove {quote(gone[0])}`")
-    for path in gone:
-        reason = f"it is gone; `watersmeet remove {quote(path)}` forgets what was read from it"
-        report.warnings.append(Skipped(path, reason))
-    if not roots and not named:
+    if not roots:
         raise ConfigError("this index knows of no folder", "say what to index: `watersmeet sync PATH`")
+
+
+def _there(roots: Sequence[str], report: SyncReport) -> list[str]:
+    """The roots that there are. One that is gone is said to be."""
+    gone = [path for path in roots if not os.path.exists(path)]
+    report.warnings += [Skipped(path, f"it is gone; {gone_hint(path)}") for path in gone]
     return [path for path in roots if path not in gone]
-
-
-def _within(place: str, folders: Sequence[str]) -> bool:
-    return any(place == folder or place.startswith(folder.rstrip("/") + "/") for folder in folders)
 
 
 def _readable(settings: Settings, places: Sequence[str], report: SyncReport) -> list[str]:
@@ -130,26 +155,54 @@ def _sync_one(
     report: SyncReport,
     tell: Tell,
 ) -> None:
-    catalogue = index.catalogue
-    root, scope = _root_for(catalogue, place, collection, meta)
+    before = index.catalogue.roots()
     names = settings.section("index")
+    source: Source = build("source", names.source, settings.of("source", names.source))
+    root, scope = _root_for(index.catalogue, source, place, collection, meta, report)
+    around = [other for other in before if other.path != place and within(place, [other.path])]
+    if around and root.id not in [
+        other.id for other in before
+    ]:  # it has come back: what was read of it is no longer another's
+        outer = max(around, key=lambda other: len(other.path))
+        _read(index, settings, source, outer, _part(outer, place), place, report, tell)
+    _read(index, settings, source, root, scope, place, report, tell)
+
+
+def _read(
+    index: Writing,
+    settings: Settings,
+    source: Source,
+    root: Root,
+    scope: str,
+    place: str,
+    report: SyncReport,
+    tell: Tell,
+) -> None:
+    """Bring a root, or a part of it, up to date."""
+    catalogue = index.catalogue
+    names = settings.section("index")
+    dates = Dates(names.dates)
+    dated_by = f"dates.{root.id}"
     readers = parsers(settings)
     batch = Batch(catalogue, index.text, index.settings.batch_chunks, index.settings.batch_seconds)
     folder = FolderSync(
         catalogue=catalogue,
         batch=batch,
-        source=build("source", names.source, settings.of("source", names.source)),
+        source=source,
         parsers=readers,
         chunker=build("chunk", names.chunk, settings.of("chunk", names.chunk)),
         report=report,
         tell=tell,
         root=root,
-        prefix=f"{root.name}/" if len(catalogue.roots()) > 1 else "",
         scope=scope,
-        dates=Dates(names.dates),
+        others=[other for other in catalogue.roots() if other.id != root.id],
+        dates=dates,
+        again=catalogue.meta().get(dated_by) != dates.rule,
     )
     batch.committed = folder.committed
     folder.run(place)
+    if folder.again and not scope:
+        catalogue.set_meta({dated_by: dates.rule})
 
 
 def parsers(settings: Settings) -> dict[str, Parser]:
@@ -157,34 +210,55 @@ def parsers(settings: Settings) -> dict[str, Parser]:
     return {ending: made[name] for ending, name in PARSERS.items()}
 
 
-def _root_for(catalogue: Catalogue, place: str, collection: str, meta: Mapping[str, str]) -> tuple[Root, str]:
-    """The root that a place is or lies in, and which part of the root it is."""
+def _root_for(
+    catalogue: Catalogue, source: Source, place: str, collection: str, meta: Mapping[str, str], report: SyncReport
+) -> tuple[Root, str]:
+    """The root that a place is or lies in, and which part of the root it is. One that was let go of comes back."""
     roots = catalogue.roots()
+    around = [root for root in roots if within(place, [root.path])]
+    root = max(around, key=lambda root: len(root.path), default=None)  # a root may lie in another
+    if root and place == root.path:
+        return _in_collection(catalogue, root, collection, meta), ""
+    if root and place not in catalogue.former_roots():
+        if collection or meta:
+            raise ConfigError(f"{place} is part of {root.path}", "a collection is given to the whole of it")
+        return root, _part(root, place)
+    refuse_copy(catalogue, source, place)
+    name, prefix = _called(catalogue, roots, place)
     for root in roots:
-        if _within(place, [root.path]):
-            if place == root.path:
-                return _in_collection(catalogue, root, collection, meta), ""
-            if collection or meta:
-                raise ConfigError(f"{place} is part of {root.path}", "a collection is given to the whole of it")
-            return root, os.path.relpath(place, root.path) + ("/" if os.path.isdir(place) else "")
-    inside = [root for root in roots if _within(root.path, [place])]
-    names = catalogue.collections()
-    own = [root for root in inside if names[root.collection] != DEFAULT]
-    if own and not collection:
-        name, of = names[own[0].collection], own[0].path
-        raise ConfigError(
-            f"{of} lies inside, and is in a collection of its own, {name!r}",
-            f"give the whole a collection with --collection, or let go of it: `watersmeet remove {quote(of)}`",
-        )
-    others = [root for root in roots if root not in inside]
-    taken = {root.name for root in others}
+        if within(root.path, [place]):
+            report.warnings.append(Skipped(root.path, "it is in this index already, and keeps its ids"))
+    chosen = catalogue.collection(collection or (_unused(catalogue, name) if meta else DEFAULT), meta)
+    return catalogue.add_root(place, name, chosen, prefix), ""
+
+
+def _part(root: Root, place: str) -> str:
+    """A place in a root, as a scope of it."""
+    return os.path.relpath(place, root.path) + ("/" if os.path.isdir(place) else "")
+
+
+def _called(catalogue: Catalogue, roots: Sequence[Root], place: str) -> tuple[str, str]:
+    """A new root's name, and the prefix that its documents have from now on: none if it is the first.
+
+    One that was let go of has again what it had. The name is nobody else's, and that of no folder or document that has
+    no prefix in front of it.
+    """
+    former = catalogue.former_roots()
+    if place in former:
+        return former[place]
     name = os.path.basename(place) or "root"
-    unique = _unique(name, taken)
-    renamed, files = _taken_over(catalogue, inside, place, f"{unique}/" if others else "")
-    if len(roots) == len(others) == 1:
-        renamed = _told_apart(catalogue, others[0])
-    chosen = catalogue.collection(collection or (_unused(catalogue, unique) if meta else DEFAULT), meta)
-    return catalogue.add_root(place, unique, chosen, renamed, files, inside), ""
+    if not roots and not former:
+        return name, ""
+    taken = {root.name for root in roots} | catalogue.former_names()
+    bare = [root.path for root in roots if not root.prefix]
+    chosen = next(
+        one
+        for one in chain([name], (f"{name}-{number}" for number in count(2)))
+        if one not in taken
+        and not catalogue.begins(one)
+        and not any(os.path.lexists(os.path.join(path, one)) for path in bare)
+    )
+    return chosen, f"{chosen}/"
 
 
 def _in_collection(catalogue: Catalogue, root: Root, collection: str, meta: Mapping[str, str]) -> Root:
@@ -204,34 +278,6 @@ def _unused(catalogue: Catalogue, name: str) -> str:
 
 def _unique(name: str, taken: Collection[str]) -> str:
     return next(n for n in (name, *(f"{name}-{i}" for i in range(2, len(taken) + 3))) if n not in taken)
-
-
-def _taken_over(
-    catalogue: Catalogue, inside: Sequence[Root], place: str, prefix: str
-) -> tuple[dict[DocId, DocId], dict[int, str]]:
-    """Roots inside a new one become part of it: what their documents and files are called from now on."""
-    documents: dict[DocId, DocId] = {}
-    files: dict[int, str] = {}
-    for root in inside:
-        folder = root.path if os.path.isdir(root.path) else os.path.dirname(root.path)
-        for state in catalogue.files(root.id).values():
-            files[state.id] = os.path.relpath(os.path.join(folder, state.name), place)
-            for document, _ in catalogue.documents_of(state.id):
-                if document in (state.name, f"{root.name}/{state.name}"):
-                    documents[document] = DocId(prefix + files[state.id])
-    return documents, files
-
-
-def _told_apart(catalogue: Catalogue, root: Root, alone: bool = False) -> dict[DocId, DocId]:
-    """A second root is about to come: the first one's documents get its name in front. Or it is `alone` again."""
-    front = f"{root.name}/"
-    before, after = (front, "") if alone else ("", front)
-    return {
-        document: DocId(after + state.name)
-        for state in catalogue.files(root.id).values()
-        for document, _ in catalogue.documents_of(state.id)
-        if document == before + state.name
-    }
 
 
 def remove(folder: str, settings: Settings, ids: Sequence[DocId]) -> int:
@@ -258,11 +304,10 @@ def remove(folder: str, settings: Settings, ids: Sequence[DocId]) -> int:
             documents |= {name: None for state in files for name, _ in index.catalogue.documents_of(state.id)}
             changes.forgotten += [state.id for state in files]
         changes.removed = list(documents | tools)
+        beginnings = [index.catalogue.beginnings(root) for root in roots]
         index.catalogue.apply(changes)
-        for root in roots:
-            others = [other for other in index.catalogue.roots() if other != root]
-            renamed = _told_apart(index.catalogue, others[0], alone=True) if len(others) == 1 else {}
-            index.catalogue.drop_root(root, renamed)
+        for root, names in zip(roots, beginnings, strict=True):
+            index.catalogue.drop_root(root, names)
     return len(documents)
 
 
@@ -270,7 +315,7 @@ def _root_called(catalogue: Catalogue, name: str) -> Root:
     if not name:
         raise ConfigError("an empty name was given", "is a variable not set? `watersmeet list` shows what there is")
     roots = catalogue.roots()
-    paths = (os.path.realpath(name), os.path.abspath(name))
+    paths = (os.path.realpath(name), os.path.abspath(name)) if is_text(name) and "\0" not in name else ()
     found = [root for root in roots if root.path in paths] or [root for root in roots if root.name == name.rstrip("/")]
     if found:
         return found[0]

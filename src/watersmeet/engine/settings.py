@@ -5,21 +5,23 @@ Nothing else reads the environment or looks for settings files.
 
 from __future__ import annotations
 
+import json
 import os
-import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.errors import ConfigError, UnknownComponent, nearest
 from watersmeet.core.options import option
-from watersmeet.engine.components import KINDS, checked, find, names
+from watersmeet.engine.components import KINDS, checked, find, instead_of, names
+from watersmeet.engine.settingsfile import Table, parse, read
+
+if TYPE_CHECKING:
+    from watersmeet.engine.trust import Ignored
 
 FILE = "watersmeet.toml"
 PREFIX = "WATERSMEET__"
 RECIPES = os.path.join(os.path.dirname(__file__), "recipes")
-
-Table = dict[str, Any]
 
 
 def _at_least(section: str, least: int, **values: float) -> None:
@@ -63,9 +65,11 @@ class IndexSettings:
     sparse: str = option("terms", "encoder of the weighted terms: terms or splade; empty: none")
     dense: str = option("onnx", "embedder of the deep vectors; empty: none")
     dates: list[str] = option(
-        ["matter", "name", "git", "mtime"], "where a document's date is looked for, in this order"
+        ["matter", "git", "mtime"],
+        "what says when a document was last changed, in this order: its front matter (`modified`, `updated`), "
+        "the commit that it is as it was left by, its file; `name`, the date in its name, is known too",
     )
-    take_part: float = option(0.9, "a vector signal votes once it has seen this share of the chunks")
+    take_part: float = option(0.9, "a vector signal votes once it has seen this share of the chunks", least=0)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -75,8 +79,8 @@ class WriterSettings:
     batch_chunks: int = option(4000, "commit after so many chunks")
     batch_seconds: float = option(3.0, "... or after so many seconds")
     lock_seconds: float = option(5.0, "how long to wait for another writer")
-    grace_seconds: float = option(60.0, "how long replaced rows are kept for queries that still read them")
-    compact_share: float = option(0.2, "compact when more than this share of the rows is dead")
+    grace_seconds: float = option(60.0, "how long replaced rows are kept for queries that still read them", least=0)
+    compact_share: float = option(0.2, "compact when more than this share of the rows is dead", least=0)
 
     def __post_init__(self) -> None:
         _at_least("writer", 1, batch_chunks=self.batch_chunks)
@@ -126,6 +130,10 @@ class RegistrySettings:
     stages: list[str] = option(
         ["entity", "unit", "tools", "distribute", "floor"], "what happens to the ranking of entities, in order"
     )
+    words_signals: list[str] = option(["boost"], "what votes on entities where no model can")
+    words_stages: list[str] = option(
+        ["entity", "full", "tools", "distribute", "floor"], "... and what happens to the ranking then"
+    )
     own_tools: bool = option(True, "tools are searched too, and hand their score on to their server")
     pinned: list[str] = option([], "tools that find-tools always offers: their names, or SERVER_PATH#NAME")
 
@@ -154,6 +162,8 @@ NAMED = {
     "pipeline.stages": "stage",
     "registry.signals": "signal",
     "registry.stages": "stage",
+    "registry.words_signals": "signal",
+    "registry.words_stages": "stage",
     "index.text": "store",
     "index.chunk": "chunk",
     "index.source": "source",
@@ -162,6 +172,9 @@ NAMED = {
     "index.dense": "embed",
 }
 """The settings that name components, and of which kind."""
+OFF = frozenset({"index.static", "index.sparse", "index.dense"})
+"""Those that may be empty."""
+_CALLED = {"store": "text store"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +185,7 @@ class Settings:
     tables: Table
     origins: Mapping[str, str] = field(default_factory=dict)
     layers: tuple[tuple[str, Table], ...] = ()  # what was set beside the recipe, and where
+    ignored: tuple[Ignored, ...] = ()  # what a folder's file set and may not
     _sections: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def section(self, name: str) -> Any:
@@ -182,7 +196,7 @@ class Settings:
 
     def under(self, recipe: str) -> Settings:
         """The same files, environment and flags over another recipe."""
-        return settled(recipe, self.layers)
+        return replace(settled(recipe, self.layers), ignored=self.ignored)
 
     def of(self, kind: str, name: str) -> Table:
         """The table of a component."""
@@ -196,16 +210,34 @@ def load(
     start: str = ".",
     environ: Mapping[str, str] | None = None,
     flags: Mapping[str, Any] | None = None,
+    config: str = "",
 ) -> Settings:
-    """Settings for a command that runs in the folder `start`."""
+    """Settings for a command that runs in the folder `start`. `config`: a file that the user has named, which is
+    trusted and stands in the place of those in folders."""
     environ = os.environ if environ is None else environ
-    layers = [(path, _read(path)) for path in _files(start, environ)]
-    layers.append(("environment", from_environ(environ)))
-    layers.append(("flag", dict(flags or {})))
+    user = os.path.join(config_folder(environ), FILE)
+    layers = [(user, read(user)[0])] if os.path.isfile(user) else []
+    ignored: tuple[Ignored, ...] = ()
+    if config:
+        layers.append((config, _named(config)))
+    elif files := _files(start, user):
+        from watersmeet.engine.trust import counted
+
+        project, ignored = counted(files, start, environ)
+        layers += project
+    layers += [("environment", from_environ(environ)), ("flag", dict(flags or {}))]
     for origin, table in layers:
         check(table, origin)
     chosen = recipe or next((t["recipe"] for _, t in reversed(layers) if "recipe" in t), "default")
-    return settled(chosen, tuple(layers))
+    made = replace(settled(chosen, tuple(layers)), ignored=ignored)
+    _check_stores(made)
+    return made
+
+
+def _named(config: str) -> Table:
+    if not os.path.isfile(config):
+        raise ConfigError(f"there is no file {config}", "--config names a file of settings such as watersmeet.toml")
+    return read(config)[0]
 
 
 def settled(recipe: str, layers: tuple[tuple[str, Table], ...]) -> Settings:
@@ -225,26 +257,29 @@ def recipes() -> list[str]:
 def _recipe(name: str) -> Table:
     if name not in recipes():
         raise ConfigError(f"no recipe called {name!r}", nearest(name, recipes()))
-    return _read(os.path.join(RECIPES, f"{name}.toml"))
+    return read(os.path.join(RECIPES, f"{name}.toml"))[0]
 
 
 def config_folder(environ: Mapping[str, str] | None = None) -> str:
     """Where the user's settings and tokens are kept."""
+    return os.path.join(_place("XDG_CONFIG_HOME", ".config", environ), "watersmeet")
+
+
+def _place(variable: str, below_home: str, environ: Mapping[str, str] | None) -> str:
+    """A folder of the user's. Never one below the working folder, which may be anybody's."""
     environ = os.environ if environ is None else environ
-    home = environ.get("XDG_CONFIG_HOME") or os.path.join(environ.get("HOME", ""), ".config")
-    return os.path.join(home, "watersmeet")
+    named, home = environ.get(variable, ""), environ.get("HOME", "")
+    if os.path.isabs(named):
+        return named
+    if not os.path.isabs(home):
+        home = os.path.expanduser("~") if environ is os.environ else os.sep
+    return os.path.join(home if os.path.isabs(home) else os.sep, below_home)
 
 
-def _files(start: str, environ: Mapping[str, str]) -> Iterator[str]:
-    """The user's file, then the nearest one upwards from where we are."""
-    user = os.path.join(config_folder(environ), FILE)
-    if os.path.isfile(user):
-        yield user
-    for folder in upwards(start):
-        path = os.path.join(folder, FILE)
-        if os.path.isfile(path):
-            yield path
-            return
+def _files(start: str, user: str) -> list[str]:
+    """The files upwards from where we are, the nearest first; the user's own is none of them."""
+    found = [path for folder in upwards(start) if os.path.isfile(path := os.path.join(folder, FILE))]
+    return [path for path in found if os.path.realpath(path) != os.path.realpath(user)]
 
 
 def upwards(start: str) -> Iterator[str]:
@@ -258,9 +293,7 @@ def upwards(start: str) -> Iterator[str]:
 
 def cache_folder(environ: Mapping[str, str] | None = None) -> str:
     """Where indexes of `--in` and other things that can be made again are kept."""
-    environ = os.environ if environ is None else environ
-    home = environ.get("XDG_CACHE_HOME") or os.path.join(environ.get("HOME", ""), ".cache")
-    return os.path.join(home, "watersmeet")
+    return os.path.join(_place("XDG_CACHE_HOME", ".cache", environ), "watersmeet")
 
 
 def secret(name: str) -> str:
@@ -273,28 +306,18 @@ def for_child(added: Mapping[str, str], without: str) -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(without)} | dict(added)
 
 
-def _read(path: str) -> Table:
-    try:
-        with open(path, "rb") as file:
-            return tomllib.load(file)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path} is not valid TOML: {error}", "mend the line that it names") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}", "it must be UTF-8 text that you may read") from error
-
-
 def from_environ(environ: Mapping[str, str]) -> Table:
-    """`WATERSMEET__FUSION__RRF__K=20` is `[fusion.rrf] k = 20`; a value is TOML, else text."""
+    """`WATERSMEET__FUSION__RRF__K=20` is `[fusion.rrf] k = 20`; a value is TOML, else JSON, else text."""
     tables: Table = {}
     for name, raw in sorted(environ.items()):
         if not name.startswith(PREFIX):
             continue
         *path, leaf = name.removeprefix(PREFIX).lower().split("__")
         try:
-            parsed = tomllib.loads(f"value = {raw}")
-        except tomllib.TOMLDecodeError:
+            parsed = parse(f"value = {raw}", name)
+        except ConfigError:
             parsed = {}
-        value: Any = parsed["value"] if len(parsed) == 1 else raw
+        value: Any = parsed["value"] if len(parsed) == 1 else _json_or_text(raw)
         table = tables
         for part in path:
             table = table.setdefault(part, {})
@@ -302,6 +325,13 @@ def from_environ(environ: Mapping[str, str]) -> Table:
                 raise ConfigError(f"{name}: {part!r} is set to a value elsewhere and cannot be a table")
         table[leaf] = value
     return tables
+
+
+def _json_or_text(raw: str) -> Any:
+    try:
+        return json.loads(raw) if raw.lstrip().startswith(("[", "{")) else raw
+    except (ValueError, RecursionError):
+        return raw
 
 
 def check(tables: Mapping[str, Any], origin: str) -> None:
@@ -312,8 +342,10 @@ def check(tables: Mapping[str, Any], origin: str) -> None:
                 raise ConfigError(f"{origin}: recipe must be text, not {table!r}", 'for example recipe = "default"')
             continue
         if top not in SECTIONS and top not in KINDS:
-            known = ["recipe", *SECTIONS, *KINDS]
-            raise ConfigError(f"{origin}: no setting called {top!r}", nearest(top, known))
+            from watersmeet.engine import formerly  # only ever needed on the way out
+
+            hint = formerly.table(top, table) or nearest(top, ["recipe", *SECTIONS, *KINDS])
+            raise ConfigError(f"{origin}: no setting called {top!r}", hint)
         if not isinstance(table, dict):
             raise ConfigError(f"{origin}: {top!r} is a table, not a value", f"write [{top}] and settings below it")
         if top in SECTIONS:
@@ -335,14 +367,32 @@ def _try(cls: type[Any], values: Table, origin: str) -> None:
         raise ConfigError(f"{origin}: {error}", error.hint) from None
 
 
+def _check_stores(settings: Settings) -> None:
+    """What a store says of its settings, of all files together: how much memory is enough depends on the threads."""
+    for name, table in settings.tables.get("store", {}).items():
+        cls = find("store", name)
+        ports = {each.name: "" for each in fields(cls) if each.init and "meaning" not in each.metadata}
+        origins = {settings.origins[f"store.{name}.{key}"] for key in table}
+        _try(cls, {**ports, **table}, " and ".join(sorted(origins)))
+
+
 def _check_named(section: str, table: Mapping[str, Any], origin: str) -> None:
     """Components that are chosen must be there, also those that only some modes use."""
     for key, kind in NAMED.items():
         of, _, setting = key.partition(".")
         chosen = table.get(setting, []) if of == section else []
         for name in [chosen] if isinstance(chosen, str) else chosen:
-            if name and name not in names(kind):
-                raise UnknownComponent(f"{origin}: {key} names {name!r}, no {kind}", nearest(name, names(kind)))
+            if not name and key in OFF:
+                continue
+            if name not in names(kind) or not _fits(kind, name):
+                known = [one for one in names(kind) if _fits(kind, one)]
+                said = f"{origin}: {key} names {name!r}, no {_CALLED.get(kind, kind)}"
+                raise UnknownComponent(said, instead_of(kind, name, known))
+
+
+def _fits(kind: str, name: str) -> bool:
+    """There are other stores than those of words, and nobody chooses these."""
+    return kind != "store" or hasattr(find(kind, name), "of_words")
 
 
 def merge(low: Mapping[str, Any], high: Mapping[str, Any]) -> Table:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from watersmeet.engine.documents import size_of
 from watersmeet.engine.session import Session
 from watersmeet.engine.settings import Settings
-from watersmeet.engine.tiers import TIERS, embedder_name, tiers_of
-from watersmeet.engine.viewing import seen, statistics
+from watersmeet.engine.tiers import due, embedder_name, tiers_of
+from watersmeet.engine.viewing import limited, statistics
 from watersmeet.store.view import SqliteView
 
 if TYPE_CHECKING:
@@ -26,17 +26,18 @@ def status(
         "lexical": {"coverage": 1.0, "model": f"BM25 ({built.get('text', '?')})"},
         "exact": {"coverage": 1.0, "model": "surface forms"},
     }
-    coverage = session.coverage()
+    sight = session.seen_by(viewer)
+    coverage, levels = sight.coverage, sight.levels
     for name, tier in tiers_of(session.meta).items():
         left = round((1 - coverage.get(name, 0.0)) * facts["chunks"])
         signals[name] = {
             "coverage": coverage.get(name, 0.0),
             "model": tier.model,
             "rate": tier.rate,
-            "level": tier.level,
+            "level": levels[name],
             "seconds_left": round(left / tier.rate, 1) if tier.rate else None,
         }
-    for name in TIERS:
+    for name in due(settings, session.meta):
         component = embedder_name(settings, name)
         if component and name not in signals:
             signals[name] = {"coverage": 0.0, "model": component, "rate": 0.0, "seconds_left": None}
@@ -44,7 +45,7 @@ def status(
         **facts,
         "signals": signals,
         "fingerprint": {**built, **_models(session)},
-        "size_bytes": 0 if view.needed(seen(viewer).gates) else size_of(folder),  # it tells how much is withheld
+        "size_bytes": facts["size_bytes"] if limited(viewer) else size_of(folder),
         "index": os.path.abspath(folder),
     }
 

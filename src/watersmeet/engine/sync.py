@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from watersmeet.core.indexing import Chunker, Found, Parser, Skipped, Source
 from watersmeet.core.model import DocId
-from watersmeet.core.pages import Document
+from watersmeet.core.pages import CREATED, Document
 from watersmeet.engine.batch import Batch
-from watersmeet.engine.dates import SOURCES, Dates
-from watersmeet.engine.entries import digest, document_hash, prepare
+from watersmeet.engine.dates import DEFAULT, Dates
+from watersmeet.engine.entries import Prepared, digest, document_hash, prepare
+from watersmeet.engine.parsing import unbroken
+from watersmeet.engine.relocate import within
 from watersmeet.engine.report import Progress, SyncReport, Tell
+from watersmeet.parse._values import created as said_created
+from watersmeet.parse._values import modified as said_modified
 from watersmeet.present.whole import LEVELS, odd_levels
 from watersmeet.store.catalogue import Catalogue, FileState, Root
 
@@ -37,9 +41,10 @@ class FolderSync:
     report: SyncReport
     tell: Tell
     root: Root
-    prefix: str  # in front of document ids when there are several roots
     scope: str = ""  # empty: all; else a folder with a slash at the end, or one file
-    dates: Dates = field(default_factory=lambda: Dates(SOURCES))
+    others: Sequence[Root] = ()  # the other roots: what lies in them is theirs
+    dates: Dates = field(default_factory=lambda: Dates(DEFAULT))
+    again: bool = False  # look into every file, also where nothing seems to have changed
     _missing: dict[bytes, list[FileState]] = field(default_factory=dict)
     _put: dict[DocId, str] = field(default_factory=dict)
     _gone: set[DocId] = field(default_factory=set)
@@ -57,7 +62,7 @@ class FolderSync:
         changed = []
         for item in found.values():
             state = known.get(item.name)
-            if state and state.stamp == item.stamp and item.stamp[1] < state.seen - TICK:
+            if state and not self.again and state.stamp == item.stamp and item.stamp[1] < state.seen - TICK:
                 self.report.unchanged += len(self.catalogue.documents_of(state.id))
             else:
                 changed.append(item)
@@ -98,7 +103,10 @@ class FolderSync:
 
     def _scan(self, path: str) -> dict[str, Found]:
         found: dict[str, Found] = {}
+        theirs = [other.path for other in self.others if within(other.path, [path])]
         for item in self.source.scan(path):
+            if theirs and within(item.path, theirs):
+                continue
             if isinstance(item, Skipped):
                 self.report.skipped.append(item)
                 self._closed += [item.path] if item.closed else []
@@ -125,6 +133,8 @@ class FolderSync:
         old = dict(self.catalogue.documents_of(state.id)) if state else {}
         if state and state.hash == hash:
             self.batch.file(self.root.id, item, hash, seen)
+            if self.again or state.stamp != item.stamp:
+                self._date(state, item, content)
             self.report.unchanged += len(old)
             return
         source = self._moved_here(hash) if state is None else None
@@ -140,6 +150,14 @@ class FolderSync:
         if source:  # last: until then what is not yet stored belongs to the file that it was in
             self.batch.forget(source.id)
 
+    def _date(self, state: FileState, item: Found, content: bytes) -> None:
+        """The file says what it said; what its time stamp or a commit dates may have another date."""
+        for document, known, fields in self.catalogue.dated(state.id):
+            modified = self.dates.of(said_modified(fields), item, content)
+            created = self.dates.begun(said_created(fields), item)
+            if known != (modified and modified.timestamp()) or fields.get(CREATED) != (created and created.isoformat()):
+                self.batch.date(document, modified, created)
+
     def _moved_here(self, hash: bytes) -> FileState | None:
         """A new file with the content of one that is gone: that one has moved."""
         states = self._missing.get(hash)
@@ -150,25 +168,21 @@ class FolderSync:
 
         False if another file's document stood in the way of one.
         """
-        parser = self.parsers[ending(item.name)]
         moved = state is None and bool(old)
         complete = True
-        for parsed in parser.parse(item, content):
-            if isinstance(parsed, Skipped):
-                self.report.skipped.append(parsed)
+        for read in unbroken(self._parsed(item, content), lambda reason: Skipped(item.path, reason)):
+            if isinstance(read, Skipped):
+                self.report.skipped.append(read)
                 continue
-            document = self._identified(parsed, item, content)
+            document, prepared, hash = read
             if self._taken(document.id, state, old):
-                reason = f"the id {document.id!r} belongs to another document"
-                said = Skipped(item.path, reason)
+                said = Skipped(item.path, self._whose(document.id))
                 self.report.skipped.append(said)
                 self._refused[document.id] = (item, said)
                 complete = False
                 continue
             self._put[document.id] = item.name
             self.report.warnings += [Skipped(item.path, text) for text in document.warnings]
-            prepared = prepare(document, self.chunker.split(document))
-            hash = document_hash(document, prepared)
             before = old.pop(document.id, None)
             source = None
             if before is None and moved and old:
@@ -176,6 +190,7 @@ class FolderSync:
                 old.pop(source)
             if before == hash and not moved:
                 self.batch.place(document.id, prepared)
+                self.batch.date(document.id, document.modified, document.created)
                 self.report.unchanged += 1
                 continue
             self._count(before, moved and (before or source) is not None)
@@ -183,15 +198,26 @@ class FolderSync:
             self.batch.maybe_commit()
         return complete
 
+    def _parsed(self, item: Found, content: bytes) -> Iterator[tuple[Document, list[Prepared], bytes] | Skipped]:
+        """Each document of a file with its chunks and its hash."""
+        for parsed in self.parsers[ending(item.name)].parse(item, content):
+            if isinstance(parsed, Skipped):
+                yield parsed
+            else:
+                document = self._identified(parsed, item, content)
+                prepared = prepare(document, self.chunker.split(document))
+                yield document, prepared, document_hash(document, prepared)
+
     def _identified(self, document: Document, item: Found, content: bytes) -> Document:
-        """A page is called by its path, with the root's name in front if there are several roots."""
-        identity = DocId(self.prefix + document.id) if document.id == item.name else document.id
-        fields = {key: value for key, value in document.fields.items() if key != LEVELS}
+        """A page is called by its path, with the root's prefix in front."""
+        identity = DocId(self.root.prefix + document.id) if document.id == item.name else document.id
+        fields = {key: value for key, value in document.fields.items() if key not in (LEVELS, CREATED)}
         odd = odd_levels(document.title, document.sections)
         return replace(
             document,
             id=identity,
-            modified=self.dates.of(document, item, content),
+            modified=self.dates.of(document.modified, item, content),
+            created=self.dates.begun(document.created, item),
             fields={**fields, LEVELS: odd} if odd else fields,
         )
 
@@ -207,6 +233,16 @@ class FolderSync:
         if state is not None and file == state.id:
             return False
         return all(file != gone.id for states in self._missing.values() for gone in states)
+
+    def _whose(self, document: DocId) -> str:
+        """Why a file's document is not indexed under an id."""
+        owner = self.catalogue.root_of(document)
+        for other in self.others:
+            if other.id == owner and document not in self._put:
+                return (
+                    f"its id {document!r} is taken: a file of {other.path} has it, and this one is of {self.root.path}"
+                )
+        return f"the id {document!r} belongs to another document"
 
     def _count(self, before: bytes | None, moved: bool) -> None:
         if moved:

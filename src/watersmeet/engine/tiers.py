@@ -5,20 +5,19 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from watersmeet.core.errors import ConfigError, IndexMismatch, ModelProblem
+from watersmeet.core.errors import ConfigError, IndexDamaged, IndexMismatch, ModelProblem
 from watersmeet.core.model import Row
-from watersmeet.engine.components import find, names
+from watersmeet.engine.components import build, find, names
 from watersmeet.engine.settings import Settings
 
 if TYPE_CHECKING:
-    from watersmeet.engine.encoders import GuardedEncoder
-    from watersmeet.engine.models import Guarded
+    from watersmeet.engine.models import GuardedEmbedder, GuardedEncoder
 
-    Model = Guarded | GuardedEncoder
+    Model = GuardedEmbedder | GuardedEncoder
 
 TIERS = ("static", "sparse", "dense")
 """From the quickest to the best; each is a signal of the same name."""
@@ -28,6 +27,9 @@ QUICK = ("static", "terms")
 """What is made at once, also when the deep vectors are left for later: a tier, or whichever has this model."""
 
 
+CURRENT, NEXT, AGAIN = "tiers", "next_tiers", "tiers_again"
+"""The entries of the catalogue that name the tiers that answer, those that are being made to replace them, and those
+that were there before an index was made anew."""
 GARBAGE = 0.3
 """The share of dead vectors from which on the files are written anew."""
 
@@ -35,8 +37,11 @@ GARBAGE = 0.3
 class Store(Protocol):
     """What all tiers' stores can do. Readers and writers take and give what the tier's model makes."""
 
+    @property
+    def folder(self) -> str: ...
     def reader(self) -> Any: ...
     def writer(self) -> Any: ...
+    def verify(self) -> None: ...
     def close(self) -> None: ...
 
 
@@ -53,10 +58,17 @@ class Tier:
     rate: float = 0.0  # chunks a second, when last measured
     level: float = 0.0  # how near the chunks are to one another: the usual cosine of a chunk and its tenth neighbour
     level_rows: int = 0  # how many there were when that was measured
+    public_level: float = 0.0  # the same of the chunks that everyone may see
+    public_level_rows: int = 0
+    level_text: str = ""  # the folder of the words then; another one after compaction
+
+    def outdated(self, model: Model) -> bool:
+        """Whether an earlier file of this model made the vectors: they still answer, and are to be made again."""
+        return self.fingerprint in model.replaces
 
     def check(self, model: Model) -> None:
         """Vectors of another model are never compared with these. A model that is broken says so itself."""
-        if self.fingerprint != model.fingerprint and model.ready():
+        if self.fingerprint != model.fingerprint and not self.outdated(model) and model.ready():
             raise IndexMismatch(
                 f"the index was embedded with {self.model}, and the settings now give {model.name} or other options",
                 f"set [embed] back, or build anew with `watersmeet sync --recreate` ({self.name})",
@@ -70,22 +82,46 @@ class Tier:
                 "use the model that it was built with, or run `watersmeet sync --recreate`",
             )
 
-    def open(self, index: str) -> Store:
-        from watersmeet.store.postings import Postings
-        from watersmeet.store.vectors import Vectors
+    def check_there(self, index: str) -> None:
+        """A store without its commit file looks like one that nothing was written to yet."""
+        from watersmeet.store._commits import COMMIT
 
-        folder = os.path.join(index, self.folder)
-        return Postings(folder) if self.name == SPARSE else Vectors(folder, self.dimension)
+        size = 0
+        with suppress(OSError):
+            size = os.path.getsize(os.path.join(index, self.folder, COMMIT))
+        if self.rows and not size:
+            raise IndexDamaged(f"the {self.name} vectors of {index} are lost", "`watersmeet sync` makes them again")
+
+    def open(self, index: str, settings: Settings | None = None) -> Store:
+        """Its store; only who writes needs the settings of it."""
+        kind = store_of(self.name)
+        table = settings.of("store", kind) if settings else {}
+        store: Store = build("store", kind, table, folder=os.path.join(index, self.folder), dimension=self.dimension)
+        return store
 
 
-def tiers_of(meta: Mapping[str, str]) -> dict[str, Tier]:
-    return {name: Tier(**facts) for name, facts in json.loads(meta.get("tiers", "{}")).items()}
+def tiers_of(meta: Mapping[str, str], key: str = CURRENT) -> dict[str, Tier]:
+    return {name: Tier(**facts) for name, facts in json.loads(meta.get(key, "{}")).items()}
 
 
-def with_tier(meta: Mapping[str, str], tier: Tier) -> dict[str, str]:
+def all_tiers(meta: Mapping[str, str]) -> list[Tier]:
+    """Those that answer and those that are being made to replace them."""
+    return [*tiers_of(meta).values(), *tiers_of(meta, NEXT).values()]
+
+
+def with_tier(meta: Mapping[str, str], tier: Tier, key: str = CURRENT) -> dict[str, str]:
     """The meta entry in which this tier stands as it is now."""
-    tiers = tiers_of(meta) | {tier.name: tier}
-    return {"tiers": json.dumps({name: asdict(value) for name, value in tiers.items()}, sort_keys=True)}
+    return _entry(key, tiers_of(meta, key) | {tier.name: tier})
+
+
+def replaced(meta: Mapping[str, str], tier: Tier) -> dict[str, str]:
+    """The meta entries in which a tier that was being made has taken the place of the one before."""
+    waiting = {name: other for name, other in tiers_of(meta, NEXT).items() if name != tier.name}
+    return with_tier(meta, tier) | _entry(NEXT, waiting)
+
+
+def _entry(key: str, tiers: Mapping[str, Tier]) -> dict[str, str]:
+    return {key: json.dumps({name: asdict(value) for name, value in tiers.items()}, sort_keys=True)}
 
 
 REMOTE = frozenset({"openai"})
@@ -99,15 +135,35 @@ def embedder_name(settings: Settings, tier: str) -> str:
     return name
 
 
-def quick(settings: Settings) -> list[str]:
-    """The tiers that even a sync without deepening makes."""
-    return [tier for tier in TIERS if tier in QUICK or embedder_name(settings, tier) in QUICK]
+def store_of(tier: str) -> str:
+    return "postings" if tier == SPARSE else "vectors"
+
+
+def due(settings: Settings, meta: Mapping[str, str], deep: bool = True) -> list[str]:
+    """The tiers that a sync brings up to date; unless it is `deep`, only the quick ones.
+
+    Sparse vectors only if somebody asked for them once, or if the settings let them vote."""
+    voting = (*settings.section("pipeline").signals, *settings.section("registry").signals)
+    tiers = TIERS if SPARSE in (*voting, *known_tiers(meta)) else tuple(tier for tier in TIERS if tier != SPARSE)
+    return [tier for tier in tiers if deep or tier in QUICK or embedder_name(settings, tier) in QUICK]
+
+
+def askable(coverage: Mapping[str, float], voting: Sequence[str], settings: Settings) -> Mapping[str, float]:
+    """Coverage, with sparse vectors that have a vote and are missing or too few as if they were there: asked, they say
+    how they are made."""
+    few = coverage.get(SPARSE, 0.0) < settings.section("index").take_part
+    absent = SPARSE in voting and few and embedder_name(settings, SPARSE)
+    return {**coverage, SPARSE: 1.0} if absent else coverage
+
+
+def known_tiers(meta: Mapping[str, str]) -> list[str]:
+    """The tiers that the index has, or had before it was made anew."""
+    return sorted({*tiers_of(meta), *json.loads(meta.get(AGAIN, "[]"))})
 
 
 def model_of(settings: Settings, tier: str, component: str) -> Model:
     """The model of this name, if it is of the sort that the tier needs."""
-    from watersmeet.engine.encoders import encoder
-    from watersmeet.engine.models import embedder
+    from watersmeet.engine.models import embedder, encoder
 
     method, gives = ("encode", "weighted terms") if tier == SPARSE else ("embed", "vectors")
     if not hasattr(find("embed", component), method):
@@ -125,19 +181,30 @@ def check_models(settings: Settings, meta: Mapping[str, str]) -> None:
                 tier.check(model_of(settings, name, component))
 
 
-def new_tier(name: str, model: Model, meta: Mapping[str, str]) -> Tier:
-    """A tier as it will be; its folder carries the model's fingerprint, so that no two models share one."""
-    generation = meta["text_folder"].removeprefix("text-")
-    folder = f"vectors-{name}-{generation}-{model.fingerprint[:8]}"
-    return Tier(name, model.name, model.fingerprint, model.dimension, folder)
+def new_tier(name: str, model: Model, meta: Mapping[str, str], index: str, damaged: str = "") -> Tier:
+    """A tier as it will be; its folder carries the model's fingerprint, so that no two models share one.
+
+    `damaged`: the folder that it replaces, which queries of this moment may still read.
+    """
+    generation = int(meta["text_folder"].removeprefix("text-"))
+    while True:
+        folder = f"vectors-{name}-{generation}-{model.fingerprint[:8]}"
+        if not damaged or (folder != damaged and not os.path.exists(os.path.join(index, folder))):
+            return Tier(name, model.name, model.fingerprint, model.dimension, folder)
+        generation += 1
 
 
-def drop(tier: Tier, index: str, rows: Sequence[Row]) -> None:
-    """Delete dead rows, and write the files anew when much of them is dead."""
-    store = tier.open(index)
+def drop(tier: Tier, index: str, rows: Sequence[Row], settings: Settings) -> None:
+    """Delete dead rows, and write the files anew when much of them is dead. Damaged ones are left to `deepen`."""
+    store = tier.open(index, settings)
+    with suppress(IndexDamaged), closing(store):
+        _drop(tier, store, rows)
+
+
+def _drop(tier: Tier, store: Store, rows: Sequence[Row]) -> None:
+    store.reader()
     writer = store.writer()
     writer.drop(rows)
     writer.commit()
-    if store.reader().garbage > GARBAGE:
+    if store.reader().garbage > (0 if tier.name == SPARSE else GARBAGE):  # dead terms count in how rare a term is
         writer.compact()
-    store.close()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
 from watersmeet.core.model import ChunkId, DocId, Failure, Hit, Passage
-from watersmeet.engine.trace import Trace
+from watersmeet.engine.runner import Trace
 
 
 class Trial(NamedTuple):
@@ -37,7 +36,7 @@ def best_per_document(hits: Iterable[Hit], owners: Mapping[ChunkId, DocId]) -> l
 
 def trial(trace: Trace, down_to: Collection[str], without: Collection[str]) -> Trial:
     outcome = trace.outcome
-    took = (time.perf_counter() - trace.start) * 1000
+    took = trace.took_ms
     named = {"": outcome.ranking, **{ranking.by: ranking for ranking in outcome.rankings}}
     searching = dict(trace.pipeline.signals)
     deep = replace(outcome.plan, pool=max(outcome.plan.pool, outcome.plan.top_n))

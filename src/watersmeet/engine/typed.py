@@ -8,6 +8,9 @@ from typing import Any, Union, get_args, get_origin
 
 from watersmeet.core.errors import ConfigError
 
+SHOWN = 100
+LARGEST = 1e8
+"""Of what may be a fraction: a weight, a share, a number of seconds. What is computed with it stays finite."""
 _CALLED = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
 
 
@@ -31,7 +34,9 @@ def typed(hint: Any, value: Any, where: str) -> Any:
         return {key: typed(inner, item, f"{where}.{key}") for key, item in value.items()}
     if hint is Any:
         return value
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+    if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
+        if not abs(value) <= LARGEST:  # nor is it NaN
+            raise _wrong(where, f"a number of at most {LARGEST:,.0f}", value)
         return float(value)
     if hint is bool and type(value) is int and value in (0, 1):
         return value == 1
@@ -41,4 +46,6 @@ def typed(hint: Any, value: Any, where: str) -> Any:
 
 
 def _wrong(where: str, expected: str, value: Any) -> ConfigError:
-    return ConfigError(f"{where} must be {expected}, not {value!r}", "see `watersmeet config show`")
+    shown = repr(value)
+    shown = shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}…"
+    return ConfigError(f"{where} must be {expected}, not {shown}", "see `watersmeet config show`")

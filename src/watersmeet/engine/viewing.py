@@ -39,7 +39,16 @@ def there(condition: Condition) -> Condition:
 
 
 def statistics(view: SqliteView, viewer: Viewer | None) -> dict[str, Any]:
-    """How much there is for a viewer; where something is withheld, nothing that would give away how much."""
+    """How much there is for a viewer; for one from whom something may be withheld, nothing that would tell how much:
+    its size is that of the texts."""
     condition = seen(viewer)
     facts = view.statistics(condition)
-    return facts | {"dead": 0} if view.needed(condition.gates) else facts
+    if not limited(viewer):
+        return facts
+    collections = {name: count for name, count in facts["collections"].items() if count}
+    return facts | {"dead": 0, "collections": collections, "size_bytes": view.text_bytes(condition)}
+
+
+def limited(viewer: Viewer | None) -> bool:
+    """Whether there may be something that a viewer may not see."""
+    return viewer is not None and not viewer.all

@@ -8,10 +8,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from watersmeet.core import tokens
+from watersmeet.core.errors import IndexDamaged
 from watersmeet.core.model import Row
+from watersmeet.core.viewers import EVERYONE
 from watersmeet.engine.models import embedder
 from watersmeet.engine.settings import Settings
 from watersmeet.engine.tiers import Tier, embedder_name, tiers_of
+from watersmeet.engine.viewing import seen
 from watersmeet.store import vocabulary
 from watersmeet.store.view import SqliteView
 
@@ -22,32 +25,49 @@ TIER = "static"
 WINDOW = 4096
 """How many chunks are read at a time."""
 MOST_CHUNKS = 20_000
-"""Of more chunks, so many that lie evenly among them: they hold the frequent terms as well, in about a second."""
+"""Of more chunks, so many by chance: they hold the frequent terms as well, in about a second."""
 SPARE = 100
 """Looked at beyond those wanted: the nearest terms to a query are often its own words in other forms."""
 
 
-def refresh(folder: str, settings: Settings) -> None:
-    """Gather the terms anew if what is live has changed by enough."""
+def refresh(folder: str, settings: Settings, measure: bool = False) -> None:
+    """Gather the terms anew if what is live has changed by enough, or if `measure` says so."""
     if not embedder_name(settings, TIER):
         return
     view = SqliteView(folder)
     try:
         with view.moment():
-            tier = tiers_of(view.meta()).get(TIER)
-            rows = view.live_rows()
-            held = vocabulary.load(folder)
-            if tier is None or not rows or (held is not None and held.is_current(rows, tier.fingerprint)):
+            meta = view.meta()
+            tier = tiers_of(meta).get(TIER)
+            if tier is None:
                 return
-            counted = vocabulary.gather(_texts(view, spread(rows, MOST_CHUNKS)))
+            text = meta["text_folder"]
+            everyone = seen(EVERYONE)
+            public = view.live_rows(everyone)
+            private = sorted(set(view.live_rows()).difference(public))
+            parts = {vocabulary.PUBLIC: public, vocabulary.PRIVATE: private}
+            sampled = {vocabulary.PUBLIC: view.sample(MOST_CHUNKS, everyone), vocabulary.PRIVATE: private[:MOST_CHUNKS]}
+            stale = [
+                name
+                for name, rows in parts.items()
+                if (measure and rows) or not _current(folder, name, rows, tier, text, bool(private))
+            ]
+            counted = {name: vocabulary.gather(_texts(view, sampled[name])) for name in stale}
     finally:
         view.close()
-    vocabulary.save(folder, counted, len(rows), rows[-1], tier.fingerprint)
+    for name, terms in counted.items():
+        vocabulary.save(folder, terms, len(parts[name]), parts[name][-1], tier.fingerprint, text, name)
+    if not private:
+        vocabulary.forget(folder, vocabulary.PRIVATE)
 
 
-def spread(rows: Sequence[Row], most: int) -> Sequence[Row]:
-    """At most so many, evenly from the first on."""
-    return rows if len(rows) <= most else [rows[n * len(rows) // most] for n in range(most)]
+def _current(folder: str, name: str, rows: Sequence[Row], tier: Tier, text: str, private: bool) -> bool:
+    """Whether the terms of these rows are known. What an older version wrote may hold private ones."""
+    if not rows:
+        return True
+    held = vocabulary.load(folder, name)
+    mixed = held is not None and name == vocabulary.PUBLIC and private and not held.public
+    return held is not None and not mixed and held.is_current(rows, tier.fingerprint, text)
 
 
 def _texts(view: SqliteView, rows: Sequence[Row]) -> Iterator[str]:
@@ -58,23 +78,29 @@ def _texts(view: SqliteView, rows: Sequence[Row]) -> Iterator[str]:
 
 @dataclass(slots=True)
 class LiveConcepts:
-    """The `Concepts` port; nothing is read before it is asked. Without a vocabulary there is nothing near."""
+    """The `Concepts` port; nothing is read before it is asked. Without a vocabulary there is nothing near.
+
+    `whole`: for those from whom nothing is withheld. All others are told terms that everyone may see.
+    """
 
     folder: str
     settings: Settings
     tiers: Mapping[str, Tier]
-    _held: tuple[float, list[str], Matrix] | None = field(default=None, init=False)
+    whole: bool = True
+    _held: dict[str, tuple[float, list[str], Matrix]] = field(default_factory=dict, init=False)
 
     def near(self, text: str, limit: int) -> list[str]:
         name = embedder_name(self.settings, TIER)
         if not name or TIER not in self.tiers:
             return []
-        held = self._vocabulary(name)
-        if held is None:
+        names = (vocabulary.PUBLIC, vocabulary.PRIVATE) if self.whole else (vocabulary.PUBLIC,)
+        held = [each for part in names if (each := self._vocabulary(name, part))]
+        if not held:
             return []
         import numpy as np
 
-        terms, matrix = held
+        terms = [term for part, _ in held for term in part]
+        matrix = np.concatenate([vectors for _, vectors in held]) if len(held) > 1 else held[0][1]
         cosines = matrix @ embedder(self.settings, name).embed_query(text)
         many = min(len(terms), limit + SPARE)
         nearest = np.argpartition(-cosines, many - 1)[:many]
@@ -84,19 +110,24 @@ class LiveConcepts:
                 found.append(terms[n])
         return found
 
-    def _vocabulary(self, name: str) -> tuple[list[str], Matrix] | None:
+    def _vocabulary(self, name: str, part: str) -> tuple[list[str], Matrix] | None:
         """As long as its file is the same, it is read once."""
         try:
-            stamp = os.stat(os.path.join(self.folder, vocabulary.FILE)).st_mtime
+            stamp = os.stat(vocabulary.path_of(self.folder, part)).st_mtime
         except OSError:
             return None
-        if self._held is None or self._held[0] != stamp:
-            found = vocabulary.load(self.folder)
+        if part not in self._held or self._held[part][0] != stamp:
+            found = vocabulary.load(self.folder, part)
+            if found is None:
+                raise IndexDamaged(f"{part}.json is damaged", "`watersmeet sync` makes it again")
             model = embedder(self.settings, name)
-            if found is None or not found.terms or found.model != model.fingerprint:
+            if not found.terms or found.model != model.fingerprint:
                 return None
-            self._held = (stamp, found.terms, vocabulary.vectors(self.folder, found, model))
-        return self._held[1:]
+            if not self.whole and not found.public:
+                return None
+            self._held[part] = (stamp, found.terms, vocabulary.vectors(self.folder, found, model))
+        _, terms, vectors = self._held[part]
+        return terms, vectors
 
 
 def _alike(term: str, word: str) -> bool:

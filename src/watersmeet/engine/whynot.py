@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.errors import Ambiguous, NotFound
 from watersmeet.core.model import ChunkId, Condition, DocId, Hit, Plan, Ranking
+from watersmeet.core.names import is_text
 from watersmeet.core.ports import Fusion
 from watersmeet.engine.pipeline import Outcome, Pipeline
 from watersmeet.engine.twostage import Twice, TwoStage
@@ -68,7 +69,7 @@ def known(view: SqliteView, document: str, viewer: Viewer | None) -> str:
 
 def why_not(path: Pipeline, view: SqliteView, outcome: Outcome, document: str, shown: int) -> WhyNot:
     """`shown`: how many of the results are shown."""
-    chunks = {passage.id for passage in view.passages_of(DocId(document))}
+    chunks = {passage.id for passage in view.passages_of(DocId(document))} if is_text(document) else set()
     first = outcome.wide if isinstance(outcome, Twice) else outcome
     condition = first.plan.condition  # what is asked for, not what a first look has narrowed it to
     if not chunks or not view.only([DocId(document)], there(condition)):

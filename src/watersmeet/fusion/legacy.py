@@ -20,6 +20,11 @@ class Legacy:
 
     fills: ClassVar[bool] = False
 
+    @property
+    def counted(self) -> tuple[str, str]:
+        """The only signals that it counts; what it drops is named in the answer."""
+        return self.cosine, self.boost
+
     def fuse(self, rankings: Sequence[Ranking], plan: Plan) -> Ranking:
         parts: dict[ChunkId, list[Evidence]] = {}
         for ranking in sorted(rankings, key=lambda r: r.by):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from watersmeet.core.model import Answer, ChunkId, Evidence, Passage, Ranking, Result
+from watersmeet.core.model import Answer, ChunkId, Evidence, Passage, Ranking, Result, Routed, similarity
 from watersmeet.present.whole import context_of, in_context
 
 SIGNALS = ("lexical", "keyword", "dense", "sparse", "static", "exact", "graph", "neighbours", "boost", "listed", "link")
@@ -18,7 +18,10 @@ def needed(ranking: Ranking) -> set[ChunkId]:
 
 
 def results(ranking: Ranking, fused: Ranking, passages: Mapping[ChunkId, Passage]) -> tuple[Result, ...]:
-    """The hits with their texts; `fused` has the scores from before the stages."""
+    """The hits with their texts, as far as these are sound; `fused` has the scores from before the stages."""
+    if any(hit.chunk not in passages for hit in ranking.hits):
+        sound = tuple(hit for hit in ranking.hits if hit.chunk in passages)
+        ranking = Ranking(ranking.by, sound).unit()
     raw = {hit.chunk: hit.score for hit in fused.hits}
     return tuple(
         Result(
@@ -32,18 +35,13 @@ def results(ranking: Ranking, fused: Ranking, passages: Mapping[ChunkId, Passage
             text=passage.text,
             score=hit.score,
             fusion_score=raw.get(hit.chunk, hit.score),
-            similarity=_similarity(hit.evidence),
+            similarity=similarity(hit.evidence),
             evidence=hit.evidence,
+            created=passage.created,
         )
         for hit in ranking.hits
         for passage in (in_context(hit, passages),)
     )
-
-
-def _similarity(evidence: tuple[Evidence, ...]) -> float | None:
-    """The cosine by the best model that has seen the chunk itself."""
-    seen = {e.by: e.score for e in evidence if e.by in ("static", "dense") and not e.detail.get("estimated")}
-    return seen.get("dense", seen.get("static"))
 
 
 def where(result: Result, near: Callable[[str], str] = str) -> str:
@@ -61,7 +59,7 @@ def to_json(answer: Answer) -> dict[str, Any]:
         "query": answer.query,
         "mode": answer.mode,
         "recipe": answer.recipe,
-        "results": [_result(result) for result in answer.results],
+        "results": [result_json(result) for result in answer.results],
         "failures": [{"by": f.by, "reason": f.reason, "hint": f.hint} for f in answer.failures],
         "took_ms": round(answer.took_ms, 3),
         "silent": dict(answer.silent),
@@ -70,7 +68,22 @@ def to_json(answer: Answer) -> dict[str, Any]:
     }
 
 
-def _result(result: Result) -> dict[str, Any]:
+def routed_json(routed: Routed) -> dict[str, Any]:
+    """Which rule of the router matched, and what it added."""
+    added: dict[str, Any] = {"filters": {key: list(values) for key, values in routed.filters.items()}}
+    added |= {"weights": dict(routed.weights), "only": list(routed.only)}
+    return {"rule": routed.rule, "match": routed.match, "added": {key: value for key, value in added.items() if value}}
+
+
+def routed_line(routed: Routed) -> str:
+    """`router: rule 2 (django) adds sdk=python, weight lexical=2`."""
+    added = [f"{key}={value}" for key, values in routed.filters.items() for value in values]
+    added += [f"weight {name}={weight:g}" for name, weight in routed.weights.items()]
+    added += [f"only {', '.join(routed.only)}"] if routed.only else []
+    return f"router: rule {routed.rule} ({routed.match}) adds {', '.join(added)}"
+
+
+def result_json(result: Result) -> dict[str, Any]:
     return {
         "id": result.id,
         "document": result.document,
@@ -84,6 +97,8 @@ def _result(result: Result) -> dict[str, Any]:
         "fusion_score": result.fusion_score,
         "similarity": result.similarity,
         "evidence": [_evidence(evidence) for evidence in result.evidence],
+        **({"created": result.created} if result.created else {}),
+        **({"index": result.index} if result.index else {}),
     }
 
 

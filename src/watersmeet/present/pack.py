@@ -1,9 +1,15 @@
-"""A context pack: the best passages as Markdown with citations, never more than so many tokens."""
+"""A context pack: the best passages with citations, never more than so many tokens.
+
+A passage is a heading of ours, `### [n] title (document:first-last)`, and below it the document's words, every line of
+them behind `>`. So no line of a document stands where a heading could, whatever it says and whatever breaks its lines:
+it can be told from ours by its first character. `unpack` reads it that way.
+"""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +23,16 @@ WORTHWHILE = 40
 
 _BOUNDARY = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 _SPACE = re.compile(r"\s+")
+_MARKER = re.compile(r"(?:[-*+•]|\(?(?:\d{1,4}|[A-Za-z])[.)]|#{1,6})?(?:[ \t]*\[[ xX]\])?")
+"""A line that only announces what is not there any more: the number of a list, a bullet; without its margins."""
 _TITLE = 160
+_ODD = re.compile(r'[()\[\]"\\]|:\d+-\d+|^\s|\s$')
+"""What a document's name may hold that a citation could be mistaken by."""
+_MEANT = str.maketrans({character: f"\\{character}" for character in "\\()[]"})
+_HEAD = re.compile(
+    r"### \[(?P<number>\d+)\](?: (?P<title>(?:[^\\()\[\]]|\\.)+))? "
+    r'\((?:(?P<quoted>"(?:[^"\\]|\\.)*")|(?P<plain>[^()\[\]"\\]*)):(?P<first>\d+)-(?P<last>\d+)\)'
+)
 
 
 Citable = Passage | Result
@@ -30,96 +45,187 @@ class Citation:
 
     id: ChunkId
     document: str
-    title: str
-    headings: tuple[str, ...]
-    path: str
     lines: tuple[int, int]
-    tokens: int
     cut: bool
+    title: str = ""
+    headings: tuple[str, ...] = ()
+    path: str = ""
+    tokens: int = 0
+
+    def to_json(self, brief: bool = False) -> dict[str, Any]:
+        told = {"id": self.id, "document": self.document, "lines": list(self.lines), "cut": self.cut}
+        if brief:
+            return told
+        rest = {"title": self.title, "headings": list(self.headings), "path": self.path, "tokens": self.tokens}
+        return {**told, **rest}
 
 
 @dataclass(frozen=True, slots=True)
 class Pack:
+    """`text` is `### [n] title (document:first-last)` and the document's lines, each behind `>`; `tokens` are of it."""
+
     text: str
     tokens: int
     budget: int
     citations: tuple[Citation, ...]
 
-    def to_json(self) -> dict[str, Any]:
-        cited = [
-            {
-                "id": c.id,
-                "document": c.document,
-                "title": c.title,
-                "headings": list(c.headings),
-                "path": c.path,
-                "lines": list(c.lines),
-                "tokens": c.tokens,
-                "cut": c.cut,
-            }
-            for c in self.citations
-        ]
+    def to_json(self, brief: bool = False) -> dict[str, Any]:
+        cited = [citation.to_json(brief) for citation in self.citations]
         return {"text": self.text, "tokens": self.tokens, "budget": self.budget, "citations": cited}
 
 
-def pack(results: Sequence[Citable], budget: int) -> Pack:
-    """Whole passages in rank order while they fit; the next one cut at the end of a sentence or line."""
-    left = budget * 100
-    parts: list[str] = []
-    cited: list[Citation] = []
-    for number, result in enumerate(results, 1):
-        body = result.text.strip("\n").rstrip()
-        head = _head(number, result, result.lines)
-        cost = cost_of(head + "\n") + cost_of(f"\n{body}\n\n")
-        cut = cost > left
-        lines = result.lines
-        if cut:
-            room = left - cost_of(head + "\n") - 200
-            body = _beginning(body, room, _BOUNDARY) or ("" if parts else _beginning(body, room, _SPACE))
-            if not body or (parts and cost_of(body) < WORTHWHILE * 100):
-                break
-            lines = _lines_of(body, result)
-            head = _head(number, result, lines)
-            cost = cost_of(head + "\n") + cost_of(f"\n{body}\n\n")
-            if cost > left:  # a line number may have become longer
-                break
-        parts.append(f"{head}\n\n{body}")
-        cited.append(_citation(result, lines, -(-cost // 100), cut))
-        left -= cost
-        if cut:
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One passage of a pack: its heading, the document's words as they are quoted, and where they are from."""
+
+    head: str
+    quoted: str
+    citation: Citation
+
+    @property
+    def text(self) -> str:
+        return f"{self.head}\n\n{self.quoted}"
+
+
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    """One passage as `unpack` reads it; `title` is for showing: it may be shortened."""
+
+    number: int
+    title: str
+    document: str
+    lines: tuple[int, int]
+    text: str
+
+
+Cost = Callable[[int, Part], int]
+"""What a passage costs wherever it is sent, in hundredths of a token; by its place among the results, from 0."""
+
+
+def as_text(_: int, part: Part) -> int:
+    return cost_of(part.head + "\n") + cost_of(f"\n{part.quoted}\n\n")
+
+
+def pack(results: Sequence[Citable], budget: int, cost: Cost = as_text, fixed: int = 0) -> Pack:
+    """Whole passages in rank order while they fit; the next one cut at the end of a sentence or line.
+
+    `fixed` is what is sent beside the passages, in hundredths of a token.
+    """
+    left = budget * 100 - fixed
+    parts: list[Part] = []
+    for place_of, result in enumerate(results):
+        part = _part(place_of, result, _words(result))
+        price = cost(place_of, part)
+        if price > left:
+            cut = _cut(place_of, result, left, cost, scrap=not parts)
+            parts += [cut] if cut else []
             break
-    text = "\n\n".join(parts)
-    return Pack(text, estimate(text), budget, tuple(cited))
+        parts.append(part)
+        left -= price
+    text = "\n\n".join(part.text for part in parts)
+    return Pack(text, estimate(text), budget, tuple(part.citation for part in parts))
 
 
-def nothing_packed(budget: int) -> str:
-    return f"no passage fits into {budget} tokens"
+def least(results: Sequence[Citable], cost: Cost = as_text, fixed: int = 0) -> int:
+    """The smallest budget that holds something of the first passage."""
+    low, high = 0, -(-(fixed + cost(0, _part(0, results[0], _words(results[0])))) // 100)
+    while low + 1 < high:
+        middle = (low + high) // 2
+        if pack(results[:1], middle, cost, fixed).citations:
+            high = middle
+        else:
+            low = middle
+    return high
 
 
-def _head(number: int, result: Citable, lines: tuple[int, int]) -> str:
-    crumb = " ".join(place(result).split())
+def nothing_packed(budget: int, needed: int) -> str:
+    return f"no passage fits into {budget} tokens; the least is {needed}"
+
+
+def unpack(text: str) -> list[Quoted]:
+    """The passages of a pack's text: exactly those that were packed, whatever they say."""
+    found: list[tuple[re.Match[str], list[str]]] = []
+    for line in text.splitlines(keepends=True):
+        if line.startswith(">") and found:
+            found[-1][1].append(line[2:] if line.startswith("> ") else line[1:])
+        elif head := _HEAD.fullmatch(line.removesuffix("\n")):
+            found.append((head, []))
+        elif line != "\n":
+            raise ValueError(f"neither a heading nor quoted: {line!r}")
+    return [_quoted(head, "".join(said).removesuffix("\n")) for head, said in found]
+
+
+def _quoted(head: re.Match[str], text: str) -> Quoted:
+    document = json.loads(head["quoted"]) if head["quoted"] else head["plain"]
+    title = re.sub(r"\\(.)", r"\1", head["title"] or "")
+    return Quoted(int(head["number"]), title, document, (int(head["first"]), int(head["last"])), text)
+
+
+def _words(result: Citable) -> str:
+    return result.text.strip("\n").rstrip()
+
+
+def _part(place_of: int, result: Citable, body: str, cut: bool = False) -> Part:
+    lines = _lines_of(body, result) if cut else result.lines
+    head = " ".join(filter(None, (f"### [{place_of + 1}]", _title(result), f"({_named(result.document, lines)})")))
+    quoted = _behind(body)
+    tokens = -(-(cost_of(head + "\n") + cost_of(f"\n{quoted}\n\n")) // 100)
+    cited = Citation(result.id, result.document, lines, cut, result.title, result.headings, result.path, tokens)
+    return Part(head, quoted, cited)
+
+
+def _behind(body: str) -> str:
+    """Every line behind `>`, whichever character ends it."""
+    return "".join(f"> {line}" if line.strip("\r\n") else f">{line}" for line in body.splitlines(True)) or ">"
+
+
+def one_line(text: str) -> str:
+    """Text of a document where a line of ours stands: no breaks, and nothing that is not seen."""
+    shown = "".join(c if c.isprintable() else " " if c.isspace() else "" for c in text)
+    return " ".join(shown.split())
+
+
+def _title(result: Citable) -> str:
+    crumb = one_line(place(result))
     if len(crumb) > _TITLE:
         crumb = crumb[: _TITLE - 1].rstrip() + "…"
-    document = " ".join(result.document.split())
-    return f"### [{number}] {crumb} ({document}:{lines[0]}-{lines[1]})"
+    return crumb.translate(_MEANT)
 
 
-def _beginning(text: str, room: int, boundary: re.Pattern[str]) -> str:
-    """As much as fits up to a boundary; a code fence that was opened is closed."""
-    ends = [match.start() for match in boundary.finditer(text) if match.start()]
-    low, high = 0, len(ends)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if cost_of(_closed(text[: ends[middle - 1]])) <= room:
-            low = middle
-        else:
-            high = middle - 1
-    return _closed(text[: ends[low - 1]].rstrip()) if low else ""
+def _named(document: str, lines: tuple[int, int]) -> str:
+    """A name that could be read as another citation is put in quotation marks, with escapes as in JSON."""
+    shown = document.isprintable()
+    if not shown or _ODD.search(document):
+        document = json.dumps(document, ensure_ascii=not shown)
+    return f"{document}:{lines[0]}-{lines[1]}"
 
 
-def _closed(text: str) -> str:
-    fences = [line.lstrip()[:3] for line in text.splitlines() if line.lstrip().startswith(("```", "~~~"))]
-    return f"{text}\n{fences[-1]}" if len(fences) % 2 else text
+def _cut(place_of: int, result: Citable, left: int, cost: Cost, scrap: bool) -> Part | None:
+    """As much of the passage as fits, up to a sentence or a line; of the first one, `scrap`, at least a few words."""
+    body = _words(result)
+    for boundary in (_BOUNDARY, _SPACE) if scrap else (_BOUNDARY,):
+        ends = [match.start() for match in boundary.finditer(body) if match.start()]
+        low, high = 0, len(ends)
+        while low < high:
+            middle = (low + high + 1) // 2
+            if cost(place_of, _part(place_of, result, body[: ends[middle - 1]].rstrip(), cut=True)) <= left:
+                low = middle
+            else:
+                high = middle - 1
+        kept = _without_marker(body[: ends[low - 1]].rstrip()) if low else ""
+        if kept and (scrap or cost_of(kept) >= WORTHWHILE * 100):
+            return _part(place_of, result, kept, cut=True)
+    return None
+
+
+def _without_marker(text: str) -> str:
+    """Without the number or bullet of a list at the end, whose item was cut off."""
+    while text:
+        before, _, last = text.rpartition("\n")
+        if not _MARKER.fullmatch(last.strip(" \t").lstrip(" \t>")):
+            break
+        text = before.rstrip()
+    return text
 
 
 def _lines_of(body: str, result: Citable) -> tuple[int, int]:
@@ -128,7 +234,3 @@ def _lines_of(body: str, result: Citable) -> tuple[int, int]:
     if result.text.count("\n") != last - first:
         return result.lines
     return first, min(last, first + body.count("\n"))
-
-
-def _citation(result: Citable, lines: tuple[int, int], tokens: int, cut: bool) -> Citation:
-    return Citation(result.id, result.document, result.title, result.headings, result.path, lines, tokens, cut)

@@ -1,13 +1,16 @@
-"""A registry's answer: servers, tools, agents, skills and virtual servers, each in a group of its own."""
+"""A registry's answers: entities in groups by their kind, and tools for a task."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from watersmeet.core.boosts import asked, graded, matched
 from watersmeet.core.entities import AGENT, SERVER, SKILL, TOOL, VIRTUAL, Entity, Tool
-from watersmeet.core.model import Evidence
+from watersmeet.core.model import Evidence, Failure, similarity
+from watersmeet.core.options import option
+from watersmeet.core.plain import plain
 from watersmeet.present.snippet import WIDTH, cut, snippet
 
 GROUPS = {SERVER: "servers", TOOL: "tools", AGENT: "agents", SKILL: "skills", VIRTUAL: "virtual_servers"}
@@ -27,31 +30,170 @@ class Found(NamedTuple):
     tool: Tool | None = None
 
 
-def grouped(found: Sequence[Found], query: str, most_tools: int) -> dict[str, Any]:
-    """The groups, the best first in each, and how many there are in each: what is not in a group is not counted."""
-    groups: dict[str, list[dict[str, Any]]] = {name: [] for name in GROUPS.values()}
+# ---------------------------------------------------------------- what is answered
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedEntity:
+    entity_type: str
+    description: str
+    relevance_score: float = option(0.0, "from 0 to 1")
+    similarity_score: float | None = option(None, "the cosine by the best model that has seen it")
+    match_context: str = option("", "the line that says most of what was asked")
+    matched: tuple[str, ...] = option((), "the words of the query that it mentions")
+
+
+@dataclass(frozen=True, slots=True)
+class MatchingTool:
+    tool_name: str
+    description: str
+    relevance_score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Registered(RankedEntity):
+    path: str
+    tags: tuple[str, ...]
+    status: str
+    is_enabled: bool
+    visibility: str
+    owner: str
+    metadata: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedServer(_Registered):
+    server_name: str
+    num_tools: int
+    matching_tools: tuple[MatchingTool, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedVirtual(_Registered):
+    server_name: str
+    matching_tools: tuple[MatchingTool, ...]
+    backend_paths: tuple[str, ...]
+    tool_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedTool(RankedEntity):
+    server_path: str
+    server_name: str
+    tool_name: str
+    inputSchema: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSkill:
+    name: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedAgent(_Registered):
+    agent_name: str
+    capabilities: tuple[str, ...]
+    skills: tuple[AgentSkill, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedSkill(_Registered):
+    skill_name: str
+    author: Any
+    version: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Answer:
+    mode: str = option("", "what really ran")
+    recipe: str = ""
+    confidence: float | None = option(
+        None, "how likely one of the first three results answers the query", least=0, most=1
+    )
+    no_good_match: bool = option(False, "nothing fits: what is listed is merely the nearest")
+    failures: tuple[Failure, ...] = ()
+    silent: Mapping[str, str] = option({}, "signals of the recipe that did not vote, and why")
+    took_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntityAnswer(_Answer):
+    """The best entities of all kinds, each kind in a group, the best first in each."""
+
+    query: str
+    search_mode: str = option("hybrid", "hybrid or lexical-only: what really ran")
+    servers: tuple[RankedServer, ...] = ()
+    tools: tuple[RankedTool, ...] = ()
+    agents: tuple[RankedAgent, ...] = ()
+    skills: tuple[RankedSkill, ...] = ()
+    virtual_servers: tuple[RankedVirtual, ...] = ()
+    notes: tuple[str, ...] = option((), "what the asker should know")
+
+    @property
+    def entities(self) -> list[RankedEntity]:
+        """All of them, the best first."""
+        every = (item for name in GROUPS.values() for item in getattr(self, name))
+        return sorted(every, key=lambda item: -item.relevance_score)
+
+    def to_json(self) -> dict[str, Any]:
+        made = _to_json(self)
+        return {**made, **{f"total_{name}": len(made[name]) for name in GROUPS.values()}}
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedTool:
+    tool_name: str
+    server_path: str
+    server_name: str
+    description: str
+    inputSchema: Mapping[str, Any]
+    score: float
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolAnswer(_Answer):
+    """The tools to call for a task, the best first."""
+
+    task: str
+    tools: tuple[OfferedTool, ...] = field(default=())
+
+    def to_json(self) -> dict[str, Any]:
+        return _to_json(self)
+
+
+def _to_json(answer: _Answer) -> dict[str, Any]:
+    made: dict[str, Any] = plain(answer)
+    made["took_ms"] = round(answer.took_ms, 3)
+    if not made.get("notes"):
+        made.pop("notes", None)
+    return made
+
+
+# ---------------------------------------------------------------- from what was found to that
+
+
+def grouped(found: Sequence[Found], query: str, most_tools: int) -> dict[str, tuple[Any, ...]]:
+    """The groups of an answer, the best first in each."""
+    groups: dict[str, list[RankedEntity]] = {name: [] for name in GROUPS.values()}
     words = asked(query)
     for item in found:
         kind = TOOL if item.tool else item.entity.kind
-        shown = _SHOWN[kind](item, words, most_tools)
-        groups[GROUPS[kind]].append({"entity_type": kind, **shown, **_scores(item, query, words)})
-    return {**groups, **{f"total_{name}": len(items) for name, items in groups.items()}}
+        groups[GROUPS[kind]].append(_SHOWN[kind](item, words, most_tools, _scores(item, kind, query, words)))
+    return {name: tuple(items) for name, items in groups.items()}
 
 
-def similarity(evidence: Sequence[Evidence]) -> float | None:
-    """The cosine by the best model that has seen it itself."""
-    seen = {e.by: e.score for e in evidence if e.by in ("static", "dense") and not e.detail.get("estimated")}
-    return seen.get("dense", seen.get("static"))
-
-
-def _scores(item: Found, query: str, words: Sequence[str]) -> dict[str, Any]:
+def _scores(item: Found, kind: str, query: str, words: Sequence[str]) -> dict[str, Any]:
     text = item.tool.description if item.tool else item.entity.description
     cosine = similarity(item.evidence)
     return {
+        "entity_type": kind,
+        "description": text,
         "relevance_score": max(LEAST, round(item.score, DIGITS)),
         "similarity_score": None if cosine is None else round(cosine, DIGITS),
         "match_context": _context(text, query, words),
-        "matched": [] if item.tool else matched(item.entity, words),
+        "matched": () if item.tool else tuple(matched(item.entity, words)),
     }
 
 
@@ -63,81 +205,83 @@ def _context(text: str, query: str, words: Sequence[str]) -> str:
     return " ".join(snippet(text[:LOOKED_AT], query)[:1])
 
 
-def _entity(item: Found) -> dict[str, Any]:
-    entity = item.entity
+def _registered(entity: Entity) -> dict[str, Any]:
     return {
         "path": entity.path,
-        "description": entity.description,
-        "tags": list(entity.tags),
+        "tags": entity.tags,
         "status": entity.status,
         "is_enabled": entity.enabled,
         "visibility": entity.visibility,
         "owner": entity.owner,
+        "metadata": dict(entity.metadata),
     }
 
 
-def _server(item: Found, words: Sequence[str], most: int) -> dict[str, Any]:
+def _matching(entity: Entity, words: Sequence[str], most: int) -> tuple[MatchingTool, ...]:
+    graded_tools = graded(entity.tools, words, most)
+    return tuple(MatchingTool(tool.name, tool.description, round(score, DIGITS)) for tool, score in graded_tools)
+
+
+def _server(item: Found, words: Sequence[str], most: int, scores: Mapping[str, Any]) -> RankedServer:
     entity = item.entity
-    tools = [
-        {"tool_name": tool.name, "description": tool.description, "relevance_score": round(score, DIGITS)}
-        for tool, score in graded(entity.tools, words, most)
-    ]
-    own = _entity(item)
-    return {
-        "path": own.pop("path"),
-        "server_name": entity.name,
-        **own,
-        "num_tools": len(entity.tools),
-        "matching_tools": tools,
-        "metadata": dict(entity.metadata),
-    }
+    tools = _matching(entity, words, most)
+    return RankedServer(
+        **scores,
+        **_registered(entity),
+        server_name=entity.name,
+        num_tools=len(entity.tools),
+        matching_tools=tools,
+    )
 
 
-def _virtual(item: Found, words: Sequence[str], most: int) -> dict[str, Any]:
-    shown = _server(item, words, most)
-    said = {**item.entity.extra, **item.entity.metadata}
-    paths = said.get("backend_paths")
-    shown["backend_paths"] = list(paths) if isinstance(paths, list | tuple) else []
-    shown["tool_count"] = shown.pop("num_tools")
-    return shown
+def _virtual(item: Found, words: Sequence[str], most: int, scores: Mapping[str, Any]) -> RankedVirtual:
+    entity = item.entity
+    paths = {**entity.extra, **entity.metadata}.get("backend_paths")
+    return RankedVirtual(
+        **scores,
+        **_registered(entity),
+        server_name=entity.name,
+        matching_tools=_matching(entity, words, most),
+        backend_paths=tuple(paths) if isinstance(paths, list | tuple) else (),
+        tool_count=len(entity.tools),
+    )
 
 
-def _tool(item: Found, words: Sequence[str], most: int) -> dict[str, Any]:
+def _tool(item: Found, words: Sequence[str], most: int, scores: Mapping[str, Any]) -> RankedTool:
     assert item.tool is not None  # noqa: S101 - for the type checker: only tools come here
-    return {
-        "server_path": item.entity.path,
-        "server_name": item.entity.name,
-        "tool_name": item.tool.name,
-        "description": item.tool.description,
-        "inputSchema": dict(item.tool.schema),
-    }
+    return RankedTool(
+        **scores,
+        server_path=item.entity.path,
+        server_name=item.entity.name,
+        tool_name=item.tool.name,
+        inputSchema=dict(item.tool.schema),
+    )
 
 
-def _agent(item: Found, words: Sequence[str], most: int) -> dict[str, Any]:
-    entity, own = item.entity, _entity(item)
-    return {
-        "path": own.pop("path"),
-        "agent_name": entity.name,
-        **own,
-        "capabilities": list(entity.capabilities),
-        "skills": [{"name": ability.name, "description": ability.description} for ability in entity.skills],
-        "metadata": dict(entity.metadata),
-    }
+def _agent(item: Found, words: Sequence[str], most: int, scores: Mapping[str, Any]) -> RankedAgent:
+    entity = item.entity
+    skills = tuple(AgentSkill(ability.name, ability.description) for ability in entity.skills)
+    return RankedAgent(
+        **scores,
+        **_registered(entity),
+        agent_name=entity.name,
+        capabilities=entity.capabilities,
+        skills=skills,
+    )
 
 
-def _skill(item: Found, words: Sequence[str], most: int) -> dict[str, Any]:
-    entity, own = item.entity, _entity(item)
-    return {
-        "path": own.pop("path"),
-        "skill_name": entity.name,
-        **own,
-        "author": entity.metadata.get("author", ""),
-        "version": entity.metadata.get("version", ""),
-        "metadata": dict(entity.metadata),
-    }
+def _skill(item: Found, words: Sequence[str], most: int, scores: Mapping[str, Any]) -> RankedSkill:
+    said = item.entity.metadata
+    return RankedSkill(
+        **scores,
+        **_registered(item.entity),
+        skill_name=item.entity.name,
+        author=said.get("author", ""),
+        version=said.get("version", ""),
+    )
 
 
-_SHOWN: Mapping[str, Callable[[Found, Sequence[str], int], dict[str, Any]]] = {
+_SHOWN: Mapping[str, Callable[[Found, Sequence[str], int, Mapping[str, Any]], RankedEntity]] = {
     SERVER: _server,
     TOOL: _tool,
     AGENT: _agent,

@@ -1,10 +1,16 @@
-"""Which part of the index does the query belong to? Ordered rules; the first that matches adds its filters.
+"""Which part of the index does the query belong to, and who should judge it? Ordered rules; the first match counts.
 
     [query.route]
-    rules = [{ match = "python|django", filters = { sdk = "python" } }]
+    rules = [
+        { match = "python|django", filters = { sdk = "python" } },
+        { match = "how do I", weights = { dense = 1.0 } },
+        { match = "^ERR-", only = ["lexical", "exact"] },
+    ]
 
-`match` is a regular expression as `core.regular` understands them: linear in time, whatever the case. The filters
-hold beside those of the request, in every signal.
+`match` is a regular expression as `core.regular` understands them: linear in time, whatever the case. A rule adds one
+or more of three things: `filters`, which hold beside those of the request, in every signal; `weights`, instead of the
+fusion's own; `only`, the signals that are asked (if none of them votes in this index, all are). The answer says which
+rule matched and what it added (`Plan.routed`).
 """
 
 from __future__ import annotations
@@ -13,56 +19,91 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.errors import ConfigError, nearest
-from watersmeet.core.model import Plan
-from watersmeet.core.options import option
+from watersmeet.core.model import Plan, Routed
+from watersmeet.core.options import check_weights, option
 
 if TYPE_CHECKING:
     from watersmeet.core.regular import Regular
 
-Filters = dict[str, tuple[str, ...]]
+ADDS = ("filters", "weights", "only")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Route:
-    """Narrows the plan's condition."""
+    """Narrows the plan's condition, weighs its signals, or leaves some out."""
 
-    rules: list[dict[str, Any]] = option([], "each `{match = pattern, filters = {key = value or values}}`, in order")
-    _compiled: tuple[tuple[Any, Filters], ...] = field(default=(), init=False, repr=False, compare=False)
+    rules: list[dict[str, Any]] = option(
+        [],
+        "each `{match = pattern}` with `filters = {key = value or values}`, `weights = {signal = weight}` or"
+        " `only = [signals]`, in order: the first that matches counts",
+    )
+    _compiled: tuple[tuple[Any, Routed], ...] = field(default=(), init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         compiled = tuple(_rule(number, rule) for number, rule in enumerate(self.rules, 1))
         object.__setattr__(self, "_compiled", compiled)  # frozen for all others
 
     def apply(self, plan: Plan) -> Plan:
-        for pattern, filters in self._compiled:
-            if pattern.occurs_in(plan.text):
-                condition = plan.condition
-                for key, values in filters.items():
-                    condition = condition.narrowed(key, values)
-                return replace(plan, condition=condition)
-        return plan
+        routed = next((routed for pattern, routed in self._compiled if pattern.occurs_in(plan.text)), None)
+        if routed is None or routed in plan.routed:
+            return plan
+        condition = plan.condition
+        for key, values in routed.filters.items():
+            if key.endswith("!"):
+                condition = replace(condition, without=(*condition.without, (key.removesuffix("!"), values)))
+            else:
+                condition = condition.narrowed(key, values)
+        return replace(
+            plan,
+            condition=condition,
+            weights={**plan.weights, **routed.weights},
+            only=routed.only or plan.only,
+            routed=(*plan.routed, routed),
+        )
 
 
-def _rule(number: int, rule: dict[str, Any]) -> tuple[Regular, Filters]:
+def _rule(number: int, rule: dict[str, Any]) -> tuple[Regular, Routed]:
     from watersmeet.core.regular import BadPattern, Regular  # few have rules
 
     where = f"query.route: rule {number}"
     for key in rule:
-        if key not in ("match", "filters"):
-            raise ConfigError(f"{where} has no setting {key!r}", nearest(key, ("match", "filters")))
-    match, filters = rule.get("match"), rule.get("filters")
+        if key not in ("match", *ADDS):
+            raise ConfigError(f"{where} has no setting {key!r}", nearest(key, ("match", *ADDS)))
+    match = rule.get("match")
     if not isinstance(match, str) or not match:
         raise ConfigError(f"{where} has no pattern", 'give it one, such as match = "python|django"')
-    if not isinstance(filters, dict) or not filters:
-        raise ConfigError(f"{where} has no filters", 'give it some, such as filters = {sdk = "python"}')
+    if not any(rule.get(key) for key in ADDS):
+        hint = 'give it some, such as filters = {sdk = "python"}, weights = {lexical = 2.0} or only = ["exact"]'
+        raise ConfigError(f"{where} has no filters, weights or signals", hint)
     try:
-        return Regular(match), {key: _values(where, key, value) for key, value in filters.items()}
+        pattern = Regular(match)
     except BadPattern as problem:
         raise ConfigError(f"{where}: {match!r}: {problem}", "see [query.route] in the settings' reference") from None
+    filters = {key: _texts(where, f"the filter {key!r}", one) for key, one in _table(where, rule, "filters").items()}
+    only = rule.get("only") or []
+    if not isinstance(only, list):
+        raise ConfigError(f"{where}: only cannot be {only!r}", 'give a list of signals, such as ["exact"]')
+    only = _texts(where, "only", only) if only else ()
+    return pattern, Routed(number, match, filters, _weights(where, _table(where, rule, "weights")), only)
 
 
-def _values(where: str, key: str, value: Any) -> tuple[str, ...]:
+def _table(where: str, rule: dict[str, Any], key: str) -> dict[str, Any]:
+    table = rule.get(key) or {}
+    if not isinstance(table, dict):
+        raise ConfigError(f"{where}: {key} cannot be {table!r}", f"{key} is a table, such as {{name = value}}")
+    return table
+
+
+def _weights(where: str, table: dict[str, Any]) -> dict[str, float]:
+    for name, weight in table.items():
+        if isinstance(weight, bool) or not isinstance(weight, int | float):
+            raise ConfigError(f"{where}: weights.{name} cannot be {weight!r}", "a weight is a number from 0 on")
+    check_weights(f"{where}: weights", table)
+    return {name: float(weight) for name, weight in table.items()}
+
+
+def _texts(where: str, what: str, value: Any) -> tuple[str, ...]:
     values = value if isinstance(value, list) else [value]
     if not values or not all(isinstance(one, str) and one.strip() for one in values):
-        raise ConfigError(f"{where}: the filter {key!r} cannot be {value!r}", "give a text or a list of texts")
+        raise ConfigError(f"{where}: {what} cannot be {value!r}", "give a text or a list of texts")
     return tuple(values)

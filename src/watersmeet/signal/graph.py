@@ -13,10 +13,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import log2
 
+from watersmeet.core.errors import ConfigError
 from watersmeet.core.leading import by_document, leading
 from watersmeet.core.model import DocId, Hit, Plan, Ranking
 from watersmeet.core.options import option
 from watersmeet.core.ports import Edge, Links, Reading
+
+FURTHEST = 20
+"""Hops, after which everything is linked with everything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,10 @@ class Graph:
     damping: float = option(0.5, "the share that is passed on at each step")
     least: float = option(0.005, "what receives less than this share of the whole is left out")
     hub: int = option(200, "a document with more links than this neither passes on nor receives")
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.hops <= FURTHEST:
+            raise ConfigError(f"signal.graph.hops cannot be {self.hops}", f"it is from 0 to {FURTHEST}")
 
     def derive(self, plan: Plan, rankings: Sequence[Ranking]) -> Ranking:
         lead = leading(rankings, plan.weights, plan.pool)

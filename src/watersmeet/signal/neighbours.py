@@ -1,60 +1,76 @@
-"""Documents one link away from what the other signals found, each a little below the one it came from.
+"""Documents one link away from what the other signals found.
 
-The graph is never searched itself. What was found takes part here too, above its neighbours: so a neighbour that no
-other signal knows cannot overtake the document that brought it in, whichever way votes are counted.
+The graph is never searched itself, and what was found does not vote again: a document has a vote here only if it is
+linked with a better one. That vote has a ceiling (`core.ceilings`), a share of the score of the document that brought
+it, so that no link lifts a document above the one that it came from. The nearer a document already is to that ceiling,
+the less the link counts; one that nobody else found gets the whole vote.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from watersmeet.core.errors import ConfigError
 from watersmeet.core.leading import by_document, leading
-from watersmeet.core.model import DocId, Plan, Ranking, hits_of
+from watersmeet.core.model import Ceiling, ChunkId, DocId, Plan, Ranking, hits_of
 from watersmeet.core.options import option
 from watersmeet.core.ports import Edge, Links, Reading
 
 
+class _Reached(NamedTuple):
+    """A neighbour: by which link, from which chunk of the better document, and what that one's ranks come to."""
+
+    edge: Edge
+    source: ChunkId
+    score: float
+
+
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """One hop, in both directions."""
+    """One hop, in both directions, from every candidate."""
 
     links: Links
     view: Reading
-    seeds: int = option(10, "how many of the first hits of each signal bring in their neighbours")
-    below: float = option(0.95, "a neighbour's score as a share of the score it came from")
+    below: float = option(0.95, "the most that a link can make of a document, as a share of the score it came from")
     hub: int = option(100, "a document with more links than this neither brings in others nor is brought in")
 
+    def __post_init__(self) -> None:
+        if not 0 < self.below < 1:
+            raise ConfigError(f"signal.neighbours.below cannot be {self.below}", "it is between 0 and 1, such as 0.95")
+
     def derive(self, plan: Plan, rankings: Sequence[Ranking]) -> Ranking:
-        lead = leading(rankings, plan.weights, self.seeds)
+        lead = leading(rankings, plan.weights, plan.pool)
         if not lead:
             return Ranking("neighbours")
-        known = leading(rankings, plan.weights, plan.pool)  # a neighbour that was found is shown where it was found
-        owners = self.view.documents_of(list(known))
-        seeds, chunks = by_document(lead, owners), by_document(known, owners)
-        reached = self._reached({document: score for document, (_, score) in seeds.items()})
-        first = self.links.first_chunks([d for d in reached if d not in chunks], plan.condition)
-        hits = dict(seeds.values())
-        notes = {}
-        for document, (score, edge) in reached.items():
-            chunk = chunks[document][0] if document in chunks else first.get(document)
-            if chunk is not None:
-                hits[chunk] = score
-                notes[chunk] = {"path": str(edge)}
-        ranking = Ranking.of("neighbours", hits_of(hits.items()))
-        return Ranking("neighbours", ranking.hits[: plan.pool], notes)
+        known = by_document(lead, self.view.documents_of(list(lead)))
+        reached = self._reached(known)
+        first = self.links.first_chunks([d for d in reached if d not in known], plan.condition)
+        places = {d: known[d][0] if d in known else first.get(d) for d in reached}
+        found = {chunk: reached[d] for d, chunk in places.items() if chunk is not None}
+        own = {chunk: lead.get(chunk, 0.0) for chunk in found}
+        order = sorted(found, key=lambda chunk: (-found[chunk].score, -own[chunk], chunk))[: plan.pool]
+        return Ranking(
+            "neighbours",
+            tuple(hits_of((chunk, self.below * found[chunk].score) for chunk in order)),
+            {chunk: {"path": str(found[chunk].edge)} for chunk in order},
+            ceilings={chunk: Ceiling(found[chunk].source, self.below) for chunk in order},
+        )
 
-    def _reached(self, seeds: dict[DocId, float]) -> dict[DocId, tuple[float, Edge]]:
-        """The neighbours that are no seeds themselves, with their scores and the links that led there."""
-        found: dict[DocId, tuple[float, Edge]] = {}
-        edges = self.links.edges(list(seeds))
-        for document, score in seeds.items():
+    def _reached(self, known: Mapping[DocId, tuple[ChunkId, float]]) -> dict[DocId, _Reached]:
+        """What is linked with a better document, each by the best of those; `known` has the best first."""
+        found: dict[DocId, _Reached] = {}
+        edges = self.links.edges(list(known))
+        better: set[DocId] = set()
+        for document, (chunk, score) in known.items():
+            better.add(document)
             mine = edges[document]
             if mine is None or len(mine) > self.hub:
                 continue
             for edge in mine:
                 other = edge.target if edge.source == document else edge.source
-                if other not in seeds and other not in found:  # seeds come best first
-                    found[other] = (self.below * score, edge)
+                if other not in better:
+                    found.setdefault(other, _Reached(edge, chunk, score))
         degrees = self.links.degrees(list(found))
         return {document: reached for document, reached in found.items() if degrees.get(document, 0) <= self.hub}

@@ -20,7 +20,9 @@ class Crossencoder:
     view: Reading
     pairs: Pairs
     model: str = option(
-        "cross-encoder/ms-marco-MiniLM-L-6-v2", "a folder, an installed data package, or an owner/model of the hub"
+        "cross-encoder/ms-marco-MiniLM-L-6-v2",
+        "a folder (/…, ./… or ~/…), an installed data package, or an owner/model of the hub",
+        outside=True,
     )
     top_n: int = option(10, "how many hits it reads")
 

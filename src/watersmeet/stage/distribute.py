@@ -16,7 +16,8 @@ from watersmeet.core.ports import Entities
 class Distribute:
     """The best hits, with a soft cap for each kind; what the cap left out fills the places that stay empty.
 
-    The order stays that of the scores, whatever was filled in last.
+    The order stays that of the scores, whatever was filled in last. Kinds that were not asked for, and are searched for
+    the sake of others, leave here.
     """
 
     entities: Entities
@@ -24,8 +25,9 @@ class Distribute:
 
     def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
         leads = self.entities.leads([hit.chunk for hit in ranking.hits])
-        kept = chosen([leads[hit.chunk].kind for hit in ranking.hits], plan.top_n, self.share)
-        return Ranking("distribute", tuple(ranking.hits[place] for place in kept))
+        hits = [hit for hit in ranking.hits if not plan.kinds or leads[hit.chunk].kind in plan.kinds]
+        kept = chosen([leads[hit.chunk].kind for hit in hits], plan.top_n, self.share)
+        return Ranking("distribute", tuple(hits[place] for place in kept))
 
 
 def chosen(kinds: Sequence[str], most: int, share: float) -> list[int]:

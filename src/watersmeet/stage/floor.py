@@ -16,8 +16,4 @@ class Floor:
     least: int = option(3, "... but never so that fewer than this remain")
 
     def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
-        if not ranking.hits or ranking.hits[0].score <= 0:
-            return ranking
-        limit = self.share * ranking.hits[0].score
-        above = sum(hit.score >= limit for hit in ranking.hits)
-        return Ranking("floor", ranking.hits[: max(above, self.least)])
+        return Ranking("floor", ranking.hits[: ranking.reaching(self.share, self.least)])

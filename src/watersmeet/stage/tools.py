@@ -17,6 +17,7 @@ class Tools:
     """A tool's score is its own, by the words in its name and description: it inherits nothing from its server.
 
     Tools of a server that is not itself among the first hits are left out, and so is one that says none of the words.
+    Where no tools are asked for, nothing changes.
     """
 
     entities: Entities
@@ -24,6 +25,8 @@ class Tools:
     least: int = option(3, "... or so many, if that is more")
 
     def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
+        if plan.kinds and TOOL not in plan.kinds:
+            return ranking
         leads = self.entities.leads([hit.chunk for hit in ranking.hits])
         rest = [hit for hit in ranking.hits if leads[hit.chunk].kind != TOOL]
         seen = {leads[hit.chunk].document: hit for hit in ranking.hits if leads[hit.chunk].kind == TOOL}

@@ -8,13 +8,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from watersmeet.core.errors import IndexProblem
-from watersmeet.core.model import Request
+from watersmeet.core.model import DocId, Request
+from watersmeet.core.viewers import EVERYONE
 from watersmeet.engine.calibration import keeping
 from watersmeet.engine.calibration.ballots import ballot, gains
 from watersmeet.engine.calibration.belief import Belief
 from watersmeet.engine.calibration.keeping import WHOLE, Kept
 from watersmeet.engine.calibration.searched import searched_for, tidy
 from watersmeet.engine.calibration.taught import prior_of
+from watersmeet.engine.viewing import seen
+from watersmeet.store._connect import is_read_only
 
 if TYPE_CHECKING:
     from watersmeet.engine.engine import Engine
@@ -68,6 +71,8 @@ class Calibration:
 
     def opened(self, document: str, query: str = "") -> bool:
         """A document was opened; if a search led to it, that is evidence. Whether something was learnt."""
+        if is_read_only(self._engine.folder):
+            return False
         query = query or searched_for(self._engine.folder, document) or ""
         return bool(query) and bool(self._learn([(query, {document: 1.0})], Lesson(), opened=True))
 
@@ -100,13 +105,15 @@ class Calibration:
         if known.has(query, wanted):
             report.known += 1
             return None
-        with self._engine.traced(Request(query)) as trace:
+        with self._engine.traced(Request(query, viewer=EVERYONE)) as trace:  # weights are everyone's
             chunks = {hit.chunk for ranking in trace.outcome.rankings for hit in ranking.hits}
             made = ballot(trace.outcome, trace.pipeline.fusion, trace.view.documents_of(chunks))
-            collections = trace.view.collections_of(list(wanted))
+            public = trace.view.only([DocId(document) for document in wanted], seen(EVERYONE))
+            collections = trace.view.collections_of(list(public))
         if not collections:
-            report.unusable.append((query, "the index has no such document"))
+            report.unusable.append((query, "the index has no such document, or not for everyone"))
             return None
+        wanted = {document: grade for document, grade in wanted.items() if document in public}
         if made is None:
             report.unusable.append((query, "fewer than two signals voted"))
             return None

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
+from zlib import crc32
 
 from watersmeet.core.errors import IndexProblem
 from watersmeet.core.files import replace_file
@@ -19,6 +20,7 @@ from watersmeet.engine.calibration.taught import FILE
 from watersmeet.engine.lock import writable, writer_lock
 
 WAIT = 5.0
+SUM = "sum"
 WHOLE = ""
 """The name under which the belief about the whole index is kept, beside those about its collections."""
 KNOWN = 5000
@@ -46,7 +48,8 @@ class Kept:
 
     def to_json(self) -> dict[str, object]:
         beliefs = {name: {"pieces": b.pieces, "gained": list(b.gained)} for name, b in self.beliefs.items()}
-        return {"version": 1, "beliefs": beliefs, "judged": self.judged, "opened": self.opened, "seen": self.seen}
+        kept = {"version": 1, "beliefs": beliefs, "judged": self.judged, "opened": self.opened, "seen": self.seen}
+        return {**kept, SUM: _sum(kept)}
 
 
 def _key(query: str, documents: Mapping[str, float]) -> str:
@@ -66,7 +69,13 @@ def load(folder: str) -> Kept:
         ) from None
 
 
+def _sum(kept: Mapping[str, object]) -> int:
+    return crc32(json.dumps({key: value for key, value in kept.items() if key != SUM}, sort_keys=True).encode())
+
+
 def _read(table: dict[str, Any]) -> Kept:
+    if SUM in table and table[SUM] != _sum(table):
+        raise ValueError("it is not what was written")
     beliefs = {}
     for name, one in table["beliefs"].items():
         gained = tuple(float(value) for value in one["gained"])

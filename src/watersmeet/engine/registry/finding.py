@@ -2,69 +2,61 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.boosts import asked as words_of
 from watersmeet.core.boosts import said, singular
 from watersmeet.core.entities import TOOL
-from watersmeet.core.errors import ConfigError
 from watersmeet.core.model import Condition, DocId, Failure, Hit
 from watersmeet.core.ports import Entities
-from watersmeet.core.viewers import Viewer
-from watersmeet.engine.registry.asking import SearchRequest, failed, understood
-from watersmeet.engine.registry.running import Asked, certainty, elapsed, run
+from watersmeet.engine.modes import WORDS
+from watersmeet.engine.registry.requests import ToolRequest
+from watersmeet.engine.registry.scope import EntityScope, Voters
+from watersmeet.engine.registry.search import logged, understood
+from watersmeet.engine.runner import run
 from watersmeet.engine.settings import RegistrySettings
+from watersmeet.engine.viewing import gated
+from watersmeet.present.registry import OfferedTool, ToolAnswer
 
 if TYPE_CHECKING:
     from watersmeet.engine.engine import Engine
 
-MOST = 100
-_STAGES = ("top", "unit")
+_SCOPE = EntityScope((TOOL,), Voters((), ("top", "unit")), Voters(WORDS, ("unit",)))
 
 
-def find_tools(
-    engine: Engine,
-    task: str,
-    intent: str = "",
-    top_n: int = 10,
-    viewer: Viewer | None = None,
-    pinned: Sequence[str] = (),
-    recipe: str = "",
-    mode: str = "",
-    condition: Condition | None = None,
-) -> dict[str, Any]:
+def find_tools(engine: Engine, request: ToolRequest) -> ToolAnswer:
     """The tools to call, the best first, with what they take; those that are pinned are always among them."""
-    start = time.perf_counter()
-    if not task.strip():
-        raise ConfigError("there is no task", "say what the tools are for")
-    if not 1 <= top_n <= MOST:
-        raise ConfigError(f"top_n is {top_n}", f"ask for 1 to {MOST}")
-    settings = engine._settings(recipe)
+    request.checked()
+    settings, top_n = engine.settings_for(request.recipe), request.top_n
     own: RegistrySettings = settings.section("registry")
-    text, wanted = understood(SearchRequest(task, viewer=viewer, condition=condition or Condition()))
-    signals = tuple(settings.section("pipeline").signals)
-    asked = Asked(text, wanted, (TOOL,), top_n, _STAGES, signals, mode=mode, intent=intent)
-    with run(engine, settings, asked) as ran:
-        leads = ran.entities.leads([hit.chunk for hit in ran.outcome.ranking.hits])
-        found = {leads[hit.chunk].document: hit for hit in ran.outcome.ranking.hits}
-        always, failures = _pinned(dict.fromkeys((*own.pinned, *pinned)), ran.entities, wanted)
+    text, condition = understood(request.task, request.condition)
+    asked = request.request(text, top_n, condition)
+    with run(engine, asked, _SCOPE) as trace:
+        entities = trace.sight.entities
+        leads = entities.leads([hit.chunk for hit in trace.outcome.ranking.hits])
+        found = {leads[hit.chunk].document: hit for hit in trace.outcome.ranking.hits}
+        seen = gated(trace.view, asked)
+        always, missing = _pinned(dict.fromkeys((*own.pinned, *request.pinned)), entities, seen)
         room = max(0, top_n - len([name for name in always if name not in found]))
         shown = [name for place, name in enumerate(found) if place < room or name in always]
         shown += [name for name in always if name not in found]
-        records = ran.entities.records(shown)
-        sure = ran.sure()
+        records = entities.records(shown)
+        sure = trace.sure()
+        logged(trace)
+    engine.note_search(trace, asked, list(shown))
     words = words_of(text)
-    return {
-        "task": task,
-        "tools": [_offered(records[name], found.get(name), name in always, words) for name in shown],
-        "mode": ran.mode,
-        "recipe": settings.recipe,
-        **certainty(sure),
-        "failures": [failed(failure) for failure in (*ran.outcome.failures, *failures)],
-        "took_ms": elapsed(start),
-    }
+    return ToolAnswer(
+        task=request.task,
+        tools=tuple(_offered(records[name], found.get(name), name in always, words) for name in shown),
+        mode=trace.mode,
+        recipe=settings.recipe,
+        confidence=sure.probability if sure else None,
+        no_good_match=sure is not None and not sure.fits,
+        failures=(*trace.outcome.failures, *missing),
+        silent=trace.silent,
+        took_ms=trace.took_ms,
+    )
 
 
 def _pinned(
@@ -78,16 +70,16 @@ def _pinned(
     return dict.fromkeys(identity for identity, _ in tools), missing
 
 
-def _offered(record: Mapping[str, Any], hit: Hit | None, pinned: bool, words: Sequence[str]) -> dict[str, Any]:
-    return {
-        "tool_name": record["name"],
-        "server_path": record["server"],
-        "server_name": record.get("server_name", ""),
-        "description": record.get("description", ""),
-        "inputSchema": record.get("inputSchema") or {},
-        "score": round(hit.score, 4) if hit else 0.0,
-        "why": "; ".join(_reasons(record, hit, pinned, words)),
-    }
+def _offered(record: Mapping[str, Any], hit: Hit | None, pinned: bool, words: Sequence[str]) -> OfferedTool:
+    return OfferedTool(
+        tool_name=record["name"],
+        server_path=record["server"],
+        server_name=record.get("server_name", ""),
+        description=record.get("description", ""),
+        inputSchema=record.get("inputSchema") or {},
+        score=round(hit.score, 4) if hit else 0.0,
+        why="; ".join(_reasons(record, hit, pinned, words)),
+    )
 
 
 def _reasons(record: Mapping[str, Any], hit: Hit | None, pinned: bool, words: Sequence[str]) -> list[str]:

@@ -9,6 +9,7 @@ from watersmeet.core.entities import KINDS, SKILL, TOOL, Entity, entity_of, meta
 from watersmeet.core.errors import ConfigError, nearest
 from watersmeet.core.model import Condition
 from watersmeet.core.viewers import Viewer, gates
+from watersmeet.engine.registry.visibility import visible_record
 
 if TYPE_CHECKING:
     from watersmeet.engine.engine import Engine
@@ -32,7 +33,8 @@ def listing(
     allowed = gates(viewer, include_deprecated, include_draft, include_disabled)
     condition = Condition(fields={"kind": (kind,) if kind else KINDS}, gates=allowed)
     with engine._session() as session, session.moment() as view:
-        records = [found.fields["record"] for found in view.records(condition) if "record" in found.fields]
+        held = [found.fields["record"] for found in view.records(condition) if "record" in found.fields]
+        records = [visible_record(view, record, viewer) for record in held]
     low = query.casefold().strip()
     return [record for record in records if not low or low in _text(record)]
 

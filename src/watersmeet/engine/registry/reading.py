@@ -14,6 +14,7 @@ from watersmeet.core.errors import SourceProblem
 from watersmeet.core.indexing import Found, Skipped
 from watersmeet.core.records import Format, Origin
 from watersmeet.engine.components import build
+from watersmeet.engine.parsing import unbroken
 from watersmeet.engine.roots import parsers
 from watersmeet.engine.settings import Settings
 from watersmeet.record.written import written
@@ -76,9 +77,9 @@ def understood(values: Iterable[tuple[str, Any] | Refused], origin: Origin) -> I
     formats: list[Format] = [build("record", name, {}) for name in FORMATS]
     loose: dict[str, Tool] = {}
     more = False
-    for value in values:
+    for value in unbroken(values, lambda reason: Refused(origin.where, reason)):
         more = not isinstance(value, Refused) and _goes_on(value[1])
-        found = [value] if isinstance(value, Refused) else _one(value[1], replace(origin, where=value[0]), formats)
+        found = [value] if isinstance(value, Refused) else _safely(value[1], replace(origin, where=value[0]), formats)
         for where, item in ((item.record, item) if isinstance(item, Refused) else item for item in found):
             if not isinstance(item, Tool):
                 yield item if isinstance(item, Refused) else (where, item)
@@ -93,6 +94,10 @@ def _goes_on(value: Any) -> bool:
     last = value[-1] if isinstance(value, list) and value else value
     answer = last.get("result", last) if isinstance(last, Mapping) else None
     return isinstance(answer, Mapping) and bool(answer.get("nextCursor"))
+
+
+def _safely(value: Any, origin: Origin, formats: list[Format]) -> Iterator[Refused | tuple[str, Entity | Tool]]:
+    return unbroken(_one(value, origin, formats), lambda reason: Refused(origin.where, reason))
 
 
 def _one(
@@ -139,7 +144,7 @@ def _place(place: str, settings: Settings, kind: str) -> Iterator[Item]:
             continue
         origin = Origin(item.path, skills.get(item.path) or _name(item), kind, item.path)
         is_skill = item.path.casefold().endswith(".md")
-        values = [_skill(item, content, settings)] if is_skill else written(content, item.path)
+        values = _skill(item, content, settings) if is_skill else written(content, item.path)
         folder, _, name = item.name.rpartition("/")
         folders.setdefault(folder, []).append((name, list(understood(values, origin))))
     for files in folders.values():
@@ -239,11 +244,12 @@ def _name(item: Found) -> str:
     return name.rpartition(".")[0]
 
 
-def _skill(item: Found, content: bytes, settings: Settings) -> tuple[str, Any] | Refused:
+def _skill(item: Found, content: bytes, settings: Settings) -> Iterator[tuple[str, Any] | Refused]:
     parsed = next(iter(parsers(settings)["md"].parse(item, content)))
     if isinstance(parsed, Skipped):
-        return Refused(parsed.path, parsed.reason)
-    if not parsed.fields:
-        return Refused(item.path, "; ".join(parsed.warnings) or "no front matter")
-    text = content.decode("utf8", "replace").lstrip("\ufeff").replace("\r\n", "\n")
-    return item.path, {"front_matter": dict(parsed.fields), "body": _MATTER.sub("", text, count=1).strip()}
+        yield Refused(parsed.path, parsed.reason)
+    elif not parsed.fields:
+        yield Refused(item.path, "; ".join(parsed.warnings) or "no front matter")
+    else:
+        text = content.decode("utf8", "replace").lstrip("\ufeff").replace("\r\n", "\n")
+        yield item.path, {"front_matter": dict(parsed.fields), "body": _MATTER.sub("", text, count=1).strip()}

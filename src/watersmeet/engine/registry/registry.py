@@ -6,21 +6,24 @@ import math
 import os
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.entities import Entity, Refused, status_of
 from watersmeet.core.errors import ConfigError, NotFound, SourceProblem
+from watersmeet.core.model import DocId
+from watersmeet.core.names import entity_path, link_key, same_path
 from watersmeet.core.viewers import STATUSES, Viewer
 from watersmeet.engine.registry import writing
-from watersmeet.engine.registry.backends import visible
 from watersmeet.engine.registry.writing import Registered
+from watersmeet.engine.viewing import seen
 
 if TYPE_CHECKING:
     from watersmeet.engine.engine import Engine
-    from watersmeet.engine.registry.asking import SearchRequest
     from watersmeet.engine.registry.reading import Item
+    from watersmeet.engine.registry.requests import EntityRequest, ToolRequest
     from watersmeet.engine.report import Tell
+    from watersmeet.present.registry import EntityAnswer, ToolAnswer
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,42 +110,48 @@ class Registry:
 
     def get(self, path: str, viewer: Viewer | None = None) -> dict[str, Any]:
         """The record of an entity, or of a tool (`SERVER#TOOL`)."""
-        fields = self.engine.get(path, viewer, exactly=True)["fields"]
+        fields = self.engine.get(self.spelled(path, viewer) or path, viewer, exactly=True)["fields"]
         if not isinstance(fields.get("record"), dict):
             raise NotFound(f"{path!r} is not registered", "`watersmeet get` shows any document")
         found: dict[str, Any] = fields["record"]
         return found
 
+    def spelled(self, path: str, viewer: Viewer | None = None) -> str:
+        """The path, as it is registered, of an entity or tool that the viewer may see; empty if there is none.
+
+        `/priv/`, `//priv`, `/PRIV` and `/a/../priv` are one path."""
+        from watersmeet.store.called import named
+
+        server, sign, tool = path.partition("#")
+        same, key = same_path(server), link_key(DocId(""), entity_path(server), "wiki")
+        with self.engine._session() as session, session.moment() as view:
+            if view.only([DocId(path)], seen(viewer)):
+                return path
+            alike = [name for name, rank in named(view, key, seen(viewer)).items() if rank == 0]
+            found = [DocId(f"{name}{sign}{tool}") for name in alike if same_path(name) == same]
+            return next(iter(sorted(view.only(found, seen(viewer)))), "")
+
     # ------------------------------------------------------------ asking
 
-    def search(self, request: SearchRequest | str) -> dict[str, Any]:
+    def search(self, request: EntityRequest | str) -> EntityAnswer:
         """The best entities of all kinds, in groups, with the tools that answer to the query."""
-        from watersmeet.engine.registry.asking import SearchRequest, search
+        from watersmeet.engine.registry.requests import EntityRequest
+        from watersmeet.engine.registry.search import search
 
-        asked = SearchRequest(request) if isinstance(request, str) else request
-        answer: dict[str, Any] = visible(self.engine, search(self.engine, asked), asked.viewer)
-        return answer
+        return search(self.engine, EntityRequest(request) if isinstance(request, str) else request)
 
-    def find_tools(
-        self,
-        task: str,
-        intent: str = "",
-        top_n: int = 10,
-        viewer: Viewer | None = None,
-        pinned: Sequence[str] = (),
-        **how: Any,
-    ) -> dict[str, Any]:
-        """The tools to call for a task; `how` may name a recipe, a mode and a condition."""
+    def find_tools(self, task: ToolRequest | str, **how: Any) -> ToolAnswer:
+        """The tools to call for a task; `how` are fields of `ToolRequest`, such as `intent`, `top_n` or `recipe`."""
         from watersmeet.engine.registry.finding import find_tools
+        from watersmeet.engine.registry.requests import ToolRequest
 
-        return find_tools(self.engine, task, intent, top_n, viewer, pinned, **how)
+        return find_tools(self.engine, ToolRequest(task, **how) if isinstance(task, str) else replace(task, **how))
 
     def listing(self, kind: str = "", query: str = "", viewer: Viewer | None = None, **include: bool) -> list[Any]:
         """The records of a kind that hold the query; `include_deprecated`, `include_draft`, `include_disabled`."""
         from watersmeet.engine.registry.listing import listing
 
-        found: list[Any] = visible(self.engine, listing(self.engine, kind, query, viewer, **include), viewer)
-        return found
+        return listing(self.engine, kind, query, viewer, **include)
 
     def skills_search(self, q: str, viewer: Viewer | None = None) -> list[dict[str, Any]]:
         """The skills that hold the query, scored by where."""

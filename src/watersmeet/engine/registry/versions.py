@@ -8,8 +8,11 @@ from collections.abc import Sequence
 from watersmeet.core.entities import FORM, LATEST, OFFICIAL, Entity, Refused
 from watersmeet.engine.registry.reading import Item, Listed
 
-_VERSION = re.compile(r"v?(\d+(?:\.\d+)*)(?:[-.]?([^+]*))?(?:\+.*)?", re.IGNORECASE)
+_VERSION = re.compile(r"v?(\d++(?:\.\d++)*+)(?:[-.]?([^+]*+))?(?:\+.*)?", re.IGNORECASE)
 _PIECE = re.compile(r"\d+|[^\W\d_]+")
+
+LONGEST = 256
+"""A longer text is no version."""
 
 Key = tuple[tuple[int, ...], bool, tuple[tuple[int, str], ...]]
 
@@ -27,14 +30,14 @@ def older(entity: Entity, known: Entity) -> bool:
 
 def version(text: str) -> Key | None:
     """Something to compare; a version with a suffix comes before the one without."""
-    found = _VERSION.fullmatch(text.strip())
+    found = _VERSION.fullmatch(text.strip()) if len(text) <= LONGEST else None
     if found is None:
         return None
     numbers = [int(number) for number in found[1].split(".")]
     while numbers and numbers[-1] == 0:
         numbers.pop()
     pieces = _PIECE.findall(found[2] or "")
-    return tuple(numbers), not pieces, tuple((int(p), "") if p.isdigit() else (-1, p.casefold()) for p in pieces)
+    return tuple(numbers), not pieces, tuple((int(p), "") if p.isdecimal() else (-1, p.casefold()) for p in pieces)
 
 
 def newest_first(found: Sequence[Item]) -> list[Item]:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from watersmeet.core.entities import FORM, SERVER, TOOL_LIST, VIRTUAL, Entity, Refused, entity_of, unembedded
 from watersmeet.core.errors import ConfigError, NotRegistered
 from watersmeet.core.model import DocId
+from watersmeet.core.names import entity_path, same_path
 from watersmeet.engine.batch import Batch
 from watersmeet.engine.entries import digest, prepare
 from watersmeet.engine.registry.pages import hashes, pages, tools_in
@@ -20,7 +21,7 @@ from watersmeet.engine.report import Progress, Tell
 from watersmeet.engine.settings import Settings
 from watersmeet.engine.writing import Writing, writing
 from watersmeet.store.catalogue import Changes
-from watersmeet.store.registered import SOURCE, claimed, contents, last_row, stored, tools_of
+from watersmeet.store.registered import SOURCE, claimed, contents, last_row, spelled, stored, tools_of
 
 COLLECTION = "registry"
 KEPT = ("status", "enabled")
@@ -148,9 +149,13 @@ class _Putting:
         self.collection = index.catalogue.collection(COLLECTION)
         self.seen: dict[str, str] = {}
         self.said: dict[str, str] = {}  # what each of these paths says now
+        self.written: dict[str, str] = {}  # how each of these paths is written
 
     def offer(self, where: str, entity: Entity) -> None:
-        path = entity.path
+        same = same_path(entity.path)
+        path = self.written.get(same) or spelled(self.catalogue, entity.path) or entity_path(entity.path)
+        self.written[same] = path
+        entity = entity if entity.path == path else replace(entity, path=path)
         if path in self.seen:
             self.report.twins.append(Twin(where, self.seen[path], f"{path} was read before; the first is kept"))
             return
@@ -255,14 +260,14 @@ def unregister(folder: str, settings: Settings, paths: Sequence[str]) -> int:
         changes = Changes()
         wanted = list(dict.fromkeys(paths))
         for path in wanted:
-            _found(index, path)
-            changes.removed += [DocId(path), *tools_of(index.catalogue, path)]
+            name = _found(index, path)["path"]
+            changes.removed += [DocId(name), *tools_of(index.catalogue, name)]
         index.catalogue.apply(changes)
     return len(wanted)
 
 
 def _found(index: Writing, path: str) -> dict[str, Any]:
-    found = stored(index.catalogue, path)
+    found = stored(index.catalogue, spelled(index.catalogue, path))
     if found is None:
         close = get_close_matches(path, contents(index.catalogue), 1)
         hint = f"did you mean {close[0]!r}?" if close else "`watersmeet list` shows what there is"

@@ -1,0 +1,83 @@
+"""One settings file, read within limits: a folder may come from a stranger, and so may the file in it."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tomllib
+from typing import Any
+
+from watersmeet.core.errors import ConfigError
+
+LARGEST = 100_000
+"""Bytes of a file."""
+DOTS = 200
+"""Dots in a line: a key of 30,000 parts fits in 60 kB and takes the parser 2 GB."""
+DEEPEST = 20
+"""Tables and lists in one another."""
+BITS = 63
+"""Of a whole number, as TOML has it."""
+
+Table = dict[str, Any]
+
+
+def read(path: str) -> tuple[Table, bytes]:
+    """What a file sets, and exactly what was read."""
+    try:
+        content = _content(path)
+        text = content.decode("utf8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}", "it must be UTF-8 text that you may read") from error
+    if max(line.count(".") for line in text.split("\n")) > DOTS:
+        raise ConfigError(
+            f"{path} cannot be read: a line has more than {DOTS} dots", "write shorter keys, or more lines"
+        )
+    return parse(text, path), content
+
+
+def _content(path: str) -> bytes:
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # else a FIFO would keep us waiting
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ConfigError(
+                f"{path} cannot be read: it is no regular file", "put a file of settings there, or nothing"
+            )
+        content = file.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise ConfigError(f"{path} cannot be read: it is longer than {LARGEST} bytes", "settings fit in far less")
+    return content
+
+
+def parse(text: str, origin: str) -> Table:
+    """TOML with numbers of a usual size, not nested without end."""
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{origin} is not valid TOML: {error}", "mend the line that it names") from error
+    except ValueError as error:  # Python converts no whole number of more than 4300 digits
+        raise _too_large(origin) from error
+    except RecursionError as error:
+        raise _too_deep(origin) from error
+    _check(table, origin)
+    return table
+
+
+def _check(table: Table, origin: str) -> None:
+    rest: list[tuple[Any, int]] = [(table, 1)]
+    while rest:
+        value, depth = rest.pop()
+        if depth > DEEPEST:
+            raise _too_deep(origin)
+        if isinstance(value, dict | list):
+            rest += ((inner, depth + 1) for inner in (value.values() if isinstance(value, dict) else value))
+        elif isinstance(value, int) and value.bit_length() > BITS:
+            raise _too_large(origin)
+
+
+def _too_large(origin: str) -> ConfigError:
+    return ConfigError(f"{origin} cannot be read: a whole number in it has too many digits", "use at most 18 digits")
+
+
+def _too_deep(origin: str) -> ConfigError:
+    return ConfigError(
+        f"{origin} cannot be read: it is nested more than {DEEPEST} deep", "settings are two or three deep"
+    )

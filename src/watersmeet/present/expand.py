@@ -1,0 +1,76 @@
+"""Results shown with the whole of what they are from: their section, or their page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from watersmeet.core.cost import estimate
+from watersmeet.core.model import ChunkId, DocId, Passage, Result
+from watersmeet.present.whole import whole
+
+
+class Page(NamedTuple):
+    """All passages of a document in their order, and the levels of headings that are not what one would think."""
+
+    passages: Sequence[Passage]
+    levels: Mapping[str, int] | None = None
+
+
+def expanded(
+    results: Sequence[Result], how: str, page_of: Callable[[DocId], Page], most: int | None = None
+) -> tuple[Result, ...]:
+    """Each result with the passages around it, as far as its section or page goes and, with `most`, as so many tokens
+    hold. A passage is shown once: a result that a better one is shown with is left out."""
+    shown: set[ChunkId] = set()
+    pages: dict[DocId, Page] = {}
+    made = []
+    for result in results:
+        if result.id in shown:
+            continue
+        if result.document not in pages:
+            pages[result.document] = page_of(result.document)
+        page = pages[result.document]
+        part = _around(result, page.passages, how, shown, most)
+        shown.update(one.id for one in part)
+        made.append(_whole(result, part, page.levels) if len(part) > 1 else result)
+    return tuple(made)
+
+
+def _around(
+    result: Result, passages: Sequence[Passage], how: str, shown: set[ChunkId], most: int | None
+) -> Sequence[Passage]:
+    """The passages of one section or page around a result, without a gap: the nearest on both sides by turns."""
+
+    def belongs(at: int) -> bool:
+        if not 0 <= at < len(passages) or passages[at].id in shown:
+            return False
+        headings, path = result.headings, passages[at].headings
+        return how == "page" or (path[: len(headings)] == headings if headings else not path)
+
+    here = next((at for at, one in enumerate(passages) if one.id == result.id), None)
+    if here is None:
+        return ()
+    first = last = here
+    left = None if most is None else most - _cost(passages[here])
+    sides = [1, -1]
+    while sides:
+        side = sides.pop(0)
+        at = last + 1 if side > 0 else first - 1
+        if not belongs(at) or (left is not None and (left := left - _cost(passages[at])) < 0):
+            continue
+        first, last = min(first, at), max(last, at)
+        sides.append(side)
+    return passages[first : last + 1]
+
+
+def _cost(passage: Passage) -> int:
+    return estimate("\n\n".join((*passage.headings[-1:], passage.text, "")))
+
+
+def _whole(result: Result, part: Sequence[Passage], levels: Mapping[str, int] | None) -> Result:
+    lines = (min(one.lines[0] for one in part), max(one.lines[1] for one in part))
+    same = len({one.headings for one in part}) == 1
+    text = "\n\n".join(one.text for one in part) if same else whole(result.title, part, levels)
+    return replace(result, text=text, lines=lines)
