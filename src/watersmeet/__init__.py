@@ -1,6 +1,6 @@
 """watersmeet finds the few passages that answer a query, by letting several kinds of search vote.
 
-`Engine` is the whole public Python API; everything else is reached through it.
+`Engine` is the whole public Python API; everything else is reached through it. `Indexes` asks several as one.
 """
 
 from __future__ import annotations
@@ -9,13 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from watersmeet.engine.engine import Engine as Engine
+    from watersmeet.engine.several import Indexes as Indexes
 
 __version__ = "0.1.0"
-__all__ = ["Engine", "__version__"]
+__all__ = ["Engine", "Indexes", "__version__"]
 
 
 def __getattr__(name: str) -> Any:
     """`Engine` is loaded when it is asked for, so that `watersmeet --help` does not pay for it."""
+    if name == "Indexes":
+        from watersmeet.engine.several import Indexes
+
+        return Indexes
     if name == "Engine":
         from watersmeet.engine.engine import Engine
 

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -60,24 +61,50 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     environ = {**os.environ, "HOME": str(folder), "XDG_CACHE_HOME": str(folder / "cache")}
     shutil.copytree(ROOT / "examples" / "handbook", folder / "handbook")
     (folder / "handbook" / "odd.md").write_text(
-        "---\ntitle: <img src=x onerror=alert(1)>\n---\nA flamingo <script>alert(2)</script> & <b>bold</b>.\n", "utf8"
+        "---\ntitle: <img src=x onerror=alert(1)>\n---\nA flamingo <script>alert(2)</script> & <b>bold</b>,"
+        " invoice \u202efdp.exe\u2066.\n",
+        "utf8",
     )
     (folder / "registry.json").write_text(json.dumps(SERVERS), "utf8")
     register = "from watersmeet import Engine; Engine('.watersmeet').registry.register('registry.json', deepen=False)"
     for script in ([START, "sync", "handbook", "--no-deepen", "--quiet"], [register]):
         subprocess.run([sys.executable, "-c", *script], cwd=folder, env=environ, check=True)
+    with serving(folder, environ) as address:
+        yield address
+
+
+@contextmanager
+def serving(folder: Path, environ: dict[str, str], *flags: str) -> Iterator[str]:
     server = subprocess.Popen(
-        [sys.executable, "-c", START, "serve", "--port", "0", "--json"],
+        [sys.executable, "-c", START, "serve", "--port", "0", "--json", *flags],
         cwd=folder,
         env=environ,
         stdout=subprocess.PIPE,
         text=True,
     )
     assert server.stdout is not None
-    yield json.loads(server.stdout.readline())["url"]
-    server.terminate()
-    server.wait(20)
-    server.stdout.close()
+    try:
+        yield json.loads(server.stdout.readline())["url"]
+    finally:
+        server.terminate()
+        server.wait(20)
+        server.stdout.close()
+
+
+@pytest.fixture
+def guarded(tmp_path: Path) -> Iterator[tuple[str, str]]:
+    """The address of a server that wants a token, and one that it knows."""
+    environ = {**os.environ, "HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "config")}
+    (tmp_path / "notes").mkdir()
+    for name in ("tide", "reed"):
+        (tmp_path / "notes" / f"{name}.md").write_text(f"# {name}\n", "utf8")
+    made = ""
+    for words in (["sync", "notes", "--no-vectors", "--quiet"], ["token", "create", "--scope", "read", "--quiet"]):
+        made = subprocess.run(
+            [sys.executable, "-c", START, *words], cwd=tmp_path, env=environ, check=True, capture_output=True, text=True
+        ).stdout
+    with serving(tmp_path, environ, "--host", "0.0.0.0") as address:  # noqa: S104 - so that it wants a token
+        yield address.replace("0.0.0.0", "127.0.0.1"), made.split()[-1]  # noqa: S104 - as above
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 Open = Callable[..., Page]
 PICTURES = Path(os.environ.get("PICTURES", "build/pictures"))
@@ -30,14 +30,15 @@ def ask(page: Page, query: str = QUERY) -> None:
     expect(page.locator("#summary")).to_contain_text("result")
 
 
-def settled(page: Page, query: str) -> None:
-    """Until the answer to the last letter is there. Polled from outside: the page's policy forbids evaluation."""
-    state = "() => [new URLSearchParams(location.search).get('q'), document.querySelector('[aria-busy]') === null]"
+def settled(page: Page, wanted: str, parameter: str = "q") -> None:
+    """Waits for the answer to the last change: a search writes its parameters into the address when it is sent, and is
+    busy until its results are shown. Polled from outside: the page's policy forbids evaluation."""
+    state = "(name) => [new URLSearchParams(location.search).get(name), document.querySelector('[aria-busy]') === null]"
     for _ in range(200):
-        if page.evaluate(state) == [query, True]:
+        if page.evaluate(state, parameter) == [wanted, True]:
             return
         page.wait_for_timeout(50)
-    raise AssertionError(f"no answer to {query!r}: {page.evaluate(state)}")
+    raise AssertionError(f"no answer to {parameter}={wanted!r}: {page.evaluate(state, parameter)}")
 
 
 def focused(page: Page) -> str:
@@ -64,6 +65,10 @@ def test_type_look_explain_filter_and_open_by_keyboard_alone(visit: Open) -> Non
     fused = float(re.findall(r"[\d.]+", page.locator("#detail h3").first.inner_text())[0])
     assert len(shares) >= 2
     assert sum(shares) == pytest.approx(fused, abs=1e-3)
+    page.keyboard.press("Enter")  # from the explanation to the document, without a way back first
+    expect(page.locator("#passage")).to_be_visible()
+    page.keyboard.press("e")
+    expect(page.locator("#detail h2")).to_have_text("Why is this result 1?")
     page.keyboard.press("Escape")
     expect(page.locator("#detail")).to_be_hidden()
     assert focused(page) == first
@@ -76,6 +81,7 @@ def test_type_look_explain_filter_and_open_by_keyboard_alone(visit: Open) -> Non
     page.keyboard.press("f")
     assert focused(page) == "mode"
     page.keyboard.type("lexical")
+    settled(page, "lexical", "mode")
     expect(page.locator("#summary")).to_contain_text("lexical")
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
@@ -83,6 +89,7 @@ def test_type_look_explain_filter_and_open_by_keyboard_alone(visit: Open) -> Non
     assert focused(page) == "tag"
     page.keyboard.type("operations")
     page.keyboard.press("Enter")
+    settled(page, "operations", "tag")
     expect(page.locator("#chosen button")).to_have_text("#operations ×")
     for where in page.locator(".result .where").all_inner_texts():
         assert re.match(r"(operations|installation|configuration|reference|getting)", where), where
@@ -138,6 +145,7 @@ def test_dates_narrow(visit: Open) -> None:
 def test_text_of_a_document_is_text(visit: Open) -> None:
     page = visit()
     ask(page, "flamingo")
+    expect(page.locator(".result").first).to_contain_text("invoice \\u202efdp.exe\\u2066")  # shown, not obeyed
     expect(page.locator(".result h2").first).to_have_text("<img src=x onerror=alert(1)>")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
@@ -173,6 +181,27 @@ def test_help_index_and_theme(visit: Open) -> None:
     assert page.evaluate(paper) != light
     page.reload()
     assert page.evaluate(paper) != light
+
+
+def test_a_token_that_is_refused_is_said_where_one_is_asked_for(browser: Browser, guarded: tuple[str, str]) -> None:
+    address, token = guarded
+    context = browser.new_context()
+    page = context.new_page()
+    page.set_default_timeout(10_000)
+    page.goto(address)
+    dialog = page.locator("#access")
+    expect(dialog).to_be_visible()
+    expect(page.locator("#access-reason")).to_be_hidden()
+    for wrong in ("wrong", token[:-1]):
+        page.fill("#token", wrong)
+        page.keyboard.press("Enter")
+        expect(page.locator("#access-reason")).to_contain_text("The token was refused")
+        expect(dialog).to_be_visible()
+    page.fill("#token", token)
+    page.keyboard.press("Enter")
+    expect(page.locator("#welcome h2")).to_contain_text("documents")
+    expect(dialog).to_be_hidden()
+    context.close()
 
 
 def test_registry_cards_show_tools_and_schema(visit: Open) -> None:

@@ -165,14 +165,18 @@ def test_one_caller_does_not_get_all_sessions(
     monkeypatch.setattr(sessions, "MOST_OF_ONE", 3)
     kind = {"Accept": "application/json, text/event-stream"}
     seen = [site.ask("/mcp", HELLO, **kind) for _ in range(5)]
-    assert [one.status for one in seen] == [200, 200, 200, 503, 503]
-    assert seen[-1].headers["Content-Type"] == "application/problem+json"
-    assert "DELETE" in seen[-1].json()["hint"]
+    assert [one.status for one in seen] == [200] * 5
+    names = [one.headers["mcp-session-id"] for one in seen]
+    ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+    asked = [site.ask("/mcp", ping, **kind, Mcp_Session_Id=name).status for name in names]
+    assert asked == [404, 404, 200, 200, 200]  # those that were used least lately have made room
     _, other = Tokens().create("read")
     assert site.ask("/mcp", HELLO, token=other, **kind).status == 200
-    ended = site.ask("/mcp", None, "DELETE", Mcp_Session_Id=seen[0].headers["mcp-session-id"])
-    assert ended.status == 200
+    assert site.ask("/mcp", ping, **kind, Mcp_Session_Id=names[2]).status == 200
+    assert site.ask("/mcp", ping, token=other, **kind, Mcp_Session_Id=names[2]).status == 404  # it is not theirs
+    assert site.ask("/mcp", None, "DELETE", Mcp_Session_Id=names[3]).status == 200
     assert site.ask("/mcp", HELLO, **kind).status == 200
+    assert site.ask("/mcp", ping, **kind, Mcp_Session_Id=names[4]).status == 200
     assert capfd.readouterr().err == ""
 
 
@@ -281,9 +285,8 @@ def test_a_virtual_server_shows_what_stands_behind_it_to_whom_that_is_for(site: 
 
 def test_where_files_lie_is_told_on_this_machine_only(far: Served, site: Served, vault: Path) -> None:
     _, reader = Tokens().create("read")
-    search = {"query": "rotate keys", "budget": 500, "explain": True}
     asked: list[tuple[str, Any]] = [
-        ("/api/search", search),
+        ("/api/search", {"query": "rotate keys", "explain": True}),
         ("/api/documents/guides/keys.md", None),
         ("/api/related/index.md", None),
     ]
@@ -353,7 +356,7 @@ def test_every_problem_says_what_to_do(site: Served) -> None:
         site.ask("/api/search", None, "DELETE"),
         site.ask("/api/documents/nothing"),
     ]
-    assert [one.status for one in refused] == [400, 413, 403, 422, 403, 404, 405, 404]
+    assert [one.status for one in refused] == [400, 413, 403, 422, 404, 404, 405, 404]
     assert all(one.json()["hint"] for one in refused)
     assert "taken" not in json.dumps(refused[4].json())
 
@@ -385,3 +388,17 @@ def test_an_entry_has_a_name_and_not_a_path(run: Any, tmp_path: Path, command: s
     assert done.returncode == 2
     assert "letters, digits, - and _ only" in done.stderr
     assert not (tmp_path / ".cursor").exists()
+
+
+def test_what_is_linked_with_a_document_says_nothing_of_hidden_backends(engine: Engine, vault: Path) -> None:
+    (vault / "doc.md").write_text("# Doc\n\nSee [[/virtual/all]].\n")
+    odd = {**OPEN, "path": "/odd", "metadata": {"status": "gold", "backend_paths": ["/vault", "/clock"]}}
+    engine.sync([vault])
+    engine.registry.register([OPEN, SECRET, VIRTUAL, odd])
+    with served(engine) as site:
+        related = site.ask("/api/related/doc.md").json()
+        assert related["results"]
+        assert "launch" not in json.dumps(related)
+        told = site.ask("/api/documents//odd").json()["fields"]
+        assert (told["status"], told["backend_paths"]) == ("active", ["/clock"])
+        assert told["record"]["metadata"] == {"status": "gold", "backend_paths": ["/clock"]}

@@ -31,3 +31,38 @@ def test_related_terms_are_shown(run: Run, fresh: Path) -> None:
 def test_where_there_are_none_none_are_shown(run: Run) -> None:
     assert "expansion" not in json.loads(run("search", "keys", "--explain", "--json").stdout)
     assert "related terms" not in run("search", "keys", "--explain").stderr
+
+
+RULES = """
+[[query.route.rules]]
+match = "ticket"
+filters = {team = "support"}
+
+[[query.route.rules]]
+match = "invoice|refund"
+filters = {team = ["billing", "sales"]}
+weights = {lexical = 0.6}
+only = ["lexical", "exact"]
+"""
+
+
+def test_the_rule_of_the_router_is_shown(run: Run, fresh: Path) -> None:
+    def search(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return run("search", *arguments, cwd=fresh)
+
+    (fresh / "watersmeet.toml").write_text(RULES, "utf8")
+    (fresh / "pay.md").write_text("---\nteam: billing\n---\n# Pay\n\nA refund of the invoice.\n", "utf8")
+    assert run("sync", ".", cwd=fresh).returncode == 0
+    found = json.loads(search("refund", "--explain", "--json").stdout)
+    added = {"filters": {"team": ["billing", "sales"]}, "weights": {"lexical": 0.6}, "only": ["lexical", "exact"]}
+    assert found["routed"] == [{"rule": 2, "match": "invoice|refund", "added": added}]
+    line = "router: rule 2 (invoice|refund) adds team=billing, team=sales, weight lexical=0.6, only lexical, exact"
+    assert line in search("refund", "--explain").stderr.splitlines()
+    ticket = json.loads(search("refund ticket", "--explain", "--json").stdout)["routed"]
+    assert [(one["rule"], one["added"]) for one in ticket] == [(1, {"filters": {"team": ["support"]}})]
+    nothing = search("refund ticket", "--explain")
+    assert "router: rule 1 (ticket) adds team=support" in nothing.stderr.splitlines()
+    assert nothing.returncode == 1  # and here is why
+    assert json.loads(search("pay", "--explain", "--json").stdout)["routed"] == []
+    assert "routed" not in json.loads(search("refund", "--json").stdout)
+    assert "router" not in search("refund").stderr + search("pay", "--explain").stderr

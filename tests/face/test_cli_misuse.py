@@ -129,3 +129,9 @@ def test_other_programs_words_stand_for_what_there_is() -> None:
     for written, meant in ELSEWHERE.items():
         assert meant in (flags if written.startswith("-") else {*COMMANDS, "--help"})
         assert written not in COMMANDS
+
+
+def test_the_example_of_a_document_is_one(run: Run) -> None:
+    """`--exclude` takes a document in a search, and a pattern in a sync."""
+    assert "for example --exclude guides/setup.md" in run("search", "keys", "--exclude").stderr
+    assert "for example --exclude 'drafts/**'" in run("sync", ".", "--exclude").stderr

@@ -59,7 +59,7 @@ def test_register(ask: Ask, run: Run, place: Path) -> None:
 def test_for_people(run: Run, place: Path) -> None:
     said = run("register", "records.json", cwd=place)
     assert said.returncode == 0
-    assert said.stdout.startswith("2 registered, 1 duplicates, 2 skipped with 1 tools in ")
+    assert said.stdout.startswith("2 registered with 1 tools, 1 duplicates, 2 skipped in ")
     assert "  skipped: records.json, record 5: not a record of a known form" in said.stdout
     assert "registered 3 of 3 records" in said.stderr
     assert run("set-status", "/context7", "beta", cwd=place).stdout == "/context7 is beta\n"

@@ -21,11 +21,11 @@ Ask = Callable[..., Any]
 
 
 @contextmanager
-def serving(cwd: Path, *flags: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+def serving(cwd: Path, *flags: str, **environ: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
     process = subprocess.Popen(
         [sys.executable, "-c", START, "serve", "--json", "--port", "0", *flags],
         cwd=cwd,
-        env={**os.environ, "WATERSMEET__INDEX__VECTORS": "false"},
+        env={**os.environ, "WATERSMEET__INDEX__VECTORS": "false", **environ},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -56,9 +56,7 @@ def test_it_says_where_it_is_answers_and_ends_when_told_to(synced: Path) -> None
 
 
 def test_a_folder_is_indexed_first_and_looked_at_again(fresh: Path) -> None:
-    settings = fresh / "watersmeet.toml"
-    settings.write_text("[serve]\nfresh_seconds = 0.2\n")
-    with serving(fresh.parent, "--in", str(fresh)) as (_, port):
+    with serving(fresh.parent, "--in", str(fresh), WATERSMEET__SERVE__FRESH_SECONDS="0.2") as (_, port):
         assert search(port, "rotate keys")["results"][0]["document"] == "guides/keys.md"
         (fresh / "new.md").write_text("# New\n\nAbout a pelican.\n")
         deadline = time.monotonic() + 15

@@ -19,9 +19,10 @@ from watersmeet.face.cli.streams import one_line, visible
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
-HOSTILE = "\x1b]0;pwned\x07 \x1b[2J \u009b2J"
+HOSTILE = "\x1b]0;pwned\x07 \x1b[2J \u009b2J \u202egpj.exe\u2069"
 OURS = re.compile(r"\x1b\[[0-9;]*m|\x1b\]8;[^\x1b\x07]*\x1b\\")
-CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")
+CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def closed(redirected: str, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -135,7 +136,7 @@ COMMANDS = [
 def test_documents_do_not_command_a_terminal(foreign: Path, arguments: list[str]) -> None:
     done = closed("", *arguments, cwd=foreign)
     assert CONTROLS.findall(done.stdout + done.stderr) == []
-    assert "\u241b]0;pwned\u2407 \u241b[2J \ufffd2J" in done.stdout.replace("\\", "")
+    assert "\u241b]0;pwned\u2407 \u241b[2J \ufffd2J u202egpj.exeu2069" in done.stdout.replace("\\", "")
     drawn = OURS.sub("", on_a_terminal(*arguments, cwd=foreign, columns=100)).replace("\r\n", "\n")
     assert CONTROLS.findall(drawn) == []
     assert "\u241b]0;pwned" in drawn.replace("\\", "")
@@ -163,10 +164,26 @@ def test_json_says_what_is_there(foreign: Path) -> None:
     assert json.loads(said)["results"][0]["text"] == f"The heron {HOSTILE} waits."
 
 
+def test_what_turns_a_line_around_is_shown_and_marks_of_other_scripts_stay() -> None:
+    turning = "".join(map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A))))
+    assert visible(turning) == one_line(turning) == "".join(f"\\u{ord(one):04x}" for one in turning)
+    marks = "\u200e\u200f\u061c"
+    assert visible(marks) == marks
+
+
+def test_styles_stay_where_they_are_behind_an_escape(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# A \u202efdp.exe\n\nNamed \u2066\u202e then flamingo.\n", "utf8")
+    assert closed("", "sync", ".", "--quiet", cwd=tmp_path).returncode == 0
+    drawn = on_a_terminal("search", "flamingo", cwd=tmp_path, columns=100)
+    assert "Named \\u2066\\u202e then \x1b[1;33mflamingo\x1b[0m." in drawn
+    assert TURNING.search(drawn) is None
+
+
 @given(st.text())
 def test_only_control_characters_are_replaced(text: str) -> None:
     shown = visible(text)
-    assert len(shown) == len(text)
     assert CONTROLS.findall(shown.replace("\r\n", "\n")) == []
+    shown = re.sub(r"\\u20[26][0-9a-e]", "?", shown) if TURNING.search(text) else shown
+    assert len(shown) == len(text)
     assert all(a == b or CONTROLS.match(a) for a, b in zip(text, shown, strict=True))
     assert not set(one_line(text)) & set("\n\r\t")

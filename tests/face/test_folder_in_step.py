@@ -14,7 +14,7 @@ from watersmeet.core.errors import IndexProblem, WatersmeetError
 from watersmeet.core.viewers import EVERYONE
 from watersmeet.engine.settings import load
 from watersmeet.face import service as services
-from watersmeet.face.asking import Asking
+from watersmeet.face.search import SearchParams
 from watersmeet.face.service import Service
 
 
@@ -31,7 +31,7 @@ def service(
 
 
 def found(service: Service, query: str) -> list[str]:
-    answered = asyncio.run(service.run(lambda stop: service.search(Asking(query=query), EVERYONE, stop)))
+    answered = asyncio.run(service.run(lambda stop: service.search(SearchParams(query=query), EVERYONE, stop)))
     return [result.document for result in answered.answer.results]
 
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
-from pathlib import Path
 
-import watersmeet
+from watersmeet.core.directions import TURNING
+from watersmeet.face.rest.page import _page
 
-PAGE = (Path(watersmeet.__file__).parent / "face" / "web" / "page.html").read_text("utf8")
+PAGE = _page()[0].decode()
 
 
 class Elements(HTMLParser):
@@ -56,3 +56,19 @@ def test_every_field_has_a_label_and_every_id_is_there_once() -> None:
     fields = {attributes["id"] for tag, attributes in found if tag in ("input", "select", "textarea")}
     assert fields <= labelled
     assert set(re.findall(r'\$\("([\w-]+)"\)', PAGE)) - {"passage"} <= set(ids)
+
+
+def test_text_that_turns_itself_around_is_shown() -> None:
+    """All text of the server goes through `make`, and there through `straight`, which knows what the terminal knows."""
+    (turning,) = re.findall(r"const straight = .*?/\[(.*?)\]/g", PAGE)
+    assert turning == TURNING.encode("ascii", "backslashreplace").decode()
+    for text in re.findall(r"\.(?:textContent|title) = (.*)", PAGE):
+        assert "straight(" in text or not re.search(r"value|message|query|problem", text), text
+
+
+def test_the_script_declares_nothing_twice() -> None:
+    """A name that is declared twice stops all of it; what it does is tested in a browser."""
+    (script,) = re.findall(r"<script>(.*?)</script>", PAGE, re.DOTALL)
+    declared = re.findall(r"^  (?:async )?(?:function|const|let) (\w+)", script, re.MULTILINE)
+    assert len(declared) > 40
+    assert sorted(declared) == sorted(set(declared))

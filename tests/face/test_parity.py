@@ -21,7 +21,6 @@ from watersmeet.core.model import Condition, Request
 from watersmeet.engine.asked import condition
 from watersmeet.engine.settings import load, recipes
 from watersmeet.face.cli.main import run
-from watersmeet.present.pack import pack
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 START = "from watersmeet.face.cli.main import main; main()"
@@ -52,8 +51,6 @@ OPTIONS: tuple[dict[str, Any], ...] = (
     {"filters": {"tag": ["security", "keys"]}},
     {"since": "2000-01-01", "before": "2100"},
     {"intent": "I have forgotten my password"},
-    {"budget": 300},
-    {"budget": 1500, "top_n": 20},
     {"explain": True},
     {"strict": True, "mode": "lexical"},
     {"why_not": "accounts/sign-in.md"},
@@ -87,16 +84,14 @@ class Seen:
     recipe: str
     results: tuple[tuple[str, str, float, float, float | None], ...]
     failures: tuple[str, ...]
-    pack: str | None
 
     @classmethod
-    def of(cls, answer: dict[str, Any], packed: bool) -> Seen:
+    def of(cls, answer: dict[str, Any]) -> Seen:
         return cls(
             answer["mode"],
             answer["recipe"],
             tuple((r["id"], r["document"], r["score"], r["fusion_score"], r["similarity"]) for r in answer["results"]),
             tuple(sorted(failure["by"] for failure in answer["failures"])),
-            answer["pack"]["text"] if packed else None,
         )
 
 
@@ -109,6 +104,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         with Engine(folder / "index", load(start=str(folder))) as engine:
             assert engine.sync([HANDBOOK]).embedded
             assert engine.registry.register(SERVERS).registered == 3
+            engine.deepen(tiers=("sparse",))
     return folder
 
 
@@ -133,25 +129,21 @@ def by_python(engine: Engine, asked: dict[str, Any]) -> Seen:
     wanted = (
         condition(pairs, asked.get("since", ""), asked.get("before", "")) if pairs or "since" in asked else Condition()
     )
-    budget, many = asked.get("budget"), asked.get("top_n")
     request = Request(
         asked["query"],
         asked.get("mode", ""),
         asked.get("recipe", ""),
-        many or (100 if budget else 10),
+        asked.get("top_n", 10),
         wanted,
         asked.get("intent", ""),
         asked.get("strict", False),
     )
     answer = engine.search(request)
-    made = pack(answer.results, budget) if budget else None
-    shown = answer.results[: many or max(10, len(made.citations))] if made else answer.results
     return Seen(
         answer.mode,
         answer.recipe,
-        tuple((r.id, r.document, r.score, r.fusion_score, r.similarity) for r in shown),
+        tuple((r.id, r.document, r.score, r.fusion_score, r.similarity) for r in answer.results),
         tuple(sorted(failure.by for failure in answer.failures)),
-        made.text if made else None,
     )
 
 
@@ -168,7 +160,7 @@ def by_command(place: Path, asked: dict[str, Any], capsys: pytest.CaptureFixture
     code = run([*words, "--", asked["query"]])
     answer = json.loads(capsys.readouterr().out)
     assert code == (0 if answer["results"] else 1)
-    return Seen.of(answer, "budget" in asked)
+    return Seen.of(answer)
 
 
 async def by_mcp(server: Any, mode: str) -> list[Seen]:
@@ -178,7 +170,7 @@ async def by_mcp(server: Any, mode: str) -> list[Seen]:
         for number, asked in enumerate(questions()):
             answer = await client.call_tool("search", {**asked, "detail": ("compact", "full")[number % 2]})
             assert not answer.is_error, answer.content
-            seen.append(Seen.of(answer.structured_content, "budget" in asked))
+            seen.append(Seen.of(answer.structured_content))
     return seen
 
 
@@ -190,7 +182,7 @@ def test_every_face_gives_the_same_answer(
     expected = [by_python(engine, one) for one in asked]
     assert sum(bool(one.results) for one in expected) > 40
     assert {one.mode for one in expected} >= {"lexical", "exact", "static", "dense", "sparse", "hybrid"}
-    rest = [Seen.of(site.ask("/api/search", one).json(), "budget" in one) for one in asked]
+    rest = [Seen.of(site.ask("/api/search", one).json()) for one in asked]
     commands = [by_command(place, one, capsys) for one in asked]
     started = StdioServerParameters(
         command=sys.executable, args=["-c", START, "mcp", "--index", str(place / "index")], env=dict(os.environ)
@@ -254,6 +246,6 @@ def test_tools_are_found_the_same(
     assert run(["find-tools", "--json", "--index", str(place / "index"), "--top-n", "4", "send a parcel"]) == 0
     command = json.loads(capsys.readouterr().out)
     rest = site.ask("/api/find-tools?task=send%20a%20parcel&top_n=4").json()
-    found = engine.registry.find_tools("send a parcel", top_n=4)
+    found = engine.registry.find_tools("send a parcel", top_n=4).to_json()
     assert found["tools"][0]["tool_name"] == "send_parcels"
     assert asyncio.run(ask())["tools"] == rest["tools"] == command["tools"] == found["tools"]

@@ -102,8 +102,8 @@ def test_what_is_hidden_looks_like_what_is_not_there(site: Served) -> None:
 
 def test_nobody_replaces_what_they_cannot_see(site: Served) -> None:
     mine = {**OPEN, "path": "/vault", "name": "mine"}
-    assert site.ask("/api/entities", mine).status == 403
-    assert site.ask("/api/entities/vault", mine, "PUT").status == 403
+    assert site.ask("/api/entities", mine).status == 404
+    assert site.ask("/api/entities/vault", mine, "PUT").status == 404
     assert site.service.engine.registry.get("/vault", OWNER)["name"] == "flamingo vault"
 
 
@@ -149,7 +149,7 @@ def test_tools_of_nobody_do_not_reach_a_server_that_the_writer_cannot_see(guarde
         engine.registry.register([private])
     body = [{"name": "evil", "description": "x", "inputSchema": {"type": "object"}}]
     for sent in (body, [{"tools": body}], [{"result": {"tools": body}}]):
-        assert guarded.ask("/api/entities", sent, token=_writer()).status in (400, 403, 422)
+        assert guarded.ask("/api/entities", sent, token=_writer()).status in (400, 404, 422)
     for path in ("/records", "/stdin", "/-", "/"):
         assert [tool["name"] for tool in engine.registry.get(path)["tools"]] == ["flamingo_launch"]
 
@@ -167,7 +167,7 @@ def test_a_path_without_a_slash_is_taken_too(guarded: Served) -> None:
     engine = guarded.service.engine
     engine.registry.register([HIDDEN, {"path": "/loose", "name": "open", "description": "for all"}])
     answer = guarded.ask("/api/entities", [{"_id": "loose", "title": "mine", "text": "now"}], token=_writer())
-    assert answer.status == 403
+    assert answer.status == 404
     assert engine.registry.get("loose")["name"] == "vault"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import shutil
 import socket
 import time
 from collections.abc import Iterator
@@ -64,10 +65,10 @@ def test_every_parameter_has_an_example_where_one_helps(site: Served) -> None:
 
 
 def test_filters_budget_and_explanations(site: Served) -> None:
-    asked = {"query": "keys", "filters": {"tag": "security"}, "budget": 200, "explain": True}
+    asked = {"query": "keys", "filters": {"tag": "security"}, "budget": 1000, "explain": True}
     found = site.ask("/api/search", asked).json()
     assert {one["document"] for one in found["results"]} == {"guides/keys.md"}
-    assert found["pack"]["tokens"] <= 200
+    assert found["pack"]["tokens"] <= 1000
     assert found["pack"]["citations"]
     assert found["timings"]
     assert found["results"][0]["why"][0].startswith("[")
@@ -223,8 +224,27 @@ def test_without_an_index_the_answer_is_503_with_a_hint(engine: Engine) -> None:
         answer = site.ask("/api/search", {"query": "x"})
         assert (answer.status, answer.headers["Retry-After"]) == (503, "1")
         assert "sync" in answer.json()["hint"]
-        assert site.ask("/health").status == 200
         assert site.ask("/metrics").status == 200
+
+
+def test_health_tells_of_an_index_that_is_gone(engine: Engine, vault: Path) -> None:
+    engine.sync([vault])
+    with served(engine, host="0.0.0.0") as site:  # noqa: S104 - as if it listened on all addresses
+        assert site.ask("/health").json() == {"status": "ok"}
+        shutil.rmtree(engine.folder)
+        answer = site.ask("/health")
+    assert (answer.status, answer.headers["Retry-After"]) == (503, "1")
+    assert answer.json()["detail"] == "there is no index in the index folder"
+    assert "sync" in answer.json()["hint"]
+
+
+def test_a_body_without_a_type_is_told_which_to_send(site: Served) -> None:
+    for sent in ({}, {"Content-Type": "text/plain"}, {"Content-Type": "application/x-www-form-urlencoded"}):
+        answer = site.raw("POST", "/api/search", b'{"query": "keys"}', sent)
+        assert answer.status == 415
+        assert "Content-Type: application/json" in answer.json()["hint"]
+    typed = {"Content-Type": "application/json; charset=utf-8"}
+    assert site.raw("POST", "/api/search", b'{"query": "keys"}', typed).status == 200
 
 
 def test_the_api_describes_itself_with_examples(site: Served) -> None:

@@ -304,6 +304,7 @@ def test_each_token_has_its_own_rate() -> None:
 def test_too_many_requests_are_told_how_long_to_wait(
     engine: Engine, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    engine.sync([vault])
     monkeypatch.setenv("WATERSMEET__SERVE__RATE", "1")
     with Engine(engine.folder, load()) as slow, served(slow) as site:
         seen = [site.ask("/health") for _ in range(5)]

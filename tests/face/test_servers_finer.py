@@ -1,9 +1,8 @@
-"""Finer points of the servers: what a budget bounds, and values that are no texts."""
+"""Finer points of the servers: values that are no texts."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,23 +29,6 @@ def tool(site: Served, **asked: Any) -> Any:
             return await asyncio.wait_for(client.call_tool("search", asked), 60)
 
     return asyncio.run(go())
-
-
-def test_a_budget_bounds_what_an_agent_gets(site: Served) -> None:
-    plain, bounded = tool(site, query="rotate keys"), tool(site, query="rotate keys", budget=200)
-    assert [one["id"] for one in bounded.structured_content["results"]] == [
-        one["id"] for one in plain.structured_content["results"]
-    ]
-    assert all(not one["text"] and not one["evidence"] for one in bounded.structured_content["results"])
-    assert "Rotate keys every quarter" in bounded.structured_content["pack"]["text"]
-    assert len(json.dumps(bounded.structured_content)) < len(json.dumps(plain.structured_content))
-
-
-def test_what_does_not_fit_is_not_called_missing(site: Served) -> None:
-    answer = tool(site, query="rotate keys", budget=1)
-    assert answer.structured_content["results"]
-    assert "no passage fits into 1 tokens" in answer.content[0].text
-    assert "Nothing was found" not in answer.content[0].text
 
 
 @pytest.mark.parametrize(

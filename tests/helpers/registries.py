@@ -7,7 +7,7 @@ from typing import Any
 
 from watersmeet import Engine
 from watersmeet.core.entities import Ability, Entity, Tool
-from watersmeet.engine.registry.asking import SearchRequest
+from watersmeet.engine.registry.requests import EntityRequest
 from watersmeet.engine.settings import load
 
 GROUPS = ("servers", "tools", "agents", "skills", "virtual_servers")
@@ -63,7 +63,7 @@ def opened(folder: Path, **environ: str) -> Engine:
 
 
 def ask(engine: Engine, query: str = "", recipe: str = "", mode: str = "hybrid", **how: Any) -> dict[str, Any]:
-    answer = engine.registry.search(SearchRequest(query, recipe=recipe, mode=mode, **how))
+    answer = engine.registry.search(EntityRequest(query, recipe=recipe, mode=mode, **how)).to_json()
     assert answer["search_mode"] == ("hybrid" if mode == "hybrid" else "lexical-only"), answer["failures"]
     return answer
 

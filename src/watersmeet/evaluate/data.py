@@ -20,7 +20,7 @@ QRELS = ("qrels.tsv", "qrels/test.tsv")
 NAMED = 3
 """How many offenders an error names."""
 FORMS = "[[query]] tables in TOML, or JSON lines, with `query` and `expect`"
-_TOML = re.compile(r"(\s*#.*\n|\s)*+(\[\[\s*query\s*\]\]|query\s*=\s*\[)")
+_TOML = re.compile(r"(?:\s++|#.*\n)*+(\[\[\s*query\s*\]\]|query\s*=\s*\[)")
 
 
 @dataclass(frozen=True, slots=True)

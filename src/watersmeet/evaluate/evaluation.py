@@ -10,6 +10,7 @@ from typing import Any
 from watersmeet.core.errors import ConfigError
 from watersmeet.engine.confidence import READ
 from watersmeet.engine.engine import Engine
+from watersmeet.engine.ondemand import lacking, provide
 from watersmeet.engine.report import Tell
 from watersmeet.engine.settings import Settings
 from watersmeet.evaluate import risk
@@ -163,6 +164,8 @@ def _asked(
     with Engine(folder, settings) as engine:
         if index:
             warnings += check_held(dataset, (entry["document"] for entry in engine.documents()))
+            if lacking(engine, mode):
+                provide(engine, tell)
         made = run(engine, dataset.questions, settings.recipe, mode, tell)
         can = weigh and made.mode == "hybrid" and settings.section("pipeline").fusion == "convex"
         swept = sweep(engine, dataset.questions, mode, tell) if can else None

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any
 
 from watersmeet.engine.calibration.belief import grid
 from watersmeet.evaluate.evaluation import Evaluation
 from watersmeet.evaluate.markdown import facts, ranks_line, rows, sureness, verdict
 from watersmeet.evaluate.metrics import MAIN, NAMES
-from watersmeet.evaluate.plots import bars, differences, dots, histogram, plane
+from watersmeet.evaluate.plots import bars, differences, dots, escape, histogram, plane
 from watersmeet.evaluate.run import WHOLE
 from watersmeet.evaluate.sweep import Sweep
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import watersmeet
 from watersmeet.core.errors import IndexDamaged, IndexMismatch, NoIndex, SourceProblem
+from watersmeet.core.files import replace_file
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.modes import VECTORS, wants_vectors
 from watersmeet.engine.opening import fingerprint
@@ -52,7 +53,7 @@ def _ready(corpus: Path, folder: Path, settings: Settings, mode: str, tell: Tell
         facts = json.loads(mark.read_text("utf8"))
     else:
         facts = _make(corpus, folder, settings, tell, fresh)
-        mark.write_text(json.dumps(facts), "utf8")
+        replace_file(str(mark), json.dumps(facts).encode())
     skipped = facts["skipped"]
     warnings = [f"{len(skipped)} records were not indexed, the first: {skipped[0]}"] if skipped else []
     voting = [mode] if mode in VECTORS else settings.section("pipeline").signals
@@ -103,7 +104,9 @@ def _embed(folder: Path, settings: Settings, wanted: list[str], tell: Tell) -> l
             for name in wanted
         ):
             return []
-        return [item.reason for item in engine.deepen(tell).warnings]
+        warnings = engine.deepen(tell).warnings
+        warnings += engine.deepen(tell, tiers=(SPARSE,)).warnings if SPARSE in wanted else []
+        return list(dict.fromkeys(item.reason for item in warnings))
 
 
 def _reason(report: dict[str, Any]) -> str:

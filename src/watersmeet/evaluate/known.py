@@ -28,7 +28,7 @@ NOTE = (
     " document must be found by the rest of it. Do not choose weights by these numbers."
 )
 
-_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9\"'(])|\n{2,}|\n(?=\s*[-*#>|`\d])")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9\"'(])|\n{2,}|\n(?=[^\S\n]*[-*#>|`\d])")
 _MARKUP = re.compile(r"[|`<>{}\[\]=#*_\\]|https?:|^\s*[-+] ")
 _VAGUE = tokens.ASKING | frozenset("here link this page more read see docs documentation click next previous".split())
 

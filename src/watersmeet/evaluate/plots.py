@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import html
 import math
 from collections.abc import Sequence
-from html import escape
+
+from watersmeet.core.directions import straight
 
 WIDTH = 720
 _LEFT = 190
 _RIGHT = 64
 _ROW = 30
 _BINS = 36
+
+
+def escape(text: str) -> str:
+    """What a dataset says, as text of a page."""
+    return html.escape(straight(text))
 
 
 def dots(title: str, rows: Sequence[tuple[str, float, float, float]]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import traceback
 
+from watersmeet.core.files import make_private, replace_file
 from watersmeet.engine.settings import cache_folder
 
 
@@ -12,9 +13,9 @@ def keep(error: BaseException) -> str:
     """The hint for whoever runs the server."""
     place = os.path.join(cache_folder(), "last-server-error.txt")
     try:
-        os.makedirs(os.path.dirname(place), exist_ok=True)
-        with open(place, "w", encoding="utf8") as file:
-            file.write(f"{type(error).__name__}\n{''.join(traceback.format_tb(error.__traceback__))}")
+        make_private(os.path.dirname(place))
+        details = f"{type(error).__name__}\n{''.join(traceback.format_tb(error.__traceback__))}"
+        replace_file(place, details.encode("utf8", "replace"))
     except OSError:
         return "its details could not be kept: the cache folder cannot be written"
     return "this is a defect; the details are in last-server-error.txt in the server's cache folder"

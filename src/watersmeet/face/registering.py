@@ -20,8 +20,8 @@ class Unreadable(ConfigError):
     """No record among what was sent can be registered."""
 
 
-class Taken(ConfigError):
-    """The path belongs to something that the caller may not see."""
+class NotYours(ConfigError):
+    """Something in another's name."""
 
 
 SECONDS = 2.0
@@ -34,6 +34,8 @@ def register(engine: Engine, records: list[Any], viewer: Viewer, tell: Tell | No
         path = item.path if isinstance(item, Listed) else item[1].path
         _check(path)
         _free(engine, path, viewer)
+        if not isinstance(item, Listed):
+            _own(item[1], viewer)
     return _told(engine, engine.registry.register(records, tell=tell, seconds=SECONDS), viewer)
 
 
@@ -43,6 +45,7 @@ def put(engine: Engine, path: str, record: dict[str, Any], viewer: Viewer, tell:
     entity = _only(engine, record, path)
     _check(path)
     _free(engine, path, viewer)
+    _own(entity, viewer)
     return _told(engine, engine.registry.put(replace(entity, path=path), tell=tell, seconds=SECONDS), viewer)
 
 
@@ -95,27 +98,34 @@ def _check(path: str) -> None:
 
 def _existing(engine: Engine, path: str, viewer: Viewer | None) -> str:
     """The path as it is registered; in an address the slash that it begins with is easily lost."""
-    return next((name for name in (path, f"/{path}") if _sees(engine, name, viewer)), "")
+    return next((found for name in (path, f"/{path}") if (found := _seen(engine, name, viewer))), "")
 
 
-def _sees(engine: Engine, path: str, viewer: Viewer | None) -> bool:
-    """Whether there is something of exactly this path that the viewer may see."""
+def _seen(engine: Engine, path: str, viewer: Viewer | None) -> str:
+    """The path as it is registered of something that the viewer may see, however it is written here."""
     try:
-        engine.registry.get(path, viewer)
+        found = engine.registry.spelled(path, viewer)
+        return found if found and engine.registry.get(found, viewer) else ""
     except (NotFound, NoIndex):
-        return False
-    return True
+        return ""
 
 
 def _free(engine: Engine, path: str, viewer: Viewer) -> None:
-    if not viewer.all and not _sees(engine, path, viewer) and _sees(engine, path, None):
-        raise Taken(f"{path} cannot be written by you", "choose another path, or ask for a token that may")
+    """What the caller cannot see cannot be replaced: it is answered as what is not there."""
+    if not viewer.all and not _seen(engine, path, viewer) and _seen(engine, path, None):
+        engine.registry.get(path, viewer)
+
+
+def _own(entity: Entity, viewer: Viewer) -> None:
+    if entity.owner and entity.owner != viewer.user and not viewer.all:
+        who = f"you are {viewer.user!r}" if viewer.user else "your token is of no user"
+        raise NotYours(f"{entity.path} names {entity.owner!r} as its owner, and {who}", "leave the owner out")
 
 
 def _told(engine: Engine, report: Registered, viewer: Viewer) -> dict[str, Any]:
     """The report without what it says of things that the caller may not see."""
     if not viewer.all:
-        seen = [twin for twin in report.twins if not twin.path or _sees(engine, twin.path, viewer)]
+        seen = [twin for twin in report.twins if not twin.path or _seen(engine, twin.path, viewer)]
         totals = engine.status(viewer)
         report.twins, report.documents, report.chunks = seen, totals["documents"], totals["chunks"]
         report.embedded = 0  # whether a text was known already is nobody else's business

@@ -15,13 +15,13 @@ from watersmeet.engine.cached import in_step
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.report import Tell
 from watersmeet.engine.settings import ServeSettings
-from watersmeet.face.asking import Answered, Asking, ask
 from watersmeet.face.metrics import Metrics
+from watersmeet.face.search import AS_JSON, SearchParams, SearchReply, Sent, ask
 from watersmeet.face.work import Work
 from watersmeet.present.answer import to_json
 
 if TYPE_CHECKING:
-    from watersmeet.engine.registry.asking import SearchRequest
+    from watersmeet.engine.registry.requests import EntityRequest, ToolRequest
 
 T = TypeVar("T")
 MOST_QUERY = 512
@@ -63,14 +63,23 @@ class Service:
 
     def without_folder(self, text: str) -> str:
         """What went wrong, for someone who is not at this machine."""
-        text = text.replace(self.engine.folder, "the index")
+        text = text.replace(self.engine.folder, "the index folder")
         return text.replace(self.folder.path, "the folder") if self.folder is not None else text
 
     # ------------------------------------------------------------ what can be asked
 
-    def search(self, asking: Asking, viewer: Viewer, stop: Event | None = None) -> Answered:
-        check_query(asking.query)
-        found = ask(self.engine, asking, viewer, stop)
+    def ready(self) -> str:
+        """`ok`, or `starting` as long as the folder of `--in` is indexed for the first time; else what is wrong."""
+        if self.folder is not None and not self.folder.ready:
+            return "starting"
+        self.engine.check()
+        return "ok"
+
+    def search(
+        self, params: SearchParams, viewer: Viewer, stop: Event | None = None, sent: Sent = AS_JSON
+    ) -> SearchReply:
+        check_query(params.query)
+        found = ask(self.engine, params, viewer, stop, sent)
         self.metrics.searched(found.answer)
         return found
 
@@ -90,17 +99,17 @@ class Service:
                 found.pop(private, None)
         return found
 
-    def find_tools(self, task: str, intent: str, top_n: int, viewer: Viewer) -> dict[str, Any]:
-        check_query(task)
-        return self.engine.registry.find_tools(task, intent=intent, top_n=top_n, viewer=viewer)
+    def find_tools(self, request: ToolRequest) -> dict[str, Any]:
+        check_query(request.task)
+        return self.engine.registry.find_tools(request).to_json()
 
-    def entities(self, request: SearchRequest) -> dict[str, Any]:
+    def entities(self, request: EntityRequest) -> dict[str, Any]:
         check_query(request.query)
-        return self.engine.registry.search(request)
+        return self.engine.registry.search(request).to_json()
 
-    def classify(self, query: str) -> dict[str, Any]:
+    def classify(self, query: str, viewer: Viewer) -> dict[str, Any]:
         check_query(query)
-        return asdict(self.engine.classify(query))
+        return asdict(self.engine.classify(query, viewer))
 
 
 def named(identity: str) -> str:
@@ -129,6 +138,11 @@ class Folder:
         self._seen = Event()
         self._problem: WatersmeetError | None = None
         self.look_again()
+
+    @property
+    def ready(self) -> bool:
+        """Whether it was looked at."""
+        return self._ready.is_set()
 
     def look(self, stop: Event) -> None:
         """Wait for the first look; later, if it is time for another, for a moment, which is enough for a few edits."""

@@ -16,7 +16,7 @@ from threading import Lock
 from typing import Any
 
 from watersmeet.core.errors import ConfigError, NotFound
-from watersmeet.core.files import replace_file
+from watersmeet.core.files import make_private, replace_file
 from watersmeet.core.viewers import EVERYONE, Viewer
 from watersmeet.engine.lock import writer_lock
 from watersmeet.engine.settings import config_folder
@@ -113,7 +113,7 @@ class Tokens:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """One process at a time changes the tokens; two that read before either wrote would lose one's change."""
-        os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
+        make_private(os.path.dirname(self.path))
         with writer_lock(os.path.dirname(self.path), WAIT, f"{FILE}.lock"):
             yield
 

@@ -11,8 +11,7 @@ import click
 
 from watersmeet.core.errors import ConfigError, SourceProblem
 from watersmeet.engine.place import find_index
-from watersmeet.engine.settings import load
-from watersmeet.face.cli.common import common, opened, print_json
+from watersmeet.face.cli.common import common, loaded, opened, print_json
 from watersmeet.face.cli.progress import progress
 
 SHOWN = 5
@@ -34,7 +33,7 @@ def calibrate_command(
 
     FILE has lines {"query": ..., "document": ..., "relevance": 1}, or query, document and relevance between tabs,
     whatever its ending; a dataset or fixtures as for `eval` do as well. With `[calibration] learn = true` in
-    watersmeet.toml, what is opened after a search is evidence too. All of it stays in the index folder.
+    your settings, what is opened after a search is evidence too. All of it stays in the index folder.
     """
     if reset and (judgements or export_to):
         raise ConfigError("--reset goes alone", "run it first, then calibrate again")
@@ -108,7 +107,7 @@ def tune_command(
     data = load_dataset(dataset)
     place = find_index(index) if index or data.corpus is None else ""
     with progress(quiet or as_json) as tell:
-        tuned = tune(data, load(recipe=recipe), place, seed, tell)
+        tuned = tune(data, loaded(recipe=recipe), place, seed, tell)
     if report_to:
         from watersmeet.evaluate.html import swept_page
 

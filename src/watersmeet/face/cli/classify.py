@@ -9,7 +9,7 @@ import click
 from watersmeet.core.errors import NoIndex
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.place import find_index, index_to_make
-from watersmeet.face.cli.common import common, print_json
+from watersmeet.face.cli.common import common, loaded, print_json
 
 
 @click.command("classify", epilog="Example: watersmeet classify 'Tell me about Room D40' --json")
@@ -20,7 +20,7 @@ def classify_command(query: tuple[str, ...], index: str, as_json: bool, quiet: b
 
     No index is needed; where there is one, it knows which words are rare.
     """
-    with Engine(_place(index)) as engine:
+    with Engine(_place(index), loaded()) as engine:
         found = asdict(engine.classify(" ".join(query)))
     if as_json:
         print_json(found)

@@ -6,16 +6,19 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
 
+from watersmeet.core.directions import TURNING, escape
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.place import find_index
+from watersmeet.engine.settings import Settings, load
 from watersmeet.face.cli.streams import console, one_line
 
 F = TypeVar("F", bound=Callable[..., Any])
+P = TypeVar("P", str, tuple[str, ...])
 
 FORMATS = ("plain", "markdown", "json")
 KEPT = (
@@ -23,34 +26,67 @@ KEPT = (
     "delete that folder to drop it."
 )
 """What becomes of the index of `--in`."""
-_UNESCAPED = re.compile(r"[\x7f-\x9f]")
-"""Control characters that JSON lets pass."""
+_SAID: set[str] = set()
+_CONFIG = "watersmeet.config"
+_UNESCAPED = re.compile(rf"[\x7f-\x9f{TURNING}]")
+"""Control characters that JSON lets pass; escaped they are the same value, and a terminal is spared them."""
 
 
-def not_empty(ctx: click.Context, param: click.Parameter, value: str) -> str:
+def not_empty(ctx: click.Context, param: click.Parameter, value: P) -> P:
     """A path that was given and is empty is a variable that is not set, and not the same as none."""
     given = ctx.get_parameter_source(param.name or "") is click.core.ParameterSource.COMMANDLINE
-    if given and not value:
+    if given and (not value or (isinstance(value, tuple) and "" in value)):
         raise click.BadParameter("an empty path was given; is a variable not set?", ctx, param)
     return value
 
 
 def common(function: F) -> F:
     """`--index`, `--json` and `--quiet`."""
-    for flag in (
+    return _shared(False)(function)
+
+
+def common_with_indexes(function: F) -> F:
+    """The same, where several indexes may be named."""
+    return _shared(True)(function)
+
+
+def _shared(several: bool) -> Callable[[F], F]:
+    which = "The index; else the nearest .watersmeet upwards."
+    added = (
+        click.option(
+            "--config",
+            metavar="FILE",
+            default="",
+            type=click.Path(),
+            expose_value=False,
+            callback=_keep_config,
+            help="Settings from this file in place of the watersmeet.toml of a folder.",
+        ),
         click.option("--quiet", "-q", is_flag=True, help="Print the result and nothing else."),
         click.option("--json", "as_json", is_flag=True, help="Print JSON."),
         click.option(
             "--index",
+            "indexes" if several else "index",
             metavar="DIR",
-            default="",
+            default=() if several else "",
+            multiple=several,
             type=click.Path(),
             callback=not_empty,
-            help="The index; else the nearest .watersmeet upwards.",
+            help=which.replace(";", ", may be repeated;") if several else which,
         ),
-    ):
-        function = flag(function)
-    return function
+    )
+
+    def add(function: F) -> F:
+        for flag in added:
+            function = flag(function)
+        return function
+
+    return add
+
+
+def _keep_config(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    ctx.meta[_CONFIG] = not_empty(ctx, param, value)
+    return value
 
 
 def inside(meaning: str) -> Callable[[F], F]:
@@ -60,11 +96,10 @@ def inside(meaning: str) -> Callable[[F], F]:
     )
 
 
-def counted(most: int, meaning: str, usual: int | None = 10) -> Callable[[F], F]:
+def counted(most: int, meaning: str) -> Callable[[F], F]:
     """`--top-n`, and what other programs call it."""
     names = ("--top-n", "-n", "--limit", "--max-results", "--top-k", "--topK")
-    kind = click.IntRange(1, most)
-    return click.option(*names, "top_n", type=kind, default=usual, show_default=usual is not None, help=meaning)
+    return click.option(*names, "top_n", type=click.IntRange(1, most), default=10, show_default=True, help=meaning)
 
 
 def formatted(function: F) -> F:
@@ -77,14 +112,41 @@ def formatted(function: F) -> F:
     return kept(function)
 
 
+def loaded(**given: Any) -> Settings:
+    """The settings; what does not count of a folder's file is said, once."""
+    context = click.get_current_context(silent=True)
+    settings = load(config=context.meta.get(_CONFIG, "") if context else "", **given)
+    for one in settings.ignored:
+        if one.file not in _SAID:
+            _SAID.add(one.file)
+            print(f"watersmeet: {one_line(one.what)}; {one_line(one.hint)}", file=sys.stderr, flush=True)
+    return settings
+
+
 def opened(index: str) -> Engine:
-    return Engine(find_index(index))
+    return Engine(find_index(index), loaded())
 
 
-def print_json(value: Any) -> None:
+def print_json(value: Any, brief: bool = False) -> None:
+    """Laid out on a terminal, unless it has to be brief."""
+    print(dumps(value, indent=2 if sys.stdout.isatty() and not brief else None))
+
+
+def made_ready(engine: Engine, mode: str, quiet: bool, signals: Sequence[str] = ()) -> None:
+    """Make the sparse vectors that a search asks for first; Ctrl-C keeps what is done."""
+    from watersmeet.engine.ondemand import lacking, provide
+
+    if lacking(engine, mode, signals):
+        from watersmeet.face.cli.progress import progress
+
+        with progress(quiet) as tell:
+            provide(engine, tell)
+
+
+def dumps(value: Any, indent: int | None = None) -> str:
     plain = (sys.stdout.encoding or "").lower().replace("-", "") not in ("utf8", "")
-    text = json.dumps(value, ensure_ascii=plain, indent=2 if sys.stdout.isatty() else None)
-    print(_UNESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+    text = json.dumps(value, ensure_ascii=plain, indent=indent)
+    return _UNESCAPED.sub(lambda found: escape(found[0]), text)
 
 
 def print_line(text: str) -> None:

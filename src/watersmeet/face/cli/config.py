@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import click
 
 from watersmeet.engine.effective import effective
-from watersmeet.engine.settings import load
-from watersmeet.face.cli.common import common, print_json
+from watersmeet.engine.settings import Settings
+from watersmeet.face.cli.common import common, loaded, print_json, print_line
 
 
 @click.group("config")
@@ -22,12 +23,19 @@ def config_command() -> None:
 @common
 def show_command(origin: bool, recipe: str, index: str, as_json: bool, quiet: bool) -> None:
     """Show every setting in effect here."""
-    settings = load(recipe=recipe)
+    settings = loaded(recipe=recipe)
     values = effective(settings)
     if as_json:
         shown = {path: {"value": value, "origin": source} for path, (value, source) in values.items()}
         plain = {path: value for path, (value, _) in values.items()}
-        print_json({"recipe": settings.recipe, "settings": shown if origin else plain})
+        left = [{"setting": path, "value": value, "origin": source} for path, value, source in _ignored(settings)]
+        print_json({"recipe": settings.recipe, "settings": shown if origin else plain, "ignored": left})
         return
-    for path, (value, source) in values.items():
-        print(f"{path} = {json.dumps(value, ensure_ascii=False)}" + (f"  # {source}" if origin else ""))
+    lines = [(path, value, source) for path, (value, source) in values.items()]
+    for path, value, source in (*lines, *(_ignored(settings) if origin else ())):
+        print_line(f"{path} = {json.dumps(value, ensure_ascii=False)}" + (f"  # {source}" if origin else ""))
+
+
+def _ignored(settings: Settings) -> list[tuple[str, Any, str]]:
+    """What a folder's file sets, and does not count."""
+    return [(path, value, one.origin) for one in settings.ignored for path, value in one.values.items()]

@@ -13,7 +13,6 @@ from watersmeet.core.errors import ConfigError, SourceProblem
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.place import find_index
 from watersmeet.engine.report import Tell
-from watersmeet.engine.settings import load
 from watersmeet.evaluate.data import Dataset
 from watersmeet.evaluate.data import load as load_dataset
 from watersmeet.evaluate.evaluation import Evaluation, evaluate, to_json
@@ -21,7 +20,7 @@ from watersmeet.evaluate.markdown import facts, markdown, ranks_line, rows, sure
 from watersmeet.evaluate.metrics import NAMES
 from watersmeet.evaluate.saved import gate, read, save
 from watersmeet.evaluate.trec import write_run
-from watersmeet.face.cli.common import common, for_people, print_json, table
+from watersmeet.face.cli.common import common, for_people, loaded, print_json, table
 from watersmeet.face.cli.progress import progress
 
 REPORTS = (".md", ".html")
@@ -75,7 +74,7 @@ def eval_command(
     --gate fails by a paired test; where fewer than six queries changed, which no test can judge, by a large loss.
     """
     _check(dataset, from_corpus, reports, gate_file)
-    settings = load(recipe=recipe)
+    settings = loaded(recipe=recipe)
     with progress(quiet or as_json) as tell:
         asked, place = _questions(dataset, from_corpus, queries, index, seed, tell)
         evaluation = evaluate(
@@ -83,7 +82,7 @@ def eval_command(
             settings,
             mode=mode,
             index=place,
-            against=load(recipe=against) if against else None,
+            against=loaded(recipe=against) if against else None,
             against_run=against_run,
             seed=seed,
             fresh=fresh,
@@ -117,10 +116,10 @@ def _questions(dataset: str, from_corpus: bool, queries: int, index: str, seed: 
         from watersmeet.evaluate.known import known_items
 
         place = find_index(index)
-        with Engine(place) as engine:
+        with Engine(place, loaded()) as engine:
             return known_items(engine, queries, seed, tell), place
-    loaded = load_dataset(dataset)
-    return loaded, find_index(index) if index or loaded.corpus is None else ""
+    data = load_dataset(dataset)
+    return data, find_index(index) if index or data.corpus is None else ""
 
 
 def _keep(

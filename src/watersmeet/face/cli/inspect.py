@@ -7,8 +7,7 @@ from typing import Any
 import click
 
 from watersmeet.engine.inspect import inspect
-from watersmeet.engine.settings import load
-from watersmeet.face.cli.common import common, print_json, print_line
+from watersmeet.face.cli.common import common, loaded, print_json, print_line
 
 
 @click.command("inspect", epilog="Example: watersmeet inspect notes/today.md --json")
@@ -16,7 +15,7 @@ from watersmeet.face.cli.common import common, print_json, print_line
 @common
 def inspect_command(file: str, index: str, as_json: bool, quiet: bool) -> None:
     """Show what is read from a file: headings, links, tags, front matter, chunks. No index is needed."""
-    found = inspect(file, load(start="."))
+    found = inspect(file, loaded(start="."))
     if as_json:
         print_json(found)
         return

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from watersmeet.core.errors import WatersmeetError
-from watersmeet.face.cli.misuse import check_values, explained, nearest_command
+from watersmeet.face.cli.misuse import check_text, check_values, explained, nearest_command
 from watersmeet.face.cli.streams import guard
 
 COMMANDS = {
@@ -27,6 +27,7 @@ COMMANDS = {
     "related": ("documents", "Show what a document is linked with."),
     "list": ("documents", "List the documents of the index."),
     "remove": ("documents", "Forget documents."),
+    "relocate": ("relocate", "Say that a folder of the index lies elsewhere now."),
     "inspect": ("inspect", "Show what is read from a file: headings, links, tags, chunks."),
     "register": ("registry", "Register servers with their tools, agents and skills."),
     "unregister": ("registry", "Forget what is registered under a path."),
@@ -44,6 +45,7 @@ COMMANDS = {
     "token": ("token", "Make, list and revoke the tokens that a server asks for."),
     "calibrate": ("calibrate", "Move the weights of an index by evidence."),
     "tune": ("calibrate", "Learn weights from a judged dataset, and say what they are worth."),
+    "trust": ("trust", "Let all settings that lie in a folder count."),
     "config": ("config", "Show the settings and where they come from."),
 }
 COLLECT = 50_000
@@ -74,6 +76,7 @@ class LazyGroup(click.Group):
             )
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and not ctx.resilient_parsing:  # which is how a shell completes
+            check_text(rest)
             check_values(command, rest)
         return name, command, rest
 

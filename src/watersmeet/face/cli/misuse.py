@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import click
 
 from watersmeet.core.errors import nearest
+from watersmeet.core.names import is_text, printable
 
 EXAMPLES = {
     "--against": "notes",
@@ -17,7 +18,9 @@ EXAMPLES = {
     "--budget": "2000",
     "--collection": "work",
     "--command": "'uvx watersmeet'",
+    "--config": "watersmeet.toml",
     "--exclude": "'drafts/**'",
+    "--expand": "section",
     "--export": "judgements.jsonl",
     "--filter": "tag=setup",
     "--gate": "gate.json",
@@ -30,6 +33,8 @@ EXAMPLES = {
     "--judgements": "judgements.jsonl",
     "--kind": "document",
     "--meta": "sdk=python",
+    "--min-confidence": "0.5",
+    "--min-score": "0.5",
     "--mode": "hybrid",
     "--out": "recipe.toml",
     "--pin": "forecast",
@@ -41,9 +46,11 @@ EXAMPLES = {
     "--since": "7d",
     "--tag": "setup",
     "--user": "ann",
-    "--why-not": "guides/setup.md",
 }
 """A value for each option that takes one and whose type does not say what it could be."""
+
+DOCUMENT = "guides/setup.md"
+"""... and for each that takes a document: `--exclude` takes one in a search, and a pattern in a sync."""
 
 ELSEWHERE = {
     "--collection": "--filter",
@@ -79,6 +86,8 @@ def example(option: click.Parameter) -> str:
         return f"{name} {option.type.choices[0]}"
     if name not in EXAMPLES and option.type.name.startswith("integer"):
         return f"{name} {option.default if isinstance(option.default, int) else 10}"
+    if option.metavar == "DOC":
+        return f"{name} {DOCUMENT}"
     return f"{name} {EXAMPLES.get(name, option.metavar or 'VALUE')}"
 
 
@@ -94,6 +103,19 @@ def check_values(command: click.Command, arguments: Sequence[str]) -> None:
             raise Valueless(option)
 
 
+def check_text(arguments: Sequence[str]) -> None:
+    """Complains of bytes that are no UTF-8: nothing in an index is called so, and nothing can be kept under it."""
+    for argument in arguments:
+        if not is_text(argument):
+            raise Unreadable(f"not valid UTF-8: {printable(argument)}")
+
+
+class Unreadable(click.UsageError):
+    """An argument that is no text."""
+
+    hint = "write it in UTF-8; a file or folder of such a name must be renamed first"
+
+
 class Valueless(click.UsageError):
     """An option without its value."""
 
@@ -104,7 +126,7 @@ class Valueless(click.UsageError):
 
 def explained(error: click.UsageError) -> tuple[str, str]:
     """What is wrong and what to do about it."""
-    if isinstance(error, Valueless):
+    if isinstance(error, Valueless | Unreadable):
         return error.message, error.hint
     path = error.ctx.command_path if error.ctx else "watersmeet"
     usual = f"`{path} --help` shows what it takes"

@@ -35,7 +35,7 @@ def print_answer(answer: Answer, explain: bool, quiet: bool) -> None:
         for row in _shares(result) if explain else ():
             _print_line(screen, row)
         for line in snippet(result.text, answer.query, screen.width - 6):
-            text = Text(f"    {line}")
+            text = Text(f"    {one_line(line)}")
             if asked:
                 text.highlight_regex(asked, "bold yellow")
             _print_line(screen, text)
@@ -46,16 +46,17 @@ def print_answer(answer: Answer, explain: bool, quiet: bool) -> None:
 
 
 def _print_line(screen: Console, text: Text) -> None:
-    text.plain = one_line(text.plain)  # a sign for a character: the styles stay where they are
     screen.print(text, no_wrap=True, overflow="ellipsis")
 
 
 def _head(number: int, result: Result, explain: bool) -> Text:
-    return Text(f"{number:>2}. ").append(explain_line(result) if explain else place(result), "bold")
+    return Text(f"{number:>2}. ").append(one_line(explain_line(result) if explain else place(result)), "bold")
 
 
 def _where(result: Result) -> Text:
-    return Text("    ").append(where(result, near), _linked(result.path)).append(f"  {result.score:.3f}", "dim")
+    return (
+        Text("    ").append(one_line(where(result, near)), _linked(result.path)).append(f"  {result.score:.3f}", "dim")
+    )
 
 
 def _shares(result: Result) -> list[Text]:
@@ -65,7 +66,7 @@ def _shares(result: Result) -> list[Text]:
     rows = [_share(e, most) for e in given]
     rows += [Text(f"    {e.by}: x {e.detail['factor']:g}", "dim") for e in result.evidence if "factor" in e.detail]
     rows += [Text(f"    {e.by}: + {e.detail['bonus']:.4f}", "dim") for e in result.evidence if "bonus" in e.detail]
-    rows += [Text(f"    {e.by}: {e.detail['path']}", "dim") for e in result.evidence if e.detail.get("path")]
+    rows += [Text(f"    {e.by}: {one_line(e.detail['path'])}", "dim") for e in result.evidence if e.detail.get("path")]
     return [*rows, Text(f"    {'fused':<{BAR + 12}}{result.fusion_score:.4f}", "bold")]
 
 

@@ -12,8 +12,7 @@ from watersmeet.core.viewers import STATUSES
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.place import index_to_make
 from watersmeet.engine.registry import Registered
-from watersmeet.engine.settings import load
-from watersmeet.face.cli.common import common, near, opened, print_json, print_line
+from watersmeet.face.cli.common import common, loaded, near, opened, print_json, print_line
 from watersmeet.face.cli.progress import progress
 
 SHOWN = 10
@@ -40,7 +39,7 @@ def register_command(
     YAML. What is registered already under its path is replaced, or left alone if it says the same.
     """
     folder = index_to_make(index)
-    settings = load(flags={"index": {"vectors": False}} if no_vectors else {})
+    settings = loaded(flags={"index": {"vectors": False}} if no_vectors else {})
     source: str | bytes = sys.stdin.buffer.read() if place == "-" else place
     with Engine(folder, settings) as engine, progress(quiet or as_json) as tell:
         report = engine.registry.register(source, kind=kind or "", server=server, deepen=not no_deepen, tell=tell)
@@ -111,15 +110,14 @@ def _print(report: Registered, folder: str) -> None:
     counts = [
         f"{count} {name}"
         for name, count in (
-            ("registered", report.registered),
+            (f"registered with {report.tools} tools" if report.tools else "registered", report.registered),
             ("unchanged", report.unchanged),
             ("duplicates", report.duplicates),
             ("skipped", len(report.skipped)),
         )
         if count
     ]
-    tools = f" with {report.tools} tools" if report.tools else ""
-    print(f"{', '.join(counts) or 'nothing to register'}{tools} in {report.took_ms / 1000:.1f} s")
+    print(f"{', '.join(counts) or 'nothing to register'} in {report.took_ms / 1000:.1f} s")
     listed = [
         ("skipped", [(item.record, item.reason) for item in report.skipped]),
         ("duplicate", [(twin.record, twin.reason) for twin in report.twins]),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import TYPE_CHECKING
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,26 +14,28 @@ from watersmeet.core.model import Answer
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.modes import ABSENT
 from watersmeet.engine.place import find_index, index_in
-from watersmeet.engine.settings import load, recipes
-from watersmeet.face.asking import Asking, ask, filters_of
+from watersmeet.engine.settings import Settings
 from watersmeet.face.cli.common import (
     KEPT,
-    common,
-    counted,
+    common_with_indexes,
+    dumps,
     for_people,
     formatted,
     inside,
+    loaded,
+    made_ready,
     near,
     print_json,
     print_line,
 )
-from watersmeet.present.answer import breakdown, explain_line, place, where
+from watersmeet.face.cli.params import flags, given
+from watersmeet.face.search import SearchParams, Sent, ask, filters_of
+from watersmeet.present.answer import breakdown, explain_line, place, routed_line, where
 from watersmeet.present.snippet import snippet
 
 if TYPE_CHECKING:
-    from watersmeet.present.pack import Pack
+    from watersmeet.engine.several import Indexes
 
-MODES = ("lexical", "exact", "static", "dense", "sparse", "hybrid")
 DEEPENED = 10.0
 """Seconds that `--in` spends on deep vectors before it answers; the next call goes on from there."""
 
@@ -42,118 +46,86 @@ DEEPENED = 10.0
 )
 @click.argument("query", nargs=-1, required=True, metavar="QUERY")
 @inside(f"Search this folder; it is indexed first if need be. {KEPT}")
-@click.option(
-    "--mode",
-    default="",
-    metavar="MODE",
-    shell_complete=lambda ctx, param, start: [mode for mode in MODES if mode.startswith(start)],
-    help="lexical, exact, static, dense, sparse or hybrid; default: the best.",
-)
-@click.option(
-    "--recipe",
-    default="",
-    metavar="NAME",
-    shell_complete=lambda ctx, param, start: [name for name in recipes() if name.startswith(start)],
-    help=f"Which recipe answers: {', '.join(recipes())}.",
-)
-@counted(1000, "How many results; 10, or what fits the budget.", None)
-@click.option(
-    "--filter",
-    "filters",
-    multiple=True,
-    metavar="K=V",
-    help="Only documents with this. tag=food: that tag or one below it, such as food/bread. path=guides/**: a glob "
-    "held against the whole id as `list` shows it, or without a slash, path=*.txt, against the file's name. kind=, "
-    "collection= or any field of the front matter, such as status=done: that value, in upper or lower case. Repeated: "
-    "any of the values of one key, and all of the keys.",
-)
+@flags(SearchParams, without=("query",))
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Short for --filter kind=KIND.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Short for --filter tag=TAG; #TAG in the query, too.")
-@click.option("--since", default="", metavar="DATE", help="Changed since: 2026-01-31, or 7d, 2w, 3m, 1y ago.")
-@click.option("--before", default="", metavar="DATE", help="Changed before.")
-@click.option("--intent", default="", metavar="TEXT", help="What the answer is for.")
-@click.option("--explain", is_flag=True, help="Say which signal put each result where it is.")
-@click.option("--why-not", metavar="DOC", default="", help="Say where this document fell out, and why.")
-@click.option("--budget", type=click.IntRange(1), metavar="TOKENS", help="The best passages in at most so many tokens.")
-@click.option(
-    "--strict",
-    is_flag=True,
-    help="Fail if any signal of the recipe could not vote: it failed, or its vectors are missing or too few so far.",
-)
 @formatted
-@common
+@common_with_indexes
 def search_command(
     query: tuple[str, ...],
     inside: str,
-    mode: str,
-    recipe: str,
-    top_n: int | None,
     filters: tuple[str, ...],
     kinds: tuple[str, ...],
     tags: tuple[str, ...],
-    since: str,
-    before: str,
-    intent: str,
-    explain: bool,
-    why_not: str,
-    budget: int | None,
-    strict: bool,
     form: str,
-    index: str,
+    indexes: tuple[str, ...],
     as_json: bool,
     quiet: bool,
+    **values: Any,
 ) -> None:
     """Find the passages that answer QUERY. Every character of it is text: there is no query language."""
     as_json = as_json or form == "json"
     filters = (*filters, *(f"kind={kind}" for kind in kinds), *(f"tag={tag}" for tag in tags))
-    wanted = filters_of(filters) if filters else {}
-    asking = Asking(
-        " ".join(query), mode, recipe, top_n, wanted, since, before, intent, explain, why_not, budget, strict
-    )
-    with Engine(_index(inside, index, quiet or as_json), load(recipe=recipe)) as engine:
-        found = ask(engine, asking)
+    params = given(SearchParams, values, query=" ".join(query), filters=filters_of(filters) if filters else {})
+    sent = Sent(dumps=dumps) if as_json else Sent(text=True, dumps=None)
+    with ExitStack() as stack:
+        found = ask(_opened(stack, inside, indexes, params, quiet or as_json), params, sent=sent)
+    explain = params.explain
     for note in () if as_json or quiet else found.notes:
         print(note, file=sys.stderr)
     if as_json:
-        print_json(found.to_json())
+        print_json(found.to_json(), brief=params.budget is not None)
     elif found.pack is not None:
-        _print_pack(found.answer, found.pack)
+        _print_failures(found.answer)
+        if found.found:
+            print(found.pack.text)
     else:
         if explain and found.answer.expansion and not quiet:
             print(f"related terms, for meaning: {', '.join(found.answer.expansion)}", file=sys.stderr)
+        for one in found.answer.routed if explain and not quiet else ():
+            print(routed_line(one), file=sys.stderr)
         _print(found.answer, explain, quiet, form)
         if found.missing:
             print(found.missing)
-    if not found.answer.results:
+    if not found.found:
         sys.exit(1)
 
 
-def _index(inside: str, index: str, quiet: bool) -> str:
-    if not inside:
-        return find_index(index)
-    if index:
-        raise ConfigError("--in and --index exclude each other", "--in keeps its index in the cache folder")
+def _opened(
+    stack: ExitStack, inside: str, indexes: tuple[str, ...], params: SearchParams, quiet: bool
+) -> Engine | Indexes:
+    """The index to search, or all that were named."""
+    settings = loaded(start=inside or ".", recipe=params.recipe)
+    if inside:
+        if indexes:
+            raise ConfigError("--in and --index exclude each other", "--in keeps its index in the cache folder")
+        places = [_in_step(inside, settings, quiet)]
+    else:
+        named = [find_index(index) for index in indexes or ("",)]
+        places = list({os.path.realpath(place): place for place in named}.values())
+    engines = [stack.enter_context(Engine(place, settings)) for place in places]
+    for engine in engines:
+        made_ready(engine, params.mode, quiet)
+    if len(engines) == 1:
+        return engines[0]
+    from watersmeet.engine.several import Indexes
+
+    return Indexes(engines)
+
+
+def _in_step(inside: str, settings: Settings, quiet: bool) -> str:
+    """The index of `--in`, brought up to date."""
     from watersmeet.engine.cached import in_step
     from watersmeet.face.cli.progress import progress
 
     folder = index_in(inside)
-    with Engine(folder, load(start=inside)) as engine, progress(quiet) as tell:
+    with Engine(folder, settings) as engine, progress(quiet) as tell:
         try:
             in_step(engine, inside, tell)
             engine.deepen(tell, DEEPENED)
         except IndexBusy as busy:  # someone else is bringing it up to date: what there is can be searched
             print(f"searching what is indexed so far: {busy}", file=sys.stderr)
     return folder
-
-
-def _print_pack(answer: Answer, made: Pack) -> None:
-    """The passages as one text to read, with citations."""
-    _print_failures(answer)
-    if answer.results and not made.citations:
-        from watersmeet.present.pack import nothing_packed
-
-        print(nothing_packed(made.budget), file=sys.stderr)
-    print(made.text)
 
 
 def _nothing(query: str) -> str:

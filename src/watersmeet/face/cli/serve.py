@@ -12,8 +12,7 @@ import click
 from watersmeet.core.errors import ConfigError, NoIndex, SourceProblem
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.place import find_index, index_in, index_to_make
-from watersmeet.engine.settings import load
-from watersmeet.face.cli.common import KEPT, common, inside
+from watersmeet.face.cli.common import KEPT, common, inside, loaded
 
 inside_flag = inside(f"Serve this folder; it is indexed first. {KEPT}")
 write_flag = click.option("--allow-write", is_flag=True, help="Let callers change the index.")
@@ -97,7 +96,7 @@ def _engine(inside: str, index: str, may_be_new: bool, quiet: bool) -> Engine:
     if inside:
         if not os.path.exists(inside):
             raise SourceProblem(f"{inside} does not exist", "check the spelling of the path")
-        return Engine(index_in(inside), load(start=inside))
+        return Engine(index_in(inside), loaded(start=inside))
     try:
         place = find_index(index)
     except NoIndex:
@@ -111,4 +110,4 @@ def _engine(inside: str, index: str, may_be_new: bool, quiet: bool) -> Engine:
                 file=sys.stderr,
                 flush=True,
             )
-    return Engine(place, load())
+    return Engine(place, loaded())

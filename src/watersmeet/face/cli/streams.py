@@ -7,17 +7,24 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
+from watersmeet.core.directions import TURNING, escape
+
 if TYPE_CHECKING:
     from rich.console import Console
 
-_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
+_CONTROLS = re.compile(rf"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f{TURNING}]|\r(?!\n)")
 _SIGNS = {code: chr(0x2400 + code) for code in range(0x20)} | {0x7F: "\u2421"}
 _BREAKS = {ord(character): _SIGNS[ord(character)] for character in "\t\r\n"}
 
 
 def visible(text: str) -> str:
     """Control characters as signs: a terminal would obey them, and a document is not to command it."""
-    return _CONTROLS.sub(lambda found: _SIGNS.get(ord(found[0]), "\ufffd"), text)
+    return _CONTROLS.sub(_shown, text)
+
+
+def _shown(found: re.Match[str]) -> str:
+    character = found[0]
+    return escape(character) if character > "\xff" else _SIGNS.get(ord(character), "\ufffd")
 
 
 def one_line(text: str) -> str:

@@ -13,8 +13,8 @@ from watersmeet.engine.engine import Engine
 from watersmeet.engine.place import find_index, index_to_make
 from watersmeet.engine.report import SyncReport
 from watersmeet.engine.roots import PARSERS
-from watersmeet.engine.settings import load
-from watersmeet.face.cli.common import common, near, print_json, print_line
+from watersmeet.engine.tiers import TIERS
+from watersmeet.face.cli.common import common, loaded, near, print_json, print_line
 from watersmeet.face.cli.progress import progress
 
 SHOWN = 10
@@ -59,7 +59,7 @@ def sync_command(
     known = pairs(meta)
     if not index and not quiet and not as_json and os.path.dirname(place) != os.path.abspath("."):
         print(f"into the index that there is: {place} (--index DIR makes another)", file=sys.stderr)
-    with Engine(place, load(flags=flags)) as engine, progress(quiet or as_json) as tell:
+    with Engine(place, loaded(flags=flags)) as engine, progress(quiet or as_json) as tell:
         report = engine.sync(
             paths, collection=collection, meta=known, recreate=recreate, deepen=not no_deepen, tell=tell
         )
@@ -73,13 +73,20 @@ def sync_command(
         print("nothing was indexed: all that was found was skipped", file=sys.stderr)
 
 
-@click.command("deepen", epilog="Example: watersmeet deepen")
+@click.command("deepen", epilog="Examples: watersmeet deepen | watersmeet deepen --tier sparse")
+@click.option(
+    "--tier",
+    "tiers",
+    multiple=True,
+    type=click.Choice(TIERS),
+    help="Only these vectors. Sparse ones are made when first asked for, here or by a search; sync then keeps them up.",
+)
 @common
-def deepen_command(index: str, as_json: bool, quiet: bool) -> None:
+def deepen_command(tiers: tuple[str, ...], index: str, as_json: bool, quiet: bool) -> None:
     """Embed what no model has seen yet. Stop it at any moment: it goes on from there."""
     place = find_index(index)
-    with Engine(place) as engine, progress(quiet or as_json) as tell:
-        report = engine.deepen(tell, strict=True)
+    with Engine(place, loaded()) as engine, progress(quiet or as_json) as tell:
+        report = engine.deepen(tell, strict=True, tiers=tiers)
         signals = engine.status()["signals"]
     covered = {name: signal["coverage"] for name, signal in signals.items()}
     if as_json:

@@ -8,14 +8,16 @@ from collections.abc import Callable, Mapping
 from threading import Event
 from typing import Any
 
+from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import Response
 
 from watersmeet.core.errors import nearest
-from watersmeet.face.asking import without_places
+from watersmeet.face.addresses import without_backends
 from watersmeet.face.rest import problems
 from watersmeet.face.rest.guard import CALLER
 from watersmeet.face.rest.problems import Refused
+from watersmeet.face.search import without_places
 from watersmeet.face.service import Service
 from watersmeet.face.tokens import Caller
 
@@ -58,8 +60,9 @@ async def answer(request: Request, work: Callable[[Event], Any], writes: bool = 
         await asyncio.wait((working, gone), return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
             return Response(status_code=GONE)
-        found = working.result()
-        return reply(found if caller(request).near else without_places(found))
+        found, who = working.result(), caller(request)
+        found = found if who.near else without_places(found)
+        return reply(found if who.scope == "write" else without_backends(found))
     finally:
         working.cancel()
         gone.cancel()
@@ -68,7 +71,11 @@ async def answer(request: Request, work: Callable[[Event], Any], writes: bool = 
 def _known_parameters(request: Request) -> None:
     """A parameter that nobody reads is a mistake that its sender should hear of."""
     dependant = getattr(request.scope.get("route"), "dependant", None)
-    known = [field.alias for field in dependant.query_params] if dependant else []
+    fields = dependant.query_params if dependant else []
+    models = [field.field_info.annotation for field in fields]
+    if any(isinstance(model, type) and issubclass(model, BaseModel) for model in models):
+        return  # which refuses what it does not name
+    known = [field.alias for field in fields]
     for name in request.query_params:
         if name not in known:
             hint = nearest(name, known) if known else "it takes none"
@@ -86,5 +93,5 @@ def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
             "description": problems.TITLES[status],
             "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
         }
-        for status in (400, 401, 403, 413, 422, 429, 503, *statuses)
+        for status in (400, 401, 403, 413, 415, 422, 429, 503, *statuses)
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -21,6 +22,8 @@ from watersmeet.face.rest import problems
 from watersmeet.face.rest.guard import CALLER, Guard, Hosts
 from watersmeet.face.service import Service
 from watersmeet.face.tokens import Tokens
+
+_JSON = re.compile(r"application/(?:[\w.-]+\+)?json")
 
 
 def make(service: Service, host: str, more_hosts: tuple[str, ...] = (), tokens: Tokens | None = None) -> Guard:
@@ -72,9 +75,13 @@ def _told(usual: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     return spec
 
 
-async def _misformed(_: Request, error: Exception) -> Response:
+async def _misformed(request: Request, error: Exception) -> Response:
     """Which value is wrong and why; never the value."""
     assert isinstance(error, RequestValidationError)  # noqa: S101 - for the type checker
+    sent = request.headers.get("content-type", "").partition(";")[0].strip().casefold()
+    if any(one["loc"] == ("body",) for one in error.errors()) and not _JSON.fullmatch(sent):
+        detail = f"the body is sent as {sent[:80]!r}" if sent else "the body is sent without a type"
+        return problems.problem(415, detail, "send it with `Content-Type: application/json`")
     found = error.errors()
     if any(one["type"] == "json_invalid" for one in found):
         return problems.problem(400, "the body is not JSON", "see /openapi.json for what it should be")

@@ -10,6 +10,8 @@ from starlette.responses import PlainTextResponse, Response
 from watersmeet.core.errors import IndexProblem
 from watersmeet.face import shapes
 from watersmeet.face.rest.answering import answer, caller, problem_responses, reply, service_of
+from watersmeet.face.schema import given
+from watersmeet.face.search import SearchParams
 from watersmeet.face.work import Busy, TooSlow
 
 router = APIRouter()
@@ -23,7 +25,8 @@ Identity = Annotated[str, Path(description="the id of a document or chunk", exam
 async def search(body: shapes.SearchBody, request: Request) -> Response:
     """The few passages that answer the query, best first, with why, and what could not run."""
     who = caller(request).viewer
-    return await answer(request, lambda stop: service_of(request).search(body.asking(), who, stop).to_json())
+    params = given(SearchParams, body)
+    return await answer(request, lambda stop: service_of(request).search(params, who, stop).to_json())
 
 
 @router.get("/api/documents", response_model=shapes.Documents, responses=problem_responses(), summary="List documents")
@@ -67,7 +70,8 @@ async def related(identity: Identity, request: Request, top_n: Count = 10) -> Re
 async def classify(
     request: Request, query: Annotated[str, Query(min_length=1, max_length=512, examples=["what is error E0308?"])]
 ) -> Response:
-    return await answer(request, lambda _: service_of(request).classify(query))
+    who = caller(request).viewer
+    return await answer(request, lambda _: service_of(request).classify(query, who))
 
 
 @router.get("/api/status", response_model=shapes.Status, responses=problem_responses(), summary="What the index holds")
@@ -77,8 +81,13 @@ async def status(request: Request) -> Response:
 
 
 @router.get("/health", response_model=shapes.Health, responses=problem_responses(), summary="Whether the server runs")
-async def health() -> Response:
-    return reply({"status": "ok"})
+async def health(request: Request) -> Response:
+    """Whether there is an index that can be asked; while every question waits, that alone is no illness."""
+    service = service_of(request)
+    try:
+        return reply({"status": await service.watch.run(lambda _: service.ready())})
+    except (Busy, TooSlow):
+        return reply({"status": "busy"})
 
 
 @router.get("/metrics", response_class=PlainTextResponse, responses=problem_responses(), summary="For Prometheus")

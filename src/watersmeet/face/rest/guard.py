@@ -244,6 +244,8 @@ def _headers(scope: Scope) -> MutableMapping[str, str]:
         if name in found and name in ("host", "origin", "authorization", "content-length"):
             raise Refused(400, f"the header {name} comes twice", "send it once")
         found[name] = value.decode("latin-1")
+    if "content-length" in found and "transfer-encoding" in found:  # a proxy may have gone by the other one
+        raise Refused(400, "both Content-Length and Transfer-Encoding", "send one of them", {"Connection": "close"})
     return found
 
 

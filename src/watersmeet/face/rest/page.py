@@ -11,6 +11,8 @@ from pathlib import Path
 from fastapi import APIRouter
 from starlette.responses import Response
 
+from watersmeet.face.web.form import form
+
 FILE = Path(__file__).parent.parent / "web" / "page.html"
 
 router = APIRouter()
@@ -27,6 +29,8 @@ async def page() -> Response:
 def _page() -> tuple[bytes, str]:
     """The file, and a policy that names the hash of each of its scripts and styles."""
     content = FILE.read_bytes()
+    for place, controls in form().items():
+        content = content.replace(f"<!-- parameters: {place} -->".encode(), controls.encode())
     allowed = {
         element: " ".join(
             f"'sha256-{base64.b64encode(hashlib.sha256(text).digest()).decode()}'"

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from watersmeet.core import errors
 from watersmeet.face.defects import keep
-from watersmeet.face.registering import Taken, Unreadable
+from watersmeet.face.registering import NotYours, Unreadable
 from watersmeet.face.work import Busy, TooSlow
 
 TITLES = {
@@ -20,6 +20,7 @@ TITLES = {
     404: "Not found",
     405: "No such method here",
     413: "The request is too long",
+    415: "The body is not of the right type",
     422: "A value is not of the right form",
     424: "Strict, and something could not vote",
     429: "Too many requests",
@@ -30,7 +31,7 @@ TITLES = {
 STATUSES: tuple[tuple[type[errors.WatersmeetError], int], ...] = (
     (errors.NotFound, 404),
     (Unreadable, 422),
-    (Taken, 403),
+    (NotYours, 403),
     (errors.ConfigError, 400),
     (errors.SourceProblem, 400),
     (errors.IndexProblem, 503),

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Event
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Path, Query, Request
 from starlette.responses import Response
 
 from watersmeet.core.entities import AGENT, SERVER
+from watersmeet.engine.registry.requests import EntityRequest, ToolRequest
 from watersmeet.engine.report import Tell
 from watersmeet.face import registering, shapes
 from watersmeet.face.rest.answering import answer, caller, problem_responses, service_of, writer
+from watersmeet.face.schema import given
 from watersmeet.face.work import while_wanted
 
 router = APIRouter()
@@ -25,26 +28,29 @@ Included = Annotated[bool, Query()]
 @router.post(
     "/api/search/semantic",
     response_model=shapes.GroupedAnswer,
-    responses=problem_responses(),
+    responses=problem_responses(424),
     summary="Find servers, tools, agents and skills",
 )
 async def semantic(body: shapes.SemanticBody, request: Request) -> Response:
     """The best entities of all kinds, in groups, each server with those of its tools that match."""
     who = caller(request).viewer
-    return await answer(request, lambda _: service_of(request).entities(body.asked(who)))
+
+    def work(stop: Event) -> dict[str, Any]:
+        return service_of(request).entities(given(EntityRequest, body, viewer=who, stop=stop.is_set))
+
+    return await answer(request, work)
 
 
 @router.get(
-    "/api/find-tools", response_model=shapes.Tools, responses=problem_responses(), summary="Find tools for a task"
+    "/api/find-tools", response_model=shapes.Tools, responses=problem_responses(424), summary="Find tools for a task"
 )
-async def find_tools(
-    request: Request,
-    task: Annotated[str, Query(min_length=1, max_length=512, examples=["what will the weather be like?"])],
-    intent: Annotated[str, Query(max_length=2000)] = "",
-    top_n: Annotated[int, Query(ge=1, le=100)] = 10,
-) -> Response:
+async def find_tools(request: Request, asked: Annotated[shapes.ToolQuery, Query()]) -> Response:
     who = caller(request).viewer
-    return await answer(request, lambda _: service_of(request).find_tools(task, intent, top_n, who))
+
+    def work(stop: Event) -> dict[str, Any]:
+        return service_of(request).find_tools(given(ToolRequest, asked, viewer=who, stop=stop.is_set))
+
+    return await answer(request, work)
 
 
 def _listing(path: str, kind: str, name: str, shape: type[Any]) -> None:
