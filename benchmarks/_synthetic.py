@@ -29,7 +29,7 @@ def synthetic(index: str) -> None:
     chance = np.random.default_rng(3)
     with writer_lock(index, 10):
         catalogue = Catalogue(index)
-        tier = new_tier("dense", model, catalogue.meta())
+        tier = new_tier("dense", model, catalogue.meta(), index)
         store = tier.open(index)
         writer = store.writer()
         for start in range(0, len(rows), BLOCK):

@@ -29,7 +29,7 @@ from watersmeet.core.entities import Entity, Tool
 from watersmeet.core.model import Request
 from watersmeet.core.viewers import EVERYONE
 from watersmeet.engine.engine import Engine
-from watersmeet.engine.registry.asking import SearchRequest
+from watersmeet.engine.registry.requests import EntityRequest
 from watersmeet.evaluate.compare import compare
 from watersmeet.evaluate.data import Dataset, Question, load
 from watersmeet.evaluate.metrics import MAIN
@@ -73,7 +73,9 @@ def registering(data: Path) -> dict[str, Any]:
                 "grouped, default": _searched(engine, queries, "", ""),
                 "grouped, registry": _searched(engine, queries, "registry", ""),
                 "grouped, lexical-only": _searched(engine, queries, "", "lexical"),
-                "find-tools": _timed(lambda query: engine.registry.find_tools(query, viewer=EVERYONE), queries),
+                "find-tools": _timed(
+                    lambda query: engine.registry.find_tools(query, viewer=EVERYONE).to_json(), queries
+                ),
             }
             kinds = engine.status()["kinds"]
     return {
@@ -97,7 +99,7 @@ def _queries(data: Path) -> list[str]:
 
 def _searched(engine: Engine, queries: Sequence[str], recipe: str, mode: str) -> dict[str, float]:
     def ask(query: str) -> None:
-        engine.registry.search(SearchRequest(query, recipe=recipe, mode=mode, viewer=EVERYONE))
+        engine.registry.search(EntityRequest(query, recipe=recipe, mode=mode, viewer=EVERYONE)).to_json()
 
     return _timed(ask, queries)
 
@@ -157,7 +159,7 @@ def _asked(records: Sequence[dict[str, Any]], examples: dict[str, list[str]], as
             Entity("mcp_server", record["_id"], record["title"], tools=(_tool(record, examples),)) for record in records
         ]
         engine.registry.put(*servers)
-        return [_ndcg(engine.registry.find_tools(question.text), question) for question in asked]
+        return [_ndcg(engine.registry.find_tools(question.text).to_json(), question) for question in asked]
 
 
 def _tool(record: dict[str, Any], examples: dict[str, list[str]]) -> Tool:

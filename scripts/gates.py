@@ -1,6 +1,6 @@
 """Sizes that keep the code readable, as a gate: CI says no, not a guideline.
 
-Files under 400 lines, functions under 60, blind `except` only where a failure becomes a value or a sentence.
+Files under 600 lines, functions under 60, blind `except` only where a failure becomes a value or a sentence.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-FILE_LINES = 400
+FILE_LINES = 600
 FUNCTION_LINES = 60
 FOLDERS = ("src", "tests", "scripts", "benchmarks", "models")
 BLIND_ALLOWED = {
     "src/watersmeet/engine/pipeline.py": "the fan-out",
     "src/watersmeet/engine/threads.py": "the fan-out: carried to whoever asks for the result",
     "src/watersmeet/face": "a face's boundary",
+    "scripts/attack.py": "a probe that breaks is a row of its table",
 }
 
 

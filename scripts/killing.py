@@ -282,7 +282,8 @@ def problems(bench: Bench, trial: Trial, kill: Kill, index: Path) -> Iterator[st
     with bench.engine(index) as engine:
         engine.compact(grace=0)
         with engine._session() as session, session.moment():
-            size, live = session._ports["words"].size, engine.status()["chunks"]
+            words, live = session.seen_by(None).words, engine.status()["chunks"]
+            size = words.size if words else 0
     if size != live:
         yield f"{size} rows in the text store for {live} live ones"
     after["answers"] = bench.answers(index)

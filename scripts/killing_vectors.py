@@ -31,7 +31,7 @@ from killing import versions as documents
 from watersmeet.core.model import ChunkId, Request, Row
 from watersmeet.engine.entries import breadcrumb
 from watersmeet.engine.tiers import Tier, tiers_of
-from watersmeet.store.embeddings import EmbeddingCache, key_of
+from watersmeet.store.embeddings import Embeddings, key_of
 from watersmeet.store.vectors import Vectors
 from watersmeet.store.view import SqliteView
 
@@ -137,7 +137,7 @@ class Ground(Bench):
         copy = self.folder / "cache-copy"
         if self.cache.exists():
             shutil.copytree(self.cache, copy)
-        cache = EmbeddingCache(str(copy / "watersmeet" / "embeddings"))
+        cache = Embeddings(str(copy / "watersmeet" / "embeddings"))
         found = cache.get_many(self.tier.fingerprint, list(keys.values()))
         said = cache.warnings()
         cache.close()
@@ -164,6 +164,7 @@ class Ground(Bench):
 
 def ground(folder: Path, corpus: Records, window: int, **settings: str) -> Ground:
     folder.mkdir(exist_ok=True)
+    settings |= {"REGISTRY__SIGNALS": '["lexical", "sparse"]'}  # so that sparse vectors are made, too
     return Ground(folder, corpus, environment(folder, **settings), window=window)
 
 

@@ -58,6 +58,12 @@ def settings() -> str:
         + ", ".join(f"`{name}`" for name in recipes())
         + ".",
         "",
+        "A file in a folder says how to search, and no more: `recipe`, `pipeline`, `two_stage`, `chunk`, `query`,",
+        "`signal`, `fusion`, `stage`, `index.dates`, `source.folder.include` and `exclude`, and an empty",
+        "`index.static`, `sparse` or `dense`. The rest, and what names a model, counts in the user's config folder and",
+        "in the environment, or after `watersmeet trust FOLDER`; `watersmeet config show --origin` shows what is",
+        "ignored.",
+        "",
     ]
     for name, cls in SECTIONS.items():
         lines += [f"## [{name}]", "", str(cls.__doc__).splitlines()[0], "", *_table(cls, name), ""]

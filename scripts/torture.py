@@ -146,14 +146,14 @@ class Reader:
 
     def ask(self, session: Session, text: str, condition: Condition, signals: tuple[str, ...]) -> list[Any]:
         plan = Plan(text=text, intent="", condition=condition, top_n=20, pool=100)
-        outcome = session.pipeline(self.settings, signals).run(plan)
+        outcome = session.seen_by(None).pipeline(self.settings, signals).run(plan)
         self.errors += [f"{failure.by}: {failure.reason}" for failure in outcome.failures]
         self.counts["queries"] += 1
         return [hit.chunk for hit in outcome.ranking.hits]
 
     def check(self, view: SqliteView, hits: list[Any], condition: Condition, word: str = "") -> Iterator[str]:
         rows = view._ask(
-            "SELECT c.id, c.hash, c.text, d.name FROM json_each(?) j JOIN chunks c ON c.id = j.value"
+            "SELECT c.id, substr(c.hash, 1, 16), c.text, d.name FROM json_each(?) j JOIN chunks c ON c.id = j.value"
             " JOIN documents d ON d.id = c.document",
             [json.dumps(hits)],
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,6 +15,12 @@ from watersmeet.engine.settings import load
 
 hypothesis.settings.register_profile("tests", deadline=None, derandomize="CI" in os.environ)
 hypothesis.settings.load_profile("tests")  # a busy machine is no reason to fail; CI repeats what it did before
+
+if os.environ.get("WATERSMEET_TEST_PERTURB") or os.environ.get("WATERSMEET_TEST_USED"):
+    # for this process and for those that it starts: see there
+    perturbed = Path(__file__).parent / "helpers" / "perturbed"
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(perturbed), os.environ.get("PYTHONPATH"))))
+    runpy.run_path(str(perturbed / "sitecustomize.py"))
 
 VAULT = {
     "index.md": "# Home\n\nWelcome. See [[Setup]] and [the guide](guides/keys.md).\n",

@@ -242,3 +242,17 @@ def test_a_fixture_that_expects_an_unknown_document_is_refused(linked: Engine, t
 def test_the_cache_is_in_the_users_cache_folder(beir: Path, settings: Settings, home: Path) -> None:
     evaluate(load_dataset(beir), settings)
     assert [name.split("-")[0] for name in os.listdir(home / "cache" / "watersmeet" / "eval")] == ["tiny"]
+
+
+def test_sparse_vectors_that_are_measured_are_made_first(beir: Path, tmp_path: Path) -> None:
+    data = load_dataset(beir)
+    asked = load(flags={"index": {"static": "", "dense": ""}})
+    own = evaluate(data, asked, mode="sparse")
+    assert (own.run.mode, dict(own.run.failures)) == ("sparse", {})
+    named = tmp_path / "named"
+    with Engine(named, asked) as engine:
+        engine.sync([data.corpus])
+        assert "sparse" not in engine.status()["signals"]
+    other = evaluate(data, asked, mode="sparse", index=str(named))
+    assert (other.run.mode, dict(other.run.failures)) == ("sparse", {})
+    assert other.quality == own.quality

@@ -13,7 +13,7 @@ from watersmeet.evaluate.data import load
 from watersmeet.evaluate.evaluation import Evaluation, evaluate, to_json
 from watersmeet.evaluate.html import html
 from watersmeet.evaluate.markdown import markdown, rows, verdict
-from watersmeet.evaluate.plots import bars, differences, dots, histogram
+from watersmeet.evaluate.plots import bars, differences, dots, escape, histogram
 from watersmeet.evaluate.trec import write_run
 
 
@@ -79,3 +79,8 @@ def test_plots_of_extreme_values_are_drawn() -> None:
         ET.fromstring(plot)  # noqa: S314 - our own plot
         assert "nan" not in plot
     assert differences("f", [0.0]) == ""
+
+
+def test_text_that_turns_itself_around_is_shown() -> None:
+    assert escape("<b>\u202efdp.exe\u2066") == "&lt;b&gt;\\u202efdp.exe\\u2066"
+    assert "\u202e" not in dots("a", [("name \u202e", 0.5, 0.4, 0.6)])

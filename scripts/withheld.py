@@ -1,0 +1,286 @@
+"""Ask the same questions of indexes that differ only in what the asker may not see, on every face, and compare.
+
+    python scripts/withheld.py [--questions 300] [--seed 1]
+
+Anonymous askers and one who sees a part ask by REST, MCP and the page's own routes, in several recipes and modes, for
+words that are public, private and neither. Everything but how long it took must be equal. Prints what was asked and
+what differed, as JSON; the end is 1 if anything did.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import http.client
+import itertools
+import json
+import os
+import random
+import socket
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+TIMES = frozenset({"took_ms", "timings", "rate", "seconds_left"})
+OPEN = (
+    "weather forecast rain tide river bridge harbour ticket invoice payment customer order search index document note"
+    " calendar meeting travel hotel flight map route kitchen recipe garden seed harvest energy battery solar engine"
+    " motor library archive photo camera music concert school lesson teacher exam score player team match league"
+).split()
+SECRET = (
+    "severance layoffs salary merger dismissal acquisition lawsuit bonus takeover insolvency whistleblower flamingo"
+    " zugzwang quixotry PRJ-4711 blackbird restructuring"
+).split()
+NEITHER = "unknownword nowhere zyzzyva E0308 D40 rotate_keys R C".split()
+RECIPES = ("", "notes", "docs", "identifiers", "registry")
+MODES = ("", "lexical", "exact", "static", "sparse", "dense", "hybrid")
+KINDS = ("mcp_server", "a2a_agent", "skill")
+
+
+class Making:
+    """What is registered, by a seed."""
+
+    def __init__(self, seed: int) -> None:
+        self.chance = random.Random(seed)  # noqa: S311 - a sample
+
+    def words(self, pool: list[str], count: int) -> str:
+        return " ".join(self.chance.choices(pool, k=count))
+
+    def entity(self, path: str, pool: list[str], **more: Any) -> dict[str, Any]:
+        kind = self.chance.choice(KINDS)
+        tools = [
+            {"name": f"{self.chance.choice(pool)}_{n}", "description": self.words(pool, 6)}
+            for n in range(self.chance.randrange(3))
+        ]
+        made = {
+            "kind": kind,
+            "path": path,
+            "name": self.words(pool, 2),
+            "description": self.words(pool, self.chance.randrange(5, 25)).capitalize(),
+            "tags": self.chance.sample(pool, 2),
+            "status": self.chance.choice(["active", "active", "active", "beta", "deprecated", "draft"]),
+            "enabled": self.chance.random() < 0.9,
+            "metadata": {"team": self.chance.choice(pool)},
+            "updated_at": f"2026-01-{self.chance.randrange(1, 28):02}",
+            **more,
+        }
+        return made | ({"tools": tools} if kind == "mcp_server" else {})
+
+    def many(self, count: int, prefix: str, pool: list[str], **more: Any) -> list[dict[str, Any]]:
+        return [self.entity(f"/{prefix}{n}", pool, **more) for n in range(count)]
+
+    def questions(self, count: int) -> Iterator[str]:
+        for _ in range(count):
+            pools = (OPEN, SECRET, NEITHER)
+            said = [self.chance.choice(self.chance.choice(pools)) for _ in range(self.chance.randrange(1, 6))]
+            shape = self.chance.randrange(5)
+            text = " ".join(said)
+            yield {0: text.title(), 1: f"how do I {text}?", 2: f"{text} #{said[0]}"}.get(shape, text)
+
+
+VIRTUAL = {
+    "kind": "virtual_server",
+    "path": "/virtual/all",
+    "name": "everything",
+    "description": "All that there is",
+    "tool_mappings": [
+        {"tool_name": "now", "alias": "now", "backend_server_path": "/open0"},
+        {"tool_name": "launch", "alias": "launch", "backend_server_path": "/hidden0"},
+    ],
+}
+
+
+def build(folder: Path, seed: int) -> list[Path]:
+    """Four indexes: nothing private, what bob sees, that and one lot of private things, that and another lot."""
+    from watersmeet import Engine
+    from watersmeet.engine.settings import load
+
+    vault = folder / "vault"
+    vault.mkdir()
+    make = Making(seed)
+    for n in range(30):
+        links = f"See [[note{make.chance.randrange(30)}]], [[hidden0]] and [[open{n}]]."
+        text = f"# {make.words(OPEN, 2).title()}\n\n{make.words(OPEN, 40)}\n\n## More\n\n{links}\n"
+        (vault / f"note{n}.md").write_text(text)
+    public, later = make.many(60, "open", OPEN), make.many(6, "late", OPEN)
+    blue = make.many(8, "blue", [*OPEN, "bluebell"], visibility="group", groups=["blue"])
+    one = make.many(40, "hidden", [*OPEN[:10], *SECRET], visibility="private", owner="ann")
+    two = make.many(25, "other", SECRET, visibility="group", groups=["pink"])
+    indexes = []
+    for number, (seen, unseen) in enumerate([([], []), (blue, []), (blue, one), (blue, two)]):
+        index = folder / f"index{number}"
+        with Engine(index, load(start=str(folder))) as engine:
+            if unseen:
+                engine.registry.register(unseen[:5])
+            engine.sync([vault])
+            engine.registry.register([*public[:30], VIRTUAL])
+            engine.registry.register([*unseen[5:], *seen]) if seen else None
+            engine.registry.register([*public[30:], *later])
+            if unseen:
+                engine.registry.register([{**unseen[3], "description": "changed " + SECRET[0]}])
+                engine.registry.unregister(unseen[4]["path"])
+            engine.deepen(tiers=("sparse",))
+        indexes.append(index)
+    return indexes
+
+
+@contextmanager
+def serving(index: Path, folder: Path) -> Iterator[int]:
+    from watersmeet import Engine
+    from watersmeet.engine.settings import load
+    from watersmeet.face.rest.app import make
+    from watersmeet.face.rest.running import server
+    from watersmeet.face.service import Service
+
+    listening = socket.create_server(("127.0.0.1", 0))
+    service = Service(Engine(index, load(start=str(folder))))
+    running = server(make(service, "127.0.0.1"))
+    thread = threading.Thread(target=running.run, args=([listening],), daemon=True)
+    thread.start()
+    while not running.started:
+        time.sleep(0.01)
+    try:
+        yield listening.getsockname()[1]
+    finally:
+        running.should_exit = True
+        thread.join(10)
+        service.close()
+
+
+def requests(questions: list[str]) -> Iterator[tuple[str, str, Any]]:
+    """Each as a method, an address and a body."""
+    ways = itertools.cycle(itertools.product(RECIPES, MODES))
+    for question, (recipe, mode) in zip(questions, ways, strict=False):
+        asked = {"query": question, "recipe": recipe, "mode": mode, "explain": True, "top_n": 20}
+        yield "POST", "/api/search", {**asked, "why_not": "/hidden0"}
+        yield "POST", "/api/search/semantic", {"query": question, "recipe": recipe, "mode": mode}
+        yield "GET", f"/api/classify?query={quote(question)}", None
+        yield "GET", f"/api/find-tools?task={quote(question)}", None
+    for word in (*SECRET, *OPEN[:5]):
+        yield "POST", "/api/search", {"query": word, "filters": {"tag": [word]}, "budget": 500}
+        yield "POST", "/api/search/semantic", {"tags": [word], "include_disabled": True, "include_draft": True}
+        yield "GET", f"/api/entities?query={quote(word)}", None
+        yield "GET", f"/api/servers?query={quote(word)}&include_disabled=true", None
+        yield "GET", f"/api/skills/search?q={quote(word)}", None
+    for name in ("hidden0", "hidden3", "other1", "open3", "note3.md", "hiden0", "nothing"):
+        for route in ("documents", "related", "entities"):
+            yield "GET", f"/api/{route}/{name}", None
+            yield "GET", f"/api/{route}//{name}", None
+    for address in (
+        "/api/status",
+        "/api/documents?limit=1000",
+        "/api/search/tags",
+        "/api/agents",
+        "/",
+        "/openapi.json",
+    ):
+        yield "GET", f"/api/{address}", None
+
+
+async def tools(port: int, token: str, questions: list[str]) -> list[Any]:
+    """The same through MCP."""
+    found: list[Any] = []
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    import httpx2
+
+    async with httpx2.AsyncClient(headers=headers) as client_http:
+        transport = streamable_http_client(f"http://127.0.0.1:{port}/mcp", http_client=client_http)
+        async with Client(transport) as client:
+            ways = itertools.cycle(itertools.product(RECIPES, MODES))
+            for question, (recipe, mode) in zip(questions, ways, strict=False):
+                asked = {"query": question, "recipe": recipe, "mode": mode, "explain": True}
+                for name, values in (
+                    ("search", {**asked, "detail": "full"}),
+                    ("classify_query", {"query": question}),
+                    ("find_tools", {"task": question}),
+                ):
+                    answer = await client.call_tool(name, values)
+                    text = "" if answer.structured_content else [part.text for part in answer.content]  # type: ignore[union-attr]
+                    found.append([name, values, answer.is_error, text, untimed(answer.structured_content)])
+            for name, values in (("status", {}), ("get", {"id": "/hidden0"}), ("related", {"id": "note3.md"})):
+                answer = await client.call_tool(name, values)
+                found.append([name, values, answer.is_error, untimed(answer.structured_content)])
+            found.append((await client.list_resources()).model_dump(mode="json"))
+    return found
+
+
+def untimed(told: Any) -> Any:
+    if isinstance(told, dict):
+        return {key: untimed(value) for key, value in told.items() if key not in TIMES}
+    return [untimed(one) for one in told] if isinstance(told, list) else told
+
+
+def asked(port: int, token: str, questions: list[str]) -> list[Any]:
+    found: list[Any] = []
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
+    for method, address, body in requests(questions):
+        connection.request(method, address, json.dumps(body) if body is not None else None, headers)
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        told = untimed(json.loads(text)) if "json" in (answer.headers["content-type"] or "") else text
+        found.append([method, address, body, answer.status, told])
+    connection.close()
+    return found
+
+
+def differing(one: Any, other: Any, where: str = "") -> Iterator[str]:
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in sorted({*one, *other}):
+            yield from differing(one.get(key), other.get(key), f"{where}.{key}")
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for n, (a, b) in enumerate(zip(one, other, strict=True)):
+            yield from differing(a, b, f"{where}[{n}]")
+    elif one != other:
+        yield f"{where}: {str(one)[:120]} | {str(other)[:120]}"
+
+
+def compared(folder: Path, questions: list[str], agents: int, seed: int, short: bool) -> dict[str, Any]:
+    """Whoever asks, and what each index answered."""
+    os.environ |= {"XDG_CONFIG_HOME": str(folder / "config"), "XDG_CACHE_HOME": str(folder / "cache")}
+    os.environ |= {"HOME": str(folder), "WATERSMEET__INDEX__DENSE": "hashed"}
+    from watersmeet.face.tokens import Tokens
+
+    indexes = build(folder, seed)
+    _, bob = Tokens().create("read", "bob", ("blue",))
+    differences: list[str] = []
+    answers = 0
+    with ExitStack() as stack:
+        ports = [stack.enter_context(serving(index, folder)) for index in indexes]
+        for who, token, chosen in (("anonymous", "", (0, 2) if short else (0, 1, 2, 3)), ("bob", bob, (1, 3, 2))):
+            told = [
+                [*asked(ports[n], token, questions), *asyncio.run(tools(ports[n], token, questions[:agents]))]
+                for n in (chosen[:2] if short else chosen)
+            ]
+            answers += sum(map(len, told))
+            for number, other in zip(chosen[1:], told[1:], strict=False):
+                for one, its in zip(told[0], other, strict=True):
+                    differences += [f"{who}, index {number}, {one[:3]}: {found}" for found in differing(one, its)]
+    return {"questions": len(questions), "answers": answers, "differences": len(differences), "first": differences[:20]}
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--questions", type=int, default=300)
+    arguments.add_argument("--agents", type=int, default=300, help="how many of them are asked through MCP too")
+    arguments.add_argument("--short", action="store_true", help="two indexes for each asker, not all")
+    arguments.add_argument("--seed", type=int, default=1)
+    options = arguments.parse_args()
+    with tempfile.TemporaryDirectory(prefix="withheld-") as folder:
+        questions = list(Making(options.seed + 1).questions(options.questions))
+        report = compared(Path(folder), questions, options.agents, options.seed, options.short)
+    print(json.dumps(report, indent=1))
+    return 1 if report["differences"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
