@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 
 from watersmeet.core.model import Row
 from watersmeet.embed.onnx import Onnx
-from watersmeet.store._nearest import Reader
-from watersmeet.store.vectors import Vectors
+from watersmeet.store.local._nearest import Reader
+from watersmeet.store.local.vectors import Vectors
 
 NEAREST = 20
 RUNS = 5

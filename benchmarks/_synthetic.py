@@ -13,8 +13,8 @@ from watersmeet.engine.lock import writer_lock
 from watersmeet.engine.models import embedder
 from watersmeet.engine.settings import load
 from watersmeet.engine.tiers import embedder_name, new_tier, with_tier
-from watersmeet.store.catalogue import Catalogue
-from watersmeet.store.view import SqliteView
+from watersmeet.store.local.catalogue import Catalogue
+from watersmeet.store.local.view import SqliteView
 
 BLOCK = 8192
 

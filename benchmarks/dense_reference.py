@@ -34,7 +34,7 @@ from watersmeet.evaluate.data import load as load_dataset
 from watersmeet.evaluate.evaluation import Evaluation, evaluate
 from watersmeet.evaluate.index import cached
 from watersmeet.evaluate.metrics import MAIN, judge
-from watersmeet.store.view import SqliteView
+from watersmeet.store.local.view import SqliteView
 
 DEEP = 100
 LEAST = {"cranfield": 0.46}

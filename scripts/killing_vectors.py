@@ -31,9 +31,9 @@ from killing import versions as documents
 from watersmeet.core.model import ChunkId, Request, Row
 from watersmeet.engine.entries import breadcrumb
 from watersmeet.engine.tiers import Tier, tiers_of
-from watersmeet.store.embeddings import Embeddings, key_of
-from watersmeet.store.vectors import Vectors
-from watersmeet.store.view import SqliteView
+from watersmeet.store.local.embeddings import Embeddings, key_of
+from watersmeet.store.local.vectors import Vectors
+from watersmeet.store.local.view import SqliteView
 
 COUNTED = [sys.executable, str(Path(__file__).with_name("_counted.py"))]
 COMPACT = """

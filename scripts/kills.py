@@ -65,7 +65,7 @@ Version = tuple[int, int]
 def write(situation: str, index: str, root: str, environ: dict[str, str], said: int, entities: list[Any]) -> None:
     """Do it, and say a line for whatever is acknowledged; a line that was written outlives the kill."""
     from watersmeet.engine.report import Progress
-    from watersmeet.store.catalogue import Catalogue, Changes
+    from watersmeet.store.local.catalogue import Catalogue, Changes
 
     os.environ.update(environ)
     waiting: list[list[str]] = []

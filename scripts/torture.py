@@ -42,7 +42,7 @@ from watersmeet.engine.entries import prepare
 from watersmeet.engine.session import Session
 from watersmeet.engine.settings import Settings, load
 from watersmeet.parse.markdown import Markdown
-from watersmeet.store.view import SqliteView
+from watersmeet.store.local.view import SqliteView
 
 LETTERS = "bcdfghjklmnpqrtvwxz"
 WORDS = [a + b for a in ("tide", "reed", "silt", "bank", "delta", "marsh") for b in ("gate", "mark", "song", "line")]

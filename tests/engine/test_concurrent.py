@@ -24,8 +24,8 @@ import pytest
 from watersmeet import Engine
 from watersmeet.core.errors import IndexBusy, WatersmeetError
 from watersmeet.engine.settings import load
-from watersmeet.store._connect import guarded
-from watersmeet.store.catalogue import Catalogue
+from watersmeet.store.local._connect import guarded
+from watersmeet.store.local.catalogue import Catalogue
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-c", "from watersmeet.face.cli.main import main; main()"]
@@ -237,7 +237,7 @@ from contextlib import suppress
 from sqlite3 import ProgrammingError
 from threading import Thread
 from watersmeet.core.errors import WatersmeetError
-from watersmeet.store.view import SqliteView
+from watersmeet.store.local.view import SqliteView
 
 def ask(view):
     with suppress(ProgrammingError, WatersmeetError):

@@ -201,7 +201,7 @@ def test_an_index_of_the_version_before_answers_unchecked_until_it_is_written(in
         db.commit()
     for file in index.copy.glob("text-*/sums.json"):
         file.unlink()
-    from watersmeet.store import _commits as commits
+    from watersmeet.store.local import _commits as commits
 
     for folder in index.copy.glob("vectors-*"):
         body = json.loads(commits.read_bytes(folder))["commit"]

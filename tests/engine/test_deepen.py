@@ -25,7 +25,7 @@ from watersmeet.engine import models
 from watersmeet.engine.lock import writer_lock
 from watersmeet.engine.modes import percent
 from watersmeet.engine.settings import load
-from watersmeet.store.embeddings import Embeddings
+from watersmeet.store.local.embeddings import Embeddings
 
 PAGES = {f"{n}.md": f"# Page {n}\n\nWhat is said of tide {n}.\n" for n in range(20)}
 COMMAND = """

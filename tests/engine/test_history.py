@@ -12,7 +12,7 @@ import pytest
 from watersmeet import Engine
 from watersmeet.core.model import Request
 from watersmeet.engine.settings import load
-from watersmeet.store.vocabulary import PUBLIC, path_of
+from watersmeet.store.local.vocabulary import PUBLIC, path_of
 
 WORDS = "badger sett river otter owl night forest moss fern clay stone keys rotate deploy backup restore".split()
 MODES = ("lexical", "exact", "static", "sparse", "dense", "hybrid")

@@ -17,7 +17,7 @@ from watersmeet.engine import engine as engines
 from watersmeet.engine.settings import load
 from watersmeet.engine.tiers import model_of, tiers_of
 from watersmeet.signal.dense import Dense
-from watersmeet.store import _known
+from watersmeet.store.local import _known
 
 
 def opened(folder: Path, **settings: str) -> Engine:

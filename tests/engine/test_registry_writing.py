@@ -16,7 +16,7 @@ from watersmeet.core.errors import ConfigError, NotFound, SourceProblem
 from watersmeet.core.model import Condition, Request
 from watersmeet.engine.mending import KEPT
 from watersmeet.engine.settings import load
-from watersmeet.store.catalogue import Catalogue
+from watersmeet.store.local.catalogue import Catalogue
 
 CONTEXT7 = Entity(
     "mcp_server",

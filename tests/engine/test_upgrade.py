@@ -20,8 +20,8 @@ from watersmeet.core.entities import Entity
 from watersmeet.core.errors import IndexMismatch
 from watersmeet.core.viewers import Viewer
 from watersmeet.engine.settings import Settings, load
-from watersmeet.store._connect import FORMAT
-from watersmeet.store._paths import change_paths
+from watersmeet.store.local._connect import FORMAT
+from watersmeet.store.local._paths import change_paths
 
 ARCHIVE = Path(__file__).parent.parent / "data" / "format_1.tar.gz"
 MADE = "/tmp/watersmeet-format-1"  # noqa: S108 - nothing is read or written there
@@ -31,7 +31,7 @@ KILLED = """
 import os, signal, sys
 from watersmeet import Engine
 from watersmeet.engine.settings import load
-from watersmeet.store import _upgrade
+from watersmeet.store.local import _upgrade
 
 real = getattr(_upgrade, sys.argv[2])
 

@@ -13,8 +13,8 @@ from watersmeet.core.entities import Entity
 from watersmeet.core.model import Request
 from watersmeet.core.viewers import EVERYONE, OWNER, Viewer
 from watersmeet.engine.settings import load
-from watersmeet.store._withheld import PUBLIC_TEXT
-from watersmeet.store.catalogue import Catalogue
+from watersmeet.store.local._withheld import PUBLIC_TEXT
+from watersmeet.store.local.catalogue import Catalogue
 
 ANN = Viewer("ann")
 OPEN = [

@@ -13,8 +13,8 @@ from watersmeet.core.model import DocId, Row
 from watersmeet.core.pages import Document
 from watersmeet.core.viewers import kept_from_some
 from watersmeet.engine.entries import Prepared
-from watersmeet.store._withheld import PUBLIC_TEXT, analysed
-from watersmeet.store.catalogue import Catalogue, Changes, Put, StoredChunk
+from watersmeet.store.local._withheld import PUBLIC_TEXT, analysed
+from watersmeet.store.local.catalogue import Catalogue, Changes, Put, StoredChunk
 
 
 @dataclass(slots=True)

@@ -11,7 +11,8 @@ from watersmeet.core.errors import ConfigError, UnknownComponent, nearest
 from watersmeet.engine.typed import typed
 
 KINDS = ("source", "parse", "chunk", "embed", "store", "query", "signal", "fusion", "stage")
-"""The folders whose files can be named in settings."""
+"""What can be named in settings: for each kind there is a folder, and a file for each component."""
+FOLDERS = {kind: f"watersmeet.{kind}" for kind in KINDS} | {"store": "watersmeet.store.local"}
 
 
 def names(kind: str) -> list[str]:
@@ -23,24 +24,29 @@ def names(kind: str) -> list[str]:
         called = path.stem.replace("_", "")
         return re.search(rf"^@dataclass.*\nclass {called}\b", path.read_text("utf8"), re.M | re.I) is not None
 
-    package = importlib.import_module(f"watersmeet.{kind}")
+    package = importlib.import_module(FOLDERS[kind])
     files = [path for folder in package.__path__ for path in Path(folder).glob("[!_]*.py")]
     return sorted(path.stem for path in files if is_component(path))
 
 
 def find(kind: str, name: str) -> type[Any]:
-    """The one public dataclass of `watersmeet/<kind>/<name>.py` that has its name, without underscores."""
+    """The one public dataclass of `<name>.py` in the folder of its kind that has its name, without underscores."""
     if not name.isidentifier() or name.startswith("_"):
         raise UnknownComponent(f"no {kind} called {name!r}", instead_of(kind, name))
+    called = f"{FOLDERS[kind]}.{name}"
     try:
-        module = importlib.import_module(f"watersmeet.{kind}.{name}")
+        module = importlib.import_module(called)
     except ModuleNotFoundError as error:
-        if error.name != f"watersmeet.{kind}.{name}":
+        if error.name != called:
             raise
         raise UnknownComponent(f"no {kind} called {name!r}", instead_of(kind, name)) from None
-    called = name.replace("_", "")
+    class_name = name.replace("_", "")
     for value in vars(module).values():
-        if dataclasses.is_dataclass(value) and isinstance(value, type) and value.__name__.lower() == called:
+        if (
+            dataclasses.is_dataclass(value)
+            and isinstance(value, type)
+            and value.__name__.lower() == name.replace("_", "")
+        ):
             return value
     raise UnknownComponent(f"{kind} {name!r} is not a component", nearest(name, names(kind)))
 

@@ -41,9 +41,9 @@ from watersmeet.engine.tiers import (
     with_tier,
 )
 from watersmeet.engine.viewing import seen
-from watersmeet.store.catalogue import Catalogue
-from watersmeet.store.embeddings import Embeddings, key_of
-from watersmeet.store.view import SqliteView
+from watersmeet.store.local.catalogue import Catalogue
+from watersmeet.store.local.embeddings import Embeddings, key_of
+from watersmeet.store.local.view import SqliteView
 
 if TYPE_CHECKING:
     from watersmeet.core.sparse import Weighted

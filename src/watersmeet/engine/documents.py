@@ -14,7 +14,7 @@ from watersmeet.core.viewers import Viewer
 from watersmeet.engine.naming import Meant
 from watersmeet.engine.viewing import limited
 from watersmeet.present.whole import LEVELS, whole
-from watersmeet.store.view import SqliteView
+from watersmeet.store.local.view import SqliteView
 
 
 def get(view: SqliteView, meant: Meant, viewer: Viewer | None = None) -> dict[str, Any]:

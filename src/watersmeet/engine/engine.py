@@ -163,7 +163,7 @@ class Engine:
         from watersmeet.core.indexing import Skipped
         from watersmeet.engine.deepen import Deepened, deepen, meta_of
         from watersmeet.engine.vocabulary import refresh
-        from watersmeet.store.vocabulary import PUBLIC
+        from watersmeet.store.local.vocabulary import PUBLIC
 
         problems: list[WatersmeetError] = []
         if not self.settings.section("index").vectors:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from watersmeet.core.errors import IndexDamaged, WatersmeetError
 from watersmeet.core.model import Failure
-from watersmeet.store._connect import ANEW, guarded
-from watersmeet.store._intact import mark, marked, unmark
-from watersmeet.store._sums import damage
+from watersmeet.store.local._connect import ANEW, guarded
+from watersmeet.store.local._intact import mark, marked, unmark
+from watersmeet.store.local._sums import damage
 
 if TYPE_CHECKING:
     from watersmeet.engine.settings import Settings
-    from watersmeet.store.catalogue import Catalogue
-    from watersmeet.store.view import SqliteView
+    from watersmeet.store.local.catalogue import Catalogue
+    from watersmeet.store.local.view import SqliteView
 
 DAMAGED = ("index", "catalogue", "stores", "text store", "static vectors", "sparse vectors", "dense vectors")
 """Which of doctor's checks tell that a file is damaged."""
@@ -56,7 +56,7 @@ def heal(catalogue: Catalogue, meta: Mapping[str, str]) -> dict[str, str]:
     if not marked(catalogue.folder):
         return {}
     from watersmeet.engine.mending import KEPT
-    from watersmeet.store.written import reread
+    from watersmeet.store.local.written import reread
 
     with guarded(catalogue.path):
         if not _structure(catalogue):

@@ -19,11 +19,11 @@ from watersmeet.engine.opening import ANEW, check_fingerprint, fingerprint, open
 from watersmeet.engine.settings import Settings
 from watersmeet.engine.tiers import TIERS, Tier, check_models, embedder_name, model_of, tiers_of
 from watersmeet.engine.viewing import seen
-from watersmeet.store import vocabulary
-from watersmeet.store._connect import FORMAT, is_read_only
-from watersmeet.store._intact import mark, unmark
-from watersmeet.store._withheld import PUBLIC_TEXT
-from watersmeet.store.view import SqliteView
+from watersmeet.store.local import vocabulary
+from watersmeet.store.local._connect import FORMAT, is_read_only
+from watersmeet.store.local._intact import mark, unmark
+from watersmeet.store.local._withheld import PUBLIC_TEXT
+from watersmeet.store.local.view import SqliteView
 
 if TYPE_CHECKING:
     from watersmeet.engine.engine import Engine

@@ -16,7 +16,7 @@ from errno import EACCES, EDQUOT, EFBIG, ENOSPC, EPERM, EROFS
 from watersmeet.core.errors import DiskFull, IndexBusy, IndexProblem
 from watersmeet.core.files import FOLDER_MODE, make_private, private, tighten
 from watersmeet.engine.settings import cache_folder
-from watersmeet.store._connect import refuse_read_only
+from watersmeet.store.local._connect import refuse_read_only
 
 FILE = "writer.lock"
 OURS = ("catalogue.db", "text-", "vectors-", "concept_vocabulary", "calibration.", "searched.jsonl", "asked", "deepen-")

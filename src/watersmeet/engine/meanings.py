@@ -12,8 +12,8 @@ from watersmeet.core.vectors import Meanings, Near
 from watersmeet.engine.modes import percent
 from watersmeet.engine.settings import Settings
 from watersmeet.engine.tiers import SPARSE, TIERS, Store, Tier, embedder_name, model_of
-from watersmeet.store.near import LiveMeanings
-from watersmeet.store.view import SqliteView
+from watersmeet.store.local.near import LiveMeanings
+from watersmeet.store.local.view import SqliteView
 
 if TYPE_CHECKING:
     from watersmeet.core.vectors import RowArray

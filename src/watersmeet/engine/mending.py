@@ -18,10 +18,10 @@ from watersmeet.core.pages import Document
 from watersmeet.engine.entries import prepare
 from watersmeet.engine.opening import open_text
 from watersmeet.engine.settings import Settings
-from watersmeet.store._withheld import PUBLIC_TEXT, Words, analysed, private, shared
-from watersmeet.store.catalogue import Catalogue
-from watersmeet.store.registered import everything
-from watersmeet.store.written import correct, written
+from watersmeet.store.local._withheld import PUBLIC_TEXT, Words, analysed, private, shared
+from watersmeet.store.local.catalogue import Catalogue
+from watersmeet.store.local.registered import everything
+from watersmeet.store.local.written import correct, written
 
 KEPT = "registered"
 """Where the catalogue keeps what is registered until it is put again."""

@@ -10,8 +10,8 @@ from watersmeet.core.errors import Ambiguous, NotFound
 from watersmeet.core.model import ChunkId, DocId
 from watersmeet.core.names import is_text, link_key
 from watersmeet.engine.viewing import seen
-from watersmeet.store.called import at, named, titles
-from watersmeet.store.view import SqliteView
+from watersmeet.store.local.called import at, named, titles
+from watersmeet.store.local.view import SqliteView
 
 if TYPE_CHECKING:
     from watersmeet.core.viewers import Viewer

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from watersmeet.core.errors import IndexProblem
 from watersmeet.engine.tiers import SPARSE, embedder_name
-from watersmeet.store._connect import FORMAT
+from watersmeet.store.local._connect import FORMAT
 
 if TYPE_CHECKING:
     from watersmeet.engine.engine import Engine

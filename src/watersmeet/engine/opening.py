@@ -11,8 +11,8 @@ from watersmeet.core.errors import IndexMismatch
 from watersmeet.core.ports import TextStore
 from watersmeet.engine.components import build, find, options
 from watersmeet.engine.settings import Settings
-from watersmeet.store._connect import FORMAT
-from watersmeet.store._text import REBUILD
+from watersmeet.store.local._connect import FORMAT
+from watersmeet.store.local._text import REBUILD
 
 OWN = frozenset({"format", "tokenizer"})
 """What nobody sets: it comes with the version."""

@@ -7,8 +7,8 @@ import os
 from watersmeet.core.errors import IndexProblem, NoIndex, SourceProblem
 from watersmeet.core.names import is_text, printable
 from watersmeet.engine.settings import cache_folder, upwards
-from watersmeet.store._connect import FILE
-from watersmeet.store._paths import NAME
+from watersmeet.store.local._connect import FILE
+from watersmeet.store.local._paths import NAME
 
 
 def find_index(named: str = "", start: str = ".") -> str:

@@ -15,7 +15,7 @@ from watersmeet.engine.entries import digest
 
 if TYPE_CHECKING:
     from watersmeet.engine.settings import Settings
-    from watersmeet.store.catalogue import Catalogue, FileState, Root
+    from watersmeet.store.local.catalogue import Catalogue, FileState, Root
 
 
 def within(place: str, folders: Sequence[str]) -> bool:

@@ -20,10 +20,10 @@ from watersmeet.engine.report import SyncReport, Tell
 from watersmeet.engine.settings import Settings
 from watersmeet.engine.sync import FolderSync, ending
 from watersmeet.engine.writing import Writing, writing
-from watersmeet.store._connect import FILE
-from watersmeet.store.catalogue import Catalogue, Changes, Root
-from watersmeet.store.registered import claimed, tools_of
-from watersmeet.store.view import SqliteView
+from watersmeet.store.local._connect import FILE
+from watersmeet.store.local.catalogue import Catalogue, Changes, Root
+from watersmeet.store.local.registered import claimed, tools_of
+from watersmeet.store.local.view import SqliteView
 
 PARSERS = {
     "md": "markdown",

@@ -25,7 +25,7 @@ from watersmeet.engine.trace import sure
 from watersmeet.engine.viewing import gated, limited
 from watersmeet.present.expand import Page
 from watersmeet.present.whole import LEVELS
-from watersmeet.store.view import SqliteView
+from watersmeet.store.local.view import SqliteView
 
 if TYPE_CHECKING:
     from watersmeet.core.viewers import Viewer

@@ -23,9 +23,9 @@ from watersmeet.engine.settings import PipelineSettings, Settings
 from watersmeet.engine.sight import Sight
 from watersmeet.engine.threads import Threads
 from watersmeet.engine.tiers import QUICK, REMOTE, embedder_name, tiers_of
-from watersmeet.store._connect import FILE, is_read_only, still
-from watersmeet.store._withheld import PUBLIC_TEXT
-from watersmeet.store.view import SqliteView
+from watersmeet.store.local._connect import FILE, is_read_only, still
+from watersmeet.store.local._withheld import PUBLIC_TEXT
+from watersmeet.store.local.view import SqliteView
 
 if TYPE_CHECKING:
     from watersmeet.engine.meanings import Shelf

@@ -15,8 +15,8 @@ from watersmeet.engine.modes import VECTORS
 from watersmeet.engine.pipeline import Pipeline
 from watersmeet.engine.settings import Settings
 from watersmeet.engine.tiers import Tier
-from watersmeet.store.live import LiveWords
-from watersmeet.store.view import SqliteView
+from watersmeet.store.local.live import LiveWords
+from watersmeet.store.local.view import SqliteView
 
 if TYPE_CHECKING:
     from watersmeet.engine.meanings import Shelf, Shown
@@ -56,7 +56,7 @@ class Sight:
             return None
         aside = None
         if self.view.withholds():
-            from watersmeet.store.withheld import WithheldWords
+            from watersmeet.store.local.withheld import WithheldWords
 
             aside = WithheldWords(self.view, self.seen, self._text)
         return LiveWords(self._text, self.view, aside if aside and aside.size else None, self._public_text)
@@ -64,7 +64,7 @@ class Sight:
     @cached_property
     def entities(self) -> Entities:
         """The entities of the index, if there is a registry in it."""
-        from watersmeet.store.entities import LiveEntities
+        from watersmeet.store.local.entities import LiveEntities
 
         if self._text is None:
             raise NoIndex(f"nothing was ever put into {self._folder}", "fill it with `watersmeet register FILE`")
@@ -72,7 +72,7 @@ class Sight:
 
     @cached_property
     def links(self) -> Links:
-        from watersmeet.store.graph import LiveLinks
+        from watersmeet.store.local.graph import LiveLinks
 
         return LiveLinks(self.view, self.seen)
 

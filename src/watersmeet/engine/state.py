@@ -11,7 +11,7 @@ from watersmeet.engine.session import Session
 from watersmeet.engine.settings import Settings
 from watersmeet.engine.tiers import due, embedder_name, tiers_of
 from watersmeet.engine.viewing import limited, statistics
-from watersmeet.store.view import SqliteView
+from watersmeet.store.local.view import SqliteView
 
 if TYPE_CHECKING:
     from watersmeet.core.viewers import Viewer

@@ -19,7 +19,7 @@ from watersmeet.engine.report import Progress, SyncReport, Tell
 from watersmeet.parse._values import created as said_created
 from watersmeet.parse._values import modified as said_modified
 from watersmeet.present.whole import LEVELS, odd_levels
-from watersmeet.store.catalogue import Catalogue, FileState, Root
+from watersmeet.store.local.catalogue import Catalogue, FileState, Root
 
 TICK = 2_000_000_000
 """A file that changed less than this (ns) before it was read may change again and keep its time stamp."""

@@ -84,7 +84,7 @@ class Tier:
 
     def check_there(self, index: str) -> None:
         """A store without its commit file looks like one that nothing was written to yet."""
-        from watersmeet.store._commits import COMMIT
+        from watersmeet.store.local._commits import COMMIT
 
         size = 0
         with suppress(OSError):

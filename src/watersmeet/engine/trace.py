@@ -5,7 +5,7 @@ from __future__ import annotations
 from watersmeet.engine.confidence import READ, Confidence, Seen, candidates, confidence
 from watersmeet.engine.pipeline import Outcome
 from watersmeet.engine.sight import Sight
-from watersmeet.store.view import SqliteView
+from watersmeet.store.local.view import SqliteView
 
 
 def sure(sight: Sight, view: SqliteView, outcome: Outcome) -> Confidence | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from watersmeet.core.model import DocId, Plan, Ranking
 from watersmeet.engine.pipeline import Outcome, Pipeline
 from watersmeet.engine.settings import TwoStageSettings
-from watersmeet.store.view import SqliteView
+from watersmeet.store.local.view import SqliteView
 
 
 @dataclass(frozen=True, slots=True)

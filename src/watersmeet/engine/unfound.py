@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from watersmeet.core.errors import nearest
 from watersmeet.core.model import Condition, Plan, Request
 from watersmeet.engine.viewing import seen
-from watersmeet.store.called import values_of
-from watersmeet.store.view import SqliteView
+from watersmeet.store.local.called import values_of
+from watersmeet.store.local.view import SqliteView
 
 if TYPE_CHECKING:
     from watersmeet.core.viewers import Viewer

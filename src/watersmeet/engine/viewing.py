@@ -8,7 +8,7 @@ from typing import Any
 
 from watersmeet.core.model import Condition, Request
 from watersmeet.core.viewers import AUDIENCE_GATE, LIFECYCLE_GATE, Viewer, gates, seen_by
-from watersmeet.store.view import SqliteView
+from watersmeet.store.local.view import SqliteView
 
 
 def gated(view: SqliteView, request: Request) -> Condition:

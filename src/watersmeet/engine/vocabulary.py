@@ -15,8 +15,8 @@ from watersmeet.engine.models import embedder
 from watersmeet.engine.settings import Settings
 from watersmeet.engine.tiers import Tier, embedder_name, tiers_of
 from watersmeet.engine.viewing import seen
-from watersmeet.store import vocabulary
-from watersmeet.store.view import SqliteView
+from watersmeet.store.local import vocabulary
+from watersmeet.store.local.view import SqliteView
 
 if TYPE_CHECKING:
     from watersmeet.core.vectors import Matrix

@@ -14,7 +14,7 @@ from watersmeet.core.ports import Fusion
 from watersmeet.engine.pipeline import Outcome, Pipeline
 from watersmeet.engine.twostage import Twice, TwoStage
 from watersmeet.engine.viewing import there
-from watersmeet.store.view import SqliteView
+from watersmeet.store.local.view import SqliteView
 
 if TYPE_CHECKING:
     from watersmeet.core.viewers import Viewer

@@ -21,12 +21,12 @@ from watersmeet.engine.opening import check_fingerprint, fingerprint, open_text
 from watersmeet.engine.relocate import gone_hint
 from watersmeet.engine.settings import Settings, WriterSettings
 from watersmeet.engine.tiers import AGAIN, CURRENT, NEXT, all_tiers, check_models, drop, known_tiers
-from watersmeet.store._connect import FILE, guarded
-from watersmeet.store._intact import unmark
-from watersmeet.store._sums import damage
-from watersmeet.store._withheld import PUBLIC_TEXT, shared
-from watersmeet.store.catalogue import Catalogue
-from watersmeet.store.written import sound_records
+from watersmeet.store.local._connect import FILE, guarded
+from watersmeet.store.local._intact import unmark
+from watersmeet.store.local._sums import damage
+from watersmeet.store.local._withheld import PUBLIC_TEXT, shared
+from watersmeet.store.local.catalogue import Catalogue
+from watersmeet.store.local.written import sound_records
 
 STORES = ("text-", "vectors-")
 """How the folders of the other stores are called."""

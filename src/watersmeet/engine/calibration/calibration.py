@@ -17,7 +17,7 @@ from watersmeet.engine.calibration.keeping import WHOLE, Kept
 from watersmeet.engine.calibration.searched import searched_for, tidy
 from watersmeet.engine.calibration.taught import prior_of
 from watersmeet.engine.viewing import seen
-from watersmeet.store._connect import is_read_only
+from watersmeet.store.local._connect import is_read_only
 
 if TYPE_CHECKING:
     from watersmeet.engine.engine import Engine

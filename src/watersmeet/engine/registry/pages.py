@@ -14,7 +14,7 @@ from watersmeet.core.model import DocId
 from watersmeet.core.pages import Chunk, Document
 from watersmeet.core.viewers import AUDIENCE_GATE, ENABLED_GATE, LIFECYCLE_GATE
 from watersmeet.engine.entries import digest
-from watersmeet.store.registered import CONTENT, SOURCE
+from watersmeet.store.local.registered import CONTENT, SOURCE
 
 FORM = 4
 """Changes when the documents made of a record do: what is registered is then not unchanged."""

@@ -120,7 +120,7 @@ class Registry:
         """The path, as it is registered, of an entity or tool that the viewer may see; empty if there is none.
 
         `/priv/`, `//priv`, `/PRIV` and `/a/../priv` are one path."""
-        from watersmeet.store.called import named
+        from watersmeet.store.local.called import named
 
         server, sign, tool = path.partition("#")
         same, key = same_path(server), link_key(DocId(""), entity_path(server), "wiki")

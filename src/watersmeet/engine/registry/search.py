@@ -19,7 +19,7 @@ from watersmeet.engine.runner import Trace, run
 from watersmeet.engine.settings import RegistrySettings, Settings
 from watersmeet.engine.viewing import opened
 from watersmeet.present.registry import EntityAnswer, Found, grouped
-from watersmeet.store.view import SqliteView
+from watersmeet.store.local.view import SqliteView
 
 if TYPE_CHECKING:
     from watersmeet.engine.engine import Engine

@@ -14,7 +14,7 @@ from watersmeet.core.model import DocId, Passage
 from watersmeet.core.ports import Entities
 from watersmeet.core.viewers import Viewer
 from watersmeet.engine.viewing import limited, seen
-from watersmeet.store.view import SqliteView
+from watersmeet.store.local.view import SqliteView
 
 PATHS, MAPPINGS, COUNT, PATH = "backend_paths", "tool_mappings", "backend_count", "backend_server_path"
 _ALIASES = ("alias", "tool_name", "name")

@@ -20,8 +20,8 @@ from watersmeet.engine.registry.versions import newest_first, older
 from watersmeet.engine.report import Progress, Tell
 from watersmeet.engine.settings import Settings
 from watersmeet.engine.writing import Writing, writing
-from watersmeet.store.catalogue import Changes
-from watersmeet.store.registered import SOURCE, claimed, contents, last_row, spelled, stored, tools_of
+from watersmeet.store.local.catalogue import Changes
+from watersmeet.store.local.registered import SOURCE, claimed, contents, last_row, spelled, stored, tools_of
 
 COLLECTION = "registry"
 KEPT = ("status", "enabled")

@@ -1,0 +1,142 @@
+"""Paths as the catalogue keeps them: relative to the folder that holds `.watersmeet`, where they lie in it.
+
+So a folder and the index in it can be moved or copied together. Paths elsewhere, and those of an index that never had
+this name, are absolute. The catalogue remembers which folder it was: an index that is renamed, or moved without what it
+covers, goes on meaning that one, and not what happens to lie around it.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from watersmeet.store.local._sums import HASH, HEAD, head_is_sound, head_sum, packed
+
+NAME = ".watersmeet"
+"""How an index is called that belongs to the folder around it."""
+HERE = "@"
+"""What stands for that folder at the beginning of a path."""
+BASE = "base"
+"""The entry of `meta` that says which folder it was when the index was last written to."""
+_SAMPLE = 50
+_FILES = (
+    "SELECT r.path, f.name, f.stamp FROM files f JOIN roots r ON r.id = f.root"
+    f" WHERE substr(r.path, 1, 2) = '{HERE}/' AND f.stamp <> '' ORDER BY f.hash LIMIT {_SAMPLE}"
+)
+
+
+class Paths:
+    """From paths on disk to paths in one index's catalogue, and back. Without a base, they are the same."""
+
+    __slots__ = ("_base", "away")
+
+    def __init__(self, base: str | None, away: bool = False) -> None:
+        self._base = None if base is None else base.rstrip("/")
+        self.away = away
+        """Whether an index that is called `.watersmeet` was moved without the folder that it belongs to."""
+
+    @property
+    def base(self) -> str | None:
+        return self._base if self._base is None else self._base or "/"
+
+    def kept(self, path: str) -> str:
+        """A path on disk, as it is to be written down."""
+        if self._base is None:
+            return path
+        if path == self.base:
+            return f"{HERE}/"
+        return HERE + path[len(self._base) :] if path.startswith(f"{self._base}/") else path
+
+    def on_disk(self, kept: str) -> str:
+        """Where that is now."""
+        if self._base is None or not kept.startswith(f"{HERE}/"):
+            return kept
+        return (self._base + kept[1:]) if len(kept) > 2 else (self._base or "/")
+
+
+def home(folder: str) -> str | None:
+    """The folder that an index belongs to by its name, if it does."""
+    place, name = os.path.split(os.path.realpath(folder))
+    return place if name == NAME else None
+
+
+def remembered(db: sqlite3.Connection) -> str | None:
+    """The folder that an index belonged to when it was last written to, if it did."""
+    try:
+        found = db.execute("SELECT value FROM meta WHERE key = ?", (BASE,)).fetchone()
+    except sqlite3.OperationalError:
+        raise
+    except sqlite3.DatabaseError:  # damaged: whoever reads the entries says so, and what else there is can be rescued
+        return None
+    return found[0] if found else None
+
+
+def paths_of(folder: str, db: sqlite3.Connection) -> Paths:
+    """As they are to be understood where the index lies now."""
+    here, before = home(folder), remembered(db)
+    if before is None or here == before:
+        return Paths(here)
+    if here is None:
+        return Paths(before)
+    there = _came_along(here, before, db.execute(_FILES).fetchall())
+    return Paths(here) if there else Paths(before, away=True)
+
+
+def _came_along(here: str, before: str, sample: Sequence[tuple[str, str, str]]) -> bool:
+    """Whether an index was moved, or copied, together with its files, of which this is a sample.
+
+    Names alone may be found anywhere (`README.md`), so sizes are compared, too. A file may have been edited since.
+    """
+    if not sample:
+        return not os.path.exists(before)
+    sizes = [int(stamp.split()[0]) for _, _, stamp in sample]
+    ours = _sizes(Paths(here), sample)
+    same = sum(map(int.__eq__, ours, sizes))
+    same_before = sum(map(int.__eq__, _sizes(Paths(before), sample), sizes))
+    if 2 * sum(size >= 0 for size in ours) >= len(sample):
+        return same > 0 or not same_before
+    return same > 0 and same >= same_before
+
+
+def _sizes(paths: Paths, sample: Iterable[tuple[str, str, str]]) -> list[int]:
+    """Of each file, or -1 where there is none."""
+    found = []
+    for kept, name, _ in sample:
+        root = paths.on_disk(kept)
+        one = os.path.basename(root) == name and os.path.isfile(root)
+        try:
+            found.append(os.stat(root if one else os.path.join(root, name)).st_size)
+        except OSError:
+            found.append(-1)
+    return found
+
+
+def rewrite_paths(db: sqlite3.Connection, old: Paths, new: Paths) -> None:
+    """All paths of files, written down in another way. They lie where they did."""
+
+    def written(kept: str) -> str:
+        return new.kept(old.on_disk(kept))
+
+    for table in ("roots", "former_roots"):
+        for (path,) in db.execute(f"SELECT path FROM {table}").fetchall():
+            if written(path) != path:
+                db.execute(f"UPDATE OR IGNORE {table} SET path = ? WHERE path = ?", (written(path), path))
+    change_paths(db, "file IS NOT NULL", (), written)
+
+
+def change_paths(db: sqlite3.Connection, where: str, values: Sequence[Any], change: Callable[[str], str]) -> int:
+    """Give documents that lie elsewhere now their new paths; how many there are. What is damaged stays as it is."""
+    rows = db.execute(f"SELECT id, hash, {HEAD.format('')} FROM documents WHERE {where}", values).fetchall()
+    for key, hash, name, kind, title, path, modified in rows:
+        if not head_is_sound(hash, name, kind, title, path, modified):
+            continue
+        new = change(path.decode())
+        if new == path.decode():
+            continue
+        if len(hash) > HASH:
+            total = head_sum(name, kind, title, new.encode(), modified)
+            hash = packed(hash, total) + hash[HASH + 4 :]
+        db.execute("UPDATE documents SET path = ?, hash = ? WHERE id = ?", (new, hash, key))
+    return len(rows)

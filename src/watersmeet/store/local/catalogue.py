@@ -1,0 +1,513 @@
+"""The catalogue: SQLite, and the only judge of what is live.
+
+A writer reserves row numbers, appends to the other stores and commits them, and only then one transaction
+here swaps a document's rows. A reader opens its transaction here first and filters what the others offer.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from zlib import crc32
+
+from watersmeet.core.files import make_private
+from watersmeet.core.indexing import Found
+from watersmeet.core.model import DocId, Row
+from watersmeet.core.names import is_text, link_key, names_of
+from watersmeet.core.pages import CREATED, Chunk, Document
+from watersmeet.store.local import _mentions, _withheld
+from watersmeet.store.local._connect import FILE, connect, guarded, is_read_only, refuse_read_only
+from watersmeet.store.local._paths import BASE, HERE, Paths, change_paths, home, paths_of, remembered, rewrite_paths
+from watersmeet.store.local._schema import FORMER_NAMES
+from watersmeet.store.local._sums import (
+    HASH,
+    HEAD,
+    checked_meta,
+    fields_are_sound,
+    head_is_sound,
+    head_sum,
+    moved,
+    packed,
+    place_sum,
+    said_sum,
+    seal,
+    seal_meta,
+)
+
+HASHED = f"substr(hash, 1, {HASH})"
+SAID = "@said"
+"""The field for aliases and tags as they are written: their words are indexed, and other tables have lower case."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """A file as it was when it was last read."""
+
+    id: int
+    name: str
+    stamp: tuple[int, ...]
+    hash: bytes
+    seen: int  # ns since the epoch, before the file was read
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A folder or file that the index covers. `prefix` stands in front of the ids of its documents, for good."""
+
+    id: int
+    path: str
+    name: str
+    collection: int
+    prefix: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChunk:
+    row: Row
+    chunk: Chunk
+    hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """A document to store in place of what its id, or the one it was moved from, stood for."""
+
+    document: Document
+    chunks: tuple[StoredChunk, ...]
+    hash: bytes
+    collection: int
+    file: tuple[int, str] | None = None  # root and name
+    moved_from: DocId | None = None
+    words: Mapping[Row, _withheld.Words] = field(default_factory=dict)  # of new rows that not everyone may see
+
+
+@dataclass(slots=True)
+class Changes:
+    """What one transaction makes visible."""
+
+    put: list[Put] = field(default_factory=list)
+    files: list[tuple[int, Found, bytes, int]] = field(default_factory=list)  # root, file, hash, seen
+    lines: list[tuple[DocId, list[tuple[int, int]]]] = field(default_factory=list)  # where unchanged chunks now stand
+    dates: list[tuple[DocId, datetime | None, datetime | None]] = field(default_factory=list)  # modified, created
+    removed: list[DocId] = field(default_factory=list)
+    forgotten: list[int] = field(default_factory=list)  # files that are gone
+    stale: list[int] = field(default_factory=list)  # files to read again
+    reserved: list[int] = field(default_factory=list)  # first rows of reservations now used
+    meta: dict[str, str] = field(default_factory=dict)  # facts about the index
+
+
+class Catalogue:
+    """The writing side. Whoever uses it holds the writer lock."""
+
+    def __init__(self, folder: str) -> None:
+        make_private(folder)
+        self.folder = folder
+        self.path = os.path.join(folder, FILE)
+        if os.path.exists(self.path) and is_read_only(folder):
+            raise refuse_read_only(folder)
+        self.db = connect(folder, create=True)
+        with ExitStack() as undo, guarded(self.path):
+            undo.callback(self.db.close)
+            self.paths = paths_of(folder, self.db)
+            undo.pop_all()
+
+    def close(self) -> None:
+        self.db.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        with guarded(self.path):
+            self.db.execute("BEGIN IMMEDIATE")
+            with self.db:
+                yield self.db
+
+    # ------------------------------------------------------------ facts about the index
+
+    def meta(self) -> dict[str, str]:
+        with guarded(self.path):
+            return checked_meta(dict(self.db.execute("SELECT key, value FROM meta")), self.folder)
+
+    def set_meta(self, values: Mapping[str, str]) -> None:
+        with self.transaction() as db:
+            db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
+            seal_meta(db)
+
+    def settle(self) -> None:
+        """Remember which folder the index belongs to. One that lies elsewhere now is no longer held on to once no root
+        is in the other."""
+        here, before = home(self.folder), remembered(self.db)
+        sql = f"SELECT 1 FROM roots WHERE substr(path, 1, 2) = '{HERE}/' LIMIT 1"
+        if here is None or here == before or (self.paths.away and self.db.execute(sql).fetchone()):
+            return
+        old, self.paths = self.paths, Paths(here)
+        with self.transaction() as db:
+            rewrite_paths(db, old, self.paths)
+            db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (BASE, here))
+            seal_meta(db)
+
+    def collection(self, name: str, metadata: Mapping[str, str] | None = None) -> int:
+        """The collection of that name, made if need be; metadata is added to what it has."""
+        with self.transaction() as db:
+            found = db.execute("SELECT id, metadata FROM collections WHERE name = ?", (name,)).fetchone()
+            merged = {**(json.loads(found[1]) if found else {}), **(metadata or {})}
+            db.execute(
+                "INSERT INTO collections (name, metadata) VALUES (?1, ?2)"
+                " ON CONFLICT (name) DO UPDATE SET metadata = ?2",
+                (name, json.dumps(merged, sort_keys=True)),
+            )
+            identity: int = db.execute("SELECT id FROM collections WHERE name = ?", (name,)).fetchone()[0]
+            return identity
+
+    def collections(self) -> dict[int, str]:
+        return dict(self.db.execute("SELECT id, name FROM collections"))
+
+    def roots(self) -> list[Root]:
+        rows = self.db.execute("SELECT id, path, name, collection, prefix FROM roots ORDER BY id")
+        return [Root(id, self.paths.on_disk(path), *others) for id, path, *others in rows]
+
+    def former_roots(self) -> dict[str, tuple[str, str]]:
+        """Name and prefix of the roots that were let go of, by their paths."""
+        rows = self.db.execute("SELECT path, name, prefix FROM former_roots")
+        return {self.paths.on_disk(path): (name, prefix) for path, name, prefix in rows}
+
+    def former_names(self) -> set[str]:
+        """What the ids of such roots began with, be it a prefix or, where there was none, a file or folder."""
+        if not self.db.execute("SELECT 1 FROM sqlite_master WHERE name = 'former_names'").fetchone():
+            return {name for name, _ in self.former_roots().values()}
+        return {
+            name for (name,) in self.db.execute("SELECT name FROM former_names UNION SELECT name FROM former_roots")
+        }
+
+    def beginnings(self, root: Root) -> set[str]:
+        """What stands before the first slash of the ids that a root's documents have, and its name."""
+        sql = "SELECT d.name FROM documents d JOIN files f ON f.id = d.file WHERE f.root = ?"
+        return {root.name, *(name.partition("/")[0] for (name,) in self.db.execute(sql, (root.id,)))}
+
+    def add_root(self, path: str, name: str, collection: int, prefix: str) -> Root:
+        with self.transaction() as db:
+            db.execute("DELETE FROM former_roots WHERE path = ?", (self.paths.kept(path),))
+            identity = db.execute(
+                "INSERT INTO roots (path, name, collection, prefix) VALUES (?, ?, ?, ?) RETURNING id",
+                (self.paths.kept(path), name, collection, prefix),
+            ).fetchone()[0]
+        return Root(identity, path, name, collection, prefix)
+
+    def drop_root(self, root: Root, beginnings: Collection[str]) -> None:
+        """Its collection goes with the last that is in it. What its ids began with is kept for it as long as there are
+        others."""
+        with self.transaction() as db:
+            db.execute("DELETE FROM roots WHERE id = ?", (root.id,))
+            db.execute(
+                "DELETE FROM collections WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM roots WHERE collection = ?1)"
+                " AND NOT EXISTS (SELECT 1 FROM documents WHERE collection = ?1)",
+                (root.collection,),
+            )
+            self._remember(db, {root.path: (root.name, root.prefix)}, beginnings)
+            for table in ("former_roots", "former_names"):
+                db.execute(f"DELETE FROM {table} WHERE NOT EXISTS (SELECT 1 FROM roots)")
+
+    def remember(self, roots: Mapping[str, tuple[str, str]], beginnings: Collection[str]) -> None:
+        """Of a catalogue that was lost: if these are read again, their documents have the ids that they had."""
+        with self.transaction() as db:
+            self._remember(db, roots, beginnings)
+
+    def _remember(
+        self, db: sqlite3.Connection, roots: Mapping[str, tuple[str, str]], beginnings: Collection[str]
+    ) -> None:
+        rows = [(self.paths.kept(path), *called) for path, called in roots.items()]
+        db.executemany("INSERT OR REPLACE INTO former_roots VALUES (?, ?, ?)", rows)
+        db.execute(FORMER_NAMES)
+        db.executemany("INSERT OR IGNORE INTO former_names VALUES (?)", [(name,) for name in beginnings])
+
+    def is_one_file(self, root: Root) -> bool | None:
+        """Whether a root is a file, and no folder; unknown as long as nothing was read from it."""
+        sql = "SELECT d.path FROM documents d JOIN files f ON f.id = d.file WHERE f.root = ? LIMIT 1"
+        found = self.db.execute(sql, (root.id,)).fetchone()
+        return self.paths.on_disk(found[0]) == root.path if found else None
+
+    def relocate(self, moves: Sequence[tuple[Root, str]]) -> int:
+        """The content of these roots lies there now; how many documents that are."""
+        with self.transaction() as db:
+            return sum(self._relocate(db, root, path) for root, path in moves)
+
+    def _relocate(self, db: sqlite3.Connection, root: Root, path: str) -> int:
+        def there(kept: str) -> str:
+            rest = self.paths.on_disk(kept).removeprefix(root.path.rstrip("/"))
+            return self.paths.kept((path.rstrip("/") + rest) or "/")
+
+        db.execute("UPDATE roots SET path = ? WHERE id = ?", (self.paths.kept(path), root.id))
+        return change_paths(db, "file IN (SELECT id FROM files WHERE root = ?)", (root.id,), there)
+
+    def set_root_collection(self, root: int, collection: int) -> None:
+        with self.transaction() as db:
+            db.execute("UPDATE roots SET collection = ? WHERE id = ?", (collection, root))
+            db.execute(
+                "UPDATE documents SET collection = ? WHERE file IN (SELECT id FROM files WHERE root = ?)",
+                (collection, root),
+            )
+
+    # ------------------------------------------------------------ what a sync compares with
+
+    def files(self, root: int) -> dict[str, FileState]:
+        rows = self.db.execute("SELECT id, name, stamp, hash, seen FROM files WHERE root = ?", (root,))
+        return {
+            name: FileState(identity, name, tuple(map(int, stamp.split())), digest, seen)
+            for identity, name, stamp, digest, seen in rows
+        }
+
+    def documents_of(self, file: int) -> list[tuple[DocId, bytes]]:
+        return self.db.execute(f"SELECT name, {HASHED} FROM documents WHERE file = ?", (file,)).fetchall()
+
+    def dated(self, file: int) -> list[tuple[DocId, float | None, dict[str, Any]]]:
+        """The documents of a file, when each was last changed, and what it says of itself."""
+        found = self.db.execute("SELECT name, modified, fields FROM documents WHERE file = ?", (file,))
+        return [(name, modified, json.loads(fields)) for name, modified, fields in found]
+
+    def owner(self, document: DocId) -> tuple[int, int | None, bytes] | None:
+        """A document's key, file and hash, if there is such a document."""
+        if not is_text(document):
+            return None
+        found: tuple[int, int | None, bytes] | None = self.db.execute(
+            f"SELECT id, file, {HASHED} FROM documents WHERE name = ?", (document,)
+        ).fetchone()
+        return found
+
+    def root_of(self, document: DocId) -> int | None:
+        """The root that a document's file is in, if it is in a file."""
+        sql = "SELECT f.root FROM documents d JOIN files f ON f.id = d.file WHERE d.name = ?"
+        found = self.db.execute(sql, (document,)).fetchone()
+        return int(found[0]) if found else None
+
+    def begins(self, name: str) -> bool:
+        """Whether a document is called so, or lies in a folder that is."""
+        sql = (
+            "SELECT 1 FROM documents WHERE name = ?1 OR (name > ?1 || '/' AND name < ?1 || '0') LIMIT 1"  # 0 follows /
+        )
+        return self.db.execute(sql, (name,)).fetchone() is not None
+
+    def rows_by_hash(self, document: DocId, withheld: bool = False) -> dict[bytes, list[Row]]:
+        """The live rows of a document by the hash of what was indexed of them: in the text store, or `withheld`."""
+        rows = self.db.execute(
+            "SELECT c.row, substr(c.hash, 1, ?) FROM chunks c JOIN documents d ON d.id = c.document"
+            " WHERE d.name = ? ORDER BY c.row",
+            (HASH, document),
+        ).fetchall()
+        held = _withheld.held(self.db, [row for row, _ in rows])
+        found: dict[bytes, list[Row]] = {}
+        for row, digest in rows:
+            if (row in held) is withheld:
+                found.setdefault(digest, []).append(row)
+        return found
+
+    def live(self, rows: Sequence[Row]) -> set[Row]:
+        """Those of the rows that are live."""
+        found = self.db.execute(
+            "SELECT c.row FROM json_each(?) j JOIN chunks c ON c.row = j.value", (json.dumps(rows),)
+        )
+        return {row for (row,) in found}
+
+    def counts(self) -> tuple[int, int]:
+        documents, chunks = self.db.execute(
+            "SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM chunks)"
+        ).fetchone()
+        return documents, chunks
+
+    # ------------------------------------------------------------ writing
+
+    def reserve(self, count: int) -> Row:
+        """The first of `count` row numbers that no one had before, nor will have."""
+        with self.transaction() as db:
+            first = int((db.execute("SELECT value FROM meta WHERE key = 'next_row'").fetchone() or ("1",))[0])
+            db.execute("INSERT OR REPLACE INTO meta VALUES ('next_row', ?)", (str(first + count),))
+            db.execute("INSERT INTO reserved VALUES (?, ?)", (first, count))
+            seal_meta(db)
+        return Row(first)
+
+    def reclaim(self) -> None:
+        """Rows that a writer reserved and never used: it died; what it wrote of them is dead."""
+        with self.transaction() as db:
+            for first, count in db.execute("SELECT first, count FROM reserved").fetchall():
+                used = {
+                    r for (r,) in db.execute("SELECT row FROM chunks WHERE row BETWEEN ? AND ?", (first, first + count))
+                }
+                rows = ((row, time.time()) for row in range(first, first + count) if row not in used)
+                db.executemany("INSERT OR IGNORE INTO dead VALUES (?, ?)", rows)
+            db.execute("DELETE FROM reserved")
+
+    def apply(self, changes: Changes) -> None:
+        """The commit point: all of it becomes visible, or nothing."""
+        with self.transaction() as db:
+            for root, found, digest, seen in changes.files:
+                db.execute(
+                    "INSERT INTO files (root, name, stamp, hash, seen) VALUES (?, ?, ?, ?, ?) ON CONFLICT (root, name)"
+                    " DO UPDATE SET stamp = excluded.stamp, hash = excluded.hash, seen = excluded.seen",
+                    (root, found.name, " ".join(map(str, found.stamp)), digest, seen),
+                )
+            for document, lines in changes.lines:
+                _place(db, document, lines)
+            for document, modified, created in changes.dates:
+                _date(db, document, modified, created)
+            for document in changes.removed:
+                _remove(db, document)
+            for put in changes.put:
+                _put(db, put, self.paths.kept(put.document.path) if put.file else put.document.path)
+            db.executemany("DELETE FROM files WHERE id = ?", [(f,) for f in changes.forgotten])
+            db.executemany("UPDATE files SET stamp = '', hash = x'' WHERE id = ?", [(f,) for f in changes.stale])
+            db.executemany("DELETE FROM reserved WHERE first = ?", [(r,) for r in changes.reserved])
+            if changes.meta:
+                db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", changes.meta.items())
+                seal_meta(db)
+
+    def clear(self, meta: Mapping[str, str]) -> None:
+        """Forget everything but the row numbers, which go on, and what was to be read; the other stores start anew."""
+        with self.transaction() as db:
+            for table in (
+                "chunks",
+                "documents",
+                "files",
+                "facets",
+                "names",
+                "links",
+                "dead",
+                "reserved",
+            ):
+                db.execute(f"DELETE FROM {table}")
+            _mentions.clear(db)
+            _withheld.clear(db)
+            db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta.items())
+            seal_meta(db)
+
+    def dead(self, before: float) -> list[Row]:
+        return [Row(row) for (row,) in self.db.execute("SELECT row FROM dead WHERE died <= ?", (before,))]
+
+    def bury(self, rows: Sequence[Row]) -> None:
+        """The other stores no longer hold these rows."""
+        with self.transaction() as db:
+            db.executemany("DELETE FROM dead WHERE row = ?", [(row,) for row in rows])
+
+
+def _remove(db: sqlite3.Connection, document: DocId, keep: frozenset[int] = frozenset()) -> None:
+    found = db.execute("SELECT id FROM documents WHERE name = ?", (document,)).fetchone()
+    if found is None:
+        return
+    now = time.time()
+    rows = [row for (row,) in db.execute("SELECT row FROM chunks WHERE document = ?", found)]
+    gone = [row for row in rows if row not in keep]
+    db.executemany("INSERT OR IGNORE INTO dead VALUES (?, ?)", [(row, now) for row in gone])
+    _withheld.forget(db, gone)
+    for table in ("chunks", "facets", "names", "links"):
+        db.execute(f"DELETE FROM {table} WHERE document = ?", found)
+    _mentions.forget(db, found[0])
+    db.execute("DELETE FROM documents WHERE id = ?", found)
+
+
+def _place(db: sqlite3.Connection, document: DocId, lines: Sequence[tuple[int, int]]) -> None:
+    found = db.execute(
+        "SELECT c.row, c.id, c.ordinal, c.first, c.last, c.hash FROM chunks c JOIN documents d ON d.id = c.document"
+        " WHERE d.name = ?",
+        (document,),
+    ).fetchall()
+    for row, identity, ordinal, first, last, hash in found:
+        old = (first, last)
+        new = lines[ordinal] if ordinal < len(lines) else old
+        if old != new:
+            placed = moved(hash, identity, old, new)
+            db.execute("UPDATE chunks SET first = ?, last = ?, hash = ? WHERE row = ?", (*new, placed, row))
+
+
+def _date(db: sqlite3.Connection, name: DocId, modified: datetime | None, created: datetime | None) -> None:
+    """Other dates of a document that is otherwise as it was."""
+    sql = f"SELECT {HEAD.format('')}, CAST(fields AS BLOB), hash FROM documents WHERE name = ?"
+    found = db.execute(sql, (name,)).fetchone()
+    if found is None:
+        return
+    called, kind, title, path, before, fields, hash = found
+    now = modified.timestamp() if modified else None
+    said = json.dumps({**json.loads(fields), **_begun(created)}, ensure_ascii=False)
+    sound = head_is_sound(hash, called, kind, title, path, before) and fields_are_sound(hash, fields)
+    if sound and len(hash) > HASH:
+        sums = head_sum(called, kind, title, path, now), crc32(said.encode("utf8", "surrogatepass"))
+        hash = packed(hash, *sums) + hash[HASH + 8 :]
+    db.execute("UPDATE documents SET modified = ?, fields = ?, hash = ? WHERE name = ?", (now, said, hash, name))
+
+
+def _begun(created: datetime | None) -> dict[str, str]:
+    return {CREATED: created.isoformat()} if created else {}
+
+
+def _put(db: sqlite3.Connection, put: Put, path: str) -> None:
+    document = put.document
+    keep = frozenset(stored.row for stored in put.chunks)
+    for old in {document.id, put.moved_from or document.id}:
+        _remove(db, old, keep)
+    if put.file:  # a file of many documents is entered with its first; it counts as read only with its last
+        db.execute("INSERT OR IGNORE INTO files (root, name, stamp, hash, seen) VALUES (?, ?, '', x'', 0)", put.file)
+    file = db.execute("SELECT id FROM files WHERE root = ? AND name = ?", put.file).fetchone() if put.file else None
+    key = db.execute(
+        "INSERT INTO documents (name, file, collection, kind, title, path, modified, hash, fields)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+        (
+            document.id,
+            file[0] if file else None,
+            put.collection,
+            document.kind,
+            document.title,
+            path,
+            document.modified.timestamp() if document.modified else None,
+            put.hash,
+            json.dumps({**document.fields, **_begun(document.created), **_said(document)}, ensure_ascii=False),
+        ),
+    ).fetchone()[0]
+    db.executemany(
+        "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [_chunk_row(s, key, n) for n, s in enumerate(put.chunks)],
+    )
+    db.executemany("INSERT OR IGNORE INTO facets VALUES (?, ?, ?)", [(*facet, key) for facet in facets_of(document)])
+    names = ((name, key, rank) for name, rank in names_of(document.id, document.aliases).items())
+    db.executemany("INSERT OR IGNORE INTO names VALUES (?, ?, ?)", names)
+    db.executemany(
+        "INSERT INTO links VALUES (?, ?, ?, ?, ?, ?)",
+        [(key, link_key(document.id, k.target, k.type), k.target, k.type, k.heading, k.alias) for k in document.links],
+    )
+    _mentions.put(db, key, document)
+    _withheld.put(db, put.words)
+    seal(db, key)
+
+
+def _chunk_row(stored: StoredChunk, document: int, ordinal: int) -> tuple[Any, ...]:
+    chunk, headings = stored.chunk, json.dumps(stored.chunk.headings, ensure_ascii=False)
+    said = said_sum(headings.encode(), chunk.text.encode())
+    hash = packed(stored.hash, said ^ place_sum(chunk.id.encode(), *chunk.lines))
+    return (stored.row, chunk.id, document, ordinal, headings, *chunk.lines, hash, chunk.text)
+
+
+def _said(document: Document) -> dict[str, Any]:
+    """Aliases and tags as they are written, if what is kept of them in other tables would not give them back."""
+    plain = not document.aliases and list(document.tags) == sorted({tag.casefold() for tag in document.tags})
+    return {} if plain else {SAID: [list(document.aliases), list(document.tags)]}
+
+
+def facets_of(document: Document) -> Iterator[tuple[str, str]]:
+    """What a document can be filtered by: (key, value) in lower case; lists give one each."""
+    for tag in document.tags:
+        yield "tag", tag.casefold()
+    for key, value in document.fields.items():
+        for item in value if isinstance(value, list) else [value]:
+            text = facet_value(item)
+            if text is not None:
+                yield key.casefold(), text
+
+
+def facet_value(value: Any) -> str | None:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str | int | float) and len(str(value)) <= 256:
+        return str(value).casefold()
+    return None

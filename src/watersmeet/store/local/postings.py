@@ -1,0 +1,317 @@
+"""Which texts share the heaviest terms with a query? Memory-mapped postings that many processes read while one adds.
+
+A transaction becomes one segment, a file that never changes. When segments are many, the last ones are written as
+one. Of a row that was added twice the last segment counts; a drop holds for all segments before its own.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from watersmeet.core.errors import IndexDamaged
+from watersmeet.core.files import private
+from watersmeet.core.model import Row
+from watersmeet.core.options import option
+from watersmeet.store.local import _commits as commits
+from watersmeet.store.local import _postingfiles as files
+from watersmeet.store.local._commits import Opened
+from watersmeet.store.local._postingfiles import Content, Segment
+from watersmeet.store.local._slots import find, largest, live
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from watersmeet.core.sparse import Weighted
+    from watersmeet.core.vectors import RowArray
+
+_MANY = 8
+"""More segments than this are made fewer."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Commit:
+    """The segments that count, from the oldest to the newest, and the number of the next one."""
+
+    segments: tuple[Segment, ...] = ()
+    following: int = 0
+
+    @classmethod
+    def read(cls, segments: list[dict[str, int]], following: int) -> _Commit:
+        return cls(tuple(Segment(**segment) for segment in segments), following)
+
+    def is_old(self, name: str, ending: str) -> bool:
+        return ending == files.ENDING and int(name) not in {segment.number for segment in self.segments}
+
+
+@dataclass(frozen=True, slots=True)
+class Postings:
+    """Weighted terms of one model: segments of postings in a folder."""
+
+    folder: str
+    grace: float = option(60.0, "seconds for which replaced files are kept for other processes", least=0)
+    _opened: Opened[Reader] = field(default_factory=Opened, init=False, repr=False, compare=False)
+
+    def reader(self) -> Reader:
+        """The committed state as of now; the same object as long as nothing was committed."""
+        folder = Path(self.folder)
+        return self._opened.current(folder, lambda content: _mapped(folder, _decoded(folder, content)))
+
+    def writer(self) -> Writer:
+        return Writer(self)
+
+    def verify(self) -> None:
+        """Raise if any of its files is not what was written; all of them are read."""
+        folder = Path(self.folder)
+        try:
+            for segment in _decoded(folder, commits.read_bytes(folder)).segments:
+                segment.verify(folder, always=True)
+        except OSError as error:
+            raise commits.problem(folder, error) from error
+
+    def close(self) -> None:
+        self._opened.forget()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reader:
+    """`numbers` has the row of every slot of all segments; `keys` are the live rows, `slots` where each is; `counted`
+    are the slots that count for what is rare, if not all do."""
+
+    segments: tuple[Content, ...]
+    bases: tuple[int, ...]
+    numbers: NDArray[np.int64]
+    keys: NDArray[np.int64]
+    slots: NDArray[np.int64]
+    counted: NDArray[np.bool_] | None = None
+
+    def counting(self, rows: RowArray) -> Reader:
+        """The same, but what is rare is decided among these rows alone."""
+        import numpy as np
+
+        slots = find(self.keys, self.slots, rows)
+        counted = np.zeros(len(self.numbers), dtype=np.bool_)
+        counted[slots[slots >= 0]] = True
+        return self if counted.all() else replace(self, counted=counted)
+
+    @property
+    def size(self) -> int:
+        """How many rows are held."""
+        return len(self.keys)
+
+    @property
+    def garbage(self) -> float:
+        """The share of the slots that compaction would free."""
+        return 1 - len(self.keys) / len(self.numbers) if len(self.numbers) else 0.0
+
+    def rows(self) -> RowArray:
+        return self.keys
+
+    def has(self, rows: Collection[Row] | RowArray) -> NDArray[np.bool_]:
+        """For each of these rows: is it held?"""
+        return find(self.keys, self.slots, rows) >= 0
+
+    def frequency(self, term: int) -> int:
+        """How many texts have this term; those that were replaced count until compaction."""
+        return sum(len(segment.of(term)[0]) for segment in self.segments)
+
+    def search(
+        self, query: Weighted, limit: int, within: Collection[Row] | RowArray | None = None
+    ) -> list[tuple[Row, float]]:
+        """The rows with the highest scores; only among `within`, if it is given."""
+        if limit <= 0:
+            return []
+        slots = self.slots if within is None else find(self.keys, self.slots, within)
+        return self._best(query, slots, limit)
+
+    def score(self, query: Weighted, rows: Collection[Row] | RowArray) -> dict[Row, float]:
+        """The scores of those of these rows that are held and share a term with the query."""
+        return dict(self._best(query, find(self.keys, self.slots, rows), len(rows)))
+
+    def _scores(self, query: Weighted) -> NDArray[np.float32]:
+        """For every slot what its text has in common with the query."""
+        import numpy as np
+
+        scores = np.zeros(len(self.numbers), dtype=np.float32)
+        for term, weight in zip(query.terms.tolist(), query.weights.tolist(), strict=True):
+            found = [segment.of(term) for segment in self.segments]
+            for base, (slots, _) in zip(self.bases, found, strict=True):
+                self._within(slots, len(scores) - base)
+            if query.rarely:
+                weight *= self._rarity([slots for slots, _ in found])
+            if not weight > 0 or not math.isfinite(weight):
+                continue
+            for base, (slots, weights) in zip(self.bases, found, strict=True):
+                if len(slots):
+                    part = scores[base:]
+                    part[slots] += weights * np.float32(weight)
+        return scores
+
+    def _rarity(self, found: Sequence[NDArray[Any]]) -> float:
+        """How rare a term is that stands in these slots, by segment."""
+        if self.counted is None:
+            return _rarity(sum(map(len, found)), len(self.numbers))
+        both = zip(self.bases, found, strict=True)
+        return _rarity(sum(int(self.counted[base + slots].sum()) for base, slots in both), int(self.counted.sum()))
+
+    def _within(self, slots: NDArray[np.uint32], most: int) -> None:
+        if len(slots) and int(slots.max()) >= most:
+            raise IndexDamaged("the sparse terms are damaged: they name a text that there is not", commits.HINT)
+
+    def _best(self, query: Weighted, slots: NDArray[np.int64], limit: int) -> list[tuple[Row, float]]:
+        """The highest scores among these slots; a negative slot is none."""
+        import numpy as np
+
+        scores = self._scores(query)
+        if slots is not self.slots or self.garbage:
+            allowed = np.zeros(len(scores), dtype=np.bool_)
+            allowed[slots[slots >= 0]] = True
+            scores[~allowed] = 0
+        found = np.flatnonzero(scores)
+        found = found[largest(scores[found], limit, self.numbers[found])]
+        found = found[np.lexsort((self.numbers[found], -scores[found]))[:limit]]
+        pairs = zip(self.numbers[found].tolist(), scores[found].tolist(), strict=True)
+        return [(Row(row), score) for row, score in pairs]
+
+
+class Writer:
+    """One transaction after another: begun by the first `add` or `drop`, ended by `commit` or `rollback`."""
+
+    def __init__(self, store: Postings) -> None:
+        self._store = store
+        self._folder = Path(store.folder)
+        self._lock: IO[bytes] | None = None
+        self._commit = _Commit()
+        self._texts: dict[int, Weighted] = {}
+        self._drops: dict[int, None] = {}
+
+    def add(self, rows: Sequence[Row], texts: Sequence[Weighted]) -> None:
+        if len(rows) != len(texts):
+            raise ValueError(f"{len(rows)} rows, but {len(texts)} texts")
+        if len(rows):
+            self._begin()
+            self._texts.update(zip(rows, texts, strict=True))
+
+    def drop(self, rows: Collection[Row]) -> None:
+        """Forget these rows; one that is added again later is there again."""
+        if len(rows):
+            self._begin()
+            for row in rows:
+                self._texts.pop(row, None)
+                self._drops[row] = None
+
+    def commit(self) -> None:
+        """Make it durable, then visible. Without anything to commit, nothing is done."""
+        if self._lock is None:
+            return
+        try:
+            if self._texts or self._drops:
+                rows = sorted(self._texts)
+                texts = [self._texts[row] for row in rows]
+                self._append(files.made(rows, [*self._drops], texts), len(self._commit.segments))
+            if len(self._commit.segments) > _MANY:
+                self._merge(_first_to_merge([segment.postings for segment in self._commit.segments]))
+            commits.publish(self._folder, asdict(self._commit))
+            commits.sweep(self._folder, self._commit.is_old, self._store.grace)
+        except OSError as error:
+            raise commits.problem(self._folder, error) from error
+        finally:
+            self.rollback()
+
+    def rollback(self) -> None:
+        """Give up what was not committed."""
+        self._texts, self._drops = {}, {}
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def compact(self) -> None:
+        """Commit, then write only the live rows, as one segment; the old ones go after the grace period."""
+        self.commit()
+        self._begin()
+        try:
+            if self._commit.segments:
+                self._merge(0)
+        except OSError as error:
+            self.rollback()
+            raise commits.problem(self._folder, error) from error
+        self.commit()
+
+    def _begin(self) -> None:
+        if self._lock is not None:
+            return
+        self._lock = commits.lock(self._folder)
+        with ExitStack() as undo:
+            undo.callback(self.rollback)
+            self._commit = _decoded(self._folder, commits.read_bytes(self._folder))
+            undo.pop_all()
+
+    def _append(self, content: Content, start: int) -> None:
+        """Write a segment in the place of those from `start` on; it counts from the next commit."""
+        segment = content.described(self._commit.following)
+        with open(segment.file(self._folder), "wb", opener=private) as file:
+            total = files.write(file, content)
+            commits.sync(file)
+            segment = replace(segment, sum=total, changed=os.fstat(file.fileno()).st_mtime_ns)
+        kept = (*self._commit.segments[:start], segment)
+        self._commit = replace(self._commit, segments=kept, following=segment.number + 1)
+
+    def _merge(self, start: int) -> None:
+        """The segments from `start` on as one. What they dropped they still drop from those before them."""
+        import numpy as np
+
+        for segment in self._commit.segments:
+            segment.verify(self._folder, always=True)  # or garbage would be given a sum of its own
+        reader = _mapped(self._folder, self._commit)
+        alive = np.zeros(len(reader.numbers), dtype=np.bool_)
+        alive[reader.slots] = True
+        old = reader.segments[start:]
+        kept = [alive[base : base + len(content.rows)] for base, content in zip(reader.bases[start:], old, strict=True)]
+        drops = np.unique(np.concatenate([content.drops for content in old])) if start else np.zeros(0, np.int64)
+        for segment in self._commit.segments[start:]:
+            os.utime(segment.file(self._folder))
+        self._append(files.merged(old, kept, drops), start)
+
+
+def _decoded(folder: Path, content: bytes) -> _Commit:
+    return commits.decode(folder, content, _Commit.read) if content else _Commit()
+
+
+def _mapped(folder: Path, commit: _Commit) -> Reader:
+    import numpy as np
+
+    segments = tuple(files.mapped(folder, segment) for segment in commit.segments)
+    ends = np.cumsum([0, *(len(segment.rows) for segment in segments)]).tolist()
+    nothing: NDArray[Any] = np.zeros(0, dtype=np.int64)
+    numbers = np.concatenate([nothing, *(segment.rows for segment in segments)])
+    keys, slots = live(numbers, np.concatenate([nothing.reshape(0, 2), *_dropped(segments, ends)]))
+    return Reader(segments, tuple(ends[:-1]), numbers, keys, slots)
+
+
+def _dropped(segments: Sequence[Content], bases: Sequence[int]) -> Iterator[NDArray[np.int64]]:
+    """Each dropped row with how many slots there were before."""
+    import numpy as np
+
+    for segment, base in zip(segments, bases, strict=False):
+        yield np.stack([segment.drops, np.full(len(segment.drops), base)], axis=1)
+
+
+def _first_to_merge(sizes: Sequence[int]) -> int:
+    """From which segment on to merge: half of them at least, and on while the next is no larger than the rest."""
+    start = len(sizes) - _MANY // 2
+    total = sum(sizes[start:])
+    while start > 0 and sizes[start - 1] <= total:
+        start -= 1
+        total += sizes[start]
+    return start
+
+
+def _rarity(frequency: int, size: int) -> float:
+    """BM25's inverse document frequency; never negative."""
+    return math.log1p((size - frequency + 0.5) / (frequency + 0.5))

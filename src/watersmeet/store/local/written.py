@@ -1,0 +1,130 @@
+"""What a catalogue holds, read back as it was put: the other stores can be made again from it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from typing import Any
+
+from watersmeet.core.entities import TOOL
+from watersmeet.core.model import Row
+from watersmeet.core.names import ALIAS
+from watersmeet.core.pages import Chunk, Document
+from watersmeet.store.local import _mentions, _withheld
+from watersmeet.store.local._sums import HASH, fields_are_sound, seal_meta, unsound
+from watersmeet.store.local.catalogue import SAID, Catalogue, StoredChunk
+from watersmeet.store.local.registered import record_of
+
+
+def written(catalogue: Catalogue) -> Iterator[tuple[Document, list[StoredChunk]]]:
+    """Each document with its live chunks; one that is in no file has its record. Of a catalogue from before they were
+    kept as written, tags and aliases are in lower case, and in the order of the alphabet."""
+    rows = catalogue.db.execute(
+        "SELECT d.id, d.name, d.kind, d.title, d.path, d.file, d.fields,"
+        " c.row, c.id, c.text, c.headings, c.first, c.last, substr(c.hash, 1, 16)"
+        " FROM documents d JOIN chunks c ON c.document = d.id ORDER BY d.id, c.ordinal"
+    )
+    for (key, name, kind, title, path, file, text), found in groupby(rows, key=lambda row: row[:7]):
+        fields = json.loads(text)
+        aliases, tags = fields.get(SAID) or (_aliases(catalogue, key), _tags(catalogue, key))
+        record = {"record": fields["record"]} if file is None and "record" in fields else {}
+        document = Document(name, kind, title, path, aliases=tuple(aliases), tags=tuple(tags), fields=record)
+        yield (
+            document,
+            [
+                StoredChunk(Row(row), Chunk(identity, name, text, tuple(json.loads(headings)), (first, last)), hash)
+                for *_, row, identity, text, headings, first, last, hash in found
+            ],
+        )
+
+
+def _aliases(catalogue: Catalogue, key: int) -> list[str]:
+    rows = catalogue.db.execute("SELECT key FROM names WHERE document = ? AND rank = ?", (key, ALIAS))
+    return [alias for (alias,) in rows]
+
+
+def _tags(catalogue: Catalogue, key: int) -> list[str]:
+    rows = catalogue.db.execute("SELECT value FROM facets WHERE document = ? AND key = 'tag'", (key,))
+    return [tag for (tag,) in rows]
+
+
+def correct(
+    catalogue: Catalogue,
+    hashes: Mapping[Row, bytes],
+    meta: Mapping[str, str],
+    words: Mapping[Row, _withheld.Words],
+) -> None:
+    """Note what rows now say in the text store, the words of those that are not in it, and what else is new; the files
+    of the former are to be read again."""
+    rows = json.dumps(list(hashes))
+    with catalogue.transaction() as db:
+        for row, hash in hashes.items():  # its sum stays: what is damaged is to be found so
+            (old,) = db.execute("SELECT hash FROM chunks WHERE row = ?", (row,)).fetchone()
+            db.execute("UPDATE chunks SET hash = ? WHERE row = ?", (hash + old[HASH:], row))
+        documents = "SELECT c.document FROM json_each(?) j JOIN chunks c ON c.row = j.value"
+        db.execute(
+            "UPDATE files SET stamp = '', hash = x'' WHERE id IN"
+            f" (SELECT file FROM documents WHERE id IN ({documents}))",
+            (rows,),
+        )
+        db.execute(f"UPDATE documents SET hash = x'' WHERE id IN ({documents})", (rows,))
+        _withheld.put(db, words)
+        db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta.items())
+        seal_meta(db)
+
+
+def sound_records(catalogue: Catalogue) -> list[dict[str, Any]]:
+    """What is registered and is as it was written."""
+    rows = catalogue.db.execute(
+        "SELECT hash, CAST(fields AS BLOB) FROM documents WHERE file IS NULL AND kind <> ?", (TOOL,)
+    )
+    records = [record_of(fields) for hash, fields in rows if fields_are_sound(hash, fields)]
+    return [record for record in records if record]
+
+
+def reread(catalogue: Catalogue) -> list[dict[str, Any]]:
+    """See to it that damaged documents are written again: their files are to be read, the records of entities are
+    returned. A record that is damaged itself goes, with what belongs to it: it has to be registered again."""
+    found = unsound(catalogue.db)
+    again: dict[str, dict[str, Any]] = {}
+    with catalogue.transaction() as db:
+        for key in found:
+            sql = "SELECT CAST(name AS BLOB), file, CAST(fields AS BLOB), hash FROM documents WHERE id = ?"
+            row = db.execute(sql, (key,)).fetchone()
+            if row is None:  # a chunk that says it belongs to nobody
+                _forget(db, key)
+                continue
+            name, file, fields, hash = row
+            db.execute("UPDATE documents SET hash = x'' WHERE id = ?", (key,))
+            if file is not None:
+                db.execute("UPDATE files SET stamp = '', hash = x'' WHERE id = ?", (file,))
+                continue
+            record = _registered(db, name, fields) if fields_are_sound(hash, fields) else None
+            if record:
+                again[record["path"]] = record
+            else:
+                _forget(db, key)
+    return list(again.values())
+
+
+def _registered(db: sqlite3.Connection, name: bytes, fields: bytes) -> dict[str, Any] | None:
+    """The record of the entity that this is, or that this is a tool of."""
+    record = record_of(fields)
+    if record and record.get("kind") == TOOL:
+        sql = "SELECT CAST(fields AS BLOB), hash FROM documents WHERE name = ? AND file IS NULL"
+        server = db.execute(sql, (record.get("server"),)).fetchone()
+        return record_of(server[0]) if server and fields_are_sound(server[1], server[0]) else None
+    return record
+
+
+def _forget(db: sqlite3.Connection, key: int) -> None:
+    now = time.time()
+    rows = db.execute("SELECT row FROM chunks WHERE document = ?", (key,)).fetchall()
+    db.executemany("INSERT OR IGNORE INTO dead VALUES (?, ?)", [(row, now) for (row,) in rows])
+    for table in ("chunks", "facets", "names", "links"):
+        db.execute(f"DELETE FROM {table} WHERE document = ?", (key,))
+    _mentions.forget(db, key)
+    db.execute("DELETE FROM documents WHERE id = ?", (key,))

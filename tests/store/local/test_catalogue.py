@@ -1,0 +1,259 @@
+"""SQLite alone decides what is live: rows are never used twice, and a change is seen whole or not at all."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from watersmeet.core.errors import IndexDamaged, IndexMismatch, NoIndex
+from watersmeet.core.indexing import Found
+from watersmeet.core.model import ChunkId, Condition, DocId, Row
+from watersmeet.core.pages import Chunk, Document, Link
+from watersmeet.engine.entries import digest
+from watersmeet.store.local.catalogue import Catalogue, Changes, Put, StoredChunk, facets_of
+from watersmeet.store.local.view import SqliteView
+
+
+@pytest.fixture
+def catalogue(tmp_path: Path) -> Iterator[Catalogue]:
+    made = Catalogue(str(tmp_path / "index"))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def view(catalogue: Catalogue) -> Iterator[SqliteView]:
+    made = SqliteView(catalogue.folder)
+    yield made
+    made.close()
+
+
+def hashed(text: str) -> bytes:
+    return digest(text)
+
+
+def put(
+    catalogue: Catalogue, name: str, texts: list[str] | None = None, rows: list[Row] | None = None, **more: Any
+) -> Put:
+    """A document whose chunks have these texts, in rows of its own unless told otherwise."""
+    texts = [name] if texts is None else texts
+    if rows is None:
+        first = catalogue.reserve(len(texts))
+        rows = [Row(first + n) for n in range(len(texts))]
+    document = DocId(name)
+    chunks = tuple(
+        StoredChunk(row, Chunk(ChunkId(f"{name}#{n}"), document, text, ("H",), (n + 1, n + 1)), hashed(text))
+        for n, (row, text) in enumerate(zip(rows, texts, strict=True))
+    )
+    moved_from = more.pop("moved_from", None)
+    file = more.pop("file", None)
+    made = Document(document, more.pop("kind", "document"), name, f"/v/{name}", **more)
+    return Put(made, chunks, hashed("hash"), catalogue.collection("default"), file, moved_from)
+
+
+def test_a_change_is_visible_after_it_and_not_before(catalogue: Catalogue, view: SqliteView) -> None:
+    made = put(catalogue, "a.md", ["one", "two"])
+    with view.moment():
+        catalogue.apply(Changes(put=[made]))
+        assert view.record(DocId("a.md")) is None  # this moment began before
+    with view.moment():
+        assert [p.text for p in view.passages_of(DocId("a.md"))] == ["one", "two"]
+        assert view.live_rows() == [stored.row for stored in made.chunks]
+    assert catalogue.counts() == (1, 2)
+
+
+def test_all_of_a_change_or_nothing(catalogue: Catalogue, view: SqliteView) -> None:
+    catalogue.apply(Changes(put=[put(catalogue, "a.md")]))
+    one = put(catalogue, "b.md")
+    twice = put(catalogue, "c.md", rows=[one.chunks[0].row])
+    with pytest.raises(IndexDamaged):
+        catalogue.apply(Changes(put=[one, twice], removed=[DocId("a.md")]))
+    with view.moment():
+        assert [record.document for record in view.records()] == ["a.md"]
+    catalogue.apply(Changes(removed=[DocId("a.md")]))  # and it can go on
+    assert catalogue.counts() == (0, 0)
+
+
+def test_a_replaced_document_leaves_its_rows_dead_but_keeps_those_that_it_kept(catalogue: Catalogue) -> None:
+    old = put(catalogue, "a.md", ["one", "two"])
+    catalogue.apply(Changes(put=[old]))
+    kept = old.chunks[0].row
+    new = put(catalogue, "a.md", ["one", "three"], [kept, catalogue.reserve(1)])
+    catalogue.apply(Changes(put=[new]))
+    assert catalogue.dead(time.time()) == [old.chunks[1].row]
+    assert catalogue.dead(time.time() - 60) == []  # queries may still hold it
+    assert catalogue.rows_by_hash(DocId("a.md")) == {hashed("one"): [kept], hashed("three"): [new.chunks[1].row]}
+    catalogue.bury([old.chunks[1].row])
+    assert catalogue.dead(time.time()) == []
+
+
+def test_a_moved_document_takes_its_rows_along(catalogue: Catalogue, view: SqliteView) -> None:
+    old = put(catalogue, "a.md", ["one"])
+    catalogue.apply(Changes(put=[old]))
+    catalogue.apply(Changes(put=[put(catalogue, "b.md", ["one"], [old.chunks[0].row], moved_from=DocId("a.md"))]))
+    assert catalogue.dead(time.time()) == []
+    with view.moment():
+        assert [record.document for record in view.records()] == ["b.md"]
+        assert view.live_rows() == [old.chunks[0].row]
+
+
+def test_rows_are_never_given_twice_not_even_after_clearing(catalogue: Catalogue) -> None:
+    first = catalogue.reserve(10)
+    catalogue.clear({"text_folder": "text-2"})
+    assert catalogue.reserve(1) == first + 10
+    assert catalogue.meta()["text_folder"] == "text-2"
+    assert catalogue.counts() == (0, 0)
+
+
+def test_rows_of_a_writer_that_died_are_dead(catalogue: Catalogue) -> None:
+    first = catalogue.reserve(3)
+    catalogue.apply(Changes(put=[put(catalogue, "a.md", rows=[Row(first + 1)])]))
+    catalogue.reclaim()
+    assert catalogue.dead(time.time()) == [first, first + 2]
+    catalogue.reclaim()
+    assert len(catalogue.dead(time.time())) == 2
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.lists(st.sampled_from("xyz"), max_size=3)), max_size=8))
+def test_every_row_is_live_dead_or_was_never_given(steps: list[tuple[str, list[str]]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        catalogue, view = Catalogue(folder), SqliteView(folder)
+        expected: dict[str, list[str]] = {}
+        for name, texts in steps:
+            if texts:
+                catalogue.apply(Changes(put=[put(catalogue, name, texts)]))
+                expected[name] = texts
+            else:
+                catalogue.apply(Changes(removed=[DocId(name)]))
+                expected.pop(name, None)
+        given_out = catalogue.reserve(1) - 1
+        with view.moment():
+            live = view.live_rows()
+            found = {r.document: [p.text for p in view.passages_of(r.document)] for r in view.records()}
+        dead = catalogue.dead(time.time())
+        assert found == expected
+        assert sorted([*live, *dead]) == list(range(1, given_out + 1))
+        view.close()
+        catalogue.close()
+
+
+# ------------------------------------------------------------ files, roots and collections
+
+
+def test_files_are_remembered_and_forgotten(catalogue: Catalogue) -> None:
+    with catalogue.transaction() as db:
+        db.execute("INSERT INTO roots (path, name, collection) VALUES ('/v', 'v', 1)")
+    (root,) = catalogue.roots()
+    found = Found("a.md", "/v/a.md", (5, 1, 2, 3), 1.0)
+    changes = Changes(put=[put(catalogue, "a.md", file=(root.id, "a.md"))], files=[(root.id, found, b"h", 7)])
+    catalogue.apply(changes)
+    state = catalogue.files(root.id)["a.md"]
+    assert (state.stamp, state.hash, state.seen) == (found.stamp, b"h", 7)
+    assert catalogue.documents_of(state.id) == [("a.md", hashed("hash"))]
+    catalogue.apply(Changes(stale=[state.id]))
+    assert catalogue.files(root.id)["a.md"].stamp == ()  # to be read again
+    catalogue.apply(Changes(forgotten=[state.id], removed=[DocId("a.md")]))
+    assert catalogue.files(root.id) == {}
+    assert catalogue.owner(DocId("a.md")) is None
+
+
+def test_metadata_of_a_collection_adds_up(catalogue: Catalogue, view: SqliteView) -> None:
+    first = catalogue.collection("docs", {"sdk": "python"})
+    assert catalogue.collection("docs", {"team": "Core"}) == first
+    made = put(catalogue, "a.md")
+    catalogue.apply(Changes(put=[Put(made.document, made.chunks, b"", first)]))
+    with view.moment():
+        for key, value in (("sdk", "Python"), ("team", "core"), ("collection", "docs")):
+            assert view.matching(Condition({key: (value,)}), 10) == [made.chunks[0].row]
+        assert view.matching(Condition({"sdk": ("rust",)}), 10) == []
+
+
+def test_what_can_be_filtered_by() -> None:
+    fields = {"Draft": True, "n": 3, "list": ["A", 1.5, {"no": 1}], "none": None, "long": "x" * 300}
+    document = Document(DocId("a"), "document", "A", "/a", tags=("Tag",), fields=fields)
+    assert set(facets_of(document)) == {("tag", "tag"), ("draft", "true"), ("n", "3"), ("list", "a"), ("list", "1.5")}
+
+
+def test_filters_and_dates(catalogue: Catalogue, view: SqliteView) -> None:
+    day = datetime(2026, 1, 5, tzinfo=UTC)
+    one = put(catalogue, "docs/a.md", tags=("x",), fields={"status": "Beta"}, modified=day)
+    two = put(catalogue, "docs/b.md", tags=("x", "y"))
+    catalogue.apply(Changes(put=[one, two]))
+    first, second = one.chunks[0].row, two.chunks[0].row
+    with view.moment():
+        assert view.matching(Condition({"tag": ("X",)}), 10) == [first, second]
+        assert view.matching(Condition({"tag": ("x",)}), 1) is None  # too many to list
+        assert view.matching(Condition({"tag": ("x",), "status": ("beta",)}), 10) == [first]
+        assert view.matching(Condition({"tag": ("y", "z")}), 10) == [second]
+        assert view.matching(Condition({"path": ("docs/a*",)}), 10) == [first]
+        assert view.matching(Condition({"path": ("a.md",)}), 10) == [first]
+        assert view.matching(Condition(since=day), 10) == [first]
+        assert view.matching(Condition(before=day), 10) == []
+        assert view.matching(Condition({"tag": ("' OR 1=1 --",)}), 10) == []
+        assert view.resolve([first, second, Row(99)], Condition({"tag": ("y",)})) == {second: "docs/b.md#0"}
+
+
+# ------------------------------------------------------------ links
+
+
+def edges(catalogue: Catalogue, view: SqliteView, document: str, files: dict[str, tuple[Link, ...]]) -> list[Any]:
+    catalogue.apply(Changes(put=[put(catalogue, name, links=links) for name, links in files.items()]))
+    with view.moment():
+        return sorted(view.edges(DocId(document)))
+
+
+def test_a_link_means_the_document_that_is_closest(catalogue: Catalogue, view: SqliteView) -> None:
+    files = {
+        "a/start.md": (Link("setup"), Link("b/setup", alias="there"), Link("setup", "related"), Link("gone")),
+        "a/setup.md": (),
+        "b/setup.md": (),
+        "setup.md": (),
+        "c/far.md": (Link("setup"),),
+    }
+    assert edges(catalogue, view, "a/start.md", files) == [
+        ("a/start.md", "a/setup.md", "related"),
+        ("a/start.md", "a/setup.md", "wiki"),
+        ("a/start.md", "b/setup.md", "wiki"),
+    ]
+    with view.moment():
+        assert view.edges(DocId("setup.md")) == [("c/far.md", "setup.md", "wiki")]
+        assert view.edges(DocId("b/setup.md")) == [("a/start.md", "b/setup.md", "wiki")]
+        assert view.anchors() == [("a/start.md", "b/setup.md", "there")]
+        assert [link.target for link in view.links(DocId("a/start.md"))] == ["setup", "b/setup", "setup", "gone"]
+
+
+def test_links_are_resolved_when_asked_and_never_stale(catalogue: Catalogue, view: SqliteView) -> None:
+    assert edges(catalogue, view, "a.md", {"a.md": (Link("later"),)}) == []
+    catalogue.apply(Changes(put=[put(catalogue, "x/later.md")]))
+    with view.moment():
+        assert view.edges(DocId("a.md")) == [("a.md", "x/later.md", "wiki")]
+    catalogue.apply(Changes(removed=[DocId("x/later.md")]))
+    with view.moment():
+        assert view.edges(DocId("a.md")) == []
+
+
+# ------------------------------------------------------------ opening
+
+
+def test_an_index_that_is_not_there_or_not_ours(tmp_path: Path) -> None:
+    with pytest.raises(NoIndex):
+        SqliteView(str(tmp_path))
+    (tmp_path / "catalogue.db").write_bytes(b"not a database" * 500)
+    with pytest.raises(IndexDamaged) as error:
+        SqliteView(str(tmp_path))
+    assert "--recreate" in error.value.hint
+
+
+def test_an_index_of_a_newer_version_is_refused(catalogue: Catalogue) -> None:
+    catalogue.db.execute("PRAGMA user_version = 999")
+    with pytest.raises(IndexMismatch, match="999"):
+        SqliteView(catalogue.folder)
