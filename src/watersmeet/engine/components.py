@@ -12,7 +12,8 @@ from watersmeet.engine.typed import typed
 
 KINDS = ("source", "parse", "chunk", "embed", "store", "query", "signal", "fusion", "stage")
 """What can be named in settings: for each kind there is a folder, and a file for each component."""
-FOLDERS = {kind: f"watersmeet.{kind}" for kind in KINDS} | {"store": "watersmeet.store.local"}
+ELSEWHERE = {"store": "watersmeet.store.local"}
+"""The packages of kinds that are not called like them."""
 
 
 def names(kind: str) -> list[str]:
@@ -24,23 +25,26 @@ def names(kind: str) -> list[str]:
         called = path.stem.replace("_", "")
         return re.search(rf"^@dataclass.*\nclass {called}\b", path.read_text("utf8"), re.M | re.I) is not None
 
-    package = importlib.import_module(FOLDERS[kind])
+    package = importlib.import_module(_package(kind))
     files = [path for folder in package.__path__ for path in Path(folder).glob("[!_]*.py")]
     return sorted(path.stem for path in files if is_component(path))
+
+
+def _package(kind: str) -> str:
+    return ELSEWHERE.get(kind, f"watersmeet.{kind}")
 
 
 def find(kind: str, name: str) -> type[Any]:
     """The one public dataclass of `<name>.py` in the folder of its kind that has its name, without underscores."""
     if not name.isidentifier() or name.startswith("_"):
         raise UnknownComponent(f"no {kind} called {name!r}", instead_of(kind, name))
-    called = f"{FOLDERS[kind]}.{name}"
+    called = f"{_package(kind)}.{name}"
     try:
         module = importlib.import_module(called)
     except ModuleNotFoundError as error:
         if error.name != called:
             raise
         raise UnknownComponent(f"no {kind} called {name!r}", instead_of(kind, name)) from None
-    class_name = name.replace("_", "")
     for value in vars(module).values():
         if (
             dataclasses.is_dataclass(value)

@@ -12,9 +12,9 @@ from watersmeet.core.files import can_write, private
 from watersmeet.store.local._wal import use_wal
 
 FILE = "catalogue.db"
-FORMAT = 2
+FORMAT = 3
 """`PRAGMA user_version`: raised with an upgrade in `_upgrade.py`."""
-READABLE = frozenset({1, FORMAT})
+READABLE = frozenset({1, 2, FORMAT})
 """Formats that answer as they are. The next writer makes the newest of an older one."""
 ANEW = "build it anew with `watersmeet sync PATH --recreate`; vectors come from the cache"
 _PATIENCE = 10.0  # seconds

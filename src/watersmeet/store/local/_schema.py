@@ -7,6 +7,26 @@ FORMER_ROOTS = """
 CREATE TABLE former_roots (path TEXT PRIMARY KEY, name TEXT NOT NULL, prefix TEXT NOT NULL) WITHOUT ROWID
 """
 
+BY_DATE = "CREATE INDEX documents_by_date ON documents (modified)"
+
+LEASES = """
+-- Who may write, until when. The fence grows with every lease: whoever has an older one writes no more.
+CREATE TABLE leases (name TEXT PRIMARY KEY, holder TEXT NOT NULL, expires REAL NOT NULL, fence INTEGER NOT NULL)
+    WITHOUT ROWID
+"""
+
+UNSEEN = """
+-- Live rows that are not in a vector store yet.
+CREATE TABLE unseen (
+    store TEXT NOT NULL, row INTEGER NOT NULL, private INTEGER NOT NULL, PRIMARY KEY (store, row)
+) WITHOUT ROWID
+"""
+
+COUNTS = """
+-- How many documents, chunks and documents of each kind there are: changed with every commit.
+CREATE TABLE counts (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID
+"""
+
 TABLES = f"""
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
@@ -14,9 +34,10 @@ CREATE TABLE collections (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, metadata TEXT NOT NULL DEFAULT '{{}}'
 );
 -- `prefix` stands in front of the ids of a root's documents. It is chosen once. `path` is relative where it can be.
+-- Of what is no folder it is the address. `kind` is the source that reads it, `cursor` where that goes on.
 CREATE TABLE roots (
     id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, name TEXT NOT NULL UNIQUE, collection INTEGER NOT NULL,
-    prefix TEXT NOT NULL DEFAULT ''
+    prefix TEXT NOT NULL DEFAULT '', kind TEXT NOT NULL DEFAULT 'folder', cursor TEXT NOT NULL DEFAULT ''
 );
 {FORMER_ROOTS};
 -- What a source offered: `stamp` is compared first, `hash` only where the stamp leaves a doubt.
@@ -31,10 +52,12 @@ CREATE TABLE documents (
 );
 CREATE INDEX documents_of_file ON documents (file);
 CREATE INDEX documents_by_hash ON documents (hash);
--- The live rows, and no others: a row that is not here does not exist.
+{BY_DATE};
+-- The live rows, and no others: a row that is not here does not exist. `place` is a page, slide, sheet or anchor.
 CREATE TABLE chunks (
     row INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, document INTEGER NOT NULL, ordinal INTEGER NOT NULL,
-    headings TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, hash BLOB NOT NULL, text TEXT NOT NULL
+    headings TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, hash BLOB NOT NULL, text TEXT NOT NULL,
+    place TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX chunks_of_document ON chunks (document, ordinal);
 -- What can be filtered by: tags, front matter, metadata, with values in lower case.
@@ -53,8 +76,15 @@ CREATE TABLE links (
 );
 CREATE INDEX links_of_document ON links (document);
 CREATE INDEX links_by_key ON links (key);
--- Rows promised to a writer. What is left here when it dies may stand in the other stores but never lived.
-CREATE TABLE reserved (first INTEGER PRIMARY KEY, count INTEGER NOT NULL);
+-- Rows promised to a writer. What is left here when it dies may stand in the other stores but never lived. Nobody else
+-- takes them before they expire. `fence` is that of the writer's lease.
+CREATE TABLE reserved (
+    first INTEGER PRIMARY KEY, count INTEGER NOT NULL, holder TEXT NOT NULL DEFAULT '', expires REAL NOT NULL DEFAULT 0,
+    fence INTEGER NOT NULL DEFAULT 0
+);
+{LEASES};
+{UNSEEN};
+{COUNTS};
 -- Rows to delete from the other stores once no query can still hold them.
 CREATE TABLE dead (row INTEGER PRIMARY KEY, died REAL NOT NULL);
 """

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Callable
 
+from watersmeet.core.errors import IndexProblem
+from watersmeet.store.local._counts import expect, recount, seen, stores
 from watersmeet.store.local._paths import Paths, home, rewrite_paths
-from watersmeet.store.local._schema import FORMER_ROOTS
+from watersmeet.store.local._schema import BY_DATE, COUNTS, FORMER_ROOTS, LEASES, UNSEEN
 from watersmeet.store.local._sums import seal_meta
 
 
@@ -24,5 +27,46 @@ def _with_prefixes(db: sqlite3.Connection, folder: str) -> None:
         seal_meta(db)
 
 
-UPGRADES: dict[int, Callable[[sqlite3.Connection, str], None]] = {1: _with_prefixes}
+def _with_counts(db: sqlite3.Connection, folder: str) -> None:
+    """From 2 to 3: roots have kinds, chunks places, reservations holders; counts and unseen rows are kept up."""
+    for table, columns in ADDED.items():
+        for column in columns:
+            db.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
+    for statement in (BY_DATE, LEASES, UNSEEN, COUNTS):
+        db.execute(statement)
+    recount(db)
+    for store in stores(db):
+        expect(db, store)
+        seen(db, store, _held(os.path.join(folder, store)))
+    known = db.execute("SELECT value FROM meta WHERE key = 'fingerprint'").fetchone()
+    if known:
+        built = json.dumps({**json.loads(known[0]), "format": 3}, sort_keys=True)
+        db.execute("UPDATE meta SET value = ? WHERE key = 'fingerprint'", (built,))
+        seal_meta(db)
+
+
+ADDED = {
+    "roots": ("kind TEXT NOT NULL DEFAULT 'folder'", "cursor TEXT NOT NULL DEFAULT ''"),
+    "chunks": ("place TEXT NOT NULL DEFAULT ''",),
+    "reserved": (
+        "holder TEXT NOT NULL DEFAULT ''",
+        "expires REAL NOT NULL DEFAULT 0",
+        "fence INTEGER NOT NULL DEFAULT 0",
+    ),
+}
+
+
+def _held(folder: str) -> list[int]:
+    """The rows of a vector store; none of one that cannot be read, which is then made again."""
+    from watersmeet.store.local.postings import Postings
+    from watersmeet.store.local.vectors import held_rows
+
+    try:
+        rows = Postings(folder).reader().rows() if "vectors-sparse-" in folder else held_rows(folder)
+    except IndexProblem:
+        return []
+    return [int(row) for row in rows]
+
+
+UPGRADES: dict[int, Callable[[sqlite3.Connection, str], None]] = {1: _with_prefixes, 2: _with_counts}
 """By the format that there is; each makes the next one of it."""

@@ -22,8 +22,10 @@ from watersmeet.core.indexing import Found
 from watersmeet.core.model import DocId, Row
 from watersmeet.core.names import is_text, link_key, names_of
 from watersmeet.core.pages import CREATED, Chunk, Document
+from watersmeet.core.viewers import kept_from_some
 from watersmeet.store.local import _mentions, _withheld
 from watersmeet.store.local._connect import FILE, connect, guarded, is_read_only, refuse_read_only
+from watersmeet.store.local._counts import Counts
 from watersmeet.store.local._paths import BASE, HERE, Paths, change_paths, home, paths_of, remembered, rewrite_paths
 from watersmeet.store.local._schema import FORMER_NAMES
 from watersmeet.store.local._sums import (
@@ -326,7 +328,7 @@ class Catalogue:
         with self.transaction() as db:
             first = int((db.execute("SELECT value FROM meta WHERE key = 'next_row'").fetchone() or ("1",))[0])
             db.execute("INSERT OR REPLACE INTO meta VALUES ('next_row', ?)", (str(first + count),))
-            db.execute("INSERT INTO reserved VALUES (?, ?)", (first, count))
+            db.execute("INSERT INTO reserved (first, count) VALUES (?, ?)", (first, count))
             seal_meta(db)
         return Row(first)
 
@@ -354,10 +356,12 @@ class Catalogue:
                 _place(db, document, lines)
             for document, modified, created in changes.dates:
                 _date(db, document, modified, created)
+            counts = Counts(db)
             for document in changes.removed:
-                _remove(db, document)
+                _remove(db, document, counts)
             for put in changes.put:
-                _put(db, put, self.paths.kept(put.document.path) if put.file else put.document.path)
+                _put(db, put, self.paths.kept(put.document.path) if put.file else put.document.path, counts)
+            counts.save()
             db.executemany("DELETE FROM files WHERE id = ?", [(f,) for f in changes.forgotten])
             db.executemany("UPDATE files SET stamp = '', hash = x'' WHERE id = ?", [(f,) for f in changes.stale])
             db.executemany("DELETE FROM reserved WHERE first = ?", [(r,) for r in changes.reserved])
@@ -377,6 +381,8 @@ class Catalogue:
                 "links",
                 "dead",
                 "reserved",
+                "unseen",
+                "counts",
             ):
                 db.execute(f"DELETE FROM {table}")
             _mentions.clear(db)
@@ -393,19 +399,22 @@ class Catalogue:
             db.executemany("DELETE FROM dead WHERE row = ?", [(row,) for row in rows])
 
 
-def _remove(db: sqlite3.Connection, document: DocId, keep: frozenset[int] = frozenset()) -> None:
-    found = db.execute("SELECT id FROM documents WHERE name = ?", (document,)).fetchone()
-    if found is None:
-        return
-    now = time.time()
+def _remove(db: sqlite3.Connection, document: DocId, counts: Counts, keep: frozenset[int] = frozenset()) -> set[int]:
+    """Which rows it had; those to `keep` live on under another document."""
+    known = db.execute("SELECT id, kind FROM documents WHERE name = ?", (document,)).fetchone()
+    if known is None:
+        return set()
+    now, found = time.time(), known[:1]
     rows = [row for (row,) in db.execute("SELECT row FROM chunks WHERE document = ?", found)]
     gone = [row for row in rows if row not in keep]
+    counts.removed(known[1], rows, gone)
     db.executemany("INSERT OR IGNORE INTO dead VALUES (?, ?)", [(row, now) for row in gone])
     _withheld.forget(db, gone)
     for table in ("chunks", "facets", "names", "links"):
         db.execute(f"DELETE FROM {table} WHERE document = ?", found)
     _mentions.forget(db, found[0])
     db.execute("DELETE FROM documents WHERE id = ?", found)
+    return set(rows)
 
 
 def _place(db: sqlite3.Connection, document: DocId, lines: Sequence[tuple[int, int]]) -> None:
@@ -442,11 +451,12 @@ def _begun(created: datetime | None) -> dict[str, str]:
     return {CREATED: created.isoformat()} if created else {}
 
 
-def _put(db: sqlite3.Connection, put: Put, path: str) -> None:
+def _put(db: sqlite3.Connection, put: Put, path: str, counts: Counts) -> None:
     document = put.document
     keep = frozenset(stored.row for stored in put.chunks)
+    before: set[int] = set()
     for old in {document.id, put.moved_from or document.id}:
-        _remove(db, old, keep)
+        before |= _remove(db, old, counts, keep)
     if put.file:  # a file of many documents is entered with its first; it counts as read only with its last
         db.execute("INSERT OR IGNORE INTO files (root, name, stamp, hash, seen) VALUES (?, ?, '', x'', 0)", put.file)
     file = db.execute("SELECT id FROM files WHERE root = ? AND name = ?", put.file).fetchone() if put.file else None
@@ -465,8 +475,10 @@ def _put(db: sqlite3.Connection, put: Put, path: str) -> None:
             json.dumps({**document.fields, **_begun(document.created), **_said(document)}, ensure_ascii=False),
         ),
     ).fetchone()[0]
+    counts.added(document.kind, [*keep], kept_from_some(document.fields), keep - before)
     db.executemany(
-        "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO chunks (row, id, document, ordinal, headings, first, last, hash, text)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [_chunk_row(s, key, n) for n, s in enumerate(put.chunks)],
     )
     db.executemany("INSERT OR IGNORE INTO facets VALUES (?, ?, ?)", [(*facet, key) for facet in facets_of(document)])

@@ -73,6 +73,14 @@ class Vectors:
         return commit
 
 
+def held_rows(folder: str) -> NDArray[np.int64]:
+    """The rows that a store holds, of whatever dimension."""
+    place = Path(folder)
+    content = commits.read_bytes(place)
+    commit = commits.decode(place, content, Commit) if content else Commit(0)
+    return Reader.map(place, commit).keys
+
+
 class Writer:
     """One transaction after another: begun by the first `add` or `drop`, ended by `commit` or `rollback`."""
 

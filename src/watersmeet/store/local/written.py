@@ -14,6 +14,7 @@ from watersmeet.core.model import Row
 from watersmeet.core.names import ALIAS
 from watersmeet.core.pages import Chunk, Document
 from watersmeet.store.local import _mentions, _withheld
+from watersmeet.store.local._counts import recount
 from watersmeet.store.local._sums import HASH, fields_are_sound, seal_meta, unsound
 from watersmeet.store.local.catalogue import SAID, Catalogue, StoredChunk
 from watersmeet.store.local.registered import record_of
@@ -107,6 +108,7 @@ def reread(catalogue: Catalogue) -> list[dict[str, Any]]:
                 again[record["path"]] = record
             else:
                 _forget(db, key)
+        recount(db)
     return list(again.values())
 
 
@@ -124,6 +126,7 @@ def _forget(db: sqlite3.Connection, key: int) -> None:
     now = time.time()
     rows = db.execute("SELECT row FROM chunks WHERE document = ?", (key,)).fetchall()
     db.executemany("INSERT OR IGNORE INTO dead VALUES (?, ?)", [(row, now) for (row,) in rows])
+    db.executemany("DELETE FROM unseen WHERE row = ?", rows)
     for table in ("chunks", "facets", "names", "links"):
         db.execute(f"DELETE FROM {table} WHERE document = ?", (key,))
     _mentions.forget(db, key)

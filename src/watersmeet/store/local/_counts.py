@@ -1,0 +1,84 @@
+"""How many documents and chunks there are, and which rows no model has seen: kept up with each commit, never counted
+by a query."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+
+from watersmeet.store.local import _withheld
+
+DOCUMENTS, CHUNKS, PRIVATE = "documents", "chunks", "private chunks"
+KIND = "kind "
+"""Before the name of a kind: how many documents are of it."""
+TIERS = ("tiers", "next_tiers")
+"""The entries of `meta` that name the vector stores of the index."""
+
+
+class Counts:
+    """The differences that one transaction makes."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._by: Counter[str] = Counter()
+        self.stores = stores(db)
+
+    def removed(self, kind: str, rows: Sequence[int], gone: Iterable[int]) -> None:
+        """A document with these rows; those that are `gone` no model has to read any more."""
+        self._by.subtract(
+            {DOCUMENTS: 1, KIND + kind: 1, CHUNKS: len(rows), PRIVATE: len(_withheld.held(self._db, rows))}
+        )
+        for store in self.stores:
+            self._db.executemany("DELETE FROM unseen WHERE store = ? AND row = ?", [(store, row) for row in gone])
+
+    def added(self, kind: str, rows: Sequence[int], private: bool, new: Collection[int]) -> None:
+        self._by.update({DOCUMENTS: 1, KIND + kind: 1, CHUNKS: len(rows), PRIVATE: len(rows) if private else 0})
+        for store in self.stores:
+            values = [(store, row, private) for row in new]
+            self._db.executemany("INSERT OR IGNORE INTO unseen VALUES (?, ?, ?)", values)
+
+    def save(self) -> None:
+        self._db.executemany(
+            "INSERT INTO counts VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = value + ?2",
+            [(name, by) for name, by in self._by.items() if by],
+        )
+
+
+def stores(db: sqlite3.Connection) -> list[str]:
+    """The folders of the vector stores that answer, and of those that are being made."""
+    found = db.execute("SELECT value FROM meta WHERE key IN (?, ?)", TIERS)
+    return [tier["folder"] for (text,) in found for tier in json.loads(text).values()]
+
+
+def recount(db: sqlite3.Connection) -> None:
+    """All of it anew: for an index of an earlier version, or one that was repaired."""
+    private = "SELECT count(*) FROM withheld w JOIN chunks c ON c.row = w.row" if _withheld.there(db) else "SELECT 0"
+    db.execute("DELETE FROM counts")
+    for name, sql in (
+        (DOCUMENTS, "SELECT count(*) FROM documents"),
+        (CHUNKS, "SELECT count(*) FROM chunks"),
+        (PRIVATE, private),
+    ):
+        db.execute(f"INSERT INTO counts SELECT ?, ({sql})", (name,))
+    db.execute("INSERT INTO counts SELECT ? || kind, count(*) FROM documents GROUP BY kind", (KIND,))
+
+
+def expect(db: sqlite3.Connection, store: str) -> None:
+    """A vector store that is to be filled: no live row is in it yet."""
+    private = "c.row IN (SELECT row FROM withheld)" if _withheld.there(db) else "0"
+    db.execute("DELETE FROM unseen WHERE store = ?", (store,))
+    db.execute(f"INSERT INTO unseen SELECT ?, c.row, {private} FROM chunks c", (store,))
+
+
+def seen(db: sqlite3.Connection, store: str, rows: Iterable[int]) -> None:
+    """These rows are in a vector store now."""
+    db.executemany("DELETE FROM unseen WHERE store = ? AND row = ?", [(store, row) for row in rows])
+
+
+def sweep(db: sqlite3.Connection) -> None:
+    """Forget what was expected of stores that are no longer part of the index."""
+    known = stores(db)
+    marks = ", ".join("?" * len(known))
+    db.execute(f"DELETE FROM unseen WHERE store NOT IN ({marks})", known)
