@@ -203,7 +203,7 @@ class SqliteView:
 
     def _documents_at(self, globs: Sequence[str]) -> list[int]:
         """Every signal asks for the same ones: they are looked for once."""
-        from watersmeet.core.globs import pattern
+        from watersmeet.common.globs import pattern
 
         wanted, remembered = tuple(dict.fromkeys(globs)), self._known.at
         if wanted not in remembered:
