@@ -78,7 +78,7 @@ def test_an_address_is_taken_apart() -> None:
 
 
 NO_ADDRESSES = r"""
-    docs //docs.test ftp://docs.test file:///etc/passwd javascript:alert(1) http:// http:///x http://a.test:x/
+    docs //docs.test ftp://docs.test ftp://docs.test:80/ file:///etc/passwd javascript:alert(1) http:// http:///x http://a.test:x/
     http://a.test:0/ http://a.test:99999/ http://[::1 http://[v1.a]/ http://[fe80::1%25eth0/]/ http://a.test\x/
 """
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import io
 import socket
+import ssl
 import time
 import zlib
 from collections.abc import Iterator, Mapping
@@ -12,12 +13,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from email.message import Message
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from watersmeet.common.addresses import Address, Target
-
-if TYPE_CHECKING:
-    import ssl
 
 _BLOCK = 1 << 16
 _ERROR_PAGE = 1 << 16
@@ -86,16 +84,23 @@ def _connected(addresses: list[Address], deadline: Deadline) -> socket.socket:
     """The first that takes the connection; each gets its share of the time."""
     problem: OSError = OSError("it has no address")
     for number, address in enumerate(addresses):
-        sock = socket.socket(address.family, socket.SOCK_STREAM)
         try:
-            sock.settimeout(deadline.wait() / (len(addresses) - number))
-            sock.connect(address.place)
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            return sock
+            return _connect(address, deadline.wait() / (len(addresses) - number))
         except OSError as error:
-            sock.close()
             problem = error
     raise problem
+
+
+def _connect(address: Address, seconds: float) -> socket.socket:
+    sock = socket.socket(address.family, socket.SOCK_STREAM)
+    try:
+        sock.settimeout(seconds)
+        sock.connect(address.place)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
 
 
 def _secured(sock: socket.socket, target: Target, deadline: Deadline) -> socket.socket:
@@ -108,8 +113,6 @@ def _secured(sock: socket.socket, target: Target, deadline: Deadline) -> socket.
 @cache
 def tls() -> ssl.SSLContext:
     """Certificates are checked, against the authorities of this machine."""
-    import ssl
-
     return ssl.create_default_context()
 
 

@@ -99,9 +99,10 @@ def parse(url: str) -> Target:
     """A web address, taken apart; `NoReply` if it is none."""
     try:
         parts = urlsplit(url)
+        usual = _PORTS[parts.scheme]
+        port = usual if parts.port is None else parts.port
         host = _ascii(parts.hostname or "", "[" in parts.netloc.rpartition("@")[2])
-        port = _PORTS.get(parts.scheme, 0) if parts.port is None else parts.port
-    except ValueError:  # also what cannot be written in ASCII
+    except (ValueError, KeyError):  # also what cannot be written in ASCII
         host = ""
     if not host or not port:
         raise NoReply("this is no web address", "it begins with http:// or https://, and names a host") from None
