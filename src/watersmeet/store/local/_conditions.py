@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from watersmeet.core.globs import Pattern, pattern
+from watersmeet.common.globs import Pattern, pattern
 from watersmeet.core.model import Condition
 
 _SPECIAL = "*?[\\"
