@@ -209,7 +209,11 @@ class Snapshot(Documents, Protocol):
 
 
 class State(Protocol):
-    """A small value under a name, which many processes read and one changes at a time."""
+    """A small value under a name, which many processes read and one changes at a time. `str()` says where it is."""
+
+    def __hash__(self) -> int:
+        """What is made of a value is remembered by its state and version."""
+        ...
 
     def version(self) -> object:
         """Changes when the value does; None if there is none. Quick: asked for with every query."""

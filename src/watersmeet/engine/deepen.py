@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import math
 import os
-import struct
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from watersmeet.core.errors import IndexBusy, IndexDamaged
-from watersmeet.core.files import private
 from watersmeet.core.model import Row
 from watersmeet.core.viewers import EVERYONE
+from watersmeet.engine import embed_first
 from watersmeet.engine.components import build
 from watersmeet.engine.entries import breadcrumb
 from watersmeet.engine.healing import diagnosed
 from watersmeet.engine.lock import holder_of, tighten_index, writer_lock
 from watersmeet.engine.models import GuardedEncoder
+from watersmeet.engine.named_state import EMBED_FIRST, state_of
 from watersmeet.engine.report import Progress, Tell
 from watersmeet.engine.settings import Settings, cache_folder
 from watersmeet.engine.tiers import (
@@ -65,10 +65,6 @@ SAMPLE, NEIGHBOUR, NEAREST, SHARE = 64, 10, 3, 5
 where there are few, the one that a fifth of them are as near as, or at least the third."""
 CHANGED = 0.1
 """... again once so large a share of the rows is new."""
-ASKED = "asked"
-"""A file of row numbers that queries retrieved while the deep model had not seen everything ..."""
-MOST_ASKED = 1 << 20
-"""... which grows to so many bytes."""
 
 
 @dataclass(slots=True)
@@ -145,7 +141,8 @@ class _Pass:
             while time.perf_counter() - start < self.seconds:
                 rows, texts, missing = self._window(store)
                 if not rows:  # the model is not even loaded if there is nothing for it to do
-                    self._forget_asked()
+                    if self.name == "dense" and not self.after:
+                        embed_first.forget(state_of(self.folder, EMBED_FIRST))
                     whole = not self.after
                     break
                 tier.check(self.model)
@@ -191,11 +188,6 @@ class _Pass:
             finally:
                 catalogue.close()
 
-    def _forget_asked(self) -> None:
-        if self.name == "dense" and not self.after:
-            with suppress(OSError):
-                os.unlink(os.path.join(self.folder, ASKED))
-
     def _window(self, store: Store) -> tuple[list[Row], list[str], int]:
         """The next rows to embed with their texts, and how many are missing in all."""
         import numpy as np
@@ -205,7 +197,8 @@ class _Pass:
             live = live[live > self.after]
             missing = live[~store.reader().has(live)] if len(live) else live
             wanted = set(missing.tolist())
-            first = [row for row in _asked(self.folder) if row in wanted] if self.name == "dense" else []
+            noted = embed_first.read(state_of(self.folder, EMBED_FIRST)) if self.name == "dense" else []
+            first = [row for row in self.view.rows(noted).values() if row in wanted]
             chosen = list(dict.fromkeys([*first, *missing.tolist()]))[: self._width()]
             found = self.view.texts([Row(row) for row in chosen])
         texts = [f"{breadcrumb(title, headings)}\n{text}" for _, title, headings, text in found]
@@ -343,20 +336,3 @@ def _alone(folder: str, name: str) -> Iterator[None]:
             ) from None
         tighten_index(folder)
         yield
-
-
-def note_asked(folder: str, rows: Sequence[Row]) -> None:
-    """Remember what a query retrieved: row numbers only, appended in one write, if it can be written at all."""
-    with suppress(OSError), open(os.path.join(folder, ASKED), "ab", opener=private) as file:
-        if file.tell() < MOST_ASKED:
-            file.write(struct.pack(f"<{len(rows)}q", *rows))
-
-
-def _asked(folder: str) -> Iterator[int]:
-    try:
-        with open(os.path.join(folder, ASKED), "rb") as file:
-            content = file.read()
-    except FileNotFoundError:
-        return iter(())
-    whole = len(content) // 8
-    return iter(struct.unpack(f"<{whole}q", content[: whole * 8]))

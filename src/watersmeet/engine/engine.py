@@ -20,6 +20,7 @@ from watersmeet.engine.calibration.searched import note_search, tidy
 from watersmeet.engine.diagnostics import loaded, note
 from watersmeet.engine.healing import diagnosed, met
 from watersmeet.engine.modes import WORDS
+from watersmeet.engine.named_state import RECENT_SEARCHES, state_of
 from watersmeet.engine.runner import PASSAGES, Scope, Trace, readable, run
 from watersmeet.engine.session import Session
 from watersmeet.engine.settings import Settings
@@ -29,6 +30,7 @@ from watersmeet.engine.viewing import seen
 from watersmeet.present import answer as present
 
 if TYPE_CHECKING:
+    from watersmeet.core.index import State
     from watersmeet.core.viewers import Viewer
     from watersmeet.engine.calibration.calibration import Calibration
     from watersmeet.engine.classified import Classified
@@ -80,7 +82,7 @@ class Engine:
             session = None
         session = session or Session(self.folder, self._threads)
         if not self._learning:
-            tidy(self.folder, learn=False)
+            tidy(self._searched, learn=False)
         try:
             with diagnosed(self.folder, self.settings):
                 yield session
@@ -95,6 +97,10 @@ class Engine:
     @property
     def _learning(self) -> bool:
         return bool(self.settings.section("calibration").learn)
+
+    @property
+    def _searched(self) -> State:
+        return state_of(self.folder, RECENT_SEARCHES)
 
     # ------------------------------------------------------------ writing
 
@@ -118,7 +124,7 @@ class Engine:
         start = time.perf_counter()
         report = sync(self.folder, self.settings, paths, collection, meta or {}, recreate, tell)
         self._embed((), report, tell, deep=deepen)
-        tidy(self.folder, self._learning)
+        tidy(self._searched, self._learning)
         report.took_ms = (time.perf_counter() - start) * 1000
         return report
 
@@ -163,7 +169,6 @@ class Engine:
         from watersmeet.core.indexing import Skipped
         from watersmeet.engine.deepen import Deepened, deepen, meta_of
         from watersmeet.engine.vocabulary import refresh
-        from watersmeet.store.local.vocabulary import PUBLIC
 
         problems: list[WatersmeetError] = []
         if not self.settings.section("index").vectors:
@@ -173,13 +178,11 @@ class Engine:
             try:
                 deepen(self.folder, self.settings, tier, tell, done, seconds, after, measure)
                 if tier == TIERS[0]:
-                    refresh(self.folder, self.settings, measure)
+                    report.warnings += refresh(self.folder, self.settings, measure)
             except (ModelProblem, IndexBusy) as problem:
                 problems.append(problem)
                 without = f"no {tier} vectors: " if isinstance(problem, ModelProblem) else ""
                 report.warnings.append(Skipped(tier, f"{without}{problem}. {problem.hint}".strip()))
-            except OSError as error:
-                report.warnings.append(Skipped(f"{PUBLIC}.json", f"no related terms: {error.strerror}"))
         report.embedded, report.cached = len(done.embedded), done.cached
         return problems
 
@@ -260,7 +263,7 @@ class Engine:
     def note_search(self, trace: Trace, request: Request, documents: Sequence[str]) -> None:
         """What was shown for a query, if the index may learn from what is opened."""
         if trace.settings.section("calibration").learn:
-            note_search(self.folder, request.query, list(documents))
+            note_search(self._searched, request.query, list(documents))
 
     def why_not(self, request: Request, document: str, shown: int | None = None) -> WhyNot:
         """Where a document fell out, and what weight would have brought it in.

@@ -7,19 +7,22 @@ import os
 import shutil
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from watersmeet.core import vocabulary
 from watersmeet.core.errors import IndexBusy, IndexDamaged, ModelProblem, NoIndex, WatersmeetError
 from watersmeet.core.model import ANY, Request, Row
 from watersmeet.core.viewers import EVERYONE
 from watersmeet.engine.calibration import keeping
 from watersmeet.engine.documents import size_of
 from watersmeet.engine.lock import writer_lock
+from watersmeet.engine.named_state import CALIBRATION, state_of
 from watersmeet.engine.opening import ANEW, check_fingerprint, fingerprint, open_text
 from watersmeet.engine.settings import Settings
 from watersmeet.engine.tiers import TIERS, Tier, check_models, embedder_name, model_of, tiers_of
 from watersmeet.engine.viewing import seen
-from watersmeet.store.local import vocabulary
+from watersmeet.engine.vocabulary import terms_in, terms_of
 from watersmeet.store.local._connect import FORMAT, is_read_only
 from watersmeet.store.local._intact import mark, unmark
 from watersmeet.store.local._withheld import PUBLIC_TEXT
@@ -97,15 +100,15 @@ def asked(engine: Engine) -> Check:
 
 def _vocabulary(folder: str) -> Check:
     for name in (vocabulary.PUBLIC, vocabulary.PRIVATE):
-        path = vocabulary.path_of(folder, name)
-        if os.path.exists(path) and vocabulary.load(folder, name) is None:
-            return Check("vocabulary", False, f"{path} is damaged", "run `watersmeet sync`: it makes it again")
+        state = terms_in(partial(state_of, folder), name)
+        if state.version() is not None and terms_of(state) is None:
+            return Check("vocabulary", False, f"{state} is damaged", "run `watersmeet sync`: it makes it again")
     return Check("vocabulary", True, "sound")
 
 
 def _calibration(folder: str) -> Check:
     try:
-        kept = keeping.load(folder)
+        kept = keeping.load(state_of(folder, CALIBRATION))
     except WatersmeetError as error:
         return Check("calibration", False, str(error), error.hint)
     return Check("calibration", True, f"{kept.judged} judged, {kept.opened} opened")

@@ -179,12 +179,13 @@ def run(engine: Engine, request: Request, scope: Scope = PASSAGES, told: bool = 
         if request.strict:
             strictly(outcome.failures, silent, settings)
         if vectors and embedder_name(settings, "dense") and coverage.get("dense", 0.0) < 1:
-            _embed_first(engine.folder, view, outcome)
+            _embed_first(engine.folder, outcome)
         yield Trace(mode, settings, outcome, path, sight, start, silent, lambda: sure(sight, view, outcome))
 
 
-def _embed_first(folder: str, view: SqliteView, outcome: Outcome) -> None:
+def _embed_first(folder: str, outcome: Outcome) -> None:
     """While the deep model has not seen everything: what was retrieved is embedded first."""
-    from watersmeet.engine.deepen import note_asked
+    from watersmeet.engine import embed_first
+    from watersmeet.engine.named_state import EMBED_FIRST, state_of
 
-    note_asked(folder, list(view.rows([hit.chunk for hit in outcome.ranking.hits]).values()))
+    embed_first.note(state_of(folder, EMBED_FIRST), [hit.chunk for hit in outcome.ranking.hits])

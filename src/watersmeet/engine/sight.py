@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.errors import NoIndex
@@ -12,6 +12,7 @@ from watersmeet.core.ports import Entities, Links, TextReader, Words
 from watersmeet.engine.calibration.taught import Lessons
 from watersmeet.engine.components import Later
 from watersmeet.engine.modes import VECTORS
+from watersmeet.engine.named_state import CALIBRATION, state_of
 from watersmeet.engine.pipeline import Pipeline
 from watersmeet.engine.settings import Settings
 from watersmeet.engine.tiers import Tier
@@ -109,13 +110,14 @@ class Sight:
                 "links": Later(lambda: self.links),
                 "entities": Later(lambda: self.entities),
                 "pairs": Later(lambda: _pairs(settings)),
-                "taught": Later(lambda: Lessons(self._folder, settings)),
+                "taught": Later(lambda: Lessons(state_of(self._folder, CALIBRATION), settings)),
             }
             if any(signal in VECTORS for signal in signals):
                 from watersmeet.engine.vocabulary import LiveConcepts
 
                 ports |= self._vectors.ports(settings, self.view)
-                ports["concepts"] = LiveConcepts(self._folder, settings, self._tiers, whole=not self._public_only)
+                states = partial(state_of, self._folder)
+                ports["concepts"] = LiveConcepts(states, settings, self._tiers, whole=not self._public_only)
             self._pipelines[key] = self._assemble(settings, signals, stages, ports)
         return self._pipelines[key]
 

@@ -15,7 +15,7 @@ from watersmeet.core.errors import IndexBusy, IndexDamaged, IndexMismatch, Sourc
 from watersmeet.core.files import private
 from watersmeet.core.indexing import TextWriter
 from watersmeet.engine.healing import diagnosed, heal
-from watersmeet.engine.lock import tighten_index, writable, writer_lock
+from watersmeet.engine.lock import tighten_index, writer_lock
 from watersmeet.engine.mending import KEPT, mend, next_folder, registered, rewrite
 from watersmeet.engine.opening import check_fingerprint, fingerprint, open_text
 from watersmeet.engine.relocate import gone_hint
@@ -23,6 +23,7 @@ from watersmeet.engine.settings import Settings, WriterSettings
 from watersmeet.engine.tiers import AGAIN, CURRENT, NEXT, all_tiers, check_models, drop, known_tiers
 from watersmeet.store.local._connect import FILE, guarded
 from watersmeet.store.local._intact import unmark
+from watersmeet.store.local._lockfile import writable
 from watersmeet.store.local._sums import damage
 from watersmeet.store.local._withheld import PUBLIC_TEXT, shared
 from watersmeet.store.local.catalogue import Catalogue
