@@ -24,10 +24,10 @@ from watersmeet.engine.tiers import AGAIN, CURRENT, NEXT, all_tiers, check_model
 from watersmeet.store.local._connect import FILE, guarded
 from watersmeet.store.local._intact import unmark
 from watersmeet.store.local._lockfile import writable
+from watersmeet.store.local._records import sound
 from watersmeet.store.local._sums import damage
 from watersmeet.store.local._withheld import PUBLIC_TEXT, shared
 from watersmeet.store.local.catalogue import Catalogue
-from watersmeet.store.local.written import sound_records
 
 STORES = ("text-", "vectors-")
 """How the folders of the other stores are called."""
@@ -181,7 +181,7 @@ def _rescued(catalogue: Catalogue) -> tuple[dict[str, str], dict[str, tuple[str,
             former[root.path] = (root.name, root.prefix)
             names |= catalogue.beginnings(root)
     with suppress(sqlite3.DatabaseError, ValueError):
-        kept[KEPT] = json.dumps(sound_records(catalogue))
+        kept[KEPT] = json.dumps(sound(catalogue.db))
     with suppress(IndexDamaged):
         meta = catalogue.meta()
         kept |= {key: value for key, value in meta.items() if key in ("next_row", "text_folder")}
