@@ -17,6 +17,11 @@ def state(tmp_path: Path) -> State:
     return state_of(str(tmp_path), EMBED_FIRST)
 
 
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embed_first, "PAUSE", 0.0)
+
+
 def ids(*names: str) -> list[ChunkId]:
     return [ChunkId(name) for name in names]
 
@@ -34,6 +39,18 @@ def test_what_is_known_is_not_written_again(state: State) -> None:
     embed_first.note(state, ids("b"))
     embed_first.note(state, [])
     assert state.version() == version
+
+
+def test_between_two_writes_it_waits_in_memory(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embed_first, "PAUSE", 1e9)
+    embed_first.note(state, ids("a"))  # the first is written: a command asks once
+    version = state.version()
+    for name in "bcb":
+        embed_first.note(state, ids(name))
+    assert state.version() == version
+    embed_first._noted(state)._due = 0.0
+    embed_first.note(state, ids("d"))
+    assert embed_first.read(state) == ids("a", "b", "c", "d")
 
 
 def test_nobody_waits_for_it(state: State) -> None:

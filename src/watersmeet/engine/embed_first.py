@@ -1,12 +1,16 @@
 """What to embed first: the chunks that queries retrieved while the deep model had not seen everything.
 
-It is a hint. Whoever cannot write it at once leaves it be, and what is damaged names no chunk.
+It is a hint. A process writes it now and then, not with every query; whoever cannot write it at once leaves it be, and
+what is damaged names no chunk.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import lru_cache
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from watersmeet.core.errors import IndexProblem
@@ -17,18 +21,19 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 1 << 20
 """It grows to so many bytes."""
+PAUSE = 5.0
+"""Seconds between two writes of a process: to replace the whole costs more than many queries."""
 
 
 def note(state: State, ids: Sequence[ChunkId]) -> None:
-    """Remember the chunks that a query retrieved, if they are not known yet. No query waits or fails for it."""
+    """Remember the chunks that a query retrieved. No query waits or fails for it."""
+    due = _noted(state).add(ids)
     with suppress(IndexProblem):
-        if not _unknown(state.read() or b"", ids):
+        if not _unknown(state.read() if due else None, due):
             return
         with state.changing(0) as change:
-            content = change.read() or b""
-            fresh = _unknown(content, ids)
-            if fresh:
-                change.write(content + b"".join(fresh))
+            content = change.read()
+            change.write((content or b"") + b"".join(_unknown(content, due)))
 
 
 def read(state: State) -> list[ChunkId]:
@@ -47,9 +52,34 @@ def forget(state: State) -> None:
             change.write(None)
 
 
-def _unknown(content: bytes, ids: Sequence[ChunkId]) -> list[bytes]:
+def _unknown(content: bytes | None, ids: Iterable[ChunkId]) -> list[bytes]:
     """The lines to add; none if it is full."""
-    if len(content) >= MOST_BYTES:
+    if content and len(content) >= MOST_BYTES:
         return []
-    lines = [f"{identity}\n".encode() for identity in ids]
-    return [line for line in lines if line not in content]
+    known = set((content or b"").splitlines(keepends=True))
+    return [line for identity in ids if (line := f"{identity}\n".encode()) not in known]
+
+
+class _Noted:
+    """What the queries of this process retrieved since it was last written."""
+
+    def __init__(self) -> None:
+        self._ids: dict[ChunkId, None] = {}
+        self._due = 0.0
+        self._lock = Lock()
+
+    def add(self, ids: Sequence[ChunkId]) -> Iterable[ChunkId]:
+        """All that is to be written now; nothing if that was done a moment ago."""
+        with self._lock:
+            self._ids |= dict.fromkeys(ids)
+            now = time.monotonic()
+            if now < self._due:
+                return ()
+            self._due = now + PAUSE
+            taken, self._ids = self._ids, {}
+            return taken
+
+
+@lru_cache(maxsize=16)
+def _noted(state: State) -> _Noted:
+    return _Noted()

@@ -98,7 +98,7 @@ class Engine:
     def _learning(self) -> bool:
         return bool(self.settings.section("calibration").learn)
 
-    @property
+    @cached_property
     def _searched(self) -> State:
         return state_of(self.folder, RECENT_SEARCHES)
 
