@@ -175,6 +175,7 @@ class Bench:
                 "facets": f"SELECT key, value, {name} FROM facets",
                 "names": f"SELECT key, {name}, rank FROM names",
                 "links": f"SELECT {name}, target, type, heading, alias FROM links",
+                "records": "SELECT path, record FROM records",
                 "known": "SELECT name FROM files WHERE hash <> x''",
             }
             return {key: sorted(db.execute(sql).fetchall(), key=repr) for key, sql in asked.items()}

@@ -11,6 +11,7 @@ from itertools import pairwise
 from watersmeet.core.indexing import Entry, Found, TextWriter
 from watersmeet.core.model import DocId, Row
 from watersmeet.core.pages import Document
+from watersmeet.core.registry_records import RecordChange
 from watersmeet.core.viewers import kept_from_some
 from watersmeet.engine.entries import Prepared
 from watersmeet.store.local._withheld import PUBLIC_TEXT, analysed
@@ -60,6 +61,10 @@ class Batch:
     def date(self, document: DocId, modified: datetime | None, created: datetime | None) -> None:
         """It says what it said, and counts as changed at another time."""
         self._changes.dates.append((document, modified, created))
+
+    def record(self, change: RecordChange) -> None:
+        """Commit it with the documents that are made of it."""
+        self._changes.records.append(change)
 
     def remove(self, document: DocId) -> None:
         self._changes.removed.append(document)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
 from collections import defaultdict
-from contextlib import suppress
 from typing import Any
 
 from watersmeet.core.errors import IndexDamaged, NotFound
@@ -83,12 +81,3 @@ def check_sound(view: Snapshot) -> None:
     if view.damaged:
         names = ", ".join(view.damaged)
         raise IndexDamaged(f"the catalogue is damaged in {names}", "`watersmeet sync` reads it again")
-
-
-def size_of(folder: str) -> int:
-    size = 0
-    for path, _, names in os.walk(folder):
-        for name in names:
-            with suppress(OSError):  # another process may be writing
-                size += os.path.getsize(os.path.join(path, name))
-    return size

@@ -23,6 +23,7 @@ from watersmeet.engine.writing import Writing, writing
 from watersmeet.store.local._connect import FILE
 from watersmeet.store.local.catalogue import Catalogue, Changes, Root
 from watersmeet.store.local.documents import DocumentsView
+from watersmeet.store.local.records import LocalRecords
 from watersmeet.store.local.registered import claimed, tools_of
 
 PARSERS = {
@@ -284,6 +285,7 @@ def remove(folder: str, settings: Settings, ids: Sequence[DocId]) -> int:
     """Documents by their ids, and whole folders by their names or paths."""
     with writing(folder, settings) as index:
         changes, roots = Changes(), []
+        records = LocalRecords(index.catalogue, changes.records.append)
         documents: dict[DocId, None] = {}
         tools: dict[DocId, None] = {}
         for identity in dict.fromkeys(ids):
@@ -292,6 +294,9 @@ def remove(folder: str, settings: Settings, ids: Sequence[DocId]) -> int:
                 raise ConfigError(f"{identity} is a tool of a registered server", "register the server without it")
             if claim is False:
                 tools |= dict.fromkeys(tools_of(index.catalogue, identity))
+                found = records.get(identity)
+                if found is not None:
+                    records.delete(identity, found.version)
             owner = index.catalogue.owner(identity)
             if owner is None:
                 roots.append(_root_called(index.catalogue, identity))

@@ -101,6 +101,25 @@ def seal(db: sqlite3.Connection, key: int) -> None:
     db.execute("UPDATE documents SET hash = ? WHERE id = ?", (sealed, key))
 
 
+# ---------------------------------------------------------------- what is registered
+
+
+def record_sum(path: bytes, record: bytes | None, version: object, changed: object) -> int:
+    return crc32(repr((path, record, version, changed)).encode())
+
+
+def record_is_sound(path: bytes, record: bytes | None, version: object, changed: object, total: object) -> bool:
+    return record_sum(path, record, version, changed) == total
+
+
+def unsound_records(db: sqlite3.Connection) -> dict[int, str]:
+    """The records that are not as they were written: key and path. A catalogue of an older version has none."""
+    if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'records'").fetchone():
+        return {}
+    rows = db.execute("SELECT id, CAST(path AS BLOB), CAST(record AS BLOB), version, changed, sum FROM records")
+    return {key: bytes(row[0]).decode("utf8", "replace") for key, *row in rows if not record_is_sound(*row)}
+
+
 # ---------------------------------------------------------------- the index's own facts
 
 
@@ -157,10 +176,12 @@ def damage(db: sqlite3.Connection) -> list[str]:
         names = {
             key: db.execute("SELECT CAST(name AS BLOB) FROM documents WHERE id = ?", (key,)).fetchone() for key in found
         }
+        records = unsound_records(db)
         checked_meta(dict(db.execute("SELECT key, value FROM meta")), "the index")
     except sqlite3.DatabaseError as error:
         return [str(error)]
     except IndexDamaged as error:
         return [str(error)]
     told = [f"{bytes((names[key] or [b'?'])[0]).decode('utf8', 'replace')}: {what}" for key, what in found.items()]
+    told += [f"{path}: its record" for path in records.values()]
     return [f"{one} is not as it was written" for one in told]

@@ -22,8 +22,9 @@ from watersmeet.core.indexing import Found
 from watersmeet.core.model import DocId, Row
 from watersmeet.core.names import is_text, link_key, names_of
 from watersmeet.core.pages import CREATED, Chunk, Document
+from watersmeet.core.registry_records import RecordChange
 from watersmeet.core.viewers import kept_from_some
-from watersmeet.store.local import _counts, _mentions, _withheld
+from watersmeet.store.local import _counts, _mentions, _records, _withheld
 from watersmeet.store.local._connect import FILE, connect, guarded, is_read_only, refuse_read_only
 from watersmeet.store.local._counts import Counts
 from watersmeet.store.local._paths import BASE, HERE, Paths, change_paths, home, paths_of, remembered, rewrite_paths
@@ -102,6 +103,7 @@ class Changes:
     forgotten: list[int] = field(default_factory=list)  # files that are gone
     stale: list[int] = field(default_factory=list)  # files to read again
     reserved: list[int] = field(default_factory=list)  # first rows of reservations now used
+    records: list[RecordChange] = field(default_factory=list)  # of which some of these documents are made
     meta: dict[str, str] = field(default_factory=dict)  # facts about the index
 
 
@@ -363,6 +365,7 @@ class Catalogue:
     def apply(self, changes: Changes) -> None:
         """The commit point: all of it becomes visible, or nothing."""
         with self.transaction() as db:
+            _records.apply(db, changes.records)
             for root, found, digest, seen in changes.files:
                 db.execute(
                     "INSERT INTO files (root, name, stamp, hash, seen) VALUES (?, ?, ?, ?, ?) ON CONFLICT (root, name)"
