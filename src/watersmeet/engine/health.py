@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from watersmeet.core.errors import IndexBusy, IndexDamaged, ModelProblem, NoIndex, WatersmeetError
 from watersmeet.core.model import ANY, Request, Row
 from watersmeet.core.viewers import EVERYONE
+from watersmeet.engine import plugins
 from watersmeet.engine.calibration import keeping
 from watersmeet.engine.documents import size_of
 from watersmeet.engine.lock import writer_lock
@@ -53,7 +54,7 @@ class Check:
 
 
 def check(folder: str, settings: Settings) -> list[Check]:
-    checks = [Check("trust", True, one.what, one.hint) for one in settings.ignored]
+    checks = [*(Check("trust", True, one.what, one.hint) for one in settings.ignored), *_plugins()]
     try:
         view = SqliteView(folder)
     except WatersmeetError as error:
@@ -67,6 +68,16 @@ def check(folder: str, settings: Settings) -> list[Check]:
     finally:
         view.close()
     return [*checks, _vocabulary(folder), _calibration(folder), _disk(folder), _lock(folder)]
+
+
+def _plugins() -> list[Check]:
+    """What other packages of the user's environment add, and what of it cannot be used."""
+    checks = []
+    for plugin in plugins.installed():
+        wrong, hint = plugins.problem(plugin)
+        detail = f"{plugin.origin}: {wrong}" if wrong else plugin.origin
+        checks.append(Check(f"plug-in {plugin.name} ({plugin.kind})", not wrong, detail, hint))
+    return checks
 
 
 def _catalogue(folder: str, view: SqliteView) -> Check:
