@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from watersmeet import store
 from watersmeet.core import names as link_names
 from watersmeet.core.errors import ConfigError, UnknownComponent
 from watersmeet.engine.components import PLUGGED, build, exists, find, is_built_in, names
 from watersmeet.engine.parsers import endings, parsers, readers
 from watersmeet.engine.settings import load
 
+INDEX = """
+from dataclasses import dataclass
+from watersmeet.core.options import option
+
+@dataclass(frozen=True)
+class Memory:
+    place: str
+    size: int = option(1, "how much it holds")
+"""
 HELPERS = {"store": {"catalogue", "view", "live", "near"}, "record": {"written"}}
 
 
@@ -35,6 +46,22 @@ def test_what_is_no_component_is_refused(kind: str, name: str) -> None:
     assert not exists(kind, name)
     with pytest.raises(UnknownComponent, match=f"no {kind} called"):
         find(kind, name)
+
+
+def test_an_index_is_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, text in (("memory", INDEX), ("helpers", "")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").touch()
+        (tmp_path / name / ("index.py" if text else "other.py")).write_text(text)
+    monkeypatch.setattr(store, "__path__", [*store.__path__, str(tmp_path)])
+    for called in ("memory", "memory.index", "helpers"):
+        monkeypatch.setitem(sys.modules, f"watersmeet.store.{called}", None)  # as it was, afterwards
+        del sys.modules[f"watersmeet.store.{called}"]
+    assert "memory" in names("index")
+    assert "helpers" not in names("index")
+    assert build("index", "memory", {"size": 3}, place="here") == find("index", "memory")("here", 3)
+    with pytest.raises(UnknownComponent):
+        find("index", "helpers")
 
 
 def test_to_ask_for_a_name_imports_nothing_of_it() -> None:

@@ -226,6 +226,8 @@ def test_an_ending_that_is_read_stays_whose_it_is(plain: Environment, coast: Pat
     report = answers(plain.run("sync", ".", "--json", cwd=coast))
     assert report["documents"] == 2  # its parser makes no document of what it reads, and does not read the .md
     assert "mole.md" in found(plain, coast, "high water")
+    (check,) = checks(plain, coast)
+    assert (check["ok"], check["detail"]) == (True, "good 1.0; .MD is read by markdown")
 
 
 def test_of_two_of_one_name_one_is_used(plain: Environment, coast: Path) -> None:
@@ -276,7 +278,13 @@ def test_a_broken_one_is_named_to_who_uses_it(plain: Environment, coast: Path, h
     assert "bad" not in misspelt.stderr
 
 
-@pytest.mark.parametrize("module", [without("parse"), COMPONENT.replace('(".whatever", ".MD")', '".whatever"')])
+def reading(what: str) -> str:
+    return COMPONENT.replace('(".whatever", ".MD")', what)
+
+
+@pytest.mark.parametrize(
+    "module", [without("parse"), reading('".whatever"'), reading('(".nb.html",)'), reading("(1,)")]
+)
 def test_a_broken_parser_is_a_warning_of_a_sync(plain: Environment, coast: Path, module: str) -> None:
     announce(plain.packages, "bad-0.1", {"watersmeet.parse": {"bad": "bad_module:Whatever"}}, {"bad_module": module})
     report = answers(plain.run("sync", ".", "--json", cwd=coast))

@@ -17,6 +17,7 @@ from watersmeet.engine.calibration import keeping
 from watersmeet.engine.documents import size_of
 from watersmeet.engine.lock import writer_lock
 from watersmeet.engine.opening import ANEW, check_fingerprint, fingerprint, open_text
+from watersmeet.engine.parsers import readers
 from watersmeet.engine.settings import Settings
 from watersmeet.engine.tiers import TIERS, Tier, check_models, embedder_name, model_of, tiers_of
 from watersmeet.engine.viewing import seen
@@ -75,9 +76,16 @@ def _plugins() -> list[Check]:
     checks = []
     for plugin in plugins.installed():
         wrong, hint = plugins.problem(plugin)
-        detail = f"{plugin.origin}: {wrong}" if wrong else plugin.origin
-        checks.append(Check(f"plug-in {plugin.name} ({plugin.kind})", not wrong, detail, hint))
+        said = f"{plugin.origin}: {wrong}" if wrong else "; ".join([plugin.origin, *_read_by_others(plugin)])
+        checks.append(Check(f"plug-in {plugin.name} ({plugin.kind})", not wrong, said, hint))
     return checks
+
+
+def _read_by_others(plugin: plugins.Plugin) -> list[str]:
+    """What a parser would read if no other did so before it."""
+    forms = plugin.load().reads if plugin.kind == "parse" else ()
+    readers_of = {form: readers()[form.casefold()] for form in forms}
+    return [f"{form} is read by {name}" for form, name in readers_of.items() if name != plugin.name]
 
 
 def _catalogue(folder: str, view: SqliteView) -> Check:

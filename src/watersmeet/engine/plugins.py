@@ -59,15 +59,18 @@ class Plugin:
         lacking = [member for member in MEMBERS.get(self.kind, ()) if not hasattr(value, member)]
         if lacking:
             raise self._broken(f"{self.target} has no {' and no '.join(lacking)}")
-        if self.kind == "parse" and not (
-            isinstance(value.reads, tuple) and all(isinstance(form, str) for form in value.reads)
-        ):
-            raise self._broken('what it reads must be a tuple such as (".org",)')
+        if self.kind == "parse" and not (isinstance(value.reads, tuple) and all(map(_is_form, value.reads))):
+            raise self._broken('it reads a tuple of media types and endings such as ("text/org", ".org")')
         return value
 
     def _broken(self, reason: str) -> ConfigError:
         hint = f"update {self.package}, or uninstall it: `pip uninstall {self.package}`"
         return ConfigError(f"{self.kind} {self.name!r} of {self.origin}: {reason}", hint)
+
+
+def _is_form(value: object) -> bool:
+    """Whether it is a media type, or an ending: what stands behind the last dot."""
+    return isinstance(value, str) and ("/" in value or (value.startswith(".") and value.count(".") == 1))
 
 
 @cache
