@@ -12,10 +12,12 @@ from watersmeet.core.errors import IndexBusy, ModelProblem, WatersmeetError
 from watersmeet.core.files import can_write
 from watersmeet.core.index import Check, Index, Tier
 from watersmeet.core.model import ANY, Request
+from watersmeet.engine import plugins
 from watersmeet.engine.calibration import keeping
 from watersmeet.engine.lock import writer_lock
 from watersmeet.engine.named_state import CALIBRATION
 from watersmeet.engine.opening import ANEW, check_fingerprint, fingerprint
+from watersmeet.engine.parsers import readers
 from watersmeet.engine.settings import Settings
 from watersmeet.engine.tiers import TIERS, check_models, embedder_name, model_of, outdated
 from watersmeet.engine.vocabulary import terms_in, terms_of
@@ -32,7 +34,7 @@ ORDER = (
 
 
 def check(index: Index, settings: Settings) -> list[Check]:
-    checks = [Check("trust", True, one.what, one.hint) for one in settings.ignored]
+    checks = [*(Check("trust", True, one.what, one.hint) for one in settings.ignored), *_plugins()]
     kept = index.check()
     if any(one.name == "index" and not one.ok for one in kept):
         return [*checks, *kept]
@@ -40,7 +42,24 @@ def check(index: Index, settings: Settings) -> list[Check]:
     with suppress(WatersmeetError):  # what cannot be read was said
         checks += _built(index, settings)
     checks += [_vocabulary(index), _calibration(index), _lock(index.place)]
-    return sorted(checks, key=lambda one: ORDER.index(one.name) if one.name in ORDER else len(ORDER))
+    return sorted(checks, key=lambda one: ORDER.index(one.name) if one.name in ORDER else 0)
+
+
+def _plugins() -> list[Check]:
+    """What other packages of the user's environment add, and what of it cannot be used."""
+    checks = []
+    for plugin in plugins.installed():
+        wrong, hint = plugins.problem(plugin)
+        said = f"{plugin.origin}: {wrong}" if wrong else "; ".join([plugin.origin, *_read_by_others(plugin)])
+        checks.append(Check(f"plug-in {plugin.name} ({plugin.kind})", not wrong, said, hint))
+    return checks
+
+
+def _read_by_others(plugin: plugins.Plugin) -> list[str]:
+    """What a parser would read if no other did so before it."""
+    forms = plugin.load().reads if plugin.kind == "parse" else ()
+    readers_of = {form: readers()[form.casefold()] for form in forms}
+    return [f"{form} is read by {name}" for form, name in readers_of.items() if name != plugin.name]
 
 
 def _built(index: Index, settings: Settings) -> list[Check]:

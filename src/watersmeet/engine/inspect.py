@@ -9,24 +9,24 @@ from watersmeet.core.errors import SourceProblem
 from watersmeet.core.indexing import Skipped
 from watersmeet.core.pages import Document
 from watersmeet.engine.components import build
+from watersmeet.engine.parsers import endings, parsers
 from watersmeet.engine.parsing import unbroken
-from watersmeet.engine.roots import parsers
 from watersmeet.engine.settings import Settings
 from watersmeet.engine.sync import ending
 
 
 def inspect(path: str, settings: Settings) -> dict[str, Any]:
     names = settings.section("index")
-    source = build("source", names.source, settings.of("source", names.source))
+    source = build("source", names.source, settings.of("source", names.source), endings=endings())
     if not os.path.isfile(path):
-        raise SourceProblem(f"{path} is not a file", "name a Markdown, text or JSON lines file")
+        raise SourceProblem(f"{path} is not a file", f"name a file that ends in {' '.join(endings())}")
     found = next(iter(source.scan(os.path.realpath(path))))
     content = found if isinstance(found, Skipped) else source.read(found)
     if isinstance(content, Skipped):
         raise SourceProblem(f"{content.path}: {content.reason}")
     parser = parsers(settings).get(ending(found.name))
     if parser is None:
-        raise SourceProblem(f"no parser reads {path}", "name a Markdown, text or JSON lines file")
+        raise SourceProblem(f"no parser reads {path}", f"name a file that ends in {' '.join(endings())}")
     warnings = []
     documents = []
     for parsed in unbroken(parser.parse(found, content), lambda reason: Skipped(found.path, reason)):

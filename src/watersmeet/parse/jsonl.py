@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from watersmeet.core.indexing import Found, Skipped
 from watersmeet.core.limits import MOST_LINKS, MOST_TAGS
@@ -32,6 +32,8 @@ class _Unusable(ValueError):
 @dataclass(frozen=True, slots=True)
 class Jsonl:
     """One document a line. Tags and links come from the metadata only."""
+
+    reads: ClassVar[tuple[str, ...]] = ("application/jsonl", "application/x-ndjson", ".jsonl")
 
     def parse(self, found: Found, content: bytes) -> Iterator[Document | Skipped]:
         text, warnings, refusal = decode(content)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, ClassVar
 
 from watersmeet.core.indexing import Found, Skipped
 from watersmeet.core.limits import MOST_ALIASES, MOST_LINKS, MOST_TAGS
@@ -21,6 +21,8 @@ from watersmeet.parse._values import created, flat, modified
 @dataclass(frozen=True, slots=True)
 class Markdown:
     """One document a file. Text in code is text: never a heading, a link or a tag."""
+
+    reads: ClassVar[tuple[str, ...]] = ("text/markdown", ".md", ".markdown", ".mdx")
 
     def parse(self, found: Found, content: bytes) -> Iterator[Document | Skipped]:
         text, warnings, refusal = decode(content)

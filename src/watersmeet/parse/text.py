@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import ClassVar
 
 from watersmeet.core.indexing import Found, Skipped
 from watersmeet.core.model import DocId
@@ -18,6 +19,8 @@ _LONGEST_TITLE = 100
 @dataclass(frozen=True, slots=True)
 class Text:
     """One document a file, one block a paragraph."""
+
+    reads: ClassVar[tuple[str, ...]] = ("text/plain", "text/x-rst", ".txt", ".rst")
 
     def parse(self, found: Found, content: bytes) -> Iterator[Document | Skipped]:
         text, warnings, refusal = decode(content)
