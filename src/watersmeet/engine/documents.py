@@ -39,7 +39,7 @@ def get(view: SqliteView, meant: Meant, viewer: Viewer | None = None) -> dict[st
         "links": [
             {"target": k.target, "heading": k.heading, "alias": k.alias, "type": k.type} for k in view.links(document)
         ],
-        "chunks": [{"id": p.id, "headings": list(p.headings), "lines": list(p.lines)} for p in passages],
+        "chunks": [{"id": p.id, "headings": list(p.headings), **p.place.to_json()} for p in passages],
     }
 
 

@@ -17,6 +17,7 @@ from watersmeet.core.errors import IndexDamaged, IndexMismatch, NoIndex
 from watersmeet.core.indexing import Found
 from watersmeet.core.model import ChunkId, Condition, DocId, Row
 from watersmeet.core.pages import Chunk, Document, Link
+from watersmeet.core.place import Place
 from watersmeet.engine.entries import digest
 from watersmeet.store.local.catalogue import Catalogue, Changes, Put, StoredChunk, facets_of
 from watersmeet.store.local.view import SqliteView
@@ -50,7 +51,7 @@ def put(
         rows = [Row(first + n) for n in range(len(texts))]
     document = DocId(name)
     chunks = tuple(
-        StoredChunk(row, Chunk(ChunkId(f"{name}#{n}"), document, text, ("H",), (n + 1, n + 1)), hashed(text))
+        StoredChunk(row, Chunk(ChunkId(f"{name}#{n}"), document, text, ("H",), Place((n + 1, n + 1))), hashed(text))
         for n, (row, text) in enumerate(zip(rows, texts, strict=True))
     )
     moved_from = more.pop("moved_from", None)

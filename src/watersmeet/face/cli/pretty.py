@@ -12,7 +12,7 @@ from watersmeet.core.model import Answer, Evidence, Result
 from watersmeet.core.tokens import ASKING, surfaces
 from watersmeet.face.cli.common import near
 from watersmeet.face.cli.streams import console, one_line
-from watersmeet.present.answer import explain_line, in_order, place, where
+from watersmeet.present.answer import breadcrumb, explain_line, in_order, location
 from watersmeet.present.snippet import snippet
 
 BAR = 20
@@ -50,13 +50,12 @@ def _print_line(screen: Console, text: Text) -> None:
 
 
 def _head(number: int, result: Result, explain: bool) -> Text:
-    return Text(f"{number:>2}. ").append(one_line(explain_line(result) if explain else place(result)), "bold")
+    return Text(f"{number:>2}. ").append(one_line(explain_line(result) if explain else breadcrumb(result)), "bold")
 
 
 def _where(result: Result) -> Text:
-    return (
-        Text("    ").append(one_line(where(result, near)), _linked(result.path)).append(f"  {result.score:.3f}", "dim")
-    )
+    named = Text("    ").append(one_line(location(result, near)), _linked(result.path))
+    return named.append(f"  {result.score:.3f}", "dim")
 
 
 def _shares(result: Result) -> list[Text]:

@@ -24,7 +24,7 @@ from watersmeet.face.addresses import without_backends
 from watersmeet.face.defects import keep
 from watersmeet.face.mcp.tools import Call, described, tools
 from watersmeet.face.mcp.tools.documents import BUDGET
-from watersmeet.face.search import SearchParams, without_places
+from watersmeet.face.search import SearchParams, without_paths
 from watersmeet.face.service import Service
 from watersmeet.face.tokens import Caller
 from watersmeet.face.work import while_wanted
@@ -107,7 +107,7 @@ class _Faces:
         try:
             structured, text = await self._service.run(work, made.writes)
             await telling.all_told()
-            structured = structured if caller.near else without_places(structured)
+            structured = structured if caller.near else without_paths(structured)
             if caller.scope != "write":
                 structured = without_backends(structured)
         except WatersmeetError as error:

@@ -21,6 +21,7 @@ from watersmeet.store.local._facts import statistics
 from watersmeet.store.local._known import Known
 from watersmeet.store.local._links import resolved
 from watersmeet.store.local._paths import Paths, paths_of
+from watersmeet.store.local._places import place_of
 from watersmeet.store.local._sums import (
     CHUNK,
     HEAD,
@@ -60,7 +61,7 @@ _RECORD = (
 )
 _PASSAGE = (
     f"SELECT CASE WHEN json_valid(d.fields) THEN d.fields ->> '$.\"{CREATED}\"' END, d.file,"
-    f" c.hash, d.hash, {CHUNK.format('c.')}, {HEAD.format('d.')}"
+    f" c.hash, d.hash, {CHUNK.format('c')}, {HEAD.format('d.')}"
     " FROM chunks c JOIN documents d ON d.id = c.document"
 )
 REREAD = "`watersmeet sync` reads it again"
@@ -226,8 +227,9 @@ class SqliteView:
 
     def _passage(self, row: Sequence[Any]) -> Passage | None:
         """None if it is not what was written."""
-        created, file, chunk, document, identity, headings, first, last, text, name, kind, title, path, modified = row
-        sound = chunk_is_sound(chunk, identity, headings, first, last, text)
+        created, file, chunk, document, *said, name, kind, title, path, modified = row
+        identity, headings, first, last, text, spot = said
+        sound = chunk_is_sound(chunk, *said)
         if sound and head_is_sound(document, name, kind, title, path, modified):
             with suppress(ValueError, TypeError):  # an older version wrote no sums to go by
                 return Passage(
@@ -238,7 +240,7 @@ class SqliteView:
                     self._on_disk(path.decode(), file),
                     _moment(modified),
                     tuple(json.loads(headings)),
-                    (first, last),
+                    place_of(first, last, spot.decode(), file),
                     text.decode(),
                     created or "",
                 )
