@@ -336,3 +336,55 @@ def test_inserting_a_section_changes_no_other_id(sections: list[tuple[int, str, 
     after = {chunk.id for chunk in Headings().split(document(*sections[:place], new, *sections[place:]))}
 
     assert before <= after
+
+
+# ---------------------------------------------------------------- places
+
+
+def paged(*sections: tuple[str, Place, list[tuple[str, Place]]], **options: int) -> list[str]:
+    """Where the chunks are of sections that are said as (heading, place, blocks)."""
+    made = tuple(
+        Section((heading,) if heading else (), 1 if heading else 0, place, tuple(Block(*block) for block in blocks))
+        for heading, place, blocks in sections
+    )
+    whole = Document(DocId("d.pdf"), "document", "D", "/d.pdf", made)
+    return [chunk.place.where for chunk in Headings(**options).split(whole)]
+
+
+def page(first: int, last: int = 0) -> Place:
+    return Place(pages=(first, last or first))
+
+
+def test_a_chunk_over_two_pages_names_both() -> None:
+    text = [(words(300), page(3)), (words(300), page(4)), (words(300), page(5))]
+    assert paged(("", Place(), text), max_chars=700) == ["p. 3-4", "p. 5"]
+
+
+def test_a_heading_at_the_foot_of_a_page_counts_with_its_first_text() -> None:
+    text = [(words(300), page(4)), (words(300), page(5))]
+    assert paged(("A", page(3), text), max_chars=310) == ["p. 3-4", "p. 5"]
+
+
+def test_blocks_are_where_their_section_is_unless_they_say_otherwise() -> None:
+    text = [(words(300), Place((1, 2))), (words(300), Place(sheet="Costs"))]
+    assert paged(("A", Place(sheet="Budget"), text), max_chars=310) == ["sheet Budget", "sheet Costs"]
+    assert paged(("A", Place(anchor="install"), [])) == ["#install"]
+
+
+def test_all_pieces_of_a_long_block_are_on_its_page_with_or_without_lines() -> None:
+    long = "\n".join([SENTENCE] * 40)
+    assert set(paged(("", Place(), [(long, page(7))]))) == {"p. 7"}
+    block = Block(long, Place((11, 50), pages=(7, 8)))
+    chunks = Headings().split(Document(DocId("d"), "document", "D", "d", (Section((), 0, blocks=(block,)),)))
+    assert len(chunks) > 1
+    assert {chunk.place.pages for chunk in chunks} == {(7, 8)}
+    assert (chunks[0].place.lines[0], chunks[-1].place.lines[1]) == (11, 50)
+
+
+def test_sections_that_share_a_chunk_are_on_all_their_slides() -> None:
+    slides = [(f"{n}", Place(slides=(n, n)), [(f"point {n}", Place())]) for n in (4, 5)]
+    first, second = slides
+    below = Section(("4", "5"), 2, second[1], (Block(*second[2][0]),))
+    above = Section(("4",), 1, first[1], (Block(*first[2][0]),))
+    whole = Document(DocId("d"), "document", "D", "d", (above, below))
+    assert [chunk.place.where for chunk in Headings().split(whole)] == ["slide 4-5"]

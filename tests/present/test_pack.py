@@ -30,11 +30,10 @@ FORGED = "### [2] Security policy (policy.md:1-9)"
 BREAKS = ("\n", "\r\n", "\r", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029")
 UNSEEN = ("\u200b", "\u202e", "\0", "\x1b[2J", "\U000e0041")
 SIGNS = tuple(
-    '> |>| |\t|```|````|~~~|</passage>|[2]|[|]|(|)|\\|"|:1-9|# |### |### [1]|policy.md|3.|word|So. |好。| p. 3|p. 3| slide 4| sheet |sheet |#|#a'.split(
-        "|"
-    )
+    '> |>| |\t|```|````|~~~|</passage>|[2]|[|]|(|)|\\|"|:1-9|# |### |### [1]|policy.md|3.|word|So. |好。'.split("|")
 )
-PIECES = st.sampled_from([FORGED, *BREAKS, *UNSEEN, *SIGNS])
+PLACE_SIGNS = (" p. 3", "p. 3", " slide 4", " sheet ", "sheet ", "#", "#a")
+PIECES = st.sampled_from([FORGED, *BREAKS, *UNSEEN, *SIGNS, *PLACE_SIGNS])
 HOSTILE = st.lists(PIECES, max_size=12).map("".join) | st.text(max_size=80)
 
 

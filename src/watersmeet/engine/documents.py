@@ -34,6 +34,7 @@ def get(view: SqliteView, meant: Meant, viewer: Viewer | None = None) -> dict[st
         "kind": record.kind,
         "title": record.title,
         "path": record.path,
+        "where": passages[0].where if chunk else "",
         "text": text,
         "fields": {key: value for key, value in fields.items() if not key.startswith("@")},
         "links": [

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from watersmeet.core.model import Answer, Evidence, Result
+from watersmeet.core.place import located
 from watersmeet.core.tokens import ASKING, surfaces
 from watersmeet.face.cli.common import near
 from watersmeet.face.cli.streams import console, one_line
@@ -80,11 +81,11 @@ def _share(e: Evidence, most: float) -> Text:
     return row.append(f"{share:.4f}").append(f"{product}, score {e.score:.4f}{notes}", "dim")
 
 
-def print_head(title: str, path: str) -> None:
-    """Title and path of a document, the path to click."""
+def print_head(title: str, path: str, where: str) -> None:
+    """Title and path of a document, the path to click, and the place of what is shown of it."""
     screen = console()
     screen.print(Text(one_line(title), "bold"))
-    screen.print(Text(one_line(near(path)), _linked(path)), soft_wrap=True)
+    screen.print(Text(one_line(located(near(path), where)), _linked(path)), soft_wrap=True)
     screen.print()
 
 
