@@ -13,7 +13,7 @@ def columns(place: Place) -> Columns:
     return first, last, place.spot
 
 
-def place_of(first: int, last: int, spot: str, file: int | None) -> Place:
+def place_of(file: int | None, first: int, last: int, spot: str) -> Place:
     """What is in no file has no lines; an earlier version wrote that it has one."""
     lines = (first, last) if first and file is not None else None
     if spot:

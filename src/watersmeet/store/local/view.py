@@ -240,7 +240,7 @@ class SqliteView:
                     self._on_disk(path.decode(), file),
                     _moment(modified),
                     tuple(json.loads(headings)),
-                    place_of(first, last, spot.decode(), file),
+                    place_of(file, first, last, spot.decode()),
                     text.decode(),
                     created or "",
                 )

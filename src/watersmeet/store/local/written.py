@@ -37,7 +37,7 @@ def written(catalogue: Catalogue) -> Iterator[tuple[Document, list[StoredChunk]]
         yield (
             document,
             [
-                StoredChunk(Row(row), Chunk(identity, name, text, tuple(json.loads(path)), place_of(*at, file)), hash)
+                StoredChunk(Row(row), Chunk(identity, name, text, tuple(json.loads(path)), place_of(file, *at)), hash)
                 for row, identity, text, path, hash, *at in (one[7:] for one in found)
             ],
         )
