@@ -30,11 +30,13 @@ def pieces(blocks: Sequence[Block], limit: int) -> list[Block]:
             packed[-1].append(part)
             length += len(part.text) + 2
     _even_out(packed, limit)
-    return [
-        Block("\n\n".join(part.text for part in parts), joined([part.place for part in parts]))
-        for parts in packed
-        if parts
-    ]
+    return [_joined(parts) for parts in packed if parts]
+
+
+def _joined(parts: list[Block]) -> Block:
+    if len(parts) == 1:
+        return parts[0]
+    return Block("\n\n".join(part.text for part in parts), joined([part.place for part in parts]))
 
 
 def _even_out(packed: list[list[Block]], limit: int) -> None:

@@ -59,7 +59,7 @@ def tree(sections: Sequence[Section], least: int, limit: int) -> list[Node]:
 
 def _placed(section: Section) -> Sequence[Block]:
     """Its blocks, on its page, slide or sheet, or at its anchor, where they say nothing else."""
-    if not section.place.spot:
+    if not section.place.has_spot:
         return section.blocks
     return [replace(block, place=block.place.within(section.place)) for block in section.blocks]
 

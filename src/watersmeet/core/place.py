@@ -31,14 +31,20 @@ class Place:
     anchor: str = ""
 
     def __post_init__(self) -> None:
-        for span in (self.lines, self.pages, self.slides):
-            if span is not None and not 1 <= span[0] <= span[1]:
-                raise ValueError(f"a place from {span[0]} to {span[1]}")
-        if self.sheet or self.anchor:
-            object.__setattr__(self, "sheet", one_line(self.sheet)[:LONGEST].rstrip())
-            object.__setattr__(self, "anchor", one_line(self.anchor)[:LONGEST].rstrip())
-        if (self.pages is not None) + (self.slides is not None) + bool(self.sheet) + bool(self.anchor) > 1:
+        if self.lines:
+            _check(self.lines)
+        if not self.has_spot:  # nearly all: there are some for each paragraph
+            return
+        for span in filter(None, (self.pages, self.slides)):
+            _check(span)
+        for name in ("sheet", "anchor"):
+            object.__setattr__(self, name, one_line(getattr(self, name))[:LONGEST].rstrip())
+        if sum(map(bool, (self.pages, self.slides, self.sheet, self.anchor))) > 1:
             raise ValueError("a place is pages, slides, a sheet or an anchor: one of them")
+
+    @property
+    def has_spot(self) -> bool:
+        return bool(self.pages or self.slides or self.sheet or self.anchor)
 
     @property
     def spot(self) -> str:
@@ -61,7 +67,7 @@ class Place:
 
     def within(self, outer: Place) -> Place:
         """With the spot of what it is a part of, if it has none of its own."""
-        return self if self.spot or not outer.spot else replace(outer, lines=self.lines)
+        return self if self.has_spot or not outer.has_spot else replace(outer, lines=self.lines)
 
     def to_json(self) -> dict[str, Any]:
         return {"where": self.where, "lines": list(self.lines) if self.lines else None}
@@ -82,8 +88,10 @@ NOWHERE = Place()
 def joined(places: Sequence[Place]) -> Place:
     """The place of parts that are read together: pages, slides and lines from the first to the last of them; of sheets
     and anchors, that of the first part that has one: there its reader begins."""
+    if len(places) == 1:
+        return places[0]
     lines = _around(one.lines for one in places)
-    spots = [one for one in places if one.spot]
+    spots = [one for one in places if one.has_spot]
     if not spots:
         return Place(lines)
     first = spots[0]
@@ -95,6 +103,11 @@ def joined(places: Sequence[Place]) -> Place:
 def located(name: str, where: str) -> str:
     """A document or a file and the place in it: `a.md:12`, `a.html#install`, `a.pdf p. 3`."""
     return f"{name} {where}" if where and where[0] not in ":#" else name + where
+
+
+def _check(span: Range) -> None:
+    if not 1 <= span[0] <= span[1]:
+        raise ValueError(f"a place from {span[0]} to {span[1]}")
 
 
 def _range(span: Range) -> str:
@@ -109,5 +122,5 @@ def _span(written: str | None) -> Range | None:
 
 
 def _around(spans: Iterable[Range | None]) -> Range | None:
-    known = [span for span in spans if span]
-    return (min(first for first, _ in known), max(last for _, last in known)) if known else None
+    ends = list(zip(*filter(None, spans), strict=True))
+    return (min(ends[0]), max(ends[1])) if ends else None
