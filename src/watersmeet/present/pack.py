@@ -70,7 +70,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """`text` is `### [n] title (document:first-last)` and the document's lines, each behind `>`; `tokens` are of it."""
+    """`text` is `### [n] title (document and place)` and the document's lines, each behind `>`; `tokens` are of it."""
 
     text: str
     tokens: int
