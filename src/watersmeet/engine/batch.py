@@ -55,8 +55,8 @@ class Batch:
         self._waiting.append((Put(document, (), hash, collection, file, moved_from), list(prepared), rows))
 
     def place(self, document: DocId, prepared: Sequence[Prepared]) -> None:
-        """It says what it said, perhaps some lines further down."""
-        self._changes.lines.append((document, [p.chunk.lines for p in prepared]))
+        """It says what it said, perhaps some lines further down or on another page."""
+        self._changes.places.append((document, [p.chunk.place for p in prepared]))
 
     def date(self, document: DocId, modified: datetime | None, created: datetime | None) -> None:
         """It says what it said, and counts as changed at another time."""

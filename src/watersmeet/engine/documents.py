@@ -32,13 +32,14 @@ def get(view: Snapshot, meant: Meant, viewer: Viewer | None = None) -> dict[str,
         "kind": record.kind,
         "title": record.title,
         "path": record.path,
+        "where": passages[0].where if chunk else "",
         "text": text,
         "fields": {key: value for key, value in fields.items() if not key.startswith("@")},
         "links": [
             {"target": k.target, "heading": k.heading, "alias": k.alias, "type": k.type}
             for k in view.links_of(document)
         ],
-        "chunks": [{"id": p.id, "headings": list(p.headings), "lines": list(p.lines)} for p in passages],
+        "chunks": [{"id": p.id, "headings": list(p.headings), **p.place.to_json()} for p in passages],
     }
 
 

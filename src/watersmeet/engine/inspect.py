@@ -42,10 +42,14 @@ def inspect(path: str, settings: Settings) -> dict[str, Any]:
     chunks = build("chunk", names.chunk, settings.of("chunk", names.chunk)).split(document)
     return {
         "title": document.title,
-        "headings": [{"level": s.level, "text": s.headings[-1], "line": s.line} for s in document.sections if s.level],
+        "headings": [
+            {"level": s.level, "text": s.headings[-1], "where": s.place.where, "line": s.line}
+            for s in document.sections
+            if s.level
+        ],
         "links": [{"target": k.target, "heading": k.heading, "alias": k.alias, "type": k.type} for k in document.links],
         "tags": list(document.tags),
         "front_matter": dict(document.fields),
-        "chunks": [{"id": c.id, "headings": list(c.headings), "lines": list(c.lines), "text": c.text} for c in chunks],
+        "chunks": [{"id": c.id, "headings": list(c.headings), **c.place.to_json(), "text": c.text} for c in chunks],
         "warnings": [*document.warnings, *warnings],
     }

@@ -35,7 +35,7 @@ class Text:
             kind="document",
             title=underlined or name.stem,
             path=found.path,
-            sections=(Section((), 0, blocks[0].first, blocks),) if blocks else (),
+            sections=(Section((), 0, blocks[0].place, blocks),) if blocks else (),
             warnings=warnings,
         )
 

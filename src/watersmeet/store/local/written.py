@@ -15,6 +15,7 @@ from watersmeet.core.names import ALIAS
 from watersmeet.core.pages import Chunk, Document
 from watersmeet.store.local import _mentions, _records, _withheld
 from watersmeet.store.local._counts import recount
+from watersmeet.store.local._places import place_of
 from watersmeet.store.local._sums import HASH, fields_are_sound, seal_meta, unsound
 from watersmeet.store.local.catalogue import SAID, Catalogue, StoredChunk
 
@@ -24,7 +25,7 @@ def written(catalogue: Catalogue) -> Iterator[tuple[Document, list[StoredChunk]]
     kept as written, tags and aliases are in lower case, and in the order of the alphabet."""
     rows = catalogue.db.execute(
         "SELECT d.id, d.name, d.kind, d.title, d.path, d.file, d.fields,"
-        " c.row, c.id, c.text, c.headings, c.first, c.last, substr(c.hash, 1, 16)"
+        " c.row, c.id, c.text, c.headings, substr(c.hash, 1, 16), c.first, c.last, c.place"
         " FROM documents d JOIN chunks c ON c.document = d.id ORDER BY d.id, c.ordinal"
     )
     for (key, name, kind, title, path, file, text), found in groupby(rows, key=lambda row: row[:7]):
@@ -35,8 +36,8 @@ def written(catalogue: Catalogue) -> Iterator[tuple[Document, list[StoredChunk]]
         yield (
             document,
             [
-                StoredChunk(Row(row), Chunk(identity, name, text, tuple(json.loads(headings)), (first, last)), hash)
-                for *_, row, identity, text, headings, first, last, hash in found
+                StoredChunk(Row(row), Chunk(identity, name, text, tuple(json.loads(path)), place_of(file, *at)), hash)
+                for row, identity, text, path, hash, *at in (one[7:] for one in found)
             ],
         )
 
