@@ -9,11 +9,10 @@ import sys
 
 import numpy as np
 
-from watersmeet.engine.lock import writer_lock
 from watersmeet.engine.models import embedder
 from watersmeet.engine.settings import load
 from watersmeet.engine.tiers import embedder_name, new_tier, with_tier
-from watersmeet.store.local.catalogue import Catalogue
+from watersmeet.store.local.opening import noting
 from watersmeet.store.local.view import SqliteView
 
 BLOCK = 8192
@@ -27,8 +26,7 @@ def synthetic(index: str) -> None:
         rows = list(view.live_rows())
     view.close()
     chance = np.random.default_rng(3)
-    with writer_lock(index, 10):
-        catalogue = Catalogue(index)
+    with noting(index, 10) as catalogue:
         tier = new_tier("dense", model, catalogue.meta(), index)
         store = tier.open(index)
         writer = store.writer()
@@ -37,7 +35,6 @@ def synthetic(index: str) -> None:
             writer.add(some, chance.standard_normal((len(some), tier.dimension), dtype=np.float32))
         writer.commit()
         catalogue.set_meta(with_tier(catalogue.meta(), tier))
-        catalogue.close()
         store.close()
 
 

@@ -29,7 +29,7 @@ from killing import Bench, Corpus, Kill, Trial, concluded, disturb, doctor_probl
 from killing import versions as documents
 
 from watersmeet.core.model import ChunkId, Request, Row
-from watersmeet.engine.entries import breadcrumb
+from watersmeet.core.text_fields import breadcrumb
 from watersmeet.engine.tiers import Tier, tiers_of
 from watersmeet.store.local.embeddings import Embeddings, key_of
 from watersmeet.store.local.vectors import Vectors

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from watersmeet import Engine
 from watersmeet.core.errors import ConfigError, IndexProblem
+from watersmeet.core.locks import locked
 from watersmeet.core.model import Condition, Request
 from watersmeet.engine.calibration.belief import FAR, SIGNALS, Belief, grid
 from watersmeet.engine.calibration.keeping import FILE
 from watersmeet.engine.calibration.searched import LOCK, SEARCHED, SECONDS
 from watersmeet.engine.calibration.taught import Lessons, prior_of
-from watersmeet.engine.lock import writer_lock
 from watersmeet.engine.settings import load
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
@@ -267,7 +267,7 @@ def test_a_damaged_file_is_found_by_the_doctor_and_named_by_a_search(engine: Eng
 def test_a_search_does_not_wait_for_whoever_is_learning(embedded: Path, tmp_path: Path) -> None:
     shutil.copytree(embedded, tmp_path / "index")
     settings = load(start=str(tmp_path), environ={"WATERSMEET__CALIBRATION__LEARN": "true"})
-    with Engine(tmp_path / "index", settings) as learning, writer_lock(str(tmp_path / "index"), 0, LOCK):
+    with Engine(tmp_path / "index", settings) as learning, locked(str(tmp_path / "index"), 0, LOCK):
         assert learning.search("how do I log on?").results
 
 

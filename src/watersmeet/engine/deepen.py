@@ -17,18 +17,17 @@ from typing import TYPE_CHECKING
 
 from watersmeet.core.errors import IndexBusy, IndexDamaged
 from watersmeet.core.files import private
+from watersmeet.core.locks import holder_of, locked
 from watersmeet.core.model import Row
+from watersmeet.core.text_fields import breadcrumb
 from watersmeet.core.viewers import EVERYONE
+from watersmeet.core.writing import CURRENT, NEXT
 from watersmeet.engine.components import build
-from watersmeet.engine.entries import breadcrumb
 from watersmeet.engine.healing import diagnosed
-from watersmeet.engine.lock import holder_of, tighten_index, writer_lock
 from watersmeet.engine.models import GuardedEncoder
 from watersmeet.engine.report import Progress, Tell
 from watersmeet.engine.settings import Settings, cache_folder
 from watersmeet.engine.tiers import (
-    CURRENT,
-    NEXT,
     SPARSE,
     Store,
     Tier,
@@ -41,7 +40,7 @@ from watersmeet.engine.tiers import (
     with_tier,
 )
 from watersmeet.engine.viewing import seen
-from watersmeet.store.local.catalogue import Catalogue
+from watersmeet.engine.writing import noting, tighten_index
 from watersmeet.store.local.embeddings import Embeddings, key_of
 from watersmeet.store.local.view import SqliteView
 
@@ -184,12 +183,8 @@ class _Pass:
 
     def _note(self, entries: Callable[[Mapping[str, str]], dict[str, str]]) -> None:
         """Under the lock: what the catalogue says of the tier."""
-        with writer_lock(self.folder, PATIENCE):
-            catalogue = Catalogue(self.folder)
-            try:
-                catalogue.set_meta(entries(catalogue.meta()))
-            finally:
-                catalogue.close()
+        with noting(self.folder, PATIENCE) as catalogue:
+            catalogue.set_meta(entries(catalogue.meta()))
 
     def _forget_asked(self) -> None:
         if self.name == "dense" and not self.after:
@@ -261,21 +256,17 @@ class _Pass:
 
     def _write(self, store: Store, tier: Tier, rows: Sequence[Row], made: Matrix | list[Weighted]) -> Tier:
         """Under the lock: add what is still live, commit, and let readers know through the catalogue."""
-        with writer_lock(self.folder, PATIENCE):
-            catalogue = Catalogue(self.folder)
-            try:
-                meta = catalogue.meta()
-                live = catalogue.live(rows)
-                keep = [place for place, row in enumerate(rows) if row in live]
-                writer = store.writer()
-                chosen = [made[place] for place in keep] if isinstance(made, list) else made[keep]
-                writer.add([rows[place] for place in keep], chosen)
-                writer.commit()
-                rate = (self.written + len(rows)) / max(1e-3, self.took)
-                tier = replace(tier, rows=store.reader().size, rate=round(rate, 1))
-                catalogue.set_meta(with_tier(meta, tier, self.key))
-            finally:
-                catalogue.close()
+        with noting(self.folder, PATIENCE) as catalogue:
+            meta = catalogue.meta()
+            live = catalogue.live(rows)
+            keep = [place for place, row in enumerate(rows) if row in live]
+            writer = store.writer()
+            chosen = [made[place] for place in keep] if isinstance(made, list) else made[keep]
+            writer.add([rows[place] for place in keep], chosen)
+            writer.commit()
+            rate = (self.written + len(rows)) / max(1e-3, self.took)
+            tier = replace(tier, rows=store.reader().size, rate=round(rate, 1))
+            catalogue.set_meta(with_tier(meta, tier, self.key))
         return tier
 
     def _level(self, store: Store, tier: Tier) -> Tier:
@@ -335,7 +326,7 @@ def _alone(folder: str, name: str) -> Iterator[None]:
     file = f"deepen-{name}.lock"
     with ExitStack() as stack:
         try:
-            stack.enter_context(writer_lock(folder, 0, file))
+            stack.enter_context(locked(folder, 0, file))
         except IndexBusy:
             raise IndexBusy(
                 f"{holder_of(os.path.join(folder, file))} is embedding for {folder} ({name})",

@@ -14,7 +14,6 @@ from watersmeet.core.model import ANY, Request, Row
 from watersmeet.core.viewers import EVERYONE
 from watersmeet.engine.calibration import keeping
 from watersmeet.engine.documents import size_of
-from watersmeet.engine.lock import writer_lock
 from watersmeet.engine.opening import ANEW, check_fingerprint, fingerprint, open_text
 from watersmeet.engine.settings import Settings
 from watersmeet.engine.tiers import TIERS, Tier, check_models, embedder_name, model_of, tiers_of
@@ -22,6 +21,7 @@ from watersmeet.engine.viewing import seen
 from watersmeet.store.local import vocabulary
 from watersmeet.store.local._connect import FORMAT, is_read_only
 from watersmeet.store.local._intact import mark, unmark
+from watersmeet.store.local._turns import writer_lock
 from watersmeet.store.local._withheld import PUBLIC_TEXT
 from watersmeet.store.local.view import SqliteView
 

@@ -12,7 +12,7 @@ from watersmeet.core.errors import ConfigError, IndexDamaged, IndexMismatch, Not
 from watersmeet.core.indexing import Found, Parser, Skipped, Source
 from watersmeet.core.model import DocId
 from watersmeet.core.names import is_text, printable
-from watersmeet.engine.batch import Batch
+from watersmeet.core.writing import Changes, Root, Writer
 from watersmeet.engine.components import build
 from watersmeet.engine.dates import Dates
 from watersmeet.engine.relocate import gone_hint, moved_alone, refuse_copy, within
@@ -21,8 +21,6 @@ from watersmeet.engine.settings import Settings
 from watersmeet.engine.sync import FolderSync, ending
 from watersmeet.engine.writing import Writing, writing
 from watersmeet.store.local._connect import FILE
-from watersmeet.store.local.catalogue import Catalogue, Changes, Root
-from watersmeet.store.local.registered import claimed, tools_of
 from watersmeet.store.local.view import SqliteView
 
 PARSERS = {
@@ -66,11 +64,11 @@ def sync(
     if not named:
         _check_known(folder)
     with writing(folder, settings, recreate=recreate) as index:
-        if index.mended:
+        if index.catalogue.mended:
             report.warnings.append(Skipped(folder, "the words were lost and have been made again from the catalogue"))
-        if index.catalogue.paths.away:
+        if index.catalogue.away:
             report.warnings.append(Skipped(folder, moved_alone(index.catalogue)))
-        known = [] if named and not recreate else _there(index.covered, report)
+        known = [] if named and not recreate else _there(index.catalogue.covered, report)
         for place in known:
             try:
                 _sync_one(index, settings, place, "", {}, report, tell)
@@ -184,7 +182,7 @@ def _read(
     dates = Dates(names.dates)
     dated_by = f"dates.{root.id}"
     readers = parsers(settings)
-    batch = Batch(catalogue, index.text, index.settings.batch_chunks, index.settings.batch_seconds)
+    batch = index.batch()
     folder = FolderSync(
         catalogue=catalogue,
         batch=batch,
@@ -199,8 +197,9 @@ def _read(
         dates=dates,
         again=catalogue.meta().get(dated_by) != dates.rule,
     )
-    batch.committed = folder.committed
-    folder.run(place)
+    batch.committed, batch.refused = folder.committed, folder.refused
+    with catalogue.alone(root):
+        folder.run(place)
     if folder.again and not scope:
         catalogue.set_meta({dated_by: dates.rule})
 
@@ -211,7 +210,7 @@ def parsers(settings: Settings) -> dict[str, Parser]:
 
 
 def _root_for(
-    catalogue: Catalogue, source: Source, place: str, collection: str, meta: Mapping[str, str], report: SyncReport
+    catalogue: Writer, source: Source, place: str, collection: str, meta: Mapping[str, str], report: SyncReport
 ) -> tuple[Root, str]:
     """The root that a place is or lies in, and which part of the root it is. One that was let go of comes back."""
     roots = catalogue.roots()
@@ -237,7 +236,7 @@ def _part(root: Root, place: str) -> str:
     return os.path.relpath(place, root.path) + ("/" if os.path.isdir(place) else "")
 
 
-def _called(catalogue: Catalogue, roots: Sequence[Root], place: str) -> tuple[str, str]:
+def _called(catalogue: Writer, roots: Sequence[Root], place: str) -> tuple[str, str]:
     """A new root's name, and the prefix that its documents have from now on: none if it is the first.
 
     One that was let go of has again what it had. The name is nobody else's, and that of no folder or document that has
@@ -261,7 +260,7 @@ def _called(catalogue: Catalogue, roots: Sequence[Root], place: str) -> tuple[st
     return chosen, f"{chosen}/"
 
 
-def _in_collection(catalogue: Catalogue, root: Root, collection: str, meta: Mapping[str, str]) -> Root:
+def _in_collection(catalogue: Writer, root: Root, collection: str, meta: Mapping[str, str]) -> Root:
     if not collection and not meta:
         return root
     own = catalogue.collections()[root.collection]
@@ -271,7 +270,7 @@ def _in_collection(catalogue: Catalogue, root: Root, collection: str, meta: Mapp
     return replace(root, collection=chosen)
 
 
-def _unused(catalogue: Catalogue, name: str) -> str:
+def _unused(catalogue: Writer, name: str) -> str:
     """A name for a collection that nobody else is in."""
     return _unique(name, {DEFAULT, *catalogue.collections().values()})
 
@@ -287,11 +286,11 @@ def remove(folder: str, settings: Settings, ids: Sequence[DocId]) -> int:
         documents: dict[DocId, None] = {}
         tools: dict[DocId, None] = {}
         for identity in dict.fromkeys(ids):
-            claim = claimed(index.catalogue, identity)
+            claim = index.catalogue.claimed(identity)
             if claim is True:
                 raise ConfigError(f"{identity} is a tool of a registered server", "register the server without it")
             if claim is False:
-                tools |= dict.fromkeys(tools_of(index.catalogue, identity))
+                tools |= dict.fromkeys(index.catalogue.tools_of(identity))
             owner = index.catalogue.owner(identity)
             if owner is None:
                 roots.append(_root_called(index.catalogue, identity))
@@ -305,13 +304,13 @@ def remove(folder: str, settings: Settings, ids: Sequence[DocId]) -> int:
             changes.forgotten += [state.id for state in files]
         changes.removed = list(documents | tools)
         beginnings = [index.catalogue.beginnings(root) for root in roots]
-        index.catalogue.apply(changes)
+        index.catalogue.commit(changes)
         for root, names in zip(roots, beginnings, strict=True):
             index.catalogue.drop_root(root, names)
     return len(documents)
 
 
-def _root_called(catalogue: Catalogue, name: str) -> Root:
+def _root_called(catalogue: Writer, name: str) -> Root:
     if not name:
         raise ConfigError("an empty name was given", "is a variable not set? `watersmeet list` shows what there is")
     roots = catalogue.roots()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from watersmeet.core.errors import ConfigError, IndexDamaged, IndexMismatch, ModelProblem
 from watersmeet.core.model import Row
+from watersmeet.core.writing import AGAIN, CURRENT, NEXT
 from watersmeet.engine.components import build, find, names
 from watersmeet.engine.settings import Settings
 
@@ -27,9 +28,6 @@ QUICK = ("static", "terms")
 """What is made at once, also when the deep vectors are left for later: a tier, or whichever has this model."""
 
 
-CURRENT, NEXT, AGAIN = "tiers", "next_tiers", "tiers_again"
-"""The entries of the catalogue that name the tiers that answer, those that are being made to replace them, and those
-that were there before an index was made anew."""
 GARBAGE = 0.3
 """The share of dead vectors from which on the files are written anew."""
 

@@ -14,10 +14,10 @@ from zlib import crc32
 
 from watersmeet.core.errors import IndexProblem
 from watersmeet.core.files import replace_file
+from watersmeet.core.locks import locked, writable
 from watersmeet.engine.calibration.belief import Belief, grid
 from watersmeet.engine.calibration.searched import LOCK, SEARCHED
 from watersmeet.engine.calibration.taught import FILE
-from watersmeet.engine.lock import writable, writer_lock
 
 WAIT = 5.0
 SUM = "sum"
@@ -88,7 +88,7 @@ def _read(table: dict[str, Any]) -> Kept:
 @contextmanager
 def changed(folder: str) -> Iterator[Kept]:
     """What is kept, to be changed by one process at a time; written when the block ends well."""
-    with writer_lock(folder, WAIT, LOCK):
+    with locked(folder, WAIT, LOCK):
         kept = load(folder)
         yield kept
         with writable(folder):
@@ -96,7 +96,7 @@ def changed(folder: str) -> Iterator[Kept]:
 
 
 def forget(folder: str) -> None:
-    with writer_lock(folder, WAIT, LOCK):
+    with locked(folder, WAIT, LOCK):
         for name in (FILE, SEARCHED):
             with suppress(FileNotFoundError):
                 os.unlink(os.path.join(folder, name))

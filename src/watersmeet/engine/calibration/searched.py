@@ -45,10 +45,10 @@ def tidy(folder: str, learn: bool) -> None:
 def _rewrite(folder: str, *more: str) -> None:
     """One process at a time; whoever cannot soon leaves it be: no search waits for it."""
     from watersmeet.core.files import replace_file
-    from watersmeet.engine.lock import writer_lock
+    from watersmeet.core.locks import locked
 
     path = os.path.join(folder, SEARCHED)
-    with suppress(OSError, IndexProblem), writer_lock(folder, SOON, LOCK):
+    with suppress(OSError, IndexProblem), locked(folder, SOON, LOCK):
         lines = [*_recent(_lines(path)), *more][-LATELY:]
         if lines:
             replace_file(path, "".join(lines).encode())

@@ -12,16 +12,14 @@ from watersmeet.core.entities import FORM, SERVER, TOOL_LIST, VIRTUAL, Entity, R
 from watersmeet.core.errors import ConfigError, NotRegistered
 from watersmeet.core.model import DocId
 from watersmeet.core.names import entity_path, same_path
-from watersmeet.engine.batch import Batch
-from watersmeet.engine.entries import digest, prepare
+from watersmeet.core.text_fields import digest, prepare
+from watersmeet.core.writing import SOURCE, Changes, Put
 from watersmeet.engine.registry.pages import hashes, pages, tools_in
 from watersmeet.engine.registry.reading import Item, Listed
 from watersmeet.engine.registry.versions import newest_first, older
 from watersmeet.engine.report import Progress, Tell
 from watersmeet.engine.settings import Settings
 from watersmeet.engine.writing import Writing, writing
-from watersmeet.store.local.catalogue import Changes
-from watersmeet.store.local.registered import SOURCE, claimed, contents, last_row, spelled, stored, tools_of
 
 COLLECTION = "registry"
 KEPT = ("status", "enabled")
@@ -87,7 +85,7 @@ def register(
     lists = _lists(found, server)
     with writing(folder, settings) as index:
         put = _Putting(index, report, keep)
-        before = last_row(index.catalogue)
+        before = index.catalogue.last_row()
         refused = [item for item in items if isinstance(item, Refused)]
         report.skipped += refused
         done, total = 0, len(found) - len(refused)
@@ -122,8 +120,8 @@ def _with_tools(index: Writing, listed: Listed, server: str, seen: dict[str, str
     path = server or listed.path
     bare = path.strip("/")
     if server:  # with or without the slash, if there is such a one
-        path = next((name for name in (path, f"/{bare}", bare) if stored(index.catalogue, name)), path)
-    found = stored(index.catalogue, path)
+        path = next((name for name in (path, f"/{bare}", bare) if index.catalogue.stored(name)), path)
+    found = index.catalogue.stored(path)
     if found is None:
         name = bare if server else listed.name or bare
         return listed.where, Entity(SERVER, path, name, tools=listed.tools, extra={FORM: TOOL_LIST})
@@ -145,7 +143,8 @@ def _as_read(found: Mapping[str, Any]) -> Entity:
 class _Putting:
     def __init__(self, index: Writing, report: Registered, keep: bool = True) -> None:
         self.catalogue, self.report, self.keep = index.catalogue, report, keep
-        self.batch = Batch(index.catalogue, index.text, index.settings.batch_chunks, index.settings.batch_seconds)
+        self.batch = index.batch()
+        self.batch.refused = self.refused
         self.collection = index.catalogue.collection(COLLECTION)
         self.seen: dict[str, str] = {}
         self.said: dict[str, str] = {}  # what each of these paths says now
@@ -153,7 +152,7 @@ class _Putting:
 
     def offer(self, where: str, entity: Entity) -> None:
         same = same_path(entity.path)
-        path = self.written.get(same) or spelled(self.catalogue, entity.path) or entity_path(entity.path)
+        path = self.written.get(same) or self.catalogue.spelled(entity.path) or entity_path(entity.path)
         self.written[same] = path
         entity = entity if entity.path == path else replace(entity, path=path)
         if path in self.seen:
@@ -170,7 +169,7 @@ class _Putting:
             self.report.unchanged += 1
             self.said[path] = content
             return
-        found = stored(self.catalogue, path) if owner is not None else None
+        found = self.catalogue.stored(path) if owner is not None else None
         if owner is not None and owner[2] == hash and found is not None and SOURCE not in found:
             self.report.unchanged += 1
         elif self.keep and found is not None and older(entity, _as_read(found)):
@@ -183,10 +182,15 @@ class _Putting:
             self.batch.maybe_commit()
         self.said[path] = content
 
+    def refused(self, put: Put) -> None:
+        """The batch calls this for a document whose id a file has taken meanwhile."""
+        where = self.seen.get(put.document.id.partition("#")[0], put.document.id)
+        self.report.skipped.append(Refused(where, f"{put.document.id!r} is already the id of another document"))
+
     def compare(self) -> None:
         """Report who says what another one says, now that all have said it."""
         holders: dict[str, str] = {}
-        before = contents(self.catalogue)
+        before = self.catalogue.contents()
         for path in (path for path in before if path not in self.said):
             holders.setdefault(before[path], path)
         for path, content in self.said.items():
@@ -198,7 +202,7 @@ class _Putting:
         """The id that the entity needs and something else has: a file's document, a tool, or an entity like a tool."""
         wanted = {entity.path: False, **{f"{entity.path}#{tool.name}": True for tool in tools_in(entity)}}
         for identity, is_tool in wanted.items():
-            claim = claimed(self.catalogue, identity)
+            claim = self.catalogue.claimed(identity)
             if claim is not None and claim is not is_tool:
                 return identity
             if is_tool and identity in self.seen:
@@ -209,7 +213,7 @@ class _Putting:
         """The entity and its tools, and no longer the tools that it had; `read` is how its record has it."""
         hash, content = hashes(read)
         source = {key: getattr(read, key) for key in KEPT} if read != entity else {}
-        gone = set(tools_of(self.catalogue, entity.path))
+        gone = set(self.catalogue.tools_of(entity.path))
         for document, chunks in pages(entity, content, source):
             gone.discard(document.id)
             own = document.id == entity.path
@@ -261,15 +265,15 @@ def unregister(folder: str, settings: Settings, paths: Sequence[str]) -> int:
         wanted = list(dict.fromkeys(paths))
         for path in wanted:
             name = _found(index, path)["path"]
-            changes.removed += [DocId(name), *tools_of(index.catalogue, name)]
-        index.catalogue.apply(changes)
+            changes.removed += [DocId(name), *index.catalogue.tools_of(name)]
+        index.catalogue.commit(changes)
     return len(wanted)
 
 
 def _found(index: Writing, path: str) -> dict[str, Any]:
-    found = stored(index.catalogue, spelled(index.catalogue, path))
+    found = index.catalogue.stored(index.catalogue.spelled(path))
     if found is None:
-        close = get_close_matches(path, contents(index.catalogue), 1)
+        close = get_close_matches(path, index.catalogue.contents(), 1)
         hint = f"did you mean {close[0]!r}?" if close else "`watersmeet list` shows what there is"
         raise NotRegistered(f"nothing is registered as {path!r}", hint)
     return found

@@ -8,13 +8,12 @@ import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
+from watersmeet.core.writing import CURRENT, NEXT
 from watersmeet.store.local import _withheld
 
 DOCUMENTS, CHUNKS, PRIVATE = "documents", "chunks", "private chunks"
 KIND = "kind "
 """Before the name of a kind: how many documents are of it."""
-TIERS = ("tiers", "next_tiers")
-"""The entries of `meta` that name the vector stores of the index."""
 
 
 class Counts:
@@ -48,7 +47,7 @@ class Counts:
 
 def stores(db: sqlite3.Connection) -> list[str]:
     """The folders of the vector stores that answer, and of those that are being made."""
-    found = db.execute("SELECT value FROM meta WHERE key IN (?, ?)", TIERS)
+    found = db.execute("SELECT value FROM meta WHERE key IN (?, ?)", (CURRENT, NEXT))
     return [tier["folder"] for (text,) in found for tier in json.loads(text).values()]
 
 

@@ -8,12 +8,8 @@ from typing import Any
 from watersmeet.core.entities import TOOL
 from watersmeet.core.model import DocId
 from watersmeet.core.names import entity_path, is_text, link_key, same_path
+from watersmeet.core.writing import CONTENT, SOURCE
 from watersmeet.store.local.catalogue import Catalogue
-
-CONTENT = "@content"
-"""The facet that says what an entity says, wherever it is registered."""
-SOURCE = "@source"
-"""The field for what the record of an entity says of it, where that was changed here."""
 
 
 def stored(catalogue: Catalogue, path: str) -> dict[str, Any] | None:
