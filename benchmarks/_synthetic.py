@@ -12,7 +12,7 @@ import numpy as np
 from watersmeet.engine.models import embedder
 from watersmeet.engine.settings import load
 from watersmeet.engine.tiers import embedder_name, new_tier, with_tier
-from watersmeet.store.local.opening import noting
+from watersmeet.store.local.opening import bookkeeping
 from watersmeet.store.local.view import SqliteView
 
 BLOCK = 8192
@@ -26,7 +26,7 @@ def synthetic(index: str) -> None:
         rows = list(view.live_rows())
     view.close()
     chance = np.random.default_rng(3)
-    with noting(index, 10) as catalogue:
+    with bookkeeping(index, 10) as catalogue:
         tier = new_tier("dense", model, catalogue.meta(), index)
         store = tier.open(index)
         writer = store.writer()

@@ -306,6 +306,14 @@ def test_whoever_waits_goes_on_waiting_while_the_holder_gets_on(tmp_path: Path) 
     waits.release()
 
 
+def test_somebody_who_is_next_and_was_stopped_is_overtaken(engine: Engine, pages: Path) -> None:
+    stopped = FileLock(engine.folder, "writer.queue")
+    assert stopped.attempt()
+    assert engine.sync([pages / "p00.md", pages / "p01.md"]).added == 2
+    stopped.release()
+    assert_sound(engine)
+
+
 @pytest.mark.parametrize("text", ["tantivy", "fts5"])
 def test_four_writers_some_of_them_killed(text: str, tmp_path: Path) -> None:
     argv = [sys.executable, str(ROOT / "scripts" / "writers.py"), "--short", "--text", text]

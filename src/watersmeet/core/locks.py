@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from errno import EACCES, EDQUOT, EFBIG, ENOSPC, EPERM, EROFS
@@ -45,19 +45,19 @@ class FileLock:
         self._file = file
         return True
 
-    def take(self, wait: float, follows: FileLock | None = None) -> None:
-        """Wait for it as long as its holder, or that of the lock which it `follows`, gets on with its work.
+    def take(self, wait: float) -> None:
+        """Wait for it as long as its holder gets on with its work."""
+        self.wait_for(self.attempt, wait)
 
-        `IndexBusy` after `wait` seconds without a sign of that.
-        """
-        watched = follows or self
-        sign, end = watched.sign(), time.monotonic() + wait
-        while not self.attempt():
-            if watched.sign() != sign:
-                sign, end = watched.sign(), time.monotonic() + wait
+    def wait_for(self, attempt: Callable[[], bool], wait: float) -> None:
+        """Try until it succeeds; `IndexBusy` after `wait` seconds without a sign of life from the holder."""
+        sign, end = self.sign(), time.monotonic() + wait
+        while not attempt():
+            if self.sign() != sign:
+                sign, end = self.sign(), time.monotonic() + wait
             if time.monotonic() >= end:
                 raise IndexBusy(
-                    f"{holder_of(watched.path)} is writing to {self.folder}",
+                    f"{holder_of(self.path)} is writing to {self.folder}",
                     f"waited {wait:g} s; try again when it is done, or raise writer.lock_seconds."
                     " Searching works meanwhile",
                 )

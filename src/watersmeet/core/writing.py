@@ -135,13 +135,13 @@ class Roots(Protocol):
         ...
 
     def set_root_collection(self, root: int, collection: int) -> None: ...
-    def alone(self, root: Root) -> AbstractContextManager[None]:
+    def root_lease(self, root: Root) -> AbstractContextManager[None]:
         """Only one process at a time brings a root up to date. Whoever else wants to waits, and lets others write
         meanwhile; `IndexBusy` says who is at it if that takes too long without a commit."""
         ...
 
 
-class Compared(Protocol):
+class KnownFiles(Protocol):
     """What a sync compares with."""
 
     def files(self, root: int) -> dict[str, FileState]: ...
@@ -191,7 +191,7 @@ class RegisteredEntities(Protocol):
         ...
 
 
-class Noting(Facts, Protocol):
+class Bookkeeping(Facts, Protocol):
     """An index opened to note what a model has read: without its words."""
 
     def live(self, rows: Sequence[Row]) -> set[Row]:
@@ -207,7 +207,7 @@ class Noting(Facts, Protocol):
         ...
 
 
-class Writer(Roots, Compared, RegisteredEntities, Noting, Protocol):
+class Writer(Roots, KnownFiles, RegisteredEntities, Bookkeeping, Protocol):
     """An index opened for writing."""
 
     covered: list[str]

@@ -40,7 +40,7 @@ from watersmeet.engine.tiers import (
     with_tier,
 )
 from watersmeet.engine.viewing import seen
-from watersmeet.engine.writing import noting, tighten_index
+from watersmeet.engine.writing import bookkeeping, tighten_index
 from watersmeet.store.local.embeddings import Embeddings, key_of
 from watersmeet.store.local.view import SqliteView
 
@@ -183,7 +183,7 @@ class _Pass:
 
     def _note(self, entries: Callable[[Mapping[str, str]], dict[str, str]]) -> None:
         """Under the lock: what the catalogue says of the tier."""
-        with noting(self.folder, PATIENCE) as catalogue:
+        with bookkeeping(self.folder, PATIENCE) as catalogue:
             catalogue.set_meta(entries(catalogue.meta()))
 
     def _forget_asked(self) -> None:
@@ -256,7 +256,7 @@ class _Pass:
 
     def _write(self, store: Store, tier: Tier, rows: Sequence[Row], made: Matrix | list[Weighted]) -> Tier:
         """Under the lock: add what is still live, commit, and let readers know through the catalogue."""
-        with noting(self.folder, PATIENCE) as catalogue:
+        with bookkeeping(self.folder, PATIENCE) as catalogue:
             meta = catalogue.meta()
             live = catalogue.live(rows)
             keep = [place for place, row in enumerate(rows) if row in live]

@@ -198,7 +198,7 @@ def _read(
         again=catalogue.meta().get(dated_by) != dates.rule,
     )
     batch.committed, batch.refused = folder.committed, folder.refused
-    with catalogue.alone(root):
+    with catalogue.root_lease(root):
         folder.run(place)
     if folder.again and not scope:
         catalogue.set_meta({dated_by: dates.rule})

@@ -13,7 +13,7 @@ from typing import Any
 from watersmeet.core.errors import SourceProblem
 from watersmeet.core.files import FOLDER_MODE
 from watersmeet.core.model import Row
-from watersmeet.core.writing import KEPT, Noting, Writer
+from watersmeet.core.writing import KEPT, Bookkeeping, Writer
 from watersmeet.engine.batch import Batch
 from watersmeet.engine.components import build
 from watersmeet.engine.healing import diagnosed
@@ -63,9 +63,9 @@ def writing(folder: str, settings: Settings, *, recreate: bool = False) -> Itera
         yield index
 
 
-def noting(folder: str, wait: float) -> AbstractContextManager[Noting]:
+def bookkeeping(folder: str, wait: float) -> AbstractContextManager[Bookkeeping]:
     """The index opened to note what a model has read; `IndexBusy` if nobody gets on for so many seconds."""
-    opened: AbstractContextManager[Noting] = local("opening").noting(folder, wait)
+    opened: AbstractContextManager[Bookkeeping] = local("opening").bookkeeping(folder, wait)
     return opened
 
 

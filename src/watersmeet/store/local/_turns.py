@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import glob
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -17,6 +18,8 @@ from watersmeet.core.locks import FileLock
 FILE, QUEUE = "writer.lock", "writer.queue"
 ROOT = "root-{}.lock"
 """Locked by whoever brings the root of this number up to date."""
+STOPPED = 2.0
+"""Seconds after which somebody who is next and does nothing is taken for stopped."""
 OURS = (
     "catalogue.db",
     "text-",
@@ -38,15 +41,26 @@ class WriterLock:
 
     def __init__(self, folder: str) -> None:
         self._lock, self._queue = FileLock(folder, FILE), FileLock(folder, QUEUE)
+        self._sign, self._since = -1, 0.0
 
     def take(self, wait: float) -> None:
         """`IndexBusy` after so many seconds in which nobody got on: neither a commit nor another's turn."""
-        self._queue.take(wait, follows=self._lock)
+        self._lock.wait_for(self._is_next, wait)
         try:
-            self._lock.take(wait)
+            if not self._lock.is_held:
+                self._lock.take(wait)
         finally:
             self._queue.release()
         self._lock.say_who()
+
+    def _is_next(self) -> bool:
+        """Whether all others wait for this one. If whoever is next was stopped, and does not take what is free, it is
+        overtaken."""
+        if self._queue.attempt():
+            return True
+        if self._lock.sign() != self._sign:
+            self._sign, self._since = self._lock.sign(), time.monotonic()
+        return time.monotonic() - self._since > STOPPED and self._lock.attempt()
 
     def is_wanted(self) -> bool:
         """Whether somebody waits for it."""

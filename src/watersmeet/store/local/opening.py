@@ -48,7 +48,7 @@ def opened(folder: str, opening: Opening, recreate: bool = False) -> Iterator[Lo
 
 
 @contextmanager
-def noting(folder: str, wait: float) -> Iterator[Catalogue]:
+def bookkeeping(folder: str, wait: float) -> Iterator[Catalogue]:
     """The catalogue alone, to note something while nobody else writes."""
     with writer_lock(folder, wait):
         catalogue = Catalogue(folder)

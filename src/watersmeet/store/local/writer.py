@@ -180,7 +180,7 @@ class LocalWriter(Catalogue):
         self.begin()
 
     @contextmanager
-    def alone(self, root: Root) -> Iterator[None]:
+    def root_lease(self, root: Root) -> Iterator[None]:
         lock = root_lock(self.folder, root.id)
         with ExitStack() as stack:
             stack.callback(lock.release)
@@ -207,7 +207,7 @@ class LocalWriter(Catalogue):
     def relocate(self, moves: Sequence[tuple[Root, str]]) -> int:
         with ExitStack() as stack:
             for root, _ in moves:
-                stack.enter_context(self.alone(root))
+                stack.enter_context(self.root_lease(root))
             return super().relocate(moves)
 
     # ------------------------------------------------------------ what is registered
