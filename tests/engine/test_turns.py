@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -217,6 +218,17 @@ def test_an_id_that_somebody_takes_meanwhile_is_not_overwritten(engine: Engine, 
     engine.registry.unregister("/tides")
     assert engine.sync([file]).added == 1  # the file is read again, though it has not changed
     assert engine.get("/tides")["title"] == "T"
+    assert_sound(engine)
+
+
+def test_a_folder_moves_when_it_has_been_read(engine: Engine, pages: Path, tmp_path: Path) -> None:
+    moved = shutil.copytree(pages, tmp_path / "moved")
+    with opened(engine.folder) as other:
+        beside = Beside(engine.folder, lambda: other.relocate(pages, moved))
+        report = beside.sync(engine, pages)
+    assert beside.errors == []
+    assert report.added == PAGES
+    assert {Path(engine.get(name)["path"]).parent for name in documents(engine)} == {moved}
     assert_sound(engine)
 
 

@@ -224,6 +224,10 @@ class Writer(Roots, KnownFiles, RegisteredEntities, Bookkeeping, Protocol):
         """
         ...
 
+    def renew(self) -> None:
+        """Make the lease last on, and show those who wait that the work gets on."""
+        ...
+
     def take_turns(self) -> None:
         """Let others write who wait for it; returns when it is this writer's turn again. If nobody waits: at once."""
         ...

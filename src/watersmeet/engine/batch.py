@@ -13,6 +13,9 @@ from watersmeet.core.pages import Document
 from watersmeet.core.text_fields import Prepared
 from watersmeet.core.writing import Changes, Put, Writer
 
+RENEW_SECONDS = 0.5
+"""How often a writer shows that it gets on."""
+
 
 @dataclass(slots=True)
 class Batch:
@@ -29,6 +32,7 @@ class Batch:
     _files: int = 0
     _chunks: int = 0
     _since: float = field(default_factory=time.monotonic)
+    _renewed: float = 0.0
 
     def put(
         self,
@@ -63,10 +67,14 @@ class Batch:
 
     def maybe_commit(self) -> None:
         """Commit if the batch is full or has waited for long enough; then whoever waits may write."""
-        if self._chunks >= self.max_chunks or time.monotonic() - self._since > self.max_seconds:
+        now = time.monotonic()
+        if self._chunks >= self.max_chunks or now - self._since > self.max_seconds:
             self.commit()
             self.writer.take_turns()
-            self._since = time.monotonic()
+            self._since = self._renewed = time.monotonic()
+        elif now - self._renewed > RENEW_SECONDS:
+            self.writer.renew()
+            self._renewed = now
 
     def commit(self, last: bool = False) -> None:
         """`last`: of a sync, after which there is time to join what was written."""

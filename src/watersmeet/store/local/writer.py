@@ -121,7 +121,9 @@ class LocalWriter(Catalogue):
             placed = [self._placed(put, rows, fresh, entries) for put, rows in zip(changes.put, kept, strict=True)]
             for part in _evenly(entries, self.text.pieces(len(entries)) if last else 1) if entries else ():
                 self.text.add(part)
+                self.renew()
                 self.text.commit()
+            self.renew()
             refused = self.apply(changes, placed, first)
             undo.pop_all()
         return refused
@@ -156,7 +158,6 @@ class LocalWriter(Catalogue):
     # ------------------------------------------------------------ turns
 
     def renew(self) -> None:
-        """Show those who wait that the work gets on."""
         self._lock.renew()
         for lock in self._reading:
             lock.renew()
