@@ -221,6 +221,14 @@ def test_an_id_that_somebody_takes_meanwhile_is_not_overwritten(engine: Engine, 
     assert_sound(engine)
 
 
+def test_a_folder_gets_another_collection_while_it_is_read(engine: Engine, pages: Path) -> None:
+    with opened(engine.folder) as other:
+        beside = Beside(engine.folder, lambda: other.sync([pages], collection="harbour", deepen=False))
+        beside.sync(engine, pages)
+    assert beside.errors == []
+    assert engine.status()["collections"]["harbour"] == PAGES
+
+
 def test_a_folder_moves_when_it_has_been_read(engine: Engine, pages: Path, tmp_path: Path) -> None:
     moved = shutil.copytree(pages, tmp_path / "moved")
     with opened(engine.folder) as other:

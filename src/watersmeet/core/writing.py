@@ -17,16 +17,6 @@ from watersmeet.core.model import DocId, Row
 from watersmeet.core.pages import Document
 from watersmeet.core.text_fields import Prepared
 
-CURRENT, NEXT, AGAIN = "tiers", "next_tiers", "tiers_again"
-"""The facts that name the tiers that answer, those that are being made to replace them, and those that were there
-before an index was made anew."""
-KEPT = "registered"
-"""The fact that holds what is registered until it is put again."""
-CONTENT = "@content"
-"""The facet that says what an entity says, wherever it is registered."""
-SOURCE = "@source"
-"""The field for what the record of an entity says of it, where that was changed here."""
-
 
 @dataclass(frozen=True, slots=True)
 class Lease:
@@ -68,7 +58,7 @@ class Put:
     document: Document
     chunks: tuple[Prepared, ...]
     hash: bytes
-    collection: int
+    collection: int  # of what is in no file: a file's is that of its root
     file: tuple[int, str] | None = None  # root and name
     moved_from: DocId | None = None
 

@@ -16,14 +16,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from watersmeet.core.errors import IndexBusy, IndexDamaged
+from watersmeet.core.facts import CURRENT, NEXT
 from watersmeet.core.files import private
 from watersmeet.core.locks import holder_of, locked
 from watersmeet.core.model import Row
 from watersmeet.core.text_fields import breadcrumb
 from watersmeet.core.viewers import EVERYONE
-from watersmeet.core.writing import CURRENT, NEXT
 from watersmeet.engine.components import build
 from watersmeet.engine.healing import diagnosed
+from watersmeet.engine.local import bookkeeping, tighten_index
 from watersmeet.engine.models import GuardedEncoder
 from watersmeet.engine.report import Progress, Tell
 from watersmeet.engine.settings import Settings, cache_folder
@@ -40,7 +41,6 @@ from watersmeet.engine.tiers import (
     with_tier,
 )
 from watersmeet.engine.viewing import seen
-from watersmeet.engine.writing import bookkeeping, tighten_index
 from watersmeet.store.local.embeddings import Embeddings, key_of
 from watersmeet.store.local.view import SqliteView
 

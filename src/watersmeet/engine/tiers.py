@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from watersmeet.core.errors import ConfigError, IndexDamaged, IndexMismatch, ModelProblem
+from watersmeet.core.facts import AGAIN, CURRENT, NEXT
 from watersmeet.core.model import Row
-from watersmeet.core.writing import AGAIN, CURRENT, NEXT
 from watersmeet.engine.components import build, find, names
 from watersmeet.engine.settings import Settings
 

@@ -5,27 +5,22 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 from watersmeet.core.errors import SourceProblem
-from watersmeet.core.files import FOLDER_MODE
+from watersmeet.core.facts import KEPT
 from watersmeet.core.model import Row
-from watersmeet.core.writing import KEPT, Bookkeeping, Writer
+from watersmeet.core.writing import Writer
 from watersmeet.engine.batch import Batch
 from watersmeet.engine.components import build
 from watersmeet.engine.healing import diagnosed
+from watersmeet.engine.local import local, tighten_cache
 from watersmeet.engine.opening import check_fingerprint, fingerprint
 from watersmeet.engine.relocate import gone_hint
-from watersmeet.engine.settings import Settings, WriterSettings, cache_folder
+from watersmeet.engine.settings import Settings, WriterSettings
 from watersmeet.engine.tiers import all_tiers, check_models, drop
-
-
-def local(module: str) -> Any:
-    """A part of the local store, by its name: it is chosen, not imported."""
-    return import_module(f"watersmeet.store.local.{module}")
 
 
 @dataclass(slots=True)
@@ -61,25 +56,6 @@ def writing(folder: str, settings: Settings, *, recreate: bool = False) -> Itera
             restore(index, again)
             writer.set_meta({KEPT: "[]"})
         yield index
-
-
-def bookkeeping(folder: str, wait: float) -> AbstractContextManager[Bookkeeping]:
-    """The index opened to note what a model has read; `IndexBusy` if nobody gets on for so many seconds."""
-    opened: AbstractContextManager[Bookkeeping] = local("opening").bookkeeping(folder, wait)
-    return opened
-
-
-def tighten_index(folder: str) -> None:
-    """Nobody else reads an index."""
-    local("_turns").tighten_index(folder)
-    tighten_cache(folder)
-
-
-def tighten_cache(folder: str) -> None:
-    """... nor the cache, if it lies there."""
-    cache = cache_folder()
-    if os.path.abspath(folder).startswith(cache + "/") and os.stat(cache).st_uid == os.geteuid():
-        os.chmod(cache, FOLDER_MODE)
 
 
 def _opening(folder: str, settings: Settings) -> Any:

@@ -8,12 +8,12 @@ from difflib import get_close_matches
 from functools import reduce
 from typing import Any, NamedTuple
 
-from watersmeet.core.entities import FORM, SERVER, TOOL_LIST, VIRTUAL, Entity, Refused, entity_of, unembedded
+from watersmeet.core.entities import FORM, SERVER, SOURCE, TOOL_LIST, VIRTUAL, Entity, Refused, entity_of, unembedded
 from watersmeet.core.errors import ConfigError, NotRegistered
 from watersmeet.core.model import DocId
 from watersmeet.core.names import entity_path, same_path
 from watersmeet.core.text_fields import digest, prepare
-from watersmeet.core.writing import SOURCE, Changes, Put
+from watersmeet.core.writing import Changes, Put
 from watersmeet.engine.registry.pages import hashes, pages, tools_in
 from watersmeet.engine.registry.reading import Item, Listed
 from watersmeet.engine.registry.versions import newest_first, older
@@ -236,8 +236,7 @@ def restore(index: Writing, records: Sequence[Mapping[str, Any]]) -> None:
     put = _Putting(index, Registered())
     for found in records:
         put.put(entity_of(found), _as_read(found))
-        put.batch.maybe_commit()
-    put.batch.commit()
+    put.batch.commit()  # at once: nobody has a turn before all of it is there
 
 
 def change(folder: str, settings: Settings, paths: Sequence[str], changes: Mapping[str, Any]) -> int:

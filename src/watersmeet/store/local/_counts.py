@@ -8,7 +8,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
-from watersmeet.core.writing import CURRENT, NEXT
+from watersmeet.core.facts import CURRENT, NEXT
 from watersmeet.store.local import _withheld
 
 DOCUMENTS, CHUNKS, PRIVATE = "documents", "chunks", "private chunks"

@@ -323,7 +323,9 @@ class Catalogue:
         with self.transaction() as db:
             if reserved is not None:
                 _leases.use(db, reserved, self.folder)
-            self._check_roots(db, {file[0] for file in changes.files} | {p.put.file[0] for p in placed if p.put.file})
+            roots = _collections(
+                db, {file[0] for file in changes.files} | {p.put.file[0] for p in placed if p.put.file}
+            )
             for entry in changes.files:
                 self._note_file(db, *entry)
             for document, lines in changes.lines:
@@ -338,8 +340,9 @@ class Catalogue:
                 if _is_anothers(db, one.put):
                     refused.append(one)
                 else:
-                    path = one.put.document.path
-                    _put(db, one, self.paths.kept(path) if one.put.file else path, counts)
+                    file, path = one.put.file, one.put.document.path
+                    where = (self.paths.kept(path), roots[file[0]]) if file else (path, one.put.collection)
+                    _put(db, one, *where, counts)
             self._refuse(db, refused)
             counts.save()
             db.executemany("DELETE FROM files WHERE id = ?", [(f,) for f in changes.forgotten])
@@ -348,13 +351,6 @@ class Catalogue:
                 db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", changes.facts.items())
                 seal_meta(db)
         return [one.put for one in refused]
-
-    def _check_roots(self, db: sqlite3.Connection, wanted: Collection[int]) -> None:
-        """Nothing is stored of a root that somebody has taken out of the index meanwhile."""
-        if wanted and not {*wanted} <= {root for (root,) in db.execute("SELECT id FROM roots")}:
-            raise SourceProblem(
-                "what is being read was taken out of the index meanwhile", "sync it again if it belongs there"
-            )
 
     def _note_file(self, db: sqlite3.Connection, root: int, found: Found, digest: bytes, seen: int) -> None:
         """It was read; unless somebody has said since this writer looked that it is to be read again."""
@@ -475,7 +471,17 @@ def _is_anothers(db: sqlite3.Connection, put: Put) -> bool:
     return file is not None if put.file is None else file is None or root not in (None, put.file[0])
 
 
-def _put(db: sqlite3.Connection, placed: Placed, path: str, counts: Counts) -> None:
+def _collections(db: sqlite3.Connection, roots: Collection[int]) -> dict[int, int]:
+    """The collection of each root, as it is by now. Nothing is stored of one that was taken out of the index."""
+    found: dict[int, int] = dict(db.execute("SELECT id, collection FROM roots")) if roots else {}
+    if not found.keys() >= {*roots}:
+        raise SourceProblem(
+            "what is being read was taken out of the index meanwhile", "sync it again if it belongs there"
+        )
+    return found
+
+
+def _put(db: sqlite3.Connection, placed: Placed, path: str, collection: int, counts: Counts) -> None:
     put, document = placed.put, placed.put.document
     keep = frozenset(placed.rows)
     before: set[int] = set()
@@ -490,7 +496,7 @@ def _put(db: sqlite3.Connection, placed: Placed, path: str, counts: Counts) -> N
         (
             document.id,
             file[0] if file else None,
-            put.collection,
+            collection,
             document.kind,
             document.title,
             path,

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 
 from watersmeet.core.errors import IndexDamaged
-from watersmeet.core.writing import KEPT
+from watersmeet.core.facts import KEPT
 from watersmeet.store.local._connect import ANEW, guarded
 from watersmeet.store.local._intact import marked, unmark
 from watersmeet.store.local._sums import damage

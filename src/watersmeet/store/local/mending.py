@@ -12,12 +12,12 @@ from contextlib import closing, suppress
 
 from watersmeet.core.entities import TOOL, entity_of, unembedded
 from watersmeet.core.errors import IndexDamaged, NoIndex
+from watersmeet.core.facts import KEPT
 from watersmeet.core.indexing import Entry
 from watersmeet.core.model import Row
 from watersmeet.core.pages import Document
 from watersmeet.core.ports import TextStore
 from watersmeet.core.text_fields import prepare
-from watersmeet.core.writing import KEPT
 from watersmeet.store.local._withheld import PUBLIC_TEXT, Words, analysed, private, shared
 from watersmeet.store.local.catalogue import Catalogue
 from watersmeet.store.local.registered import everything

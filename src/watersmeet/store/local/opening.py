@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 
 from watersmeet.core.errors import IndexDamaged, IndexMismatch
+from watersmeet.core.facts import AGAIN, CURRENT, KEPT, NEXT
 from watersmeet.core.files import private
 from watersmeet.core.locks import writable
-from watersmeet.core.writing import AGAIN, CURRENT, KEPT, NEXT
 from watersmeet.store.local._connect import FILE, guarded
 from watersmeet.store.local._counts import stores
 from watersmeet.store.local._intact import unmark

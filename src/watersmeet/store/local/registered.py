@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from watersmeet.core.entities import TOOL
+from watersmeet.core.entities import CONTENT, SOURCE, TOOL
 from watersmeet.core.model import DocId
 from watersmeet.core.names import entity_path, is_text, link_key, same_path
-from watersmeet.core.writing import CONTENT, SOURCE
 from watersmeet.store.local.catalogue import Catalogue
 
 
