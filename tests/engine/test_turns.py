@@ -19,10 +19,15 @@ from threading import Event, Thread
 import pytest
 
 from watersmeet import Engine
-from watersmeet.core.errors import IndexBusy, LeaseLost, SourceProblem, WatersmeetError
+from watersmeet.core.errors import IndexBusy, IndexDamaged, LeaseLost, SourceProblem, WatersmeetError
 from watersmeet.core.locks import FileLock
+from watersmeet.core.model import ChunkId, DocId
+from watersmeet.core.pages import Chunk, Document
+from watersmeet.core.text_fields import prepare
+from watersmeet.core.writing import Changes, Put
 from watersmeet.engine.report import Progress, SyncReport
 from watersmeet.engine.settings import load
+from watersmeet.engine.writing import writing
 from watersmeet.store.local._turns import WriterLock
 
 ROOT = Path(__file__).parents[2]
@@ -194,6 +199,25 @@ def test_a_folder_that_is_removed_while_it_is_read(engine: Engine, pages: Path) 
     assert_sound(engine)
 
 
+def test_a_folder_that_is_removed_when_there_is_only_something_to_forget(engine: Engine, pages: Path) -> None:
+    engine.sync([pages])
+    shutil.rmtree(pages)
+    pages.mkdir()
+    with opened(engine.folder) as other, writing(engine.folder, engine.settings) as index:
+        (root,) = index.catalogue.roots()
+        with index.catalogue.root_lease(root):
+            lost = list(index.catalogue.files(root.id).values())
+            thread = Thread(target=other.remove, args=("pages",))
+            thread.start()
+            while not WriterLock(engine.folder).is_wanted():
+                time.sleep(0.001)
+            index.catalogue.take_turns()
+            thread.join(60)
+            with pytest.raises(SourceProblem, match="taken out of the index"):
+                index.catalogue.commit(Changes(forgotten=[lost[0].id]))
+    assert_sound(engine)
+
+
 def test_an_id_that_somebody_takes_meanwhile_is_not_overwritten(engine: Engine, tmp_path: Path) -> None:
     file = tmp_path / "lines.jsonl"
 
@@ -287,13 +311,6 @@ def test_a_writer_that_lost_its_lock_without_knowing_commits_no_more(engine: Eng
 
 
 def test_what_could_not_be_committed_gives_its_rows_back(engine: Engine, tmp_path: Path) -> None:
-    from watersmeet.core.errors import IndexDamaged
-    from watersmeet.core.model import ChunkId, DocId
-    from watersmeet.core.pages import Chunk, Document
-    from watersmeet.core.text_fields import prepare
-    from watersmeet.core.writing import Changes, Put
-    from watersmeet.engine.writing import writing
-
     def put(name: str) -> Put:
         document = Document(DocId(name), "document", name, name)
         chunk = Chunk(ChunkId("the same"), DocId(name), f"says {name}", (), (1, 1))

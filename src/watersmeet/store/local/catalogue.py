@@ -74,6 +74,7 @@ class Catalogue:
             raise refuse_read_only(folder)
         self.db = connect(folder, create=True)
         self._looked: dict[int, int] = {}  # under which fence the files of each root were looked at
+        self._leased: set[int] = set()  # the roots that are being brought up to date
         with ExitStack() as undo, guarded(self.path):
             undo.callback(self.db.close)
             self.paths = paths_of(folder, self.db)
@@ -323,9 +324,8 @@ class Catalogue:
         with self.transaction() as db:
             if reserved is not None:
                 _leases.use(db, reserved, self.folder)
-            roots = _collections(
-                db, {file[0] for file in changes.files} | {p.put.file[0] for p in placed if p.put.file}
-            )
+            read = {file[0] for file in changes.files} | {one.put.file[0] for one in placed if one.put.file}
+            roots = _collections(db, read | self._leased)
             for entry in changes.files:
                 self._note_file(db, *entry)
             for document, lines in changes.lines:

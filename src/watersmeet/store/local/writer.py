@@ -191,6 +191,8 @@ class LocalWriter(Catalogue):
             lock.say_who()
             self._reading.append(lock)
             stack.callback(self._reading.remove, lock)
+            self._leased.add(root.id)
+            stack.callback(self._leased.discard, root.id)
             if (root.id, root.path) not in [(known.id, known.path) for known in self.roots()]:
                 raise SourceProblem(f"{root.path} was taken out of the index meanwhile", "sync it again, or let it be")
             yield
