@@ -32,7 +32,7 @@ from typing import Any
 
 from watersmeet import Engine
 from watersmeet.core.errors import NoIndex
-from watersmeet.core.indexing import Found
+from watersmeet.core.indexing import Found, SourceRoot
 from watersmeet.core.model import ChunkId, Request
 from watersmeet.engine.settings import load
 from watersmeet.source.folder import Folder
@@ -120,7 +120,9 @@ class Corpus:
 
     def in_order(self, only_touched: bool) -> list[list[str]]:
         """The documents of each file that a sync reads, in the order in which it commits them."""
-        found = [item.name for item in Folder().scan(str(self.root)) if isinstance(item, Found)]
+        found = [
+            item.name for item in Folder().scan(SourceRoot("folder", str(self.root)), {}) if isinstance(item, Found)
+        ]
         names = [name for name in found if name in self.touched or not only_touched]
         return [[r["_id"] for r in self.records[n]] if n in self.records else [n] for n in names]
 

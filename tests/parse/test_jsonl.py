@@ -11,7 +11,7 @@ from watersmeet.core.indexing import Found, Skipped
 from watersmeet.core.pages import Block, Document, Link
 from watersmeet.parse.jsonl import Jsonl
 
-FOUND = Found("corpus.jsonl", "/root/corpus.jsonl", (0,), 0.0)
+FOUND = Found("corpus.jsonl", "/root/corpus.jsonl", "0")
 
 
 def read(*lines: str | dict[str, Any]) -> list[Document | Skipped]:

@@ -16,6 +16,9 @@ from watersmeet.engine.entries import Prepared
 from watersmeet.store.local._withheld import PUBLIC_TEXT, analysed
 from watersmeet.store.local.catalogue import Catalogue, Changes, Put, StoredChunk
 
+SMALL = 10
+"""So many removed, moved or dated documents weigh as much as a new chunk."""
+
 
 @dataclass(slots=True)
 class Batch:
@@ -33,6 +36,7 @@ class Batch:
     _waiting: list[tuple[Put, list[Prepared], list[Row | None]]] = field(default_factory=list)
     _files: int = 0
     _new: int = 0
+    _small: int = 0
     _since: float = field(default_factory=time.monotonic)
 
     def put(
@@ -56,13 +60,16 @@ class Batch:
     def place(self, document: DocId, prepared: Sequence[Prepared]) -> None:
         """It says what it said, perhaps some lines further down."""
         self._changes.lines.append((document, [p.chunk.lines for p in prepared]))
+        self._small += 1
 
     def date(self, document: DocId, modified: datetime | None, created: datetime | None) -> None:
         """It says what it said, and counts as changed at another time."""
         self._changes.dates.append((document, modified, created))
+        self._small += 1
 
     def remove(self, document: DocId) -> None:
         self._changes.removed.append(document)
+        self._small += 1
 
     def file(self, root: int, found: Found, hash: bytes, seen: int) -> None:
         """The file is wholly in this batch or an earlier one."""
@@ -72,8 +79,13 @@ class Batch:
     def forget(self, file: int) -> None:
         self._changes.forgotten.append(file)
 
+    def cursor(self, root: int, cursor: str) -> None:
+        """Where the root's source goes on, once this batch is committed."""
+        self._changes.cursors[root] = cursor
+
     def maybe_commit(self) -> None:
-        if self._new >= self.max_chunks or time.monotonic() - self._since > self.max_seconds:
+        full = self._new >= self.max_chunks or self._small >= SMALL * self.max_chunks
+        if full or time.monotonic() - self._since > self.max_seconds:
             self.commit()
 
     def commit(self, last: bool = False) -> None:
@@ -102,7 +114,7 @@ class Batch:
             words = {s.row: analysed(withheld[s.row], self.text.analyse) for s in stored if s.row in withheld}
             changes.put.append(replace(put, chunks=stored, words=words))
         self.catalogue.apply(changes)
-        self._changes, self._waiting, self._files, self._new = Changes(), [], 0, 0
+        self._changes, self._waiting, self._files, self._new, self._small = Changes(), [], 0, 0, 0
         self._since = time.monotonic()
         self.committed(files)
 

@@ -150,7 +150,7 @@ def _stores(folder: str, settings: Settings, view: SqliteView) -> list[Check]:
             "" if few or dead < 0.5 else "run `watersmeet sync` again; it compacts",
         )
     )
-    missing = [path for path in facts["roots"] if not os.path.exists(path)]
+    missing = [path for path in facts["roots"] if os.path.isabs(path) and not os.path.exists(path)]
     checks.append(
         Check(
             "sources",

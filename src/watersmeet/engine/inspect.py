@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from watersmeet.core.errors import SourceProblem
 from watersmeet.core.indexing import Skipped
 from watersmeet.core.pages import Document
 from watersmeet.engine.components import build
-from watersmeet.engine.parsing import unbroken
+from watersmeet.engine.parsing import reader_of, unbroken
 from watersmeet.engine.roots import parsers
 from watersmeet.engine.settings import Settings
-from watersmeet.engine.sync import ending
+from watersmeet.engine.sources import Sources
 
 
 def inspect(path: str, settings: Settings) -> dict[str, Any]:
     names = settings.section("index")
-    source = build("source", names.source, settings.of("source", names.source))
-    if not os.path.isfile(path):
+    sources = Sources(settings)
+    kind, place = sources.locate(path)
+    found = place.only
+    if found is None:
         raise SourceProblem(f"{path} is not a file", "name a Markdown, text or JSON lines file")
-    found = next(iter(source.scan(os.path.realpath(path))))
-    content = found if isinstance(found, Skipped) else source.read(found)
+    if isinstance(found, Skipped):
+        raise SourceProblem(f"{found.path}: {found.reason}")
+    content = sources.of(kind).read(found)
     if isinstance(content, Skipped):
         raise SourceProblem(f"{content.path}: {content.reason}")
-    parser = parsers(settings).get(ending(found.name))
+    parser = reader_of(parsers(settings), found)
     if parser is None:
         raise SourceProblem(f"no parser reads {path}", "name a Markdown, text or JSON lines file")
     warnings = []
     documents = []
-    for parsed in unbroken(parser.parse(found, content), lambda reason: Skipped(found.path, reason)):
+    for parsed in unbroken(parser.parse(found, content), lambda reason: Skipped(found.uri, reason)):
         if isinstance(parsed, Document):
             documents.append(parsed)
         else:

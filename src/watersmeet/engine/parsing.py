@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from watersmeet.core.errors import WatersmeetError
+from watersmeet.core.indexing import Found
 
 T = TypeVar("T")
+
+
+def ending(name: str) -> str:
+    return name.rsplit(".", 1)[-1].casefold()
+
+
+def reader_of(parsers: Mapping[str, T], item: Found) -> T | None:
+    """By what the source says that it is, else by the ending of its name."""
+    return parsers.get(item.media.removeprefix(".")) or parsers.get(ending(item.name))
 
 
 def unbroken(items: Iterable[T], failed: Callable[[str], T]) -> Iterator[T]:

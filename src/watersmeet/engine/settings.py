@@ -301,11 +301,6 @@ def secret(name: str) -> str:
     return os.environ.get(name, "")
 
 
-def for_child(added: Mapping[str, str], without: str) -> dict[str, str]:
-    """The environment that a process of ours gets: all but the names that begin so, and these."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(without)} | dict(added)
-
-
 def from_environ(environ: Mapping[str, str]) -> Table:
     """`WATERSMEET__FUSION__RRF__K=20` is `[fusion.rrf] k = 20`; a value is TOML, else JSON, else text."""
     tables: Table = {}

@@ -161,7 +161,7 @@ def _open_catalogue(folder: str, recreate: bool) -> tuple[Catalogue, list[str]]:
 def _check_there(roots: Sequence[str]) -> None:
     """Nothing is begun anew that could not be read again."""
     for path in roots:
-        if not os.path.exists(path):
+        if os.path.isabs(path) and not os.path.exists(path):
             raise SourceProblem(f"{path} is gone", f"mount it; {gone_hint(path)}")
 
 
