@@ -152,7 +152,7 @@ class Source(Protocol):
 
     def locate(self, uri: str) -> Located:
         """Raises `SourceProblem` if this can be no address."""
-        return Located(uri, uri.rstrip("/").rpartition("/")[2].rpartition(":")[2] or uri)
+        return Located(uri, uri.rstrip("/").rpartition("/" if "/" in uri else ":")[2])
 
     def within(self, uri: str, place: str) -> bool:
         """Whether it is this place, or a part of it that can be scanned by itself."""

@@ -68,8 +68,8 @@ def sync(
     named = _named(sources, [os.fspath(path) for path in paths], report) if paths else {}
     if not named:
         _check_known(folder)
-    with TemporaryDirectory(prefix="watersmeet-") as spool, ExitStack() as stack:
-        fetched = _fetched(folder, sources, named, recreate, spool, tell)
+    with ExitStack() as stack:
+        fetched = _fetched(folder, sources, named, recreate, tell, stack)
         index = stack.enter_context(writing(folder, settings, recreate=recreate))
         run = _Run(index, sources, fetched, report, tell)
         if index.mended:
@@ -125,9 +125,9 @@ def _check_known(folder: str) -> None:
 
 
 def _fetched(
-    folder: str, sources: Sources, named: Mapping[str, str], recreate: bool, spool: str, tell: Tell
+    folder: str, sources: Sources, named: Mapping[str, str], recreate: bool, tell: Tell, stack: ExitStack
 ) -> dict[str, Spooled]:
-    """What slow sources say, by their addresses; all of it is read before the index is locked."""
+    """What slow sources say, by their addresses: read before the index is locked, and kept as long as the stack."""
     known = committed_roots(folder, lambda root: sources.is_slow(root.kind))
     wanted = {uri: kind for uri, kind in named.items() if sources.is_slow(kind)}
     if not named or recreate:
@@ -137,8 +137,7 @@ def _fetched(
     for uri, kind in wanted.items():
         state = None if recreate else known.get(uri)
         again = state is None or state.meta.get(_dated_by(state.root)) != rule
-        place = os.path.join(spool, str(len(fetched)))
-        os.mkdir(place)
+        place = stack.enter_context(TemporaryDirectory(prefix="watersmeet-"))
         fetched[uri] = Spooled(sources.of(kind), place, state.files if state else {}, again)
         fetched[uri].fetch(SourceRoot(kind, uri, "" if again or state is None else state.root.cursor), tell)
     return fetched
@@ -192,6 +191,8 @@ class _Run:
         if source.slow and uri not in self.fetched:
             self.report.warnings.append(Skipped(uri, "it came into the index meanwhile; the next sync reads it"))
             return
+        if source.slow:
+            self.fetched[uri].check()
         before = self.index.catalogue.roots()
         root, scope = _root_for(self.index.catalogue, source, SourceRoot(kind, uri), collection, meta, self.report)
         around = [other for other in before if other.path != uri and _lies_in(source, kind, uri, other)]

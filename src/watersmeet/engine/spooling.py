@@ -25,7 +25,7 @@ class Spooled(Source):
     """What was known when the source was asked."""
     again: bool
     """Whether it was asked for everything, be it known or not."""
-    problem: SourceProblem | OSError | None = None
+    problem: SourceProblem | None = None
     _offers: list[Offer] = field(default_factory=list)
     _contents: dict[str, str | Skipped] = field(default_factory=dict)
 
@@ -37,9 +37,16 @@ class Spooled(Source):
                 self._offers.append(item)
                 if isinstance(item, Found) and (self.again or not unchanged(self.before.get(item.name), item)):
                     self._contents[item.name] = self._put_aside(item)
-                    tell(Progress("fetching", len(self._contents), len(self._contents)))
-        except (SourceProblem, OSError) as problem:
+                    tell(Progress("fetching", len(self._contents), 0))
+        except SourceProblem as problem:
             self.problem = problem
+        except OSError as error:
+            self.problem = SourceProblem(f"{root.uri}: {error}")
+
+    def check(self) -> None:
+        """Raise if the source could say nothing at all."""
+        if self.problem is not None and not self._offers:
+            raise self.problem
 
     def _put_aside(self, item: Found) -> str | Skipped:
         stream = self.source.open(item)
