@@ -19,6 +19,7 @@ from watersmeet.core.errors import SourceProblem
 from watersmeet.engine.lock import writer_lock
 from watersmeet.engine.report import SyncReport
 from watersmeet.engine.settings import load
+from watersmeet.face.service import Service, sync
 
 BOX = "made:box"
 
@@ -267,3 +268,18 @@ def test_stamps_of_a_folder_are_those_of_earlier_versions(engine: Engine, write:
     status = (vault / "a.md").stat()
     stamp = f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
     assert asked(engine, "SELECT stamp FROM files") == [(stamp,)]
+
+
+def test_whoever_is_not_at_the_machine_names_no_new_address(
+    engine: Engine, vault: Path, box: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the address, taken for a path, would lie in a folder of the index."""
+    engine.sync([vault])
+    monkeypatch.chdir(vault)
+    service = Service(engine)
+    with pytest.raises(SourceProblem, match="does not exist"):
+        sync(service, [BOX], False, lambda _: None)
+    assert box.scans == []
+    engine.sync([BOX])
+    assert sync(service, [BOX, "guides"], False, lambda _: None)["unchanged"] == 4
+    service.close()

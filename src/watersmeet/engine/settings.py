@@ -59,7 +59,7 @@ class IndexSettings:
 
     text: str = option("tantivy", "text store: tantivy or fts5")
     chunk: str = option("headings", "chunker")
-    source: str = option("folder", "where documents come from")
+    source: str = option("folder", "the source that reads paths; an address is read by the one that takes it")
     vectors: bool = option(True, "embed what is indexed")
     static: str = option("static", "embedder of the quick vectors; empty: none")
     sparse: str = option("terms", "encoder of the weighted terms: terms or splade; empty: none")

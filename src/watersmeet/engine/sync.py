@@ -221,15 +221,12 @@ class RootSync:
         seen = time.time_ns()
         content = self._opened(item)
         if isinstance(content, Skipped):
-            kept = "; the version indexed before is kept" if state else ""
-            self.report.skipped.append(Skipped(content.path, content.reason + kept))
-            self._all_read = False
+            self._not_read(content, state)
             return
         with content.stream:
             hash = _hash(content)
             if hash is None:
-                self.report.skipped.append(Skipped(item.uri, "cannot be read to its end"))
-                self._all_read = False
+                self._not_read(Skipped(item.uri, "cannot be read to its end"), state)
             elif state and state.hash == hash:
                 self.batch.file(self.root.id, item, hash, seen)
                 if self.again or state.stamp != item.stamp:
@@ -237,6 +234,11 @@ class RootSync:
                 self.report.unchanged += self.catalogue.count_of(state.id)
             else:
                 self._take(item, state, content, hash, seen)
+
+    def _not_read(self, why: Skipped, state: FileState | None) -> None:
+        kept = "; the version indexed before is kept" if state else ""
+        self.report.skipped.append(Skipped(why.path, why.reason + kept))
+        self._all_read = False
 
     def _opened(self, item: Found) -> Content | Skipped:
         """A stream where the parser can read one."""
