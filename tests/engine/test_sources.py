@@ -8,6 +8,7 @@ import sqlite3
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +193,19 @@ class TestReadingBeforeTheLock:
         assert counts(engine.sync([BOX])) == {"changed": 1, "unchanged": 1}
         assert box.reads == ["b"]
         assert "grebe" in text_of(engine, "b")
+
+    def test_what_changed_while_it_was_read_is_read_again(
+        self, engine: Engine, box: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A stamp that is not sure proves nothing of what was changed after the reading began."""
+        monkeypatch.setattr("watersmeet.engine.sync.TICK", 0)
+        box.sure = False
+        box.on_read = lambda: setattr(box, "when", datetime.now(UTC))
+        engine.sync([BOX])
+        box.on_read = lambda: None
+        box.reads.clear()
+        assert counts(engine.sync([BOX])) == {"unchanged": 2}
+        assert box.reads == ["a", "b"]
 
     def test_what_another_writer_reads_meanwhile_is_left_to_it(self, engine: Engine, box: Any) -> None:
         engine.sync([BOX])

@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from itertools import chain, count
-from tempfile import TemporaryDirectory
 
 from watersmeet.core.errors import (
     ConfigError,
@@ -128,12 +127,16 @@ def _fetched(
     folder: str, sources: Sources, named: Mapping[str, str], recreate: bool, tell: Tell, stack: ExitStack
 ) -> dict[str, Spooled]:
     """What slow sources say, by their addresses: read before the index is locked, and kept as long as the stack."""
-    known = committed_roots(folder, lambda root: sources.is_slow(root.kind))
+    fetched: dict[str, Spooled] = {}
     wanted = {uri: kind for uri, kind in named.items() if sources.is_slow(kind)}
+    if named and not wanted and not recreate:
+        return fetched
+    from tempfile import TemporaryDirectory  # most syncs need none
+
+    known = committed_roots(folder, lambda root: sources.is_slow(root.kind))
     if not named or recreate:
         wanted |= {uri: state.root.kind for uri, state in known.items()}
     rule = Dates(sources.settings.section("index").dates).rule
-    fetched: dict[str, Spooled] = {}
     for uri, kind in wanted.items():
         state = None if recreate else known.get(uri)
         again = state is None or state.meta.get(_dated_by(state.root)) != rule
@@ -224,6 +227,7 @@ class _Run:
             dates=dates,
             again=again,
             before=spooled.before if spooled else None,
+            read_at=spooled.began if spooled else 0,
         )
         batch.committed = run.committed
         run.run(uri)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import BinaryIO
@@ -25,6 +26,8 @@ class Spooled(Source):
     """What was known when the source was asked."""
     again: bool
     """Whether it was asked for everything, be it known or not."""
+    began: int = field(default_factory=time.time_ns)
+    """When: nothing that changed later has been seen."""
     problem: SourceProblem | None = None
     _offers: list[Offer] = field(default_factory=list)
     _contents: dict[str, str | Skipped] = field(default_factory=dict)
@@ -49,11 +52,11 @@ class Spooled(Source):
             raise self.problem
 
     def _put_aside(self, item: Found) -> str | Skipped:
-        stream = self.source.open(item)
-        if isinstance(stream, Skipped):
-            return stream
         path = os.path.join(self.folder, str(len(self._contents)))
         try:
+            stream = self.source.open(item)
+            if isinstance(stream, Skipped):
+                return stream
             with stream, open(path, "wb") as file:
                 shutil.copyfileobj(stream, file)
         except OSError as error:

@@ -83,6 +83,7 @@ class RootSync:
     dates: Dates = field(default_factory=lambda: Dates(DEFAULT))
     again: bool = False  # look into every file, also where nothing seems to have changed
     before: Mapping[str, FileState] | None = None  # what was known when the source was read, if that was earlier
+    read_at: int = 0  # ... and when that was, in ns
     _missing: dict[bytes, list[FileState]] = field(default_factory=dict)
     _put: Spill[str] = field(default_factory=Spill)  # the file of each document that was met
     _gone: Spill[str] = field(default_factory=Spill)
@@ -218,7 +219,7 @@ class RootSync:
         return any(place.startswith(folder + "/") for folder in self._closed)
 
     def _read(self, item: Found, state: FileState | None) -> None:
-        seen = time.time_ns()
+        seen = self.read_at or time.time_ns()
         content = self._opened(item)
         if isinstance(content, Skipped):
             self._not_read(content, state)

@@ -24,6 +24,8 @@ class Box:
     most: int | None = None  # it ends after so many things, without a word
     failure: Exception | None = None  # ... or so
     unreadable: tuple[str, ...] = ()
+    sure: bool = True  # whether an equal stamp proves anything
+    when: datetime = WHEN
     on_read: Callable[[], None] = lambda: None
     scans: list[tuple[str, dict[str, str]]] = field(default_factory=list)  # cursor and stamps of each
     reads: list[str] = field(default_factory=list)
@@ -48,8 +50,8 @@ class Made(Source):
             if number == box.most:
                 break
             stamp = sha256(text.encode()).hexdigest()
-            same = known.get(name) == stamp
-            yield Same(name) if same else Found(name, f"{root.uri}/{name}", stamp, WHEN, ".md", sure=True)
+            same = box.sure and known.get(name) == stamp
+            yield Same(name) if same else Found(name, f"{root.uri}/{name}", stamp, box.when, ".md", box.sure)
         yield from map(Gone, box.gone)
         if box.failure:
             raise box.failure
