@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from watersmeet.engine.lock import writer_lock
 
 import watersmeet.source
 from watersmeet import Engine
@@ -21,6 +20,7 @@ from watersmeet.core.errors import SourceProblem
 from watersmeet.engine.report import SyncReport
 from watersmeet.engine.settings import load
 from watersmeet.face.service import Service, sync
+from watersmeet.store.local._turns import writer_lock
 
 BOX = "made:box"
 

@@ -282,6 +282,7 @@ PLACES = [
 
 
 def with_places(catalogue: Catalogue, places: list[Place]) -> Placed:
+    catalogue.add_root("/v", "v", catalogue.collection("default"), "")
     made = put(catalogue, "a.pdf", [f"text {n}" for n in range(len(places))], file=(1, "a.pdf"))
     said = zip(made.put.chunks, places, strict=True)
     moved = [replace(one, chunk=replace(one.chunk, place=place)) for one, place in said]
