@@ -11,10 +11,10 @@ import numpy as np
 
 from watersmeet.core.model import ANY
 from watersmeet.engine.models import embedder
+from watersmeet.engine.place import open_index
 from watersmeet.engine.settings import load
-from watersmeet.engine.tiers import embedder_name, new_tier, open_store, with_tier
+from watersmeet.engine.tiers import embedder_name, new_tier, with_tier
 from watersmeet.store.local.documents import DocumentsView
-from watersmeet.store.local.opening import bookkeeping
 
 BLOCK = 8192
 
@@ -27,9 +27,10 @@ def synthetic(index: str) -> None:
         rows = list(view.every(ANY))
     view.close()
     chance = np.random.default_rng(3)
-    with bookkeeping(index, 10) as catalogue:
-        tier = new_tier("dense", model, catalogue.meta(), index)
-        store = open_store(tier, index)
+    place = open_index(index, settings)
+    with place.bookkeeping(10) as catalogue:
+        tier = new_tier("dense", model, place, catalogue.meta())
+        store = place.vector_store(tier)
         writer = store.writer()
         for start in range(0, len(rows), BLOCK):
             some = rows[start : start + BLOCK]

@@ -31,9 +31,10 @@ from killing import versions as documents
 from watersmeet.core.index import Tier
 from watersmeet.core.model import ANY, ChunkId, Request, Row
 from watersmeet.core.text_fields import breadcrumb
+from watersmeet.core.vectors import key_of
 from watersmeet.engine.tiers import tiers_of
 from watersmeet.store.local.documents import DocumentsView
-from watersmeet.store.local.embeddings import Embeddings, key_of
+from watersmeet.store.local.embeddings import Embeddings
 from watersmeet.store.local.vectors import Vectors
 
 COUNTED = [sys.executable, str(Path(__file__).with_name("_counted.py"))]

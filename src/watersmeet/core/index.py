@@ -7,7 +7,7 @@ a store decides it before it ranks: never by listing all that match.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from watersmeet.core.pages import Link
     from watersmeet.core.sparse import Weighted
     from watersmeet.core.vectors import Matrix, Vector
+    from watersmeet.core.writing import Bookkeeping, KnownRoot, Opening, Root, Writer
+
+
+FOLDER = ".watersmeet"
+"""What the folder of an index is called, in the folder that it belongs to."""
 
 
 class Record(NamedTuple):
@@ -281,11 +286,51 @@ class Index(Protocol):
         """Whether another machine is asked: then signals wait beside one another, and not one after the other."""
         ...
 
+    @property
+    def format(self) -> int:
+        """Raised when what is kept changes in a way that an earlier version cannot read."""
+        ...
+
+    def exists(self) -> bool: ...
     def snapshot(self) -> AbstractContextManager[Snapshot]:
         """One moment, for one query; its threads may share it. `NoIndex` if there is nothing there."""
         ...
 
     def state(self, name: str) -> State: ...
+    def writer(self, opening: Opening, recreate: bool = False) -> AbstractContextManager[Writer]:
+        """Open it for writing, made if there is none; with `recreate`, begun anew. `IndexBusy` if others write and
+        nobody gets on for longer than the opening allows."""
+        ...
+
+    def bookkeeping(self, wait: float) -> AbstractContextManager[Bookkeeping]:
+        """Open it to note what a model has read; `IndexBusy` as for a writer."""
+        ...
+
+    def alone(self, work: str) -> AbstractContextManager[None]:
+        """Only one process does this work at a time; `IndexBusy` at once, which says who does it."""
+        ...
+
+    def root_places(self) -> list[str]:
+        """What it covers, however damaged the rest of it is."""
+        ...
+
+    def known_roots(self, wanted: Callable[[Root], bool]) -> Mapping[str, KnownRoot]:
+        """Some of the roots as of the last commit, by their places, without holding the index. None if it cannot be
+        read: whoever opens it says why."""
+        ...
+
+    def vector_store(self, tier: Tier) -> Any:
+        """Where the vectors, or weighted terms, of a tier are: a `VectorStore`, or one of postings."""
+        ...
+
+    def name_vectors(self, tier: str, fingerprint: str, facts: Mapping[str, str], replaces: str = "") -> str:
+        """What the store of a new tier is called: no two models share one, nor does one that replaces another."""
+        ...
+
+    def note_damage(self, reason: str) -> None:
+        """The next writer repairs it."""
+        ...
+
     def check(self) -> list[Check]:
         """What could be wrong with what is kept, all of it read; what is damaged is left aside from then on."""
         ...

@@ -95,6 +95,24 @@ def near_of(cosines: Iterable[tuple[ChunkId, float]]) -> list[Near]:
     return list(map(_NEAR, [(chunk, cosine, False) for chunk, cosine in cosines]))
 
 
+def key_of(text: str) -> bytes:
+    """What a text is remembered by in a cache of vectors."""
+    from hashlib import blake2b  # a search has no need of it
+
+    return blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
+
+
+class VectorCache(Protocol):
+    """Vectors that were made before, of whichever index."""
+
+    def get_many(self, fingerprint: str, keys: Sequence[bytes]) -> dict[bytes, Vector]: ...
+    def put_many(self, fingerprint: str, keys: Sequence[bytes], vectors: Matrix) -> Matrix:
+        """Keep them; returns them as they will come back."""
+        ...
+
+    def close(self) -> None: ...
+
+
 class Meanings(Protocol):
     """What signals ask of vectors: live chunks only, the condition held before ranking."""
 

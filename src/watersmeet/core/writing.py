@@ -83,6 +83,29 @@ class Changes:
     facts: dict[str, str] = field(default_factory=dict)  # about the index
 
 
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What the engine decides about an index that is opened for writing."""
+
+    fingerprint: Mapping[str, Any]
+    """What it is to be built with."""
+    check: Callable[[Mapping[str, str]], None]
+    """Raises if an index with these facts was built with something else."""
+    check_roots: Callable[[Sequence[str]], None]
+    """Raises if what lies there cannot be read again."""
+    lock_seconds: float
+    grace_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class KnownRoot:
+    """A root as of the last commit."""
+
+    root: Root
+    files: Mapping[str, FileState]
+    facts: Mapping[str, str]
+
+
 class Facts(Protocol):
     """What an index says of itself: what it was built with, and what the engine keeps beside that."""
 

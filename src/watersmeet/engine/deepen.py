@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING
 from watersmeet.core.errors import IndexBusy, IndexDamaged
 from watersmeet.core.facts import CURRENT, NEXT
 from watersmeet.core.index import Index, Snapshot, Tier, Vectors
-from watersmeet.core.locks import holder_of, locked
 from watersmeet.core.model import ANY, ChunkId, Condition, Row
 from watersmeet.core.text_fields import breadcrumb
+from watersmeet.core.vectors import VectorCache, key_of
 from watersmeet.core.viewers import EVERYONE
 from watersmeet.engine import embed_first
 from watersmeet.engine.components import build
 from watersmeet.engine.healing import diagnosed
-from watersmeet.engine.local import bookkeeping, tighten_index
 from watersmeet.engine.models import GuardedEncoder
 from watersmeet.engine.named_state import EMBED_FIRST
 from watersmeet.engine.report import Progress, Tell
@@ -38,14 +37,12 @@ from watersmeet.engine.tiers import (
     embedder_name,
     model_of,
     new_tier,
-    open_store,
     outdated,
     replaced,
     tiers_of,
     with_tier,
 )
 from watersmeet.engine.viewing import seen
-from watersmeet.store.local.embeddings import Embeddings, key_of
 
 if TYPE_CHECKING:
     from watersmeet.core.sparse import Weighted
@@ -98,15 +95,13 @@ def deepen(
     component = embedder_name(settings, name)
     if not component:
         return
-    folder = index.place
-    with _alone(folder, name), diagnosed(index, settings):
+    with _alone(index, name), diagnosed(index, settings):
         model = model_of(settings, name, component)
-        _Pass(folder, settings, index, name, model, tell, done, seconds, after, measure).run()
+        _Pass(settings, index, name, model, tell, done, seconds, after, measure).run()
 
 
 @dataclass(slots=True)
 class _Pass:
-    folder: str
     settings: Settings
     index: Index
     name: str
@@ -127,7 +122,7 @@ class _Pass:
             self._note(lambda meta: {})  # whoever writes makes an index of today of it
         check_models(self.settings, meta)
         tier, store = self._opened(meta)
-        cache: Embeddings = build(
+        cache: VectorCache = build(
             "store",
             "embeddings",
             self.settings.of("store", "embeddings"),
@@ -166,15 +161,15 @@ class _Pass:
             self.key, tier = NEXT, tiers_of(meta, NEXT).get(self.name)
             if tier is not None and tier.fingerprint != self.model.fingerprint:
                 tier = None
-        tier = tier or new_tier(self.name, self.model, meta, self.folder)
-        store = open_store(tier, self.folder, self.settings)
+        tier = tier or new_tier(self.name, self.model, self.index, meta)
+        store = self.index.vector_store(tier)
         try:
             if tier.rows and not store.reader().size:
-                raise IndexDamaged(f"the {self.name} vectors of {self.folder} are lost")
+                raise IndexDamaged(f"the {self.name} vectors of {self.index.place} are lost")
         except IndexDamaged:
             store.close()
-            tier = new_tier(self.name, self.model, meta, self.folder, tier.folder)
-            store = open_store(tier, self.folder, self.settings)
+            tier = new_tier(self.name, self.model, self.index, meta, tier.folder)
+            store = self.index.vector_store(tier)
         self._compare(tier, store)
         return tier, store
 
@@ -184,12 +179,12 @@ class _Pass:
             thought = view.statistics().chunks - view.left(tier)
         reader = store.reader()
         if reader.size < thought:
-            with bookkeeping(self.folder, PATIENCE) as catalogue:
+            with self.index.bookkeeping(PATIENCE) as catalogue:
                 catalogue.expect_vectors(tier.folder, [Row(int(row)) for row in reader.rows()])
 
     def _note(self, entries: Callable[[Mapping[str, str]], dict[str, str]]) -> None:
         """Under the lock: what the catalogue says of the tier."""
-        with bookkeeping(self.folder, PATIENCE) as catalogue:
+        with self.index.bookkeeping(PATIENCE) as catalogue:
             catalogue.set_meta(entries(catalogue.meta()))
 
     def _window(self, tier: Tier) -> tuple[list[Row], list[str], int]:
@@ -209,7 +204,7 @@ class _Pass:
         return WINDOWS.get(self.name) or max(NARROWEST, min(WIDEST, int(SECONDS * rate)))
 
     def _made(
-        self, tier: Tier, texts: Sequence[str], rows: Sequence[Row], cache: Embeddings
+        self, tier: Tier, texts: Sequence[str], rows: Sequence[Row], cache: VectorCache
     ) -> Matrix | list[Weighted]:
         if isinstance(self.model, GuardedEncoder):
             encoded = self.model.encode(texts)
@@ -218,7 +213,7 @@ class _Pass:
         return self._vectors(self.model, tier, texts, rows, cache)
 
     def _vectors(
-        self, model: GuardedEmbedder, tier: Tier, texts: Sequence[str], rows: Sequence[Row], cache: Embeddings
+        self, model: GuardedEmbedder, tier: Tier, texts: Sequence[str], rows: Sequence[Row], cache: VectorCache
     ) -> Matrix:
         """From the cache where it remembers, else from the model, remembered as it comes."""
         import numpy as np
@@ -251,7 +246,7 @@ class _Pass:
 
     def _write(self, store: Store, tier: Tier, rows: Sequence[Row], made: Matrix | list[Weighted]) -> Tier:
         """Under the lock: add what is still live, commit, and let readers know through the catalogue."""
-        with bookkeeping(self.folder, PATIENCE) as catalogue:
+        with self.index.bookkeeping(PATIENCE) as catalogue:
             meta = catalogue.meta()
             live = catalogue.live(rows)
             keep = [place for place, row in enumerate(rows) if row in live]
@@ -306,16 +301,15 @@ def level(vectors: Vectors, seen: Condition, held: int, sample: Sequence[ChunkId
 
 
 @contextmanager
-def _alone(folder: str, name: str) -> Iterator[None]:
+def _alone(index: Index, name: str) -> Iterator[None]:
     """Only one process embeds for a tier at a time; a second one is told who does."""
-    file = f"deepen-{name}.lock"
     with ExitStack() as stack:
         try:
-            stack.enter_context(locked(folder, 0, file))
-        except IndexBusy:
+            stack.enter_context(index.alone(f"deepen-{name}"))
+        except IndexBusy as busy:
+            who = str(busy).removesuffix(" is at it")
             raise IndexBusy(
-                f"{holder_of(os.path.join(folder, file))} is embedding for {folder} ({name})",
+                f"{who} is embedding for {index.place} ({name})",
                 "wait until it is done, or run `watersmeet deepen` again then. Searching works meanwhile",
             ) from None
-        tighten_index(folder)
         yield

@@ -54,7 +54,7 @@ class Engine:
 
     def __init__(self, index: str | os.PathLike[str] | Index, settings: Settings | None = None) -> None:
         self.settings = settings or loaded()
-        self.index = open_index(os.fspath(index)) if isinstance(index, str | os.PathLike) else index
+        self.index = open_index(os.fspath(index), self.settings) if isinstance(index, str | os.PathLike) else index
         self.folder = self.index.place
         self._recipes = {self.settings.recipe: self.settings}
         self._threads = Threads(most=8)
@@ -124,7 +124,7 @@ class Engine:
 
         tell = tell or (lambda _: None)
         start = time.perf_counter()
-        report = sync(self.folder, self.settings, paths, collection, meta or {}, recreate, tell)
+        report = sync(self.index, self.settings, paths, collection, meta or {}, recreate, tell)
         self._embed((), report, tell, deep=deepen)
         tidy(self._searched, self._learning)
         report.took_ms = (time.perf_counter() - start) * 1000
@@ -207,20 +207,20 @@ class Engine:
         from watersmeet.engine.roots import remove
 
         named = [ids] if isinstance(ids, str) else ids
-        return remove(self.folder, self.settings, [DocId(identity) for identity in named])
+        return remove(self.index, self.settings, [DocId(identity) for identity in named])
 
     def relocate(self, old: str | os.PathLike[str], new: str | os.PathLike[str]) -> int:
         """What was read from the folder or file `old` is at `new` now; how many documents. Nothing is read again."""
         from watersmeet.engine.relocate import relocate
 
-        return relocate(self.folder, self.settings, os.fspath(old), os.fspath(new))
+        return relocate(self.index, self.settings, os.fspath(old), os.fspath(new))
 
     def compact(self, grace: float | None = None) -> int:
         """Free the space of replaced rows; returns how many. Every score is then that of a fresh index."""
         from watersmeet.engine.report import SyncReport
         from watersmeet.engine.writing import writing
 
-        with writing(self.folder, self.settings) as index:
+        with writing(self.index, self.settings) as index:
             freed = index.compact(grace, share=0.0)
         self._embed((), SyncReport(), lambda _: None, seconds=0, measure=True)
         return freed
@@ -245,7 +245,7 @@ class Engine:
 
                 page = partial(trace.page, viewer=request.viewer)
                 results = expanded(results, request.expand, page, request.expand_tokens)
-            damage = met(trace.view, self.folder)
+            damage = met(trace.view, self.index)
         self.note_search(trace, request, [result.document for result in results])
         return Answer(
             query=request.query,
@@ -329,7 +329,7 @@ class Engine:
             ranking = type(ranking)("related", ranking.hits[:top_n])
             held = view.passages([hit.chunk for hit in ranking.hits])
             passages = {one.id: one for one in readable(self.sight(view, viewer), held.values(), viewer)}
-            damage = met(view, self.folder)
+            damage = met(view, self.index)
         took = (time.perf_counter() - start) * 1000
         found = present.results(ranking, ranking, passages)
         return Answer(identity, "related", self.settings.recipe, found, damage, took)
@@ -343,7 +343,7 @@ class Engine:
             try:
                 found = reading.get(view, meant(view, identity, viewer, exactly), viewer)
             finally:
-                met(view, self.folder)
+                met(view, self.index)
                 reading.check_sound(view)  # and not that it is not there
         if self._learning:
             self.calibration.opened(found["document"])

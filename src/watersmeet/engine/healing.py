@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from watersmeet.core.errors import IndexDamaged, WatersmeetError
 from watersmeet.core.model import Failure
-from watersmeet.store.local._intact import mark
 
 if TYPE_CHECKING:
     from watersmeet.core.index import Index, Snapshot
@@ -18,12 +17,12 @@ DAMAGED = ("index", "catalogue", "stores", "text store", "static vectors", "spar
 """Which of doctor's checks tell that a file is damaged."""
 
 
-def met(view: Snapshot, folder: str) -> tuple[Failure, ...]:
+def met(view: Snapshot, index: Index) -> tuple[Failure, ...]:
     """What a query left out as damaged, said in its answer; and noted, so that the next sync reads it again."""
     if not view.damaged:
         return ()
     names = ", ".join(view.damaged)
-    mark(folder, f"damaged: {names}")
+    index.note_damage(f"damaged: {names}")
     return (Failure("catalogue", f"left out, since it is damaged: {names}", "`watersmeet sync` reads it again"),)
 
 

@@ -70,7 +70,7 @@ def _built(index: Index, settings: Settings) -> list[Check]:
     built = json.loads(meta.get("fingerprint", "{}"))
     if not built:
         return checks
-    wanted = fingerprint(settings)
+    wanted = fingerprint(settings, index.format)
     try:
         check_fingerprint(built, wanted, sorted({*built, *wanted} - {"format"}))  # that is the store's own affair
         check_models(settings, meta)

@@ -1,43 +1,32 @@
-"""What an index was built with, and opening its stores accordingly."""
+"""What an index was built with, and whether that is what the settings say."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
 from watersmeet.core import tokens
 from watersmeet.core.errors import IndexMismatch
-from watersmeet.core.ports import TextStore
-from watersmeet.engine.components import build, find, options
+from watersmeet.engine.components import find, options
 from watersmeet.engine.settings import Settings
-from watersmeet.store.local._connect import FORMAT
-from watersmeet.store.local._text import REBUILD
 
 OWN = frozenset({"format", "tokenizer"})
 """What nobody sets: it comes with the version."""
-ANEW = f"{REBUILD}; vectors come from the cache"
+ANEW = "build it anew with `watersmeet sync --recreate`; vectors come from the cache"
 
 
-def fingerprint(settings: Settings) -> dict[str, Any]:
-    """What must be equal for two parts of an index to be comparable."""
+def fingerprint(settings: Settings, form: int) -> dict[str, Any]:
+    """What must be equal for two parts of an index to be comparable. `form`: the format of what is kept."""
     index = settings.section("index")
     chunker = find("chunk", index.chunk)
     built = chunker(**settings.of("chunk", index.chunk))
     return {
-        "format": FORMAT,
+        "format": form,
         "tokenizer": tokens.VERSION,
         "text": index.text,
         "chunk": f"{index.chunk} {getattr(chunker, 'form', 1)}",
         **{f"chunk.{index.chunk}.{name}": getattr(built, name) for name in options(chunker)},
     }
-
-
-def open_text(kind: str, folder: str, directory: str, settings: Settings | None = None) -> TextStore:
-    """The text store of an index; which kind it is, the index itself says. Only who writes needs its settings."""
-    table = settings.of("store", kind) if settings else {}
-    store: TextStore = build("store", kind, table, folder=os.path.join(folder, directory))
-    return store
 
 
 def check_fingerprint(built: dict[str, Any], wanted: dict[str, Any], keys: Sequence[str] = ()) -> None:

@@ -2,36 +2,56 @@
 
 from __future__ import annotations
 
-import importlib
 import os
+from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.errors import IndexProblem, NoIndex, SourceProblem
-from watersmeet.core.index import Index
+from watersmeet.core.index import FOLDER, Index
 from watersmeet.core.names import is_text, printable
+from watersmeet.engine.components import build, find
 from watersmeet.engine.settings import cache_folder, upwards
-from watersmeet.store.local._connect import FILE
-from watersmeet.store.local._paths import NAME
+
+if TYPE_CHECKING:
+    from watersmeet.engine.settings import Settings
+
+LOCAL = "local"
 
 
-def open_index(place: str) -> Index:
-    """The index at a place: a folder."""
-    from watersmeet.engine.components import find
+def open_index(place: str, settings: Settings) -> Index:
+    """The index at a place: the scheme of an address names its store, and else `index.store` does."""
+    scheme, sign, _ = place.partition("://")
+    name: str = scheme if sign else settings.section("index").store
 
-    store = importlib.import_module("watersmeet.store.local.index").Local
-    index: Index = store(place, partial(find, "store"))
+    def make(kind: str) -> Callable[..., Any]:
+        return partial(build, "store", kind, settings.of("store", kind))
+
+    table = settings.of("store", name) if name != LOCAL else {}
+    index: Index = build("index", name, table, place=place, make=make, cache=cache_folder())
     return index
+
+
+def is_address(place: str) -> bool:
+    """Whether an index is named that is in no folder."""
+    return "://" in place
+
+
+def _holds_index(folder: str) -> bool:
+    return bool(find("index", LOCAL)(folder, make=None).exists())
 
 
 def find_index(named: str = "", start: str = ".") -> str:
     """The index that was named, else the nearest `.watersmeet` upwards from `start`."""
     if named:
-        if not os.path.exists(os.path.join(named, FILE)):
+        if is_address(named):
+            return named
+        if not _holds_index(named):
             raise NoIndex(f"there is no index in {named}", "make one with `watersmeet sync PATH --index DIR`")
         return _usable(named)
     for folder in upwards(start):
-        index = os.path.join(folder, NAME)
-        if os.path.exists(os.path.join(index, FILE)):
+        index = os.path.join(folder, FOLDER)
+        if _holds_index(index):
             return _usable(index)
     raise NoIndex(
         f"there is no index in {os.path.realpath(start)} or above", "make one with `watersmeet sync PATH` first"
@@ -45,7 +65,7 @@ def index_to_make(named: str = "", start: str = ".") -> str:
     try:
         return find_index(start=start)
     except NoIndex:
-        return _usable(os.path.join(os.path.abspath(start), NAME))
+        return _usable(os.path.join(os.path.abspath(start), FOLDER))
 
 
 def _usable(index: str) -> str:

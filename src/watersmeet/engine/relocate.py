@@ -13,6 +13,7 @@ from watersmeet.core.text_fields import digest_of
 from watersmeet.engine.sources import Sources
 
 if TYPE_CHECKING:
+    from watersmeet.core.index import Index
     from watersmeet.core.writing import FileState, Root, Writer
     from watersmeet.engine.settings import Settings
 
@@ -37,7 +38,7 @@ def moved_alone(catalogue: Writer) -> str:
     )
 
 
-def relocate(folder: str, settings: Settings, old: str, new: str) -> int:
+def relocate(index: Index, settings: Settings, old: str, new: str) -> int:
     """The root at `old` is at `new` from now on: ids, rows and vectors stay. How many documents that are.
 
     Roots in it that went with it do so here, too.
@@ -52,12 +53,12 @@ def relocate(folder: str, settings: Settings, old: str, new: str) -> int:
     _, place = sources.locate(new)
     if not place.exists:
         raise SourceProblem(f"{place.uri} does not exist", "name the folder where the files are now")
-    with writing(folder, settings) as index:
-        root = _root_at(index.catalogue.roots(), before, old)
+    with writing(index, settings) as opened:
+        root = _root_at(opened.catalogue.roots(), before, old)
         source = sources.of(root.kind)
-        _check(index.catalogue, source, root, place.uri)
-        along = _along(index.catalogue, source, root, place.uri)
-        return index.catalogue.relocate([(root, place.uri), *along])
+        _check(opened.catalogue, source, root, place.uri)
+        along = _along(opened.catalogue, source, root, place.uri)
+        return opened.catalogue.relocate([(root, place.uri), *along])
 
 
 def _check(catalogue: Writer, source: Source, root: Root, place: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from itertools import chain, count
 
@@ -16,6 +16,7 @@ from watersmeet.core.errors import (
     SourceProblem,
     UnknownComponent,
 )
+from watersmeet.core.index import Index
 from watersmeet.core.indexing import Found, Located, Skipped, Source, SourceRoot
 from watersmeet.core.model import DocId
 from watersmeet.core.writing import Changes, Root, Writer
@@ -31,16 +32,13 @@ from watersmeet.engine.sources import Sources
 from watersmeet.engine.spooling import Spooled
 from watersmeet.engine.sync import RootSync
 from watersmeet.engine.writing import Writing, writing
-from watersmeet.store.local._connect import FILE
-from watersmeet.store.local.documents import DocumentsView
-from watersmeet.store.local.roots import committed_roots
 
 DEFAULT = "default"
 """The collection of what is given none, and of which nothing is said."""
 
 
 def sync(
-    folder: str,
+    index: Index,
     settings: Settings,
     paths: Sequence[str | os.PathLike[str]],
     collection: str,
@@ -51,31 +49,33 @@ def sync(
     """Without paths: all that the index knows of. `recreate` reads all of that again, too."""
     if not all(map(os.fspath, paths)):
         raise ConfigError("an empty path was given", "is a variable not set? `watersmeet sync .` indexes this folder")
-    if not paths and (collection or meta or not os.path.exists(os.path.join(folder, FILE))):
+    if not paths and (collection or meta or not index.exists()):
         raise ConfigError("no path was named", "say what to index: `watersmeet sync PATH`")
     report = SyncReport()
     report.warnings += [Skipped(f"plug-in {name}", f"{why}; {why.hint}") for name, why in broken("parse").items()]
     sources = Sources(settings)
     named = _named(sources, [os.fspath(path) for path in paths], report) if paths else {}
     if not named:
-        _check_known(folder)
+        _check_known(index)
     with ExitStack() as stack:
-        fetched = _fetched(folder, sources, named, recreate, tell, stack)
-        index = stack.enter_context(writing(folder, settings, recreate=recreate))
-        run = _Run(index, sources, fetched, report, tell)
-        if index.catalogue.mended:
-            report.warnings.append(Skipped(folder, "the words were lost and have been made again from the catalogue"))
-        if index.catalogue.away:
-            report.warnings.append(Skipped(folder, moved_alone(index.catalogue)))
-        known = [] if named and not recreate else run.known(index.catalogue.covered)
+        fetched = _fetched(index, sources, named, recreate, tell, stack)
+        opened = stack.enter_context(writing(index, settings, recreate=recreate))
+        run = _Run(opened, sources, fetched, report, tell)
+        if opened.catalogue.mended:
+            report.warnings.append(
+                Skipped(index.place, "the words were lost and have been made again from the catalogue")
+            )
+        if opened.catalogue.away:
+            report.warnings.append(Skipped(index.place, moved_alone(opened.catalogue)))
+        known = [] if named and not recreate else run.known(opened.catalogue.covered)
         others = {
             uri: kind
             for uri, kind in named.items()
             if collection or meta or not any(sources.of(kind).within(uri, place) for place in known)
         }
         run.named(others, collection, meta)
-        index.compact()
-        report.documents, report.chunks = index.catalogue.counts()
+        opened.compact()
+        report.documents, report.chunks = opened.catalogue.counts()
     return report
 
 
@@ -102,11 +102,10 @@ def _refused(item: Found | Skipped | None) -> Skipped | None:
     return item if isinstance(item, Skipped) else None
 
 
-def _check_known(folder: str) -> None:
+def _check_known(index: Index) -> None:
     """Raise if an index cannot say which folders to read. Which they are is read once nobody else can change it."""
     try:
-        with closing(DocumentsView(folder)) as view:
-            roots = view.roots()
+        roots = index.root_places()
     except (IndexDamaged, IndexMismatch) as problem:
         raise type(problem)(
             f"{problem}; which folders it held cannot be read", "name them: `watersmeet sync PATH... --recreate`"
@@ -116,7 +115,7 @@ def _check_known(folder: str) -> None:
 
 
 def _fetched(
-    folder: str, sources: Sources, named: Mapping[str, str], recreate: bool, tell: Tell, stack: ExitStack
+    index: Index, sources: Sources, named: Mapping[str, str], recreate: bool, tell: Tell, stack: ExitStack
 ) -> dict[str, Spooled]:
     """What slow sources say, by their addresses: read before the index is locked, and kept as long as the stack."""
     fetched: dict[str, Spooled] = {}
@@ -125,13 +124,13 @@ def _fetched(
         return fetched
     from tempfile import TemporaryDirectory  # most syncs need none
 
-    known = committed_roots(folder, lambda root: sources.is_slow(root.kind))
+    known = index.known_roots(lambda root: sources.is_slow(root.kind))
     if not named or recreate:
         wanted |= {uri: state.root.kind for uri, state in known.items()}
     rule = Dates(sources.settings.section("index").dates).rule
     for uri, kind in wanted.items():
         state = None if recreate else known.get(uri)
-        again = state is None or state.meta.get(_dated_by(state.root)) != rule
+        again = state is None or state.facts.get(_dated_by(state.root)) != rule
         place = stack.enter_context(TemporaryDirectory(prefix="watersmeet-"))
         fetched[uri] = Spooled(sources.of(kind), place, state.files if state else {}, again)
         fetched[uri].fetch(SourceRoot(kind, uri, "" if again or state is None else state.root.cursor), tell)
@@ -306,38 +305,38 @@ def _unique(name: str, taken: Collection[str]) -> str:
     return next(n for n in (name, *(f"{name}-{i}" for i in range(2, len(taken) + 3))) if n not in taken)
 
 
-def remove(folder: str, settings: Settings, ids: Sequence[DocId]) -> int:
+def remove(index: Index, settings: Settings, ids: Sequence[DocId]) -> int:
     """Documents by their ids, and whole folders by their names or paths."""
-    with writing(folder, settings) as index:
+    with writing(index, settings) as opened:
         changes, roots = Changes(), []
-        records = index.catalogue.records(changes.records.append)
+        records = opened.catalogue.records(changes.records.append)
         documents: dict[DocId, None] = {}
         tools: dict[DocId, None] = {}
         for identity in dict.fromkeys(ids):
-            claim = index.catalogue.claimed(identity)
+            claim = opened.catalogue.claimed(identity)
             if claim is True:
                 raise ConfigError(f"{identity} is a tool of a registered server", "register the server without it")
             if claim is False:
-                tools |= dict.fromkeys(index.catalogue.tools_of(identity))
+                tools |= dict.fromkeys(opened.catalogue.tools_of(identity))
                 found = records.get(identity)
                 if found is not None:
                     records.delete(identity, found.version)
-            owner = index.catalogue.owner(identity)
+            owner = opened.catalogue.owner(identity)
             if owner is None:
-                roots.append(_root_called(index.catalogue, Sources(settings), identity))
+                roots.append(_root_called(opened.catalogue, Sources(settings), identity))
                 continue
             documents[identity] = None
             if owner[1] is not None:
                 changes.stale.append(owner[1])
         for root in roots:
-            files = index.catalogue.files(root.id).values()
-            documents |= {name: None for state in files for name, _ in index.catalogue.documents_of(state.id)}
+            files = opened.catalogue.files(root.id).values()
+            documents |= {name: None for state in files for name, _ in opened.catalogue.documents_of(state.id)}
             changes.forgotten += [state.id for state in files]
         changes.removed = list(documents | tools)
-        beginnings = [index.catalogue.beginnings(root) for root in roots]
-        index.catalogue.commit(changes)
+        beginnings = [opened.catalogue.beginnings(root) for root in roots]
+        opened.catalogue.commit(changes)
         for root, names in zip(roots, beginnings, strict=True):
-            index.catalogue.drop_root(root, names)
+            opened.catalogue.drop_root(root, names)
     return len(documents)
 
 

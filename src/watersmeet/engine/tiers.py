@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Protocol
 
-from watersmeet.core.errors import ConfigError, IndexDamaged, IndexMismatch, ModelProblem
+from watersmeet.core.errors import ConfigError, IndexMismatch, ModelProblem
 from watersmeet.core.facts import AGAIN, CURRENT, NEXT
-from watersmeet.core.index import Tier
-from watersmeet.core.model import Row
-from watersmeet.engine.components import build, find, names
+from watersmeet.core.index import Index, Tier
+from watersmeet.engine.components import find, names
 from watersmeet.engine.settings import Settings
 
 if TYPE_CHECKING:
@@ -25,8 +23,6 @@ TIERS = ("static", "sparse", "dense")
 """From the quickest to the best; each is a signal of the same name."""
 SPARSE = "sparse"
 """The tier whose model gives weighted terms, where the others' give vectors."""
-GARBAGE = 0.3
-"""The share of dead vectors from which on the files are written anew."""
 
 
 class Store(Protocol):
@@ -61,14 +57,6 @@ def check_dimension(tier: Tier, model: Model, dimension: int) -> None:
             f"{model.name} gives vectors of {dimension} numbers, and the index holds vectors of {tier.dimension}",
             "use the model that it was built with, or run `watersmeet sync --recreate`",
         )
-
-
-def open_store(tier: Tier, index: str, settings: Settings | None = None) -> Store:
-    """The store of a tier; only who writes needs the settings of it."""
-    kind = store_of(tier.name)
-    table = settings.of("store", kind) if settings else {}
-    store: Store = build("store", kind, table, folder=os.path.join(index, tier.folder), dimension=tier.dimension)
-    return store
 
 
 def tiers_of(meta: Mapping[str, str], key: str = CURRENT) -> dict[str, Tier]:
@@ -163,30 +151,7 @@ def check_models(settings: Settings, meta: Mapping[str, str]) -> None:
                 check(tier, model_of(settings, name, component))
 
 
-def new_tier(name: str, model: Model, meta: Mapping[str, str], index: str, damaged: str = "") -> Tier:
-    """A tier as it will be; its folder carries the model's fingerprint, so that no two models share one.
-
-    `damaged`: the folder that it replaces, which queries of this moment may still read.
-    """
-    generation = int(meta["text_folder"].removeprefix("text-"))
-    while True:
-        folder = f"vectors-{name}-{generation}-{model.fingerprint[:8]}"
-        if not damaged or (folder != damaged and not os.path.exists(os.path.join(index, folder))):
-            return Tier(name, model.name, model.fingerprint, model.dimension, folder)
-        generation += 1
-
-
-def drop(tier: Tier, index: str, rows: Sequence[Row], settings: Settings) -> None:
-    """Delete dead rows, and write the files anew when much of them is dead. Damaged ones are left to `deepen`."""
-    store = open_store(tier, index, settings)
-    with suppress(IndexDamaged), closing(store):
-        _drop(tier, store, rows)
-
-
-def _drop(tier: Tier, store: Store, rows: Sequence[Row]) -> None:
-    store.reader()
-    writer = store.writer()
-    writer.drop(rows)
-    writer.commit()
-    if store.reader().garbage > (0 if tier.name == SPARSE else GARBAGE):  # dead terms count in how rare a term is
-        writer.compact()
+def new_tier(name: str, model: Model, index: Index, facts: Mapping[str, str], replaces: str = "") -> Tier:
+    """A tier as it will be. `replaces`: the store of one that is damaged, which queries may still read."""
+    store = index.name_vectors(name, model.fingerprint, facts, replaces)
+    return Tier(name, model.name, model.fingerprint, model.dimension, store)

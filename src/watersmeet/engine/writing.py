@@ -7,21 +7,17 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from watersmeet.core.errors import SourceProblem
 from watersmeet.core.facts import KEPT
-from watersmeet.core.model import Row
-from watersmeet.core.writing import Writer
+from watersmeet.core.index import Index
+from watersmeet.core.writing import Opening, Writer
 from watersmeet.engine.batch import Batch
-from watersmeet.engine.components import build
 from watersmeet.engine.healing import diagnosed
-from watersmeet.engine.local import local, tighten_cache
 from watersmeet.engine.opening import check_fingerprint, fingerprint
-from watersmeet.engine.place import open_index
 from watersmeet.engine.relocate import gone_hint
 from watersmeet.engine.settings import Settings, WriterSettings
-from watersmeet.engine.tiers import all_tiers, check_models, drop
+from watersmeet.engine.tiers import check_models
 
 
 @dataclass(slots=True)
@@ -45,44 +41,29 @@ class Writing:
 
 
 @contextmanager
-def writing(folder: str, settings: Settings, *, recreate: bool = False) -> Iterator[Writing]:
+def writing(index: Index, settings: Settings, *, recreate: bool = False) -> Iterator[Writing]:
     """Open the index for writing, made if there is none; refuse to mix what does not belong together."""
-    opened = local("opening").opened(folder, _opening(folder, settings), recreate)
-    with diagnosed(open_index(folder), settings), opened as writer:
-        tighten_cache(folder)
-        index = Writing(writer, settings.section("writer"))
+    with diagnosed(index, settings), index.writer(_opening(index, settings), recreate) as writer:
+        opened = Writing(writer, settings.section("writer"))
         again = json.loads(writer.meta().get(KEPT, "[]"))
         if again:
             from watersmeet.engine.registry.writing import restore
 
-            restore(index, again)
+            restore(opened, again)
             writer.set_meta({KEPT: "[]"})
-        yield index
+        yield opened
 
 
-def _opening(folder: str, settings: Settings) -> Any:
+def _opening(index: Index, settings: Settings) -> Opening:
     """What the settings say about an index that is to be written."""
-    wanted = fingerprint(settings)
+    wanted = fingerprint(settings, index.format)
     writer = settings.section("writer")
 
     def check(meta: Mapping[str, str]) -> None:
         check_fingerprint(json.loads(meta["fingerprint"]), wanted)
         check_models(settings, meta)
 
-    def drop_rows(meta: Mapping[str, str], rows: Sequence[Row]) -> None:
-        for tier in all_tiers(meta):
-            drop(tier, folder, rows, settings)
-
-    return local("writer").Opening(
-        fingerprint=json.dumps(wanted, sort_keys=True),
-        check=check,
-        check_roots=_check_there,
-        text=settings.section("index").text,
-        open_text=lambda kind, place: build("store", kind, settings.of("store", kind), folder=place),
-        drop=drop_rows,
-        lock_seconds=writer.lock_seconds,
-        grace_seconds=writer.grace_seconds,
-    )
+    return Opening(wanted, check, _check_there, writer.lock_seconds, writer.grace_seconds)
 
 
 def _check_there(roots: Sequence[str]) -> None:

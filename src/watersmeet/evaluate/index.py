@@ -16,7 +16,7 @@ from watersmeet.core.files import replace_file
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.modes import VECTORS, wants_vectors
 from watersmeet.engine.opening import fingerprint
-from watersmeet.engine.place import find_index
+from watersmeet.engine.place import find_index, open_index
 from watersmeet.engine.report import Tell
 from watersmeet.engine.settings import Settings, cache_folder, merge
 from watersmeet.engine.tiers import SPARSE
@@ -66,7 +66,11 @@ def _ready(corpus: Path, folder: Path, settings: Settings, mode: str, tell: Tell
 def cached(name: str, corpus: Path, settings: Settings) -> Path:
     """Where the index of this content, built in this way, is kept."""
     state = hashlib.blake2b(digest_size=8)
-    state.update(json.dumps([watersmeet.__version__, fingerprint(settings)], sort_keys=True).encode())
+    state.update(
+        json.dumps(
+            [watersmeet.__version__, fingerprint(settings, open_index("", settings).format)], sort_keys=True
+        ).encode()
+    )
     with corpus.open("rb") as file:
         while block := file.read(1 << 20):
             state.update(block)

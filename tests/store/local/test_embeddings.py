@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from watersmeet.store.local.embeddings import Embeddings, key_of
+from watersmeet.core.vectors import key_of
+from watersmeet.store.local.embeddings import Embeddings
 
 
 def some(count: int, width: int = 32, seed: int = 0) -> np.ndarray:
@@ -170,7 +171,8 @@ def test_several_processes_write_at_once(tmp_path: Path) -> None:
 
 WRITER = """
 import sys, numpy as np
-from watersmeet.store.local.embeddings import Embeddings, key_of
+from watersmeet.core.vectors import key_of
+from watersmeet.store.local.embeddings import Embeddings
 cache = Embeddings(sys.argv[1])
 number = int(sys.argv[2])
 while True:

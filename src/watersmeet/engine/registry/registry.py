@@ -69,7 +69,7 @@ class Registry:
     def unregister(self, paths: str | Sequence[str]) -> int:
         """Forget entities, with their tools; returns how many."""
         wanted = [paths] if isinstance(paths, str) else paths
-        return writing.unregister(self.engine.folder, self.engine.settings, wanted)
+        return writing.unregister(self.engine.index, self.engine.settings, wanted)
 
     def set_status(self, paths: str | Sequence[str], status: str) -> int:
         """active, beta, deprecated or draft; how many that changed."""
@@ -85,7 +85,7 @@ class Registry:
 
     def _change(self, paths: str | Sequence[str], **changes: Any) -> int:
         wanted = [paths] if isinstance(paths, str) else paths
-        return writing.change(self.engine.folder, self.engine.settings, wanted, changes)
+        return writing.change(self.engine.index, self.engine.settings, wanted, changes)
 
     def _register(
         self,
@@ -98,7 +98,7 @@ class Registry:
     ) -> Registered:
         start = time.perf_counter()
         report = Registered()
-        before = writing.register(self.engine.folder, self.engine.settings, found, report, tell, server, keep)
+        before = writing.register(self.engine.index, self.engine.settings, found, report, tell, server, keep)
         after = before if seconds < math.inf else 0  # in a hurry, what else no model has seen is not this write's
         made = self.engine.deepen(tell, seconds, deepen, after)
         report.embedded = made.embedded

@@ -21,6 +21,7 @@ from watersmeet.core.entities import (
     unembedded,
 )
 from watersmeet.core.errors import ConfigError, NotRegistered
+from watersmeet.core.index import Index
 from watersmeet.core.model import DocId
 from watersmeet.core.names import entity_path, same_path
 from watersmeet.core.registry_records import Records, Stored
@@ -80,7 +81,7 @@ class Registered:
 
 
 def register(
-    folder: str,
+    place: Index,
     settings: Settings,
     found: Sequence[Item],
     report: Registered,
@@ -95,7 +96,7 @@ def register(
     """
     items = newest_first([item for item in found if not isinstance(item, Listed)])
     lists = _lists(found, server)
-    with writing(folder, settings) as index:
+    with writing(place, settings) as index:
         put = _Putting(index, report, keep)
         before = index.catalogue.last_row()
         refused = [item for item in items if isinstance(item, Refused)]
@@ -256,9 +257,9 @@ def restore(index: Writing, records: Sequence[Mapping[str, Any]]) -> None:
     put.batch.commit()  # at once: nobody has a turn before all of it is there
 
 
-def change(folder: str, settings: Settings, paths: Sequence[str], changes: Mapping[str, Any]) -> int:
+def change(place: Index, settings: Settings, paths: Sequence[str], changes: Mapping[str, Any]) -> int:
     """Other values for some of the entities' fields; how many that changed. All of them, or none."""
-    with writing(folder, settings) as index:
+    with writing(place, settings) as index:
         put = _Putting(index, Registered())
         changed = 0
         for path, found in _found(index, put.records, paths).items():
@@ -273,9 +274,9 @@ def change(folder: str, settings: Settings, paths: Sequence[str], changes: Mappi
     return changed
 
 
-def unregister(folder: str, settings: Settings, paths: Sequence[str]) -> int:
+def unregister(place: Index, settings: Settings, paths: Sequence[str]) -> int:
     """Forget entities with their tools; all of them, or none."""
-    with writing(folder, settings) as index:
+    with writing(place, settings) as index:
         changes = Changes()
         records = index.catalogue.records(changes.records.append)
         wanted = _found(index, records, paths)

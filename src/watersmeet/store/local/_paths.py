@@ -12,9 +12,10 @@ import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from watersmeet.core.index import FOLDER
 from watersmeet.store.local._sums import HASH, HEAD, head_is_sound, head_sum, packed
 
-NAME = ".watersmeet"
+NAME = FOLDER
 """How an index is called that belongs to the folder around it."""
 HERE = "@"
 """What stands for that folder at the beginning of a path."""

@@ -7,7 +7,6 @@ gives back what a later `get_many` would, so that a fresh vector and a remembere
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import os
 import sqlite3
 import threading
@@ -37,11 +36,6 @@ CREATE TABLE IF NOT EXISTS vector (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS vector_used ON vector (used);
 """
-
-
-def key_of(text: str) -> bytes:
-    """What a text is remembered by."""
-    return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
 
 
 @dataclass(slots=True)

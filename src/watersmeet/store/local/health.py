@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from typing import Any
 
@@ -18,9 +18,8 @@ from watersmeet.store.local._intact import mark, unmark
 from watersmeet.store.local._turns import writer_lock
 from watersmeet.store.local._withheld import PUBLIC_TEXT
 from watersmeet.store.local.documents import DocumentsView
-from watersmeet.store.local.snapshot import check_there, store_of
+from watersmeet.store.local.snapshot import Make, check_there, store_of
 
-Find = Callable[[str], Callable[..., Any]]
 FEW = 10_000
 """So many replaced rows cost nobody anything."""
 MENDED = "run `watersmeet sync`: it makes the words again from the catalogue"
@@ -29,7 +28,7 @@ TOLD = 5
 """How many things that are wrong with the catalogue are named."""
 
 
-def check_files(folder: str, find: Find) -> list[Check]:
+def check_files(folder: str, make: Make) -> list[Check]:
     try:
         view = DocumentsView(folder)
     except WatersmeetError as error:
@@ -37,7 +36,7 @@ def check_files(folder: str, find: Find) -> list[Check]:
     with closing(view):
         checks = [_catalogue(folder, view)]
         try:
-            checks += _stores(folder, find, view)
+            checks += _stores(folder, make, view)
         except WatersmeetError as error:
             checks.append(Check("stores", False, str(error), error.hint))
     return [*checks, _disk(folder), _lock(folder)]
@@ -54,7 +53,7 @@ def _catalogue(folder: str, view: DocumentsView) -> Check:
     return Check("catalogue", False, "; ".join(problems[:TOLD]) + more, REREAD)
 
 
-def _stores(folder: str, find: Find, view: DocumentsView) -> Iterator[Check]:
+def _stores(folder: str, make: Make, view: DocumentsView) -> Iterator[Check]:
     with view.moment():
         facts, meta = view.statistics(), view.meta()
         shared, private = view.shared(), view.needed(seen_by(EVERYONE))
@@ -66,21 +65,21 @@ def _stores(folder: str, find: Find, view: DocumentsView) -> Iterator[Check]:
     if view.format < FORMAT:
         said = f"format {view.format}, of an earlier version; it answers"
         yield Check("format", True, said, "the next `watersmeet sync` upgrades it; ids and vectors stay")
-    yield _text(folder, find, built.get("text", ""), meta["text_folder"], shared)
+    yield _text(folder, make, built.get("text", ""), meta["text_folder"], shared)
     if private:
         yield _private(meta)
     for tier, missing in zip(tiers, left, strict=True):
-        yield _vectors(folder, find, tier, facts.chunks, missing)
+        yield _vectors(folder, make, tier, facts.chunks, missing)
     dead = facts.dead / max(1, facts.chunks + facts.dead)
     fine = facts.dead < FEW or dead < 0.5
     hint = "" if fine else "run `watersmeet sync` again; it compacts"
     yield Check("replaced rows", fine, f"{facts.dead} ({dead:.0%}) wait for compaction", hint)
 
 
-def _text(folder: str, find: Find, kind: str, text_folder: str, live: int) -> Check:
+def _text(folder: str, make: Make, kind: str, text_folder: str, live: int) -> Check:
     """The text store must never lack a live row."""
     try:
-        store = find(kind)(folder=os.path.join(folder, text_folder))
+        store = make(kind)(folder=os.path.join(folder, text_folder))
     except WatersmeetError as error:
         return Check("text store", False, str(error), ANEW)
     try:
@@ -101,12 +100,12 @@ def _private(meta: dict[str, str]) -> Check:
     return Check("private words", ok, said, "" if ok else "the next `watersmeet sync` or `register` moves them")
 
 
-def _vectors(folder: str, find: Find, tier: Tier, chunks: int, left: int) -> Check:
+def _vectors(folder: str, make: Make, tier: Tier, chunks: int, left: int) -> Check:
     """A vector store may lack rows, for a while; it must be readable."""
     name = f"{tier.name} vectors"
     try:
         check_there(tier, folder)
-        with closing(store_of(tier, folder, find)) as store:
+        with closing(store_of(tier, folder, make)) as store:
             _verified(store).reader()
     except WatersmeetError as error:
         return Check(name, False, str(error), error.hint)

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import json
+import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from watersmeet.core.index import Check
-from watersmeet.store.local.snapshot import LocalSnapshot
+from watersmeet.core.errors import IndexBusy, IndexDamaged
+from watersmeet.core.facts import CURRENT, NEXT
+from watersmeet.core.files import FOLDER_MODE
+from watersmeet.core.index import Check, Tier
+from watersmeet.core.model import Row
+from watersmeet.store.local._connect import FILE, FORMAT
+from watersmeet.store.local._intact import mark
+from watersmeet.store.local.snapshot import SPARSE, LocalSnapshot, Make, store_of
 from watersmeet.store.local.state import FileState
+
+if TYPE_CHECKING:
+    from watersmeet.core.writing import Bookkeeping, KnownRoot, Opening, Root
+    from watersmeet.store.local.writer import LocalWriter
 
 IDLE = 60.0
 """Seconds that a reader stays open when nobody needs it."""
+GARBAGE = 0.3
+"""The share of dead vectors from which on the files are written anew."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,19 +37,17 @@ class Local:
 
     schemes: ClassVar[tuple[str, ...]] = ()
     """The addresses that it takes: none, for it takes folders."""
+    format: ClassVar[int] = FORMAT
+    remote: ClassVar[bool] = False
 
-    folder: str
-    find: Callable[[str], Callable[..., Any]]
+    place: str
+    make: Make
+    cache: str = ""  # the user's folder for what can be made again: nobody else reads an index there
     _idle: list[LocalSnapshot] = field(default_factory=list, init=False)
     _lock: Lock = field(default_factory=Lock, init=False)
 
-    @property
-    def place(self) -> str:
-        return self.folder
-
-    @property
-    def remote(self) -> bool:
-        return False
+    def exists(self) -> bool:
+        return os.path.exists(os.path.join(self.place, FILE))
 
     @contextmanager
     def snapshot(self) -> Iterator[LocalSnapshot]:
@@ -44,7 +56,7 @@ class Local:
         if reader is not None and not reader.current():
             reader.close()
             reader = None
-        reader = reader or LocalSnapshot(self.folder, self.find)
+        reader = reader or LocalSnapshot(self.place, self.make)
         try:
             with reader.moment():
                 yield reader
@@ -57,18 +69,104 @@ class Local:
                 old.close()
 
     def state(self, name: str) -> FileState:
-        return FileState(self.folder, name)
-
-    def check(self) -> list[Check]:
-        from watersmeet.store.local.health import check_files
-
-        return check_files(self.folder, self.find)
-
-    def size_bytes(self) -> int:
-        from watersmeet.store.local.health import size_of
-
-        return size_of(self.folder)
+        return FileState(self.place, name)
 
     def close(self) -> None:
         while self._idle:
             self._idle.pop().close()
+
+    # ------------------------------------------------------------ writing
+
+    @contextmanager
+    def writer(self, opening: Opening, recreate: bool = False) -> Iterator[LocalWriter]:
+        from watersmeet.store.local.opening import opened
+        from watersmeet.store.local.writer import LocalOpening
+
+        own = LocalOpening(
+            opening,
+            opening.fingerprint["text"],
+            lambda kind, folder: self.make(kind)(folder=folder),
+            self._drop,
+        )
+        with opened(self.place, own, recreate) as writer:
+            self._tighten_cache()
+            yield writer
+
+    def bookkeeping(self, wait: float) -> AbstractContextManager[Bookkeeping]:
+        from watersmeet.store.local.opening import bookkeeping
+
+        return bookkeeping(self.place, wait)
+
+    @contextmanager
+    def alone(self, work: str) -> Iterator[None]:
+        from watersmeet.core.locks import holder_of, locked
+        from watersmeet.store.local._turns import tighten_index
+
+        file = f"{work}.lock"
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(locked(self.place, 0, file))
+            except IndexBusy:
+                who = holder_of(os.path.join(self.place, file))
+                raise IndexBusy(f"{who} is at it", "wait until it is done") from None
+            tighten_index(self.place)
+            self._tighten_cache()
+            yield
+
+    def root_places(self) -> list[str]:
+        from watersmeet.store.local.documents import DocumentsView
+
+        with closing(DocumentsView(self.place)) as view:
+            return view.roots()
+
+    def known_roots(self, wanted: Callable[[Root], bool]) -> Mapping[str, KnownRoot]:
+        from watersmeet.store.local.roots import committed_roots
+
+        return committed_roots(self.place, wanted)
+
+    def _tighten_cache(self) -> None:
+        inside = self.cache and os.path.abspath(self.place).startswith(self.cache + "/")
+        if inside and os.stat(self.cache).st_uid == os.geteuid():
+            os.chmod(self.cache, FOLDER_MODE)
+
+    # ------------------------------------------------------------ vectors
+
+    def vector_store(self, tier: Tier) -> Any:
+        return store_of(tier, self.place, self.make)
+
+    def name_vectors(self, tier: str, fingerprint: str, facts: Mapping[str, str], replaces: str = "") -> str:
+        """Another one than what it replaces, which queries of this moment may still read."""
+        generation = int(facts["text_folder"].removeprefix("text-"))
+        while True:
+            name = f"vectors-{tier}-{generation}-{fingerprint[:8]}"
+            if not replaces or (name != replaces and not os.path.exists(os.path.join(self.place, name))):
+                return name
+            generation += 1
+
+    def _drop(self, facts: Mapping[str, str], rows: Sequence[Row]) -> None:
+        """Delete dead rows, and write the files anew when much of them is dead. Damaged ones are left to `deepen`."""
+        named = [json.loads(facts.get(key, "{}")) for key in (CURRENT, NEXT)]
+        for tier in [Tier(**found) for tiers in named for found in tiers.values()]:
+            with suppress(IndexDamaged), closing(self.vector_store(tier)) as store:
+                store.reader()
+                writer = store.writer()
+                writer.drop(rows)
+                writer.commit()
+                limit = 0 if tier.name == SPARSE else GARBAGE  # dead terms count in how rare a term is
+                if store.reader().garbage > limit:
+                    writer.compact()
+
+    # ------------------------------------------------------------ health
+
+    def note_damage(self, reason: str) -> None:
+        mark(self.place, reason)
+
+    def check(self) -> list[Check]:
+        from watersmeet.store.local.health import check_files
+
+        return check_files(self.place, self.make)
+
+    def size_bytes(self) -> int:
+        from watersmeet.store.local.health import size_of
+
+        return size_of(self.place)

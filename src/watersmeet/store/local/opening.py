@@ -24,18 +24,18 @@ from watersmeet.store.local._withheld import PUBLIC_TEXT
 from watersmeet.store.local.catalogue import Catalogue
 from watersmeet.store.local.healing import heal
 from watersmeet.store.local.mending import mend, next_folder, registered
-from watersmeet.store.local.writer import LocalWriter, Opening
+from watersmeet.store.local.writer import LocalOpening, LocalWriter
 
 STORES = ("text-", "vectors-")
 """How the folders of the other stores are called."""
 
 
 @contextmanager
-def opened(folder: str, opening: Opening, recreate: bool = False) -> Iterator[LocalWriter]:
+def opened(folder: str, opening: LocalOpening, recreate: bool = False) -> Iterator[LocalWriter]:
     """`recreate`: everything is read again."""
-    with writer_lock(folder, opening.lock_seconds) as lock, ExitStack() as stack:
+    with writer_lock(folder, opening.engine.lock_seconds) as lock, ExitStack() as stack:
         if recreate:
-            _await_readers(folder, lock, opening.lock_seconds)
+            _await_readers(folder, lock, opening.engine.lock_seconds)
         tighten_index(folder)
         stack.callback(tighten_index, folder)
         writer = _open_catalogue(folder, lock, opening, recreate)
@@ -74,7 +74,7 @@ def _settle(writer: LocalWriter, recreate: bool) -> None:
     if "fingerprint" not in meta or recreate:
         _begin_anew(writer, meta)
         return
-    opening.check(meta)
+    opening.engine.check(meta)
     meta |= heal(writer, meta)
     mended = mend(writer, opening.open_text, opening.text, meta, writer.renew)
     writer.mended = bool(mended)
@@ -89,7 +89,8 @@ def _begin_anew(writer: LocalWriter, meta: dict[str, str]) -> None:
     folder, text = writer.folder, next_folder(writer.folder, meta.get("text_folder", "text-0"))
     _retire(folder)
     meta[AGAIN] = json.dumps(_known_tiers(meta))
-    meta |= {"fingerprint": writer.opening.fingerprint, "text_folder": text, CURRENT: "{}", NEXT: "{}"}
+    built = json.dumps(writer.opening.engine.fingerprint, sort_keys=True)
+    meta |= {"fingerprint": built, "text_folder": text, CURRENT: "{}", NEXT: "{}"}
     meta[PUBLIC_TEXT] = text
     _sweep(writer, text, keep_vectors=False)
     writer.open_text(writer.opening.text, text)
@@ -102,7 +103,7 @@ def _known_tiers(meta: Mapping[str, str]) -> list[str]:
     return sorted({*json.loads(meta.get(CURRENT, "{}")), *json.loads(meta.get(AGAIN, "[]"))})
 
 
-def _open_catalogue(folder: str, lock: WriterLock, opening: Opening, recreate: bool) -> LocalWriter:
+def _open_catalogue(folder: str, lock: WriterLock, opening: LocalOpening, recreate: bool) -> LocalWriter:
     """The catalogue, made again if it is damaged and may be."""
     ignore = os.path.join(folder, ".gitignore")
     if not os.path.exists(ignore):
@@ -123,7 +124,7 @@ def _open_catalogue(folder: str, lock: WriterLock, opening: Opening, recreate: b
                 if not recreate:
                     raise
             if recreate:
-                opening.check_roots(covered)
+                opening.engine.check_roots(covered)
             if not recreate or not damage(writer.db):
                 undo.pop_all()
                 return writer
@@ -180,5 +181,5 @@ def _sweep(writer: LocalWriter, text: str, keep_vectors: bool = True) -> None:
     for name in os.listdir(writer.folder):
         path = os.path.join(writer.folder, name)
         old = name.startswith(STORES) and name not in current
-        if old and os.path.getmtime(path) < time.time() - writer.opening.grace_seconds:
+        if old and os.path.getmtime(path) < time.time() - writer.opening.engine.grace_seconds:
             shutil.rmtree(path, ignore_errors=True)

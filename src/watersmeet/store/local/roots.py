@@ -5,10 +5,9 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
 
 from watersmeet.core.errors import IndexDamaged, IndexMismatch, NoIndex
-from watersmeet.core.writing import FileState, Root
+from watersmeet.core.writing import FileState, KnownRoot, Root
 from watersmeet.store.local._connect import FORMAT, connect, guarded
 from watersmeet.store.local._paths import Paths, paths_of
 
@@ -23,16 +22,7 @@ def files_in(db: sqlite3.Connection, root: int) -> dict[str, FileState]:
     return {state.name: state for state in (FileState(*row) for row in rows)}
 
 
-@dataclass(frozen=True, slots=True)
-class Committed:
-    """A root as of the last commit."""
-
-    root: Root
-    files: dict[str, FileState]
-    meta: dict[str, str]  # facts about the index
-
-
-def committed_roots(folder: str, wanted: Callable[[Root], bool]) -> dict[str, Committed]:
+def committed_roots(folder: str, wanted: Callable[[Root], bool]) -> dict[str, KnownRoot]:
     """Some of the roots, by their addresses: nobody need hold the index for that.
 
     Empty if there is no index, if it cannot be read (whoever opens it says why), or if it is of an older format, which
@@ -45,6 +35,6 @@ def committed_roots(folder: str, wanted: Callable[[Root], bool]) -> dict[str, Co
             db.execute("BEGIN")
             meta = dict(db.execute("SELECT key, value FROM meta"))
             roots = [root for root in roots_in(db, paths_of(folder, db)) if wanted(root)]
-            return {root.path: Committed(root, files_in(db, root.id), meta) for root in roots}
+            return {root.path: KnownRoot(root, files_in(db, root.id), meta) for root in roots}
     except (NoIndex, IndexDamaged, IndexMismatch):
         return {}

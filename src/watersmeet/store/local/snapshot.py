@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 SPARSE = "sparse"
 """The tier of weighted terms, where the others have vectors."""
-Find = Callable[[str], Callable[..., Any]]
-"""The store of this name: tantivy, vectors, ..."""
+Make = Callable[[str], Callable[..., Any]]
+"""How a store of this name is opened: tantivy, vectors, ..."""
 Gates = tuple[tuple[str, tuple[str, ...]], ...]
 MOST_VIEWERS = 32
 """The ports of so many viewers are kept at a time."""
@@ -39,11 +39,11 @@ MOST_VIEWERS = 32
 class LocalSnapshot(DocumentsView):
     """The `Snapshot` port. A query has it to itself; the threads of that query share it."""
 
-    def __init__(self, folder: str, find: Find) -> None:
+    def __init__(self, folder: str, make: Make) -> None:
         self.last_used = 0.0
         self._opened_file = _on_disk(folder)
         super().__init__(folder)
-        self._find = find
+        self._make = make
         self._facts: dict[str, str] = {}
         self._facts_version: object = None
         self._store: TextStore | None = None
@@ -87,7 +87,7 @@ class LocalSnapshot(DocumentsView):
 
     def _open_text(self, kind: str, text_folder: str) -> TextReader:
         if self._store is None:
-            self._store = self._find(kind)(folder=os.path.join(self._folder, text_folder))
+            self._store = self._make(kind)(folder=os.path.join(self._folder, text_folder))
         reader: TextReader = self._store.reader()
         if not reader.size and self.shared():
             raise IndexDamaged(f"the words of {self._folder} are lost", "`watersmeet sync PATH` makes them again")
@@ -179,7 +179,7 @@ class LocalSnapshot(DocumentsView):
         if known is None or known[0] != tier.folder:
             if known is not None:
                 known[1].close()
-            self._stores[tier.name] = known = (tier.folder, store_of(tier, self._folder, self._find))
+            self._stores[tier.name] = known = (tier.folder, store_of(tier, self._folder, self._make))
         reader = known[1].reader()
         return reader.without(self._kept_from(seen)) if tier.name == SPARSE and seen.gates else reader
 
@@ -223,10 +223,10 @@ class LocalSnapshot(DocumentsView):
         return int(count)
 
 
-def store_of(tier: Tier, index: str, find: Find) -> Any:
-    """The store of a tier's vectors, opened to read."""
-    place = {"folder": os.path.join(index, tier.folder)}
-    return find("postings")(**place) if tier.name == SPARSE else find("vectors")(**place, dimension=tier.dimension)
+def store_of(tier: Tier, index: str, make: Make) -> Any:
+    """The store of a tier's vectors."""
+    kind = "postings" if tier.name == SPARSE else "vectors"
+    return make(kind)(folder=os.path.join(index, tier.folder), dimension=tier.dimension)
 
 
 def check_there(tier: Tier, index: str) -> None:

@@ -17,7 +17,7 @@ from watersmeet.core.model import DocId, Row
 from watersmeet.core.ports import TextStore
 from watersmeet.core.registry_records import RecordChange
 from watersmeet.core.viewers import kept_from_some
-from watersmeet.core.writing import Changes, Put, Root
+from watersmeet.core.writing import Changes, Opening, Put, Root
 from watersmeet.store.local import _leases, registered
 from watersmeet.store.local._turns import WriterLock, root_lock
 from watersmeet.store.local._withheld import PUBLIC_TEXT, analysed, shared
@@ -30,29 +30,22 @@ PATIENCE = 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
-    """What the engine decides about an index that is opened for writing."""
+class LocalOpening:
+    """What the engine decides about an index that is opened for writing, and how its stores are opened."""
 
-    fingerprint: str
-    """What it is to be built with."""
-    check: Callable[[Mapping[str, str]], None]
-    """Raises if an index with these facts was built with something else."""
-    check_roots: Callable[[Sequence[str]], None]
-    """Raises if what lies there cannot be read again."""
+    engine: Opening
     text: str
     """The kind of its text store."""
     open_text: Callable[[str, str], TextStore]
     """A text store of a kind, in a folder."""
     drop: Callable[[Mapping[str, str], Sequence[Row]], None]
     """Delete rows from the vector stores that the facts name."""
-    lock_seconds: float
-    grace_seconds: float
 
 
 class LocalWriter(Catalogue):
     """Whoever has one holds the writer's lock, but for the turns of others."""
 
-    def __init__(self, folder: str, lock: WriterLock, opening: Opening) -> None:
+    def __init__(self, folder: str, lock: WriterLock, opening: LocalOpening) -> None:
         super().__init__(folder)
         self.opening = opening
         self.covered: list[str] = []
@@ -199,7 +192,7 @@ class LocalWriter(Catalogue):
             yield
 
     def _await(self, lock: FileLock, root: Root) -> None:
-        wait = self.opening.lock_seconds
+        wait = self.opening.engine.lock_seconds
         try:
             lock.take(wait)
         except IndexBusy:
