@@ -18,7 +18,7 @@ from watersmeet.core.indexing import Found
 from watersmeet.core.model import ChunkId, Condition, DocId, Row
 from watersmeet.core.pages import Chunk, Document, Link
 from watersmeet.engine.entries import digest
-from watersmeet.store.local.catalogue import Catalogue, Changes, Put, StoredChunk, facets_of
+from watersmeet.store.local.catalogue import Catalogue, Changes, Put, StoredChunk
 from watersmeet.store.local.view import SqliteView
 
 
@@ -175,12 +175,6 @@ def test_metadata_of_a_collection_adds_up(catalogue: Catalogue, view: SqliteView
         for key, value in (("sdk", "Python"), ("team", "core"), ("collection", "docs")):
             assert view.matching(Condition({key: (value,)}), 10) == [made.chunks[0].row]
         assert view.matching(Condition({"sdk": ("rust",)}), 10) == []
-
-
-def test_what_can_be_filtered_by() -> None:
-    fields = {"Draft": True, "n": 3, "list": ["A", 1.5, {"no": 1}], "none": None, "long": "x" * 300}
-    document = Document(DocId("a"), "document", "A", "/a", tags=("Tag",), fields=fields)
-    assert set(facets_of(document)) == {("tag", "tag"), ("draft", "true"), ("n", "3"), ("list", "a"), ("list", "1.5")}
 
 
 def test_filters_and_dates(catalogue: Catalogue, view: SqliteView) -> None:

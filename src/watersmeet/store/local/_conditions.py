@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
+from watersmeet.core.facets import tag_names
 from watersmeet.core.model import Condition
 
 
@@ -86,12 +87,6 @@ KEPT_OUT = (
     " ON g.key = f.key AND g.value = j.value AND g.document = f.document)"
 )
 """The documents that a gate keeps out: key, allowed values, and those again."""
-
-
-def tag_names(tag: str) -> set[str]:
-    """A tag as it is kept, also where it is written `#tag` or `tag/`."""
-    low = tag.casefold()
-    return {low, low.removeprefix("#").rstrip("/")} - {""}
 
 
 def lowered(values: Sequence[str]) -> str:
