@@ -19,7 +19,7 @@ from watersmeet.core.ports import Entities, Links, Newest, Reading, Surroundings
 if TYPE_CHECKING:
     from watersmeet.core.pages import Link
     from watersmeet.core.sparse import Weighted
-    from watersmeet.core.vectors import Vector
+    from watersmeet.core.vectors import Matrix, Vector
 
 
 class Record(NamedTuple):
@@ -85,6 +85,9 @@ class Vectors(Protocol):
         ...
 
     def score(self, query: Vector | Weighted, ids: Collection[ChunkId]) -> dict[ChunkId, float]: ...
+    def read(self, ids: Sequence[ChunkId]) -> Matrix:
+        """The vectors of those of these chunks that are held, in this order. Weighted terms cannot be read."""
+        ...
 
 
 class Documents(Reading, Surroundings, Newest, Protocol):
@@ -175,6 +178,11 @@ class Snapshot(Documents, Protocol):
         """What the index says of itself: what it was built with, and what the engine keeps beside that."""
         ...
 
+    @property
+    def outdated(self) -> bool:
+        """Whether an earlier version made it: it answers as it is, and the first writer makes it one of today."""
+        ...
+
     def tiers(self) -> Mapping[str, Tier]: ...
     def needed(self, gates: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
         """Those of the gates that may keep anything out; without a registry, none. One too many does no harm."""
@@ -184,23 +192,40 @@ class Snapshot(Documents, Protocol):
         """The words, with the statistics of what `seen` lets through; None if nothing was ever put into the index."""
         ...
 
-    def vectors(self, tier: str, seen: Condition) -> Vectors:
+    def vectors(self, tier: Tier, seen: Condition) -> Vectors:
         """Raises what is wrong with them, if anything is."""
         ...
 
     def links(self, seen: Condition) -> Links: ...
     def entities(self, seen: Condition) -> Entities: ...
+    def kinds(self, seen: Condition = ANY) -> Mapping[str, int]:
+        """How many documents there are of each kind: counted when they were put, not when somebody asks."""
+        ...
+
     def statistics(self, seen: Condition = ANY) -> Statistics: ...
     def text_bytes(self, seen: Condition = ANY) -> int:
         """How long all texts are."""
         ...
 
-    def sample(self, most: int, seen: Condition = ANY) -> list[ChunkId]:
-        """At most so many chunks, by chance but always the same, whatever the index's history."""
+    def sample(self, most: int, seen: Condition = ANY, *, outside: bool = False) -> list[ChunkId]:
+        """At most so many chunks, by chance but always the same, whatever the index's history; or of those that the
+        condition does not let through."""
         ...
 
-    def coverage(self, tier: str, seen: Condition = ANY) -> float:
+    def last_row(self) -> int:
+        """A number that grows with every chunk that is added."""
+        ...
+
+    def added_since(self, row: int, seen: Condition = ANY) -> int:
+        """How many chunks were added since `last_row` gave this number, and are still there."""
+        ...
+
+    def coverage(self, tier: Tier, seen: Condition = ANY) -> float:
         """The share of the chunks that a tier's model has read."""
+        ...
+
+    def left(self, tier: Tier, after: int = 0) -> int:
+        """How many chunks a tier's model has still to read."""
         ...
 
     def unseen(self, tier: Tier, limit: int, first: Sequence[ChunkId] = (), after: int = 0) -> list[Unseen]:

@@ -132,8 +132,8 @@ class Edge(NamedTuple):
 class Links(Protocol):
     """What graph signals ask of the links between documents."""
 
-    def edges(self, documents: Collection[DocId]) -> dict[DocId, Sequence[Edge] | None]:
-        """The links from and to each document; None for one that has too many to be worth reading."""
+    def edges(self, documents: Collection[DocId], *, whole: bool = False) -> dict[DocId, Sequence[Edge] | None]:
+        """The links from and to each document; None for one that has too many to be worth reading, unless `whole`."""
         ...
 
     def degrees(self, documents: Collection[DocId]) -> dict[DocId, int]:
