@@ -1,0 +1,91 @@
+"""What is known of rows in one moment: a row is looked up once, with all that a query may want of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from cluster_index.postgres import Postgres
+from watersmeet.common.conditions import Facts, satisfies
+from watersmeet.core.model import ChunkId, Condition, DocId, Passage
+
+LIVE = "{0}.born <= %s AND ({0}.died IS NULL OR {0}.died > %s)"
+"""Whether a version of something lives at a commit, which is given twice."""
+
+
+class Known(NamedTuple):
+    """A live row. `first` is the first chunk of its document, `server` whose tool it is."""
+
+    row: int
+    passage: Passage
+    ordinal: int
+    owner: int
+    collection: str
+    facets: frozenset[tuple[str, str]]
+    called: frozenset[str]
+    known_for: frozenset[str]
+    first: ChunkId
+    server: DocId | None
+
+    def satisfies(self, condition: Condition, collections: Mapping[str, Mapping[str, str]]) -> bool:
+        of, metadata = self.passage, collections.get(self.collection, {})
+        return satisfies(Facts(of.document, of.kind, self.collection, metadata, self.facets, of.modified), condition)
+
+
+_SELECT = (
+    "SELECT c.row, c.id, c.ordinal, c.headings, c.first, c.last, c.text, d.key, d.name, d.kind, d.title, d.path,"
+    " d.modified, d.created, d.collection, d.facets, d.called, d.known, d.first_chunk, d.fields ->> 'server'"
+    f" FROM chunks c JOIN documents d ON d.key = c.document WHERE {LIVE.format('c')} AND "
+)
+
+
+class Rows:
+    """Of one commit."""
+
+    def __init__(self, postgres: Postgres, commit: int) -> None:
+        self._postgres, self._commit = postgres, commit
+        self._by_row: dict[int, Known | None] = {}
+        self._by_id: dict[ChunkId, Known | None] = {}
+
+    def of(self, rows: Collection[int]) -> dict[int, Known]:
+        """Those of the rows that are live."""
+        unknown = [row for row in rows if row not in self._by_row]
+        if unknown:
+            self._by_row |= dict.fromkeys(unknown)
+            self.learn("c.row = ANY(%s)", [unknown])
+        return {row: known for row in rows if (known := self._by_row[row])}
+
+    def called(self, ids: Collection[ChunkId]) -> dict[ChunkId, Known]:
+        """The rows of those of these chunks that there are."""
+        unknown = [chunk for chunk in ids if chunk not in self._by_id]
+        if unknown:
+            self._by_id |= dict.fromkeys(unknown)
+            self.learn("c.id = ANY(%s)", [unknown])
+        return {chunk: known for chunk in ids if (known := self._by_id[chunk])}
+
+    def met(self) -> list[Known]:
+        """All that are known."""
+        return [known for known in list(self._by_row.values()) if known]
+
+    def learn(self, where: str, values: list[Any], order: str = "c.row") -> list[Known]:
+        """Live rows by any condition on chunks `c` and documents `d`, in an order."""
+        found = self._postgres.ask(f"{_SELECT}{where} ORDER BY {order}", [self._commit, self._commit, *values])
+        made = [_known(*row) for row in found]
+        self._by_row |= {known.row: known for known in made}
+        self._by_id |= {known.passage.id: known for known in made}
+        return made
+
+
+def _known(
+    row: int, chunk: str, ordinal: int, headings: list[str], start: int, end: int, text: str, key: int, name: str,
+    kind: str, title: str, path: str, modified: datetime | None, created: str, collection: str,
+    facets: list[list[str]], called: list[str], known: list[str], first: str, server: str | None,
+) -> Known:  # fmt: skip
+    where = (modified, tuple(headings), (start, end), text, created)
+    passage = Passage(ChunkId(chunk), DocId(name), kind, title, path, *where)
+    pairs = frozenset((facet, value) for facet, value in facets)
+    words = frozenset(called), frozenset(known)
+    return Known(
+        row, passage, ordinal, key, collection, pairs, *words, ChunkId(first), DocId(server) if server else None
+    )

@@ -1,0 +1,132 @@
+"""Words and vectors: searched in Qdrant, looked up in PostgreSQL."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cluster_index.pushed import Pushed
+from cluster_index.qdrant import WORDS, query, sparse
+from cluster_index.terms import token_of
+from watersmeet.core.index import Tier
+from watersmeet.core.model import ChunkId, Condition
+from watersmeet.core.ports import Term
+from watersmeet.core.sparse import Weighted
+
+if TYPE_CHECKING:
+    from cluster_index.snapshot import ClusterSnapshot
+
+Hits = list[tuple[ChunkId, float]]
+FETCH = 4
+"""So many times more is fetched where too few are live and satisfy the condition."""
+RARE, MANY = 3, 32
+"""Who has an identifier that so few rows have is asked for in the call that searches for it: the stage `held` wants to
+know it of each alone. So many rows are fetched, for some of them are dead."""
+
+
+class _Searched:
+    """What words and vectors have in common."""
+
+    def __init__(self, snapshot: ClusterSnapshot, seen: Condition) -> None:
+        self._snapshot, self._seen = snapshot, seen
+
+    def _best(
+        self, vector: Any, using: str, condition: Condition, limit: int, also: Sequence[Any] = ()
+    ) -> tuple[Hits, list[Any]]:
+        """The best that are live and satisfy the condition; of equal ones, those whose ids come first. `also` are
+        searches for the same call."""
+        snapshot = self._snapshot
+        held, fetch = Pushed(condition, snapshot.collections).qdrant(), limit + limit // 4 + 8
+        while True:
+            offered, *others = snapshot.search([query(vector, using, fetch, held), *also])
+            rows = [row for row, _ in (*offered, *(hit for other in others for hit in other))]
+            known = snapshot.rows.of(dict.fromkeys(rows))
+            found = [
+                (known[row].passage.id, score)
+                for row, score in offered
+                if row in known and known[row].satisfies(condition, snapshot.collections)
+            ]
+            found.sort(key=lambda hit: (-hit[1], hit[0]))
+            if len(offered) < fetch or (len(found) >= limit and offered[-1][1] < found[limit - 1][1]):
+                return found[:limit], others
+            fetch, also = fetch * FETCH, ()
+
+    def _scored(self, vector: Any, using: str, ids: Collection[ChunkId]) -> dict[ChunkId, float]:
+        rows = {known.row: chunk for chunk, known in self._snapshot.rows.called(ids).items()}
+        if not rows:
+            return {}
+        (found,) = self._snapshot.search([query(vector, using, len(rows), {}, rows)])
+        return {rows[row]: score for row, score in found}
+
+
+class ClusterWords(_Searched):
+    @property
+    def size(self) -> int:
+        return self._snapshot.epoch.size(self._snapshot.audiences(self._seen))
+
+    def frequency(self, field: str, text: str) -> int:
+        epoch = self._snapshot.epoch
+        number = epoch.terms.get((field, token_of(field, text)))
+        return epoch.frequency(number, self._snapshot.audiences(self._seen)) if number is not None else 0
+
+    def _query(self, terms: Sequence[Term]) -> dict[int, float]:
+        return self._snapshot.epoch.query(terms, self._snapshot.audiences(self._seen))
+
+    def match(self, terms: Sequence[Term], condition: Condition, limit: int) -> Hits:
+        wanted = self._query(terms)
+        if not wanted or limit < 1:
+            return []
+        forms = [term for term in terms if term.field == "forms" and self.frequency("forms", term.text) <= RARE]
+        rare = list(self._query(forms))
+        found, holders = self._best(
+            sparse(wanted), WORDS, condition, limit, [query(sparse({one: 1.0}), WORDS, MANY, {}) for one in rare]
+        )
+        for dimension, hits in zip(rare, holders, strict=False):
+            if len(hits) < MANY:
+                known = self._snapshot.rows.of([row for row, _ in hits])
+                self._snapshot.holders[dimension] = {known[row].passage.id: w for row, w in hits if row in known}
+        return found
+
+    def score(self, terms: Sequence[Term], ids: Collection[ChunkId]) -> dict[ChunkId, float]:
+        wanted, holders = self._query(terms), self._snapshot.holders
+        if not wanted or any(dimension not in holders for dimension in wanted):
+            return self._scored(sparse(wanted), WORDS, ids) if wanted else {}
+        found = {chunk: sum(w * holders[one].get(chunk, 0.0) for one, w in wanted.items()) for chunk in ids}
+        return {chunk: score for chunk, score in found.items() if score}
+
+
+class ClusterVectors(_Searched):
+    def __init__(self, snapshot: ClusterSnapshot, tier: Tier, seen: Condition) -> None:
+        super().__init__(snapshot, seen)
+        self._tier = tier
+
+    def _query(self, asked: Any) -> Any:
+        """As Qdrant takes it; none if it points nowhere."""
+        if not isinstance(asked, Weighted):
+            return np.asarray(asked, dtype=np.float32).tolist() if np.any(asked) else None
+        weights = dict(zip(asked.terms.tolist(), asked.weights.tolist(), strict=True))
+        if asked.rarely:
+            weights = {term: weight * rarity for term, weight in weights.items() if (rarity := self._rarity(term))}
+        return sparse(weights) if weights else None
+
+    def _rarity(self, term: int) -> float:
+        size, counts = self._snapshot.weighted(self._tier, self._seen)
+        return math.log1p((size - counts.get(term, 0) + 0.5) / (counts.get(term, 0) + 0.5))
+
+    def nearest(self, asked: Any, condition: Condition, limit: int) -> Hits:
+        vector = self._query(asked)
+        return [] if vector is None or limit < 1 else self._best(vector, self._tier.name, condition, limit)[0]
+
+    def score(self, asked: Any, ids: Collection[ChunkId]) -> dict[ChunkId, float]:
+        vector = self._query(asked)
+        return {} if vector is None else self._scored(vector, self._tier.name, ids)
+
+    def read(self, ids: Sequence[ChunkId]) -> Any:
+        known = self._snapshot.rows.called(ids)
+        sql = "SELECT row, vector FROM vectors WHERE tier = %s AND row = ANY(%s)"
+        found = dict(self._snapshot.ask(sql, [self._tier.name, [one.row for one in known.values()]]))
+        there = [known[chunk].row for chunk in ids if chunk in known and known[chunk].row in found]
+        return np.array([found[row] for row in there], dtype=np.float32)
