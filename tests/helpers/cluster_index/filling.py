@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -22,10 +23,10 @@ from watersmeet.core.facets import facets_of
 from watersmeet.core.index import Tier
 from watersmeet.core.model import ChunkId, DocId
 from watersmeet.core.names import ALIAS, WORDS_ONLY, link_key, names_of
-from watersmeet.core.pages import CREATED, Document
+from watersmeet.core.pages import CREATED, Chunk, Document
 from watersmeet.core.sparse import Weighted
 from watersmeet.core.tokens import words
-from watersmeet.core.viewers import AUDIENCE_GATE, PUBLIC, kept_from_some
+from watersmeet.core.viewers import AUDIENCE_GATE, kept_from_some
 from watersmeet.testing.contracts.corpus import Given
 
 LIVE = "died IS NULL"
@@ -37,7 +38,7 @@ class ClusterFilling:
 
     def __init__(self, index: Cluster, dimensions: Mapping[str, int]) -> None:
         self.index, self._dimensions = index, dimensions
-        self._numbers: dict[tuple[str, str], int] = {}
+        self._known_terms: dict[tuple[str, str], int] = {}
         index.postgres.make()
         self._make_points(index.collection(0))
 
@@ -46,13 +47,28 @@ class ClusterFilling:
             db.execute("UPDATE head SET collections = collections || %s", [json.dumps({name: metadata})])
 
     def put(self, given: Sequence[Given]) -> None:
+        """All rows are new; the vectors of what a document said before come along."""
         with self._commit() as (db, commit):
             self._bury(db, [one.document.id for one in given], commit)
-            rows = [self._put(db, one, commit) for one in given]
-            new = [row for part in rows for row in part]
+            keys = _numbers(db, "documents_key_seq", len(given))
+            audiences = {labels: _audience(db, labels) for labels in {_labels(one.document) for one in given}}
+            lines = [
+                _document(key, one, audiences[_labels(one.document)], commit)
+                for key, one in zip(keys, given, strict=True)
+            ]
+            _copy(db, "documents", lines)
+            for table, of in (("names", _names), ("links", _links), ("mentions", _mentions)):
+                _copy(db, table, [line for key, one in zip(keys, given, strict=True) for line in of(key, one.document)])
+            rows = self._put_chunks(db, keys, given, commit)
+            db.execute(
+                "INSERT INTO vectors SELECT v.tier, n.row, v.vector, v.terms, v.weights, v.born FROM chunks n"
+                " JOIN chunks o ON o.id = n.id AND o.hash = n.hash AND o.died = n.born JOIN vectors v ON v.row = o.row"
+                " WHERE n.born = %s",
+                [commit],
+            )
             if not db.execute(f"SELECT 1 FROM chunks WHERE {LIVE} AND born < %s LIMIT 1", [commit]).fetchone():
                 db.execute("UPDATE head SET averages = %s", [json.dumps(_averages(db))])
-            self._points(db, new)
+            self._points(db, rows)
 
     def remove(self, documents: Collection[DocId]) -> None:
         with self._commit() as (db, commit):
@@ -62,12 +78,9 @@ class ClusterFilling:
         with self._commit() as (db, commit):
             found = db.execute(f"SELECT id, row FROM chunks WHERE {LIVE} AND id = ANY(%s)", [list(vectors)]).fetchall()
             made = [(row, *_stored(vectors[ChunkId(chunk)])) for chunk, row in found]
-            with db.cursor() as cursor:
-                cursor.executemany(
-                    "INSERT INTO vectors VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT (tier, row) DO UPDATE SET"
-                    " vector = excluded.vector, terms = excluded.terms, weights = excluded.weights",
-                    [(tier.name, *one, commit) for one in made],
-                )
+            sql = "DELETE FROM vectors WHERE tier = %s AND row = ANY(%s)"
+            db.execute(sql, [tier.name, [row for _, row in found]])
+            _copy(db, "vectors", [(tier.name, *one, commit) for one in made])
             db.execute("UPDATE head SET tiers = tiers || %s", [json.dumps({tier.name: asdict(tier)})])
             vectors_of = _by_row((tier.name, *one) for one in made)
             points = [{"id": row, "vector": found} for row, found in vectors_of.items() if found]
@@ -99,48 +112,35 @@ class ClusterFilling:
         keys = [key for (key,) in db.execute(sql, [commit, list(documents)])]
         db.execute(f"UPDATE chunks SET died = %s WHERE {LIVE} AND document = ANY(%s)", [commit, keys])
 
-    def _put(self, db: Db, given: Given, commit: int) -> list[int]:
-        """The rows of a document, all of them new; the vectors of what it said before come along."""
-        document = given.document
-        key = _put_document(db, given, _audience(db, document), commit)
-        rows = [row for (row,) in db.execute("SELECT nextval('rows') FROM generate_series(1, %s)", [len(given.chunks)])]
+    def _put_chunks(self, db: Db, keys: Sequence[int], given: Sequence[Given], commit: int) -> list[int]:
+        said = [
+            (key, n, chunk, text) for key, one in zip(keys, given, strict=True) for n, chunk, text in _numbered(one)
+        ]
+        counted = [{name: Counter(_tokens(name, text[name])) for name in FIELDS} for _, _, _, text in said]
+        terms = self._terms(db, {(name, token) for one in counted for name in FIELDS for token in one[name]})
+        rows = _numbers(db, "rows", len(said))
         lines = []
-        for ordinal, (row, chunk, said) in enumerate(zip(rows, given.chunks, given.words(), strict=True)):
-            counts = {
-                name: Counter(token for one in said[name].split() if (token := token_of(name, one))) for name in FIELDS
-            }
-            numbered = self._numbered(db, counts)
+        for row, (key, ordinal, chunk, text), counts in zip(rows, said, counted, strict=True):
+            known = [(terms[name, token], name, count) for name in FIELDS for token, count in counts[name].items()]
             lengths = {name: sum(counts[name].values()) for name in FIELDS}
-            hash = "\0".join((*said.values(), chunk.text)).encode()
-            lines.append((
-                row, chunk.id, key, ordinal, json.dumps(chunk.headings), *chunk.lines, chunk.text, hash,
-                json.dumps(numbered), json.dumps(lengths), [term for term, _, _ in numbered], commit,
-            ))  # fmt: skip
-        with db.cursor() as cursor:
-            cursor.executemany(
-                "INSERT INTO chunks VALUES (%s, %s, %s, %s, %s, %s, %s, %s, sha256(%s), %s, %s, %s, %s)", lines
-            )
-        db.execute(
-            "INSERT INTO vectors SELECT v.tier, n.row, v.vector, v.terms, v.weights, v.born FROM chunks n"
-            " JOIN chunks o ON o.id = n.id AND o.hash = n.hash AND o.died = n.born JOIN vectors v ON v.row = o.row"
-            " WHERE n.document = %s",
-            [key],
-        )
+            hash = sha256("\0".join((*text.values(), chunk.text)).encode()).digest()
+            place = (json.dumps(chunk.headings), *chunk.lines, chunk.text, hash)
+            words = (json.dumps(known), json.dumps(lengths), [term for term, _, _ in known])
+            lines.append((row, chunk.id, key, ordinal, *place, *words, commit, None))
+        _copy(db, "chunks", lines)
         return rows
 
-    def _numbered(self, db: Db, counts: Mapping[str, Counter[str]]) -> list[tuple[int, str, int]]:
-        """(term, field, count) of a row."""
-        known = self._numbers
-        new = [(name, token) for name, found in counts.items() for token in found if (name, token) not in known]
+    def _terms(self, db: Db, wanted: Collection[tuple[str, str]]) -> dict[tuple[str, str], int]:
+        """The number of each (field, token)."""
+        known = self._known_terms
+        new = [one for one in wanted if one not in known]
         if new:
             fields, texts = map(list, zip(*new, strict=True))
-            db.execute(
-                "INSERT INTO terms (field, text) SELECT * FROM unnest(%s::text[], %s::text[]) ON CONFLICT DO NOTHING",
-                [fields, texts],
-            )
-            sql = "SELECT field, text, number FROM terms JOIN unnest(%s::text[], %s::text[]) n (field, text) USING (field, text)"
+            given = "unnest(%s::text[], %s::text[])"
+            db.execute(f"INSERT INTO terms (field, text) SELECT * FROM {given} ON CONFLICT DO NOTHING", [fields, texts])
+            sql = f"SELECT field, text, number FROM terms JOIN {given} n (field, text) USING (field, text)"
             known.update({(name, text): number for name, text, number in db.execute(sql, [fields, texts])})
-        return [(known[name, token], name, count) for name, found in counts.items() for token, count in found.items()]
+        return known
 
     def _points(self, db: Db, rows: Sequence[int]) -> None:
         ((averages, generation),) = db.execute("SELECT averages, generation FROM head").fetchall()
@@ -243,50 +243,75 @@ def _generation(db: Db) -> int:
     return int(db.execute("SELECT generation FROM head").fetchall()[0][0])
 
 
-def _audience(db: Db, document: Document) -> int:
-    """The number of those who may see a document."""
+def _numbers(db: Db, sequence: str, count: int) -> list[int]:
+    return [n for (n,) in db.execute(f"SELECT nextval('{sequence}') FROM generate_series(1, %s)", [count])]
+
+
+def _copy(db: Db, table: str, lines: Iterable[Sequence[Any]]) -> None:
+    with db.cursor() as cursor, cursor.copy(f"COPY {table} FROM STDIN") as copy:
+        for line in lines:
+            copy.write_row(line)
+
+
+def _tokens(name: str, text: str) -> Iterator[str]:
+    return (token for one in text.split() if (token := token_of(name, one)))
+
+
+def _numbered(given: Given) -> Iterator[tuple[int, Chunk, Mapping[str, str]]]:
+    for n, (chunk, said) in enumerate(zip(given.chunks, given.words(), strict=True)):
+        yield n, chunk, said
+
+
+def _labels(document: Document) -> tuple[str, ...] | None:
+    """Who may see a document; none: everyone."""
     if not kept_from_some(document.fields):
+        return None
+    return tuple(sorted({value for key, value in facets_of(document) if key == AUDIENCE_GATE}))
+
+
+def _audience(db: Db, labels: tuple[str, ...] | None) -> int:
+    """The number of those who may see a document."""
+    if labels is None:
         return 0
-    labels = sorted({value for key, value in facets_of(document) if key == AUDIENCE_GATE} - {PUBLIC})
     sql = "INSERT INTO audiences (labels) VALUES (%s) ON CONFLICT (labels) DO UPDATE SET labels = %s RETURNING number"
-    return int(db.execute(sql, [labels, labels]).fetchall()[0][0])
+    return int(db.execute(sql, [list(labels), list(labels)]).fetchall()[0][0])
 
 
-def _put_document(db: Db, given: Given, audience: int, commit: int) -> int:
-    document, record = given.document, given.document.fields.get("record") or {}
-    created = document.created.isoformat() if document.created else ""
-    names = names_of(document.id, document.aliases)
-    facets = sorted({*facets_of(document)})
-    called = [key for key, rank in names.items() if rank == ALIAS or "/" not in key]
-    called += [value for key, value in facets if key == "tag"]
-    known = record.get("metadata", {}).get(WORDS_ONLY.get(document.kind, ""))
-    ((key,),) = db.execute(
-        "INSERT INTO documents (name, kind, title, path, modified, created, collection, fields, facets, filters, called,"
-        " known, title_key, audience, first_chunk, record, born)"
-        " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s) RETURNING key",
-        [
-            document.id, document.kind, document.title, document.path, document.modified, created, given.collection,
-            json.dumps({**document.fields, **({CREATED: created} if created else {})}), json.dumps(facets),
-            filters_of(given), sorted({word for one in called for word in words(one)}),
-            sorted(set(words(str(known)))) if known else [], link_key(DocId(""), document.title, "wiki"), audience,
-            given.chunks[0].id if given.chunks else None, json.dumps(record), commit,
-        ],
-    ).fetchall()  # fmt: skip
-    with db.cursor() as cursor:
-        cursor.executemany("INSERT INTO names VALUES (%s, %s, %s)", [(key, name, rank) for name, rank in names.items()])
-        cursor.executemany(
-            "INSERT INTO links VALUES (%s, %s, %s, %s, %s, %s, %s)",
-            [
-                (key, n, link_key(document.id, one.target, one.type), one.target, one.type, one.heading, one.alias)
-                for n, one in enumerate(document.links)
-            ],
-        )
-        found = mentions(entity_of(record)) if record and document.kind in KINDS else {}
-        cursor.executemany(
-            "INSERT INTO mentions VALUES (%s, %s, %s, %s)",
-            [(key, document.kind, word, f"{places:x}") for word, places in found.items()],
-        )
-    return int(key)
+def _document(key: int, given: Given, audience: int, commit: int) -> tuple[Any, ...]:
+    """A line of the table."""
+    d, record = given.document, given.document.fields.get("record") or {}
+    created = d.created.isoformat() if d.created else ""
+    facets = sorted({*facets_of(d)})
+    called = [name for name, rank in names_of(d.id, d.aliases).items() if rank == ALIAS or "/" not in name]
+    called += [value for name, value in facets if name == "tag"]
+    known = record.get("metadata", {}).get(WORDS_ONLY.get(d.kind, ""))
+    fields = {**d.fields, **({CREATED: created} if created else {})}
+    words_of = sorted({word for one in called for word in words(one)}), sorted(set(words(str(known)))) if known else []
+    head = (key, d.id, d.kind, d.title, d.path, d.modified, created, given.collection)
+    found_by = (
+        json.dumps(fields),
+        json.dumps(facets),
+        filters_of(given),
+        *words_of,
+        link_key(DocId(""), d.title, "wiki"),
+    )
+    return (*head, *found_by, audience, given.chunks[0].id if given.chunks else None, json.dumps(record), commit, None)
+
+
+def _names(key: int, document: Document) -> Iterator[tuple[Any, ...]]:
+    return ((key, name, rank) for name, rank in names_of(document.id, document.aliases).items())
+
+
+def _links(key: int, document: Document) -> Iterator[tuple[Any, ...]]:
+    for n, one in enumerate(document.links):
+        yield key, n, link_key(document.id, one.target, one.type), one.target, one.type, one.heading, one.alias
+
+
+def _mentions(key: int, document: Document) -> Iterator[tuple[Any, ...]]:
+    record = document.fields.get("record")
+    if record and document.kind in KINDS:
+        for word, places in mentions(entity_of(record)).items():
+            yield key, document.kind, word, f"{places:x}"
 
 
 def _stored(made: Any) -> tuple[Any, Any, Any]:

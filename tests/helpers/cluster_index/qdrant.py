@@ -27,20 +27,34 @@ class Qdrant:
     def call(self, method: str, path: str, body: object = None) -> Any:
         content = None if body is None else json.dumps(body).encode()
         with self._lock:
-            free = self._free.pop() if self._free else http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)
-        try:
-            with self._trips.one("qdrant"):
-                free.request(method, path, content, {"Content-Type": "application/json"})
-                answer = free.getresponse()
-                text = answer.read()
-        except BaseException:
-            free.close()
-            raise
-        with self._lock:
-            self._free.append(free)
-        if answer.status != 200:
+            free = self._free.pop() if self._free else None
+        with self._trips.one("qdrant"):
+            try:
+                status, text = self._exchange(free or self._connect(), method, path, content)
+            except ConnectionError:  # Qdrant closes what is idle for five seconds
+                if free is None:
+                    raise
+                status, text = self._exchange(self._connect(), method, path, content)
+        if status != 200:
             raise RuntimeError(f"Qdrant: {method} {path}: {text.decode()}")
         return json.loads(text)["result"]
+
+    def _connect(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)
+
+    def _exchange(
+        self, connection: http.client.HTTPConnection, method: str, path: str, content: bytes | None
+    ) -> tuple[int, bytes]:
+        try:
+            connection.request(method, path, content, {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            text = answer.read()
+        except BaseException:
+            connection.close()
+            raise
+        with self._lock:
+            self._free.append(connection)
+        return answer.status, text
 
     def close(self) -> None:
         while self._free:
