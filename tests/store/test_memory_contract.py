@@ -5,8 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from pathlib import Path
 
-from memory_index import MemoryIndex
-
+from memory_filling import MemoryFilling
 from watersmeet.testing.contracts.documents import DocumentsContract
 from watersmeet.testing.contracts.entities import EntitiesContract
 from watersmeet.testing.contracts.index import IndexContract
@@ -17,8 +16,8 @@ from watersmeet.testing.contracts.words import WordsContract
 
 class InMemory:
     @classmethod
-    def made(cls, folder: Path) -> nullcontext[MemoryIndex]:
-        return nullcontext(MemoryIndex())
+    def made(cls, folder: Path) -> nullcontext[MemoryFilling]:
+        return nullcontext(MemoryFilling())
 
 
 class TestIndex(InMemory, IndexContract): ...

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import psycopg
 
+from bm25 import FIELDS, tokens_of
 from cluster_index.index import Cluster
 from cluster_index.pushed import filters_of
 from cluster_index.qdrant import FILTERS, MODIFIED, WORDS, sparse
-from cluster_index.terms import token_of, weights
-from memory_index import FIELDS
+from cluster_index.terms import weights
 from watersmeet.core.boosts import mentions
 from watersmeet.core.entities import KINDS, entity_of
 from watersmeet.core.facets import facets_of
@@ -116,7 +116,7 @@ class ClusterFilling:
         said = [
             (key, n, chunk, text) for key, one in zip(keys, given, strict=True) for n, chunk, text in _numbered(one)
         ]
-        counted = [{name: Counter(_tokens(name, text[name])) for name in FIELDS} for _, _, _, text in said]
+        counted = [{name: Counter(tokens_of(name, text[name])) for name in FIELDS} for _, _, _, text in said]
         terms = self._terms(db, {(name, token) for one in counted for name in FIELDS for token in one[name]})
         rows = _numbers(db, "rows", len(said))
         lines = []
@@ -251,10 +251,6 @@ def _copy(db: Db, table: str, lines: Iterable[Sequence[Any]]) -> None:
     with db.cursor() as cursor, cursor.copy(f"COPY {table} FROM STDIN") as copy:
         for line in lines:
             copy.write_row(line)
-
-
-def _tokens(name: str, text: str) -> Iterator[str]:
-    return (token for one in text.split() if (token := token_of(name, one)))
 
 
 def _numbered(given: Given) -> Iterator[tuple[int, Chunk, Mapping[str, str]]]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bm25 import rarity, token_of
 from cluster_index.pushed import Pushed
 from cluster_index.qdrant import WORDS, query, sparse
-from cluster_index.terms import token_of
 from watersmeet.core.index import Tier
 from watersmeet.core.model import ChunkId, Condition
 from watersmeet.core.ports import Term
@@ -109,12 +108,12 @@ class ClusterVectors(_Searched):
             return np.asarray(asked, dtype=np.float32).tolist() if np.any(asked) else None
         weights = dict(zip(asked.terms.tolist(), asked.weights.tolist(), strict=True))
         if asked.rarely:
-            weights = {term: weight * rarity for term, weight in weights.items() if (rarity := self._rarity(term))}
+            weights = {term: weight * self._rarity(term) for term, weight in weights.items()}
         return sparse(weights) if weights else None
 
     def _rarity(self, term: int) -> float:
         size, counts = self._snapshot.weighted(self._tier, self._seen)
-        return math.log1p((size - counts.get(term, 0) + 0.5) / (counts.get(term, 0) + 0.5))
+        return rarity(counts.get(term, 0), size)
 
     def nearest(self, asked: Any, condition: Condition, limit: int) -> Hits:
         vector = self._query(asked)

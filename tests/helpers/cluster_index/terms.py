@@ -6,23 +6,13 @@ it is stands in the query. The average length is that of the rows for everyone w
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from memory_index import FIELDS, K1, LENGTHS, B, stem
-from watersmeet.core.errors import ConfigError
+from bm25 import K1, B, kept_length, rarity, token_of
 from watersmeet.core.ports import Term
 
 Key = tuple[str, str]
-
-
-def token_of(name: str, text: str) -> str:
-    """Empty if nothing stands for it."""
-    if name not in FIELDS:
-        raise ConfigError(f"there is no text field {name!r}")
-    return text if name == "forms" else stem(text)
 
 
 def weights(
@@ -31,8 +21,7 @@ def weights(
     """The sparse vector of a row, from how often it has each term."""
     found: dict[int, float] = {}
     for term, (name, count) in counts.items():
-        length = LENGTHS[bisect_right(LENGTHS, lengths[name]) - 1]
-        norm = K1 * (1 - B + B * length / (averages.get(name) or 1.0))
+        norm = K1 * (1 - B + B * kept_length(lengths[name]) / (averages.get(name) or 1.0))
         found[2 * term] = (1 + K1) * count / (count + norm)
         found[2 * term + 1] = 1.0
     return found
@@ -62,7 +51,7 @@ class Epoch:
             count = self.frequency(number, audiences) if number is not None else 0
             if number is None or not count or term.boost <= 0:
                 continue
-            weight = 1.0 if term.constant else math.log1p((size - count + 0.5) / (count + 0.5))
+            weight = 1.0 if term.constant else rarity(count, size)
             dimension = 2 * number + term.constant
             found[dimension] = max(found.get(dimension, 0.0), term.boost * weight)
         return found
