@@ -9,12 +9,13 @@ import sys
 
 import numpy as np
 
+from watersmeet.core.model import ANY
 from watersmeet.engine.lock import writer_lock
 from watersmeet.engine.models import embedder
 from watersmeet.engine.settings import load
-from watersmeet.engine.tiers import embedder_name, new_tier, with_tier
+from watersmeet.engine.tiers import embedder_name, new_tier, open_store, with_tier
 from watersmeet.store.local.catalogue import Catalogue
-from watersmeet.store.local.view import SqliteView
+from watersmeet.store.local.documents import DocumentsView
 
 BLOCK = 8192
 
@@ -22,21 +23,21 @@ BLOCK = 8192
 def synthetic(index: str) -> None:
     settings = load(start=index, environ={})
     model = embedder(settings, embedder_name(settings, "dense"))
-    view = SqliteView(index)
+    view = DocumentsView(index)
     with view.moment():
-        rows = list(view.live_rows())
+        rows = list(view.every(ANY))
     view.close()
     chance = np.random.default_rng(3)
     with writer_lock(index, 10):
         catalogue = Catalogue(index)
         tier = new_tier("dense", model, catalogue.meta(), index)
-        store = tier.open(index)
+        store = open_store(tier, index)
         writer = store.writer()
         for start in range(0, len(rows), BLOCK):
             some = rows[start : start + BLOCK]
             writer.add(some, chance.standard_normal((len(some), tier.dimension), dtype=np.float32))
         writer.commit()
-        catalogue.set_meta(with_tier(catalogue.meta(), tier))
+        catalogue.note_vectors(with_tier(catalogue.meta(), tier), tier.folder, rows)
         catalogue.close()
         store.close()
 

@@ -46,8 +46,8 @@ ASKED: dict[str, tuple[str, dict[str, Any]]] = {
 
 def ask(engine: Engine, name: str, text: str, relevant: set[str]) -> dict[str, Any]:
     """The features of a query, and whether one of the first results is relevant."""
-    with engine.traced(Request(text, ASKED[name][0])) as trace, engine._session() as session, session.moment():
-        judged = seen(session.seen_by(None), trace.view, trace.outcome)
+    with engine.traced(Request(text, ASKED[name][0])) as trace:
+        judged = seen(trace.sight, trace.view, trace.outcome)
         right = any(passage.document in relevant for passage in judged.read)
         return {"features": features(name, judged), "hit": right}
 

@@ -25,7 +25,7 @@ from _common import RESULTS, ROOT, SHARED, commit, keep, machine
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from watersmeet.core.model import Condition
+from watersmeet.core.model import ANY, Condition
 from watersmeet.embed._locate import locate
 from watersmeet.engine.entries import breadcrumb
 from watersmeet.engine.settings import load
@@ -34,7 +34,7 @@ from watersmeet.evaluate.data import load as load_dataset
 from watersmeet.evaluate.evaluation import Evaluation, evaluate
 from watersmeet.evaluate.index import cached
 from watersmeet.evaluate.metrics import MAIN, judge
-from watersmeet.store.local.view import SqliteView
+from watersmeet.store.local.documents import DocumentsView
 
 DEEP = 100
 LEAST = {"cranfield": 0.46}
@@ -69,10 +69,10 @@ class Bare:
 
 def chunks(index: Path) -> tuple[list[str], list[str]]:
     """The document and the embedded text of every chunk of an index."""
-    view = SqliteView(str(index))
+    view = DocumentsView(str(index))
     try:
         with view.moment():
-            rows = view.live_rows()
+            rows = view.every(ANY)
             ids = view.resolve(rows, Condition())
             owners = view.documents_of(set(ids.values()))
             found = view.texts(rows)

@@ -281,8 +281,8 @@ def problems(bench: Bench, trial: Trial, kill: Kill, index: Path) -> Iterator[st
     after = bench.state(index)
     with bench.engine(index) as engine:
         engine.compact(grace=0)
-        with engine._session() as session, session.moment():
-            words, live = session.seen_by(None).words, engine.status()["chunks"]
+        with engine.snapshot() as view:
+            words, live = engine.sight(view, None).words, engine.status()["chunks"]
             size = words.size if words else 0
     if size != live:
         yield f"{size} rows in the text store for {live} live ones"

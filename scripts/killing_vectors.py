@@ -28,12 +28,13 @@ from typing import Any
 from killing import Bench, Corpus, Kill, Trial, concluded, disturb, doctor_problems, environment, hunt, parser
 from killing import versions as documents
 
-from watersmeet.core.model import ChunkId, Request, Row
+from watersmeet.core.index import Tier
+from watersmeet.core.model import ANY, ChunkId, Request, Row
 from watersmeet.engine.entries import breadcrumb
-from watersmeet.engine.tiers import Tier, tiers_of
+from watersmeet.engine.tiers import tiers_of
+from watersmeet.store.local.documents import DocumentsView
 from watersmeet.store.local.embeddings import Embeddings, key_of
 from watersmeet.store.local.vectors import Vectors
-from watersmeet.store.local.view import SqliteView
 
 COUNTED = [sys.executable, str(Path(__file__).with_name("_counted.py"))]
 COMPACT = """
@@ -119,9 +120,9 @@ class Ground(Bench):
 
     def live(self, index: Path) -> dict[Row, bytes]:
         """The live rows, each with the key by which the cache knows its text."""
-        view = SqliteView(str(index))
+        view = DocumentsView(str(index))
         with view.moment():
-            found = view.texts(view.live_rows())
+            found = view.texts(view.every(ANY))
         view.close()
         return {row: key_of(f"{breadcrumb(title, headings)}\n{text}") for row, title, headings, text in found}
 
@@ -153,7 +154,7 @@ class Ground(Bench):
 
     def learn(self, index: Path) -> None:
         """Take this index for what is right."""
-        view = SqliteView(str(index))
+        view = DocumentsView(str(index))
         with view.moment():
             self.tier = tiers_of(view.meta())["dense"]
         view.close()

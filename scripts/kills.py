@@ -278,8 +278,8 @@ def problems(ground: Ground, before: dict[str, str], lines: list[Any]) -> Iterat
         for check in engine.doctor():
             if not check.ok:
                 yield f"doctor: {check.name}: {check.detail}"
-        with engine._session() as session, session.moment():
-            tiers = tiers_of(session.meta)
+        with engine.snapshot() as view:
+            tiers = tiers_of(view.facts())
         for doing, count in embedded.items():
             name = doing.partition("(")[2].rstrip(")")
             if count and (name not in tiers or tiers[name].rows < count):
@@ -364,8 +364,8 @@ def completed(ground: Ground) -> Iterator[str]:
             "Other 7",
         ]
         ours = answers(engine, queries)
-        with engine._session() as session, session.moment():
-            words = session.seen_by(None).words
+        with engine.snapshot() as view:
+            words = engine.sight(view, None).words
             size, live = words.size if words else 0, engine.status()["chunks"]
     if size != live:
         yield f"{size} rows in the text store for {live} live ones"

@@ -39,10 +39,8 @@ from watersmeet.core.indexing import Found
 from watersmeet.core.model import Condition, Plan
 from watersmeet.core.pages import Document
 from watersmeet.engine.entries import prepare
-from watersmeet.engine.session import Session
 from watersmeet.engine.settings import Settings, load
 from watersmeet.parse.markdown import Markdown
-from watersmeet.store.local.view import SqliteView
 
 LETTERS = "bcdfghjklmnpqrtvwxz"
 WORDS = [a + b for a in ("tide", "reed", "silt", "bank", "delta", "marsh") for b in ("gate", "mark", "song", "line")]
@@ -101,9 +99,9 @@ class Reader:
                 engine = Engine(self.index, self.settings)
             try:
                 start = time.monotonic()
-                with engine._session() as session, session.moment() as view:
+                with engine.snapshot() as view:
                     opened = time.monotonic() - start
-                    for problem in self.look(session, view):
+                    for problem in self.look(engine, view):
                         self.wrong.append(f"{problem} (opened in {opened:.2f} s, {time.monotonic() - start:.2f} s ago)")
                 self.counts["moments"] += 1
                 self.counts["slowest_ms"] = max(self.counts["slowest_ms"], int(1000 * (time.monotonic() - start)))
@@ -111,29 +109,29 @@ class Reader:
                 self.errors.append(f"{type(error).__name__}: {error}")
         engine.close()
 
-    def look(self, session: Session, view: SqliteView) -> Iterator[str]:
+    def look(self, engine: Engine, view: Any) -> Iterator[str]:
         for _ in range(self.chance.randint(1, 4)):
             condition = self.chance.choice([Condition(), *self.conditions()])
-            hits = self.ask(session, " ".join(self.chance.sample(WORDS, 2)), condition, BOTH)
+            hits = self.ask(engine, view, " ".join(self.chance.sample(WORDS, 2)), condition, BOTH)
             yield from self.check(view, hits, condition)
         live = view._ask("SELECT d.name, d.fields, d.id FROM documents d ORDER BY random() LIMIT 3")
         for name, fields, key in live:
             facts = json.loads(fields)
             word = word_of(facts["number"], facts["version"])
             question = self.chance.choice([word, f"what is {word}"])
-            hits = self.ask(session, question, Condition(), self.chance.choice((BOTH, LEXICAL)))
+            hits = self.ask(engine, view, question, Condition(), self.chance.choice((BOTH, LEXICAL)))
             yield from self.check(view, hits, Condition(), word)
             there = dict(view._ask("SELECT id, text FROM chunks WHERE document = ?", [key]))
             if set(hits) != set(there):
                 yield f"{name}: {len(there.keys() - set(hits))} of {len(there)} live chunks were not found by {word}"
             chunk, text = self.chance.choice(list(there.items()))
             identifier = text.split("MK-")[1].split()[0]
-            hits = self.ask(session, f"MK-{identifier}", Condition(), self.chance.choice((BOTH, EXACT)))
+            hits = self.ask(engine, view, f"MK-{identifier}", Condition(), self.chance.choice((BOTH, EXACT)))
             if hits[:1] != [chunk]:
                 yield f"{name} {chunk}: MK-{identifier} finds {hits[:1]}"
             self.counts["live_checked"] += 1
         number, version = self.chance.randrange(400), self.chance.randrange(30)
-        hits = self.ask(session, word_of(number, version), Condition(), BOTH)
+        hits = self.ask(engine, view, word_of(number, version), Condition(), BOTH)
         yield from self.check(view, hits, Condition(), word_of(number, version))
 
     def conditions(self) -> list[Condition]:
@@ -144,14 +142,14 @@ class Reader:
             Condition({"tag": ("t0", "t1"), "path": ("f1/**", "f2/**")}),
         ]
 
-    def ask(self, session: Session, text: str, condition: Condition, signals: tuple[str, ...]) -> list[Any]:
+    def ask(self, engine: Engine, view: Any, text: str, condition: Condition, signals: tuple[str, ...]) -> list[Any]:
         plan = Plan(text=text, intent="", condition=condition, top_n=20, pool=100)
-        outcome = session.seen_by(None).pipeline(self.settings, signals).run(plan)
+        outcome = engine.sight(view, None).pipeline(self.settings, signals).run(plan)
         self.errors += [f"{failure.by}: {failure.reason}" for failure in outcome.failures]
         self.counts["queries"] += 1
         return [hit.chunk for hit in outcome.ranking.hits]
 
-    def check(self, view: SqliteView, hits: list[Any], condition: Condition, word: str = "") -> Iterator[str]:
+    def check(self, view: Any, hits: list[Any], condition: Condition, word: str = "") -> Iterator[str]:
         rows = view._ask(
             "SELECT c.id, substr(c.hash, 1, 16), c.text, d.name FROM json_each(?) j JOIN chunks c ON c.id = j.value"
             " JOIN documents d ON d.id = c.document",

@@ -237,15 +237,15 @@ from contextlib import suppress
 from sqlite3 import ProgrammingError
 from threading import Thread
 from watersmeet.core.errors import WatersmeetError
-from watersmeet.store.local.view import SqliteView
+from watersmeet.store.local.documents import DocumentsView
 
 def ask(view):
     with suppress(ProgrammingError, WatersmeetError):
         while True:
-            view.anchors()
+            view.named_texts()
 
 for _ in range(200):
-    view = SqliteView(sys.argv[1])
+    view = DocumentsView(sys.argv[1])
     late = [Thread(target=ask, args=(view,)) for _ in range(2)]
     for thread in late:
         thread.start()

@@ -6,12 +6,17 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from watersmeet import Engine
+from watersmeet.core.model import ANY
+from watersmeet.engine.components import find
 from watersmeet.engine.settings import load
+from watersmeet.store.local.snapshot import LocalSnapshot
+from watersmeet.store.local.view import CatalogueView
 
 ROOT = Path(__file__).parents[2]
 
@@ -135,8 +140,9 @@ def test_stores_that_are_replaced_stay_for_those_who_read(tmp_path: Path, small:
     records(root / "a.jsonl", range(5))
     small.sync([root])
     with Engine(small.folder, small.settings) as reader:
-        with reader._session() as session, session.view.moment():
+        with CatalogueView.moment(view := LocalSnapshot(small.folder, partial(find, "store"))):
             small.sync([root], recreate=True)
-            session._renew(session.view)
-            assert session.seen_by(None).words.size == 5
+            view._renew()
+            assert view.words(ANY).size == 5
+        view.close()
         assert reader.search("only_3_here").results[0].document == "r3"

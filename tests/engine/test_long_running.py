@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 from collections.abc import Iterator
@@ -11,13 +12,13 @@ import pytest
 
 from watersmeet import Engine
 from watersmeet.core.errors import Degraded, ModelProblem
-from watersmeet.core.model import Ranking, Request
+from watersmeet.core.model import ANY, Ranking, Request
 from watersmeet.engine import deepen as deepening
-from watersmeet.engine import engine as engines
 from watersmeet.engine.settings import load
-from watersmeet.engine.tiers import model_of, tiers_of
+from watersmeet.engine.tiers import model_of, open_store
 from watersmeet.signal.dense import Dense
 from watersmeet.store.local import _known
+from watersmeet.store.local import index as local
 
 
 def opened(folder: Path, **settings: str) -> Engine:
@@ -52,10 +53,10 @@ def test_vectors_that_the_catalogue_does_not_tell_of_yet_are_not_counted_twice(
     with opened(tmp_path) as other:
         other.sync([tides], deepen=False)
         assert engine.search("tide number3").mode == "hybrid"
-        with other._session() as session, session.moment() as view:
-            tier = tiers_of(session.meta)["dense"]
-            rows = view.live_rows()[-2:]
-        store = tier.open(other.folder)
+        with other.snapshot() as view:
+            tier = view.tiers()["dense"]
+            rows = view.every(ANY)[-2:]
+        store = open_store(tier, other.folder)
         writer = store.writer()
         writer.add(rows, model_of(other.settings, "dense", "hashed").embed(["a", "b"]))  # type: ignore[union-attr]
         writer.commit()  # and the catalogue would be told next
@@ -70,17 +71,18 @@ def test_what_cannot_be_had_is_not_kept_with_all_who_asked_for_it(tides: Path, t
         for number in range(20):
             answer = other.search(f"tide number{number}")
             assert [failure.by for failure in answer.failures] == ["dense"]
-        problem = next(
-            signal.dense.problem  # type: ignore[attr-defined] # it stands where the model should
-            for sight in other._idle[0]._sights.values()
-            for path in sight._pipelines.values()
-            for name, signal in path.signals
-            if name == "dense"
-        )
-        depth, trace = 0, problem.__traceback__
-        while trace is not None:
-            depth, trace = depth + 1, trace.tb_next
-        assert depth < 10
+        del answer
+        gc.collect()
+        kept = [one for one in gc.get_objects() if isinstance(one, ModelProblem)]
+        assert len(kept) < 5
+        assert all(depth_of(problem) < 25 for problem in kept), "what raised it once is not kept with the next"
+
+
+def depth_of(problem: ModelProblem) -> int:
+    depth, trace = 0, problem.__traceback__
+    while trace is not None:
+        depth, trace = depth + 1, trace.tb_next
+    return depth
 
 
 def test_an_index_made_anew_is_the_one_that_is_asked(engine: Engine, tides: Path, tmp_path: Path) -> None:
@@ -107,13 +109,13 @@ def test_an_index_begun_anew_answers_while_its_vectors_are_not_there(
 
 
 def test_readers_that_nobody_needs_are_closed(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    with engine._session(), engine._session(), engine._session():
+    with engine.snapshot(), engine.snapshot(), engine.snapshot():
         pass
-    assert len(engine._idle) == 3
-    monkeypatch.setattr(engines, "IDLE", -1.0)
+    assert len(engine.index._idle) == 3
+    monkeypatch.setattr(local, "IDLE", -1.0)
     for _ in range(3):
         engine.search("tide")
-    assert len(engine._idle) <= 1
+    assert len(engine.index._idle) <= 1
     assert engine.search("tide").results
 
 
@@ -121,7 +123,7 @@ def test_conditions_without_end_do_not_fill_the_memory(engine: Engine, monkeypat
     monkeypatch.setattr(_known, "MOST_LISTED", 200)
     for _ in range(30):
         assert engine.search("tide", since="30d").results
-    kept = engine._idle[0].view._known.matching.values()
+    kept = engine.index._idle[0]._known.few.values()
     assert sum(len(rows or ()) for rows in kept) <= 200 + 2 * 40
 
 

@@ -24,7 +24,7 @@ def counts(report: SyncReport) -> dict[str, int]:
 
 
 def rows(engine: Engine) -> dict[str, list[int]]:
-    with engine._session() as session, session.moment() as view:
+    with engine.snapshot() as view:
         found: dict[str, list[int]] = {}
         for name, row in view._ask("SELECT d.name, c.row FROM chunks c JOIN documents d ON d.id = c.document"):
             found.setdefault(name, []).append(row)
@@ -98,8 +98,8 @@ def test_a_deleted_file_disappears_everywhere(engine: Engine, vault: Path) -> No
     assert counts(engine.sync([vault])) == {"removed": 1, "unchanged": 3}
     assert not engine.search("TRN-1042").results
     engine.compact(grace=0)
-    with engine._session() as session, session.moment():
-        assert session.seen_by(None).words.size == engine.status()["chunks"]
+    with engine.snapshot() as view:
+        assert engine.sight(view, None).words.size == engine.status()["chunks"]
 
 
 def test_rows_are_never_used_again(engine: Engine, vault: Path) -> None:

@@ -37,8 +37,8 @@ def filled(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
 
 def words(engine: Engine, viewer: Viewer | None, text: str = "severance") -> tuple[int, int]:
     """How many rows there are for a viewer, and how many of them have a word."""
-    with engine._session() as session, session.moment():
-        found = session.seen_by(viewer).words
+    with engine.snapshot() as view:
+        found = engine.sight(view, viewer).words
         assert found is not None
         return found.size, found.frequency("body", text)
 
@@ -48,8 +48,8 @@ def documents(engine: Engine, query: str, viewer: Viewer | None) -> list[str]:
 
 
 def facts(engine: Engine) -> dict[str, str]:
-    with engine._session() as session, session.moment():
-        return session.meta
+    with engine.snapshot() as view:
+        return view.facts()
 
 
 def test_everyone_counts_what_they_see(filled: Engine) -> None:

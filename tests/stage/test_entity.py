@@ -21,8 +21,8 @@ from watersmeet.stage.tools import Tools
 def entities(tmp_path: Path) -> Iterator[Entities]:
     with opened(tmp_path, INDEX__VECTORS="false") as engine:
         engine.registry.put(*ENTITIES)
-        with engine._session() as session, session.moment():
-            yield session.seen_by(None).entities
+        with engine.snapshot() as view:
+            yield engine.sight(view, None).entities
 
 
 def ranking(entities: Entities, **scores: float) -> Ranking:
@@ -82,9 +82,9 @@ def test_every_chunk_of_an_entity_is_one_hit(tmp_path: Path) -> None:
         engine.registry.put(Record("skill", "/s", "s", "text", body="word\n\n" * 1000))
         chunks = [passage.id for passage in _passages(engine)]
         assert len(chunks) > 2
-        with engine._session() as session, session.moment():
+        with engine.snapshot() as view:
             hits = [Hit(chunk, float(number)) for number, chunk in enumerate(chunks)]
-            made = Entity(session.seen_by(None).entities).apply(Ranking.of("fused", hits), Plan("x"))
+            made = Entity(engine.sight(view, None).entities).apply(Ranking.of("fused", hits), Plan("x"))
         assert [(hit.chunk, hit.score) for hit in made.hits] == [(chunks[0], float(len(chunks) - 1))]
 
 

@@ -29,7 +29,7 @@ def facet_value(value: Any) -> str | None:
     return None
 
 
-def tag_names(tag: str) -> set[str]:
+def tag_names(tag: str) -> list[str]:
     """A tag as it is kept, also where it is written `#tag` or `tag/`."""
     low = tag.casefold()
-    return {low, low.removeprefix("#").rstrip("/")} - {""}
+    return sorted({low, low.removeprefix("#").rstrip("/")} - {""})

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Row
+from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Passage, Row
 from watersmeet.core.ports import Entities, Links, Newest, Reading, Surroundings, Words
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Vectors(Protocol):
 class Documents(Reading, Surroundings, Newest, Protocol):
     """What is asked about documents as a whole. A condition that is not given lets everything through."""
 
-    def passages_of(self, document: DocId) -> list[Any]:
+    def passages_of(self, document: DocId) -> list[Passage]:
         """All passages of a document, in its order."""
         ...
 
@@ -237,7 +237,8 @@ class State(Protocol):
     """A small value under a name, which many processes read and one changes at a time."""
 
     def version(self) -> object:
-        """Changes when the value does; None if there is none. Quick: asked for with every query."""
+        """Changes when the value does; None if there is none. Asked for with every query: as of the last snapshot will
+        do, where a look would cost a round trip."""
         ...
 
     def read(self) -> bytes | None: ...
@@ -259,6 +260,11 @@ class Index(Protocol):
     @property
     def place(self) -> str:
         """How people name it: a folder, or an address without what is secret in it."""
+        ...
+
+    @property
+    def remote(self) -> bool:
+        """Whether another machine is asked: then signals wait beside one another, and not one after the other."""
         ...
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:

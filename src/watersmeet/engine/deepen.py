@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import math
 import os
-import struct
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from watersmeet.core.errors import IndexBusy, IndexDamaged
 from watersmeet.core.files import private
-from watersmeet.core.model import Row
+from watersmeet.core.index import Index, Snapshot, Tier, Vectors
+from watersmeet.core.model import ANY, ChunkId, Condition, Row
 from watersmeet.core.viewers import EVERYONE
 from watersmeet.engine.components import build
 from watersmeet.engine.entries import breadcrumb
@@ -31,11 +31,14 @@ from watersmeet.engine.tiers import (
     NEXT,
     SPARSE,
     Store,
-    Tier,
+    check,
+    check_dimension,
     check_models,
     embedder_name,
     model_of,
     new_tier,
+    open_store,
+    outdated,
     replaced,
     tiers_of,
     with_tier,
@@ -43,11 +46,10 @@ from watersmeet.engine.tiers import (
 from watersmeet.engine.viewing import seen
 from watersmeet.store.local.catalogue import Catalogue
 from watersmeet.store.local.embeddings import Embeddings, key_of
-from watersmeet.store.local.view import SqliteView
 
 if TYPE_CHECKING:
     from watersmeet.core.sparse import Weighted
-    from watersmeet.core.vectors import Matrix, RowArray, VectorReader
+    from watersmeet.core.vectors import Matrix
     from watersmeet.engine.models import GuardedEmbedder
     from watersmeet.engine.tiers import Model
 
@@ -66,7 +68,7 @@ where there are few, the one that a fifth of them are as near as, or at least th
 CHANGED = 0.1
 """... again once so large a share of the rows is new."""
 ASKED = "asked"
-"""A file of row numbers that queries retrieved while the deep model had not seen everything ..."""
+"""A file of ids of chunks that queries retrieved while the deep model had not seen everything ..."""
 MOST_ASKED = 1 << 20
 """... which grows to so many bytes."""
 
@@ -77,18 +79,14 @@ class Deepened:
     cached: int = 0
 
 
-def meta_of(folder: str) -> dict[str, str]:
-    """The index's own facts."""
-    view = SqliteView(folder)
-    try:
-        with view.moment():
-            return view.meta()
-    finally:
-        view.close()
+def facts_of(index: Index) -> Mapping[str, str]:
+    """What the index says of itself."""
+    with index.snapshot() as view:
+        return dict(view.facts())
 
 
 def deepen(
-    folder: str,
+    index: Index,
     settings: Settings,
     name: str,
     tell: Tell,
@@ -104,20 +102,17 @@ def deepen(
     component = embedder_name(settings, name)
     if not component:
         return
-    view = SqliteView(folder)
-    try:
-        with _alone(folder, name), diagnosed(folder, settings):
-            model = model_of(settings, name, component)
-            _Pass(folder, settings, view, name, model, tell, done, seconds, after, measure).run()
-    finally:
-        view.close()
+    folder = index.place
+    with _alone(folder, name), diagnosed(folder, settings):
+        model = model_of(settings, name, component)
+        _Pass(folder, settings, index, name, model, tell, done, seconds, after, measure).run()
 
 
 @dataclass(slots=True)
 class _Pass:
     folder: str
     settings: Settings
-    view: SqliteView
+    index: Index
     name: str
     model: Model
     tell: Tell
@@ -130,8 +125,10 @@ class _Pass:
     took: float = 0.0
 
     def run(self) -> None:
-        with self.view.moment():
-            meta = self.view.meta()
+        with self.index.snapshot() as view:
+            outdated, meta = view.outdated, dict(view.facts())
+        if outdated:
+            self._note(lambda meta: {})  # whoever writes makes an index of today of it
         check_models(self.settings, meta)
         tier, store = self._opened(meta)
         cache: Embeddings = build(
@@ -143,19 +140,19 @@ class _Pass:
         start, whole = time.perf_counter(), False
         try:
             while time.perf_counter() - start < self.seconds:
-                rows, texts, missing = self._window(store)
+                rows, texts, missing = self._window(tier)
                 if not rows:  # the model is not even loaded if there is nothing for it to do
                     self._forget_asked()
                     whole = not self.after
                     break
-                tier.check(self.model)
-                tier.fits(self.model, self.model.dimension)
+                check(tier, self.model)
+                check_dimension(tier, self.model, self.model.dimension)
                 self.tell(Progress(f"embedding ({self.name})", self.written, self.written + missing, "chunks"))
                 made = self._made(tier, texts, rows, cache)
                 self.took = time.perf_counter() - start
                 tier = self._write(store, tier, rows, made)
                 self.written += len(rows)
-            tier = self._level(store, tier)
+            tier = self._level(tier)
             if whole and self.key == NEXT:  # it has seen everything, and the next writer removes the one before
                 self._note(lambda meta: replaced(meta, tier))
         finally:
@@ -168,19 +165,30 @@ class _Pass:
         """What is to be filled, and its store: the tier that answers, or beside one of an earlier file of the model its
         next; a new one in place of one that is damaged."""
         tier = tiers_of(meta).get(self.name)
-        if tier is not None and tier.outdated(self.model):
+        if tier is not None and outdated(tier, self.model):
             self.key, tier = NEXT, tiers_of(meta, NEXT).get(self.name)
             if tier is not None and tier.fingerprint != self.model.fingerprint:
                 tier = None
         tier = tier or new_tier(self.name, self.model, meta, self.folder)
-        store = tier.open(self.folder, self.settings)
+        store = open_store(tier, self.folder, self.settings)
         try:
-            store.reader()
+            if tier.rows and not store.reader().size:
+                raise IndexDamaged(f"the {self.name} vectors of {self.folder} are lost")
         except IndexDamaged:
             store.close()
             tier = new_tier(self.name, self.model, meta, self.folder, tier.folder)
-            store = tier.open(self.folder, self.settings)
+            store = open_store(tier, self.folder, self.settings)
+        self._compare(tier, store)
         return tier, store
+
+    def _compare(self, tier: Tier, store: Store) -> None:
+        """A store that holds fewer rows than the catalogue thinks, such as one from a backup, is looked through."""
+        with self.index.snapshot() as view:
+            thought = view.statistics().chunks - view.left(tier)
+        reader = store.reader()
+        if reader.size < thought:
+            with writer_lock(self.folder, PATIENCE), closing(Catalogue(self.folder)) as catalogue:
+                catalogue.expect_vectors(tier.folder, [Row(int(row)) for row in reader.rows()])
 
     def _note(self, entries: Callable[[Mapping[str, str]], dict[str, str]]) -> None:
         """Under the lock: what the catalogue says of the tier."""
@@ -196,20 +204,14 @@ class _Pass:
             with suppress(OSError):
                 os.unlink(os.path.join(self.folder, ASKED))
 
-    def _window(self, store: Store) -> tuple[list[Row], list[str], int]:
+    def _window(self, tier: Tier) -> tuple[list[Row], list[str], int]:
         """The next rows to embed with their texts, and how many are missing in all."""
-        import numpy as np
-
-        with self.view.moment():
-            live = np.array(self.view.live_rows(), dtype=np.int64)
-            live = live[live > self.after]
-            missing = live[~store.reader().has(live)] if len(live) else live
-            wanted = set(missing.tolist())
-            first = [row for row in _asked(self.folder) if row in wanted] if self.name == "dense" else []
-            chosen = list(dict.fromkeys([*first, *missing.tolist()]))[: self._width()]
-            found = self.view.texts([Row(row) for row in chosen])
+        with self.index.snapshot() as view:
+            first = _asked(self.folder) if self.name == "dense" else []
+            found = view.unseen(tier, self._width(), first, self.after)
+            missing = view.left(tier, self.after)
         texts = [f"{breadcrumb(title, headings)}\n{text}" for _, title, headings, text in found]
-        return [row for row, *_ in found], texts, len(missing)
+        return [row for row, *_ in found], texts, missing
 
     def _width(self) -> int:
         """How many chunks to take next."""
@@ -244,7 +246,7 @@ class _Pass:
         self.done.cached += len(keys) - len(new)
 
         def keep(start: int, part: Matrix) -> None:
-            tier.fits(model, part.shape[1])
+            check_dimension(tier, model, part.shape[1])
             places = new[start : start + len(part)]
             result[places] = cache.put_many(tier.fingerprint, [keys[place] for place in places], part)
             self.done.embedded.update(rows[place] for place in places)
@@ -273,26 +275,21 @@ class _Pass:
                 writer.commit()
                 rate = (self.written + len(rows)) / max(1e-3, self.took)
                 tier = replace(tier, rows=store.reader().size, rate=round(rate, 1))
-                catalogue.set_meta(with_tier(meta, tier, self.key))
+                catalogue.note_vectors(with_tier(meta, tier, self.key), tier.folder, rows)
             finally:
                 catalogue.close()
         return tier
 
-    def _level(self, store: Store, tier: Tier) -> Tier:
+    def _level(self, tier: Tier) -> Tier:
         """Measure how near the chunks are to one another, where that may have changed: all, and those for everyone."""
-        if self.name == SPARSE:
+        if self.name == SPARSE or not tier.rows:
             return tier
-        with self.view.moment():
-            live, public = self.view.live_rows(), self.view.live_rows(seen(EVERYONE))
-            samples = self.view.sample(SAMPLE), self.view.sample(SAMPLE, seen(EVERYONE))
-            text = self.view.meta()["text_folder"]
-        reader = store.reader()
-        current = tier.level_text == text and not self.measure
-        known = tier if current else replace(tier, level=0.0, public_level=0.0)
-        whole = _level(reader, live, samples[0], known.level, known.level_rows)
-        part = whole
-        if len(public) < len(live):
-            part = _level(reader, public, samples[1], known.public_level, known.public_level_rows)
+        with self.index.snapshot() as view:
+            text = view.generation
+            known = tier if tier.level_text == text and not self.measure else replace(tier, level=0.0, public_level=0.0)
+            whole = _level(view, tier, ANY, known.level, known.level_rows)
+            everyone = Condition(gates=view.needed(seen(EVERYONE).gates))
+            part = _level(view, tier, everyone, known.public_level, known.public_level_rows) if everyone else whole
         measured = replace(
             tier,
             level=whole[0],
@@ -306,25 +303,20 @@ class _Pass:
         return measured
 
 
-def _level(
-    reader: VectorReader, rows: Sequence[Row], sample: Sequence[Row], known: float, known_rows: int
-) -> tuple[float, int]:
-    """How near these rows are to one another, and how many they are: as it is known, unless much has changed."""
-    import numpy as np
-
-    held = np.array(rows, dtype=np.int64)
-    held = held[reader.has(held)]
-    if (known or len(held) <= NEAREST) and abs(len(held) - known_rows) <= CHANGED * known_rows:
+def _level(view: Snapshot, tier: Tier, seen: Condition, known: float, known_rows: int) -> tuple[float, int]:
+    """How near chunks are to one another, and how many they are: as it is known, unless much has changed."""
+    held = round(view.coverage(tier, seen) * view.statistics(seen).chunks)
+    if (known or held <= NEAREST) and abs(held - known_rows) <= CHANGED * known_rows:
         return known, known_rows
-    return round(level(reader, held, sample), 4), len(held)
+    return round(level(view.vectors(tier, seen), seen, held, view.sample(SAMPLE, seen)), 4), held
 
 
-def level(reader: VectorReader, rows: RowArray, sample: Sequence[Row]) -> float:
-    """The median, over a sample of the rows, of the cosine of a row and a neighbour that is not among its nearest."""
-    if len(rows) <= NEAREST:  # too few to know
+def level(vectors: Vectors, seen: Condition, held: int, sample: Sequence[ChunkId]) -> float:
+    """The median, over a sample of the chunks, of the cosine of one and a neighbour that is not among its nearest."""
+    if held <= NEAREST:  # too few to know
         return 0.0
-    neighbour = max(NEAREST, min(NEIGHBOUR, len(rows) // SHARE))
-    found = [reader.search(vector, neighbour + 1, rows) for vector in reader.vectors(sample)]
+    neighbour = max(NEAREST, min(NEIGHBOUR, held // SHARE))
+    found = [vectors.nearest(vector, seen, neighbour + 1) for vector in vectors.read(sample)]
     near = sorted(nearest[-1][1] for nearest in found if nearest)
     return near[len(near) // 2] if near else 0.0
 
@@ -345,18 +337,18 @@ def _alone(folder: str, name: str) -> Iterator[None]:
         yield
 
 
-def note_asked(folder: str, rows: Sequence[Row]) -> None:
-    """Remember what a query retrieved: row numbers only, appended in one write, if it can be written at all."""
+def note_asked(folder: str, chunks: Sequence[ChunkId]) -> None:
+    """Remember what a query retrieved: ids only, appended in one write, if it can be written at all."""
     with suppress(OSError), open(os.path.join(folder, ASKED), "ab", opener=private) as file:
         if file.tell() < MOST_ASKED:
-            file.write(struct.pack(f"<{len(rows)}q", *rows))
+            file.write("".join(f"{chunk}\n" for chunk in chunks).encode())
 
 
-def _asked(folder: str) -> Iterator[int]:
+def _asked(folder: str) -> list[ChunkId]:
     try:
         with open(os.path.join(folder, ASKED), "rb") as file:
-            content = file.read()
+            return [
+                ChunkId(line.decode("ascii", "replace")) for line in dict.fromkeys(file.read().split(b"\n")) if line
+            ]
     except FileNotFoundError:
-        return iter(())
-    whole = len(content) // 8
-    return iter(struct.unpack(f"<{whole}q", content[: whole * 8]))
+        return []

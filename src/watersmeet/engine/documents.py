@@ -8,16 +8,16 @@ from collections import defaultdict
 from contextlib import suppress
 from typing import Any
 
-from watersmeet.core.errors import NotFound
+from watersmeet.core.errors import IndexDamaged, NotFound
+from watersmeet.core.index import Snapshot
 from watersmeet.core.model import ANY, Condition, DocId, Evidence, Hit, Ranking
 from watersmeet.core.viewers import Viewer
 from watersmeet.engine.naming import Meant
 from watersmeet.engine.viewing import limited
 from watersmeet.present.whole import LEVELS, whole
-from watersmeet.store.local.view import SqliteView
 
 
-def get(view: SqliteView, meant: Meant, viewer: Viewer | None = None) -> dict[str, Any]:
+def get(view: Snapshot, meant: Meant, viewer: Viewer | None = None) -> dict[str, Any]:
     document, chunk = meant
     record = view.record(document)
     if record is None:
@@ -37,13 +37,14 @@ def get(view: SqliteView, meant: Meant, viewer: Viewer | None = None) -> dict[st
         "text": text,
         "fields": {key: value for key, value in fields.items() if not key.startswith("@")},
         "links": [
-            {"target": k.target, "heading": k.heading, "alias": k.alias, "type": k.type} for k in view.links(document)
+            {"target": k.target, "heading": k.heading, "alias": k.alias, "type": k.type}
+            for k in view.links_of(document)
         ],
         "chunks": [{"id": p.id, "headings": list(p.headings), "lines": list(p.lines)} for p in passages],
     }
 
 
-def listing(view: SqliteView, seen: Condition = ANY) -> list[dict[str, Any]]:
+def listing(view: Snapshot, seen: Condition = ANY) -> list[dict[str, Any]]:
     return [
         {
             "document": record.document,
@@ -56,23 +57,32 @@ def listing(view: SqliteView, seen: Condition = ANY) -> list[dict[str, Any]]:
     ]
 
 
-def related(view: SqliteView, document: DocId, seen: Condition = ANY) -> Ranking:
+def related(view: Snapshot, document: DocId, seen: Condition = ANY) -> Ranking:
     """Neighbours by links in both directions; one that links to everything says little and counts less."""
     strength: dict[DocId, float] = defaultdict(float)
     paths: defaultdict[DocId, list[str]] = defaultdict(list)
-    for source, target, type in view.edges(document, seen):
+    links = view.links(seen)
+    for source, target, type in links.edges([document], whole=True)[document] or ():
         other = target if source == document else source
         strength[other] += 1.0 if source == document else 0.9
         paths[other].append(f"{source} -> {target} ({type})")
     strength = {other: strength[other] for other in view.only(strength, seen)}
-    scored = {other: s / math.log2(2 + view.degree(other, seen)) for other, s in strength.items()}
+    degrees = links.degrees(strength)
+    scored = {other: s / math.log2(2 + degrees[other]) for other, s in strength.items()}
     best = max(scored.values(), default=1.0)
-    first = {other: view.first_chunk(other) for other in scored}
+    first = links.first_chunks(scored, seen)
     hits = []
     for rank, other in enumerate(sorted(scored, key=lambda d: (-scored[d], d)), 1):
         score = scored[other] / best
         hits.append(Hit(first[other], score, (Evidence("link", rank, strength[other], {"paths": paths[other]}),)))
     return Ranking.of("related", hits)
+
+
+def check_sound(view: Snapshot) -> None:
+    """Raise if something was left out that is damaged."""
+    if view.damaged:
+        names = ", ".join(view.damaged)
+        raise IndexDamaged(f"the catalogue is damaged in {names}", "`watersmeet sync` reads it again")
 
 
 def size_of(folder: str) -> int:

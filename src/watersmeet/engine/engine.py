@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import time
@@ -9,22 +10,28 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
-from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
+from weakref import WeakKeyDictionary
 
+from watersmeet.core import tokens
 from watersmeet.core.errors import ConfigError, IndexBusy, ModelProblem, NoIndex, WatersmeetError, nearest
-from watersmeet.core.model import Answer, DocId, Passage, Request, Result
+from watersmeet.core.index import Index, Snapshot
+from watersmeet.core.model import Answer, Condition, DocId, Passage, Request, Result
+from watersmeet.core.viewers import seen_by
 from watersmeet.engine.asked import asked_for
+from watersmeet.engine.assemble import assembled
 from watersmeet.engine.calibration.searched import note_search, tidy
 from watersmeet.engine.diagnostics import loaded, note
 from watersmeet.engine.healing import diagnosed, met
 from watersmeet.engine.modes import WORDS
+from watersmeet.engine.opening import check_fingerprint
+from watersmeet.engine.place import open_index
 from watersmeet.engine.runner import PASSAGES, Scope, Trace, readable, run
-from watersmeet.engine.session import Session
 from watersmeet.engine.settings import Settings
+from watersmeet.engine.sight import Sight
 from watersmeet.engine.threads import Threads
-from watersmeet.engine.tiers import TIERS, due, tiers_of
+from watersmeet.engine.tiers import TIERS, due
 from watersmeet.engine.viewing import seen
 from watersmeet.present import answer as present
 
@@ -34,26 +41,25 @@ if TYPE_CHECKING:
     from watersmeet.engine.classified import Classified
     from watersmeet.engine.confidence import Confidence
     from watersmeet.engine.health import Check
+    from watersmeet.engine.pipeline import Pipeline
     from watersmeet.engine.registry import Registry
     from watersmeet.engine.report import SyncReport, Tell
     from watersmeet.engine.trials import Trial
     from watersmeet.engine.whynot import WhyNot
 
-IDLE = 60.0
-"""Seconds that a reader stays open when nobody needs it."""
-
 
 class Engine:
     """An index and what can be asked of it. Opening one is cheap; it may be shared by threads."""
 
-    def __init__(self, index: str | os.PathLike[str], settings: Settings | None = None) -> None:
-        self.folder = os.fspath(index)
+    def __init__(self, index: str | os.PathLike[str] | Index, settings: Settings | None = None) -> None:
         self.settings = settings or loaded()
+        self.index = open_index(os.fspath(index)) if isinstance(index, str | os.PathLike) else index
+        self.folder = self.index.place
         self._recipes = {self.settings.recipe: self.settings}
         self._threads = Threads(most=8)
-        self._idle: list[Session] = []
+        self._pipelines: WeakKeyDictionary[Snapshot, dict[tuple[object, ...], Pipeline]] = WeakKeyDictionary()
+        self._checked = ""
         self._closed = False
-        self._lock = Lock()
 
     def __enter__(self) -> Self:
         return self
@@ -66,31 +72,29 @@ class Engine:
     def close(self) -> None:
         self._closed = True
         self._threads.close()
-        while self._idle:
-            self._idle.pop().close()
+        self.index.close()
 
     @contextmanager
-    def _session(self) -> Iterator[Session]:
+    def snapshot(self) -> Iterator[Snapshot]:
+        """The index as of one moment, for one query."""
         if self._closed:
             raise ConfigError("this Engine is closed", "ask before its `with` block ends, or open another")
-        with self._lock:
-            session = self._idle.pop() if self._idle else None
-        if session is not None and not session.current():
-            session.close()
-            session = None
-        session = session or Session(self.folder, self._threads)
         if not self._learning:
             tidy(self.folder, learn=False)
-        try:
-            with diagnosed(self.folder, self.settings):
-                yield session
-        finally:
-            session.used = now = time.monotonic()
-            with self._lock:
-                self._idle.append(session)
-                old = self._idle.pop(0) if self._idle[0].used < now - IDLE else None
-            if old is not None:  # the last used is used next: after many at once, most would keep an old state for ever
-                old.close()
+        with diagnosed(self.folder, self.settings), self.index.snapshot() as view:
+            built = view.facts().get("fingerprint", "")
+            if built and built != self._checked:
+                check_fingerprint(json.loads(built), {"tokenizer": tokens.VERSION}, ["tokenizer"])
+                self._checked = built
+            yield view
+
+    def sight(self, view: Snapshot, viewer: Viewer | None) -> Sight:
+        """A snapshot as a viewer sees it."""
+        pipelines = self._pipelines.setdefault(view, {})
+        condition = Condition(gates=seen_by(viewer))
+        return Sight(
+            self.index, view, condition, pipelines, partial(assembled, threads=self._threads, remote=self.index.remote)
+        )
 
     @property
     def _learning(self) -> bool:
@@ -161,7 +165,7 @@ class Engine:
         """These tiers, or those that are due. A model that cannot be had is a warning: the words are indexed all the
         same. `measure`: statistics of the whole index are made again even if little has changed."""
         from watersmeet.core.indexing import Skipped
-        from watersmeet.engine.deepen import Deepened, deepen, meta_of
+        from watersmeet.engine.deepen import Deepened, deepen, facts_of
         from watersmeet.engine.vocabulary import refresh
         from watersmeet.store.local.vocabulary import PUBLIC
 
@@ -169,11 +173,11 @@ class Engine:
         if not self.settings.section("index").vectors:
             return problems
         done = Deepened()
-        for tier in tiers or due(self.settings, meta_of(self.folder), deep):
+        for tier in tiers or due(self.settings, facts_of(self.index), deep):
             try:
-                deepen(self.folder, self.settings, tier, tell, done, seconds, after, measure)
+                deepen(self.index, self.settings, tier, tell, done, seconds, after, measure)
                 if tier == TIERS[0]:
-                    refresh(self.folder, self.settings, measure)
+                    refresh(self.index, self.settings, measure)
             except (ModelProblem, IndexBusy) as problem:
                 problems.append(problem)
                 without = f"no {tier} vectors: " if isinstance(problem, ModelProblem) else ""
@@ -308,8 +312,8 @@ class Engine:
         from watersmeet.engine.classified import classify
 
         try:
-            with self._session() as session, session.moment():
-                return classify(query, self.settings, session.seen_by(viewer).words, bool(tiers_of(session.meta)))
+            with self.snapshot() as view:
+                return classify(query, self.settings, self.sight(view, viewer).words, bool(view.tiers()))
         except NoIndex:
             return classify(query, self.settings)
 
@@ -319,11 +323,11 @@ class Engine:
         from watersmeet.engine.naming import meant
 
         start = time.perf_counter()
-        with self._session() as session, session.moment() as view:
+        with self.snapshot() as view:
             ranking = reading.related(view, meant(view, identity, viewer).document, seen(viewer))
             ranking = type(ranking)("related", ranking.hits[:top_n])
             held = view.passages([hit.chunk for hit in ranking.hits])
-            passages = {one.id: one for one in readable(session.seen_by(viewer), held.values(), viewer)}
+            passages = {one.id: one for one in readable(self.sight(view, viewer), held.values(), viewer)}
             damage = met(view, self.folder)
         took = (time.perf_counter() - start) * 1000
         found = present.results(ranking, ranking, passages)
@@ -334,12 +338,12 @@ class Engine:
         from watersmeet.engine import documents as reading
         from watersmeet.engine.naming import meant
 
-        with self._session() as session, session.moment() as view:
+        with self.snapshot() as view:
             try:
                 found = reading.get(view, meant(view, identity, viewer, exactly), viewer)
             finally:
                 met(view, self.folder)
-                view.sound()  # and not that it is not there
+                reading.check_sound(view)  # and not that it is not there
         if self._learning:
             self.calibration.opened(found["document"])
         return found
@@ -347,7 +351,7 @@ class Engine:
     def documents(self, viewer: Viewer | None = None) -> list[dict[str, Any]]:
         from watersmeet.engine import documents as reading
 
-        with self._session() as session, session.moment() as view:
+        with self.snapshot() as view:
             return reading.listing(view, seen(viewer))
 
     def unknown_fields(self, request: Request) -> list[str]:
@@ -355,33 +359,33 @@ class Engine:
         from watersmeet.engine.unfound import asked, unfound
 
         condition = asked(request, self.settings_for(request.recipe).section("pipeline").understand)
-        with self._session() as session, session.moment() as view:
+        with self.snapshot() as view:
             return unfound(view, condition, request.viewer)
 
     def passages(self, document: str, viewer: Viewer | None = None) -> list[Passage]:
         """All that is searchable of a document, in its order."""
-        with self._session() as session, session.moment() as view:
+        with self.snapshot() as view:
             found = view.passages_of(DocId(document)) if view.only([DocId(document)], seen(viewer)) else []
-            return readable(session.seen_by(viewer), found, viewer)
+            return readable(self.sight(view, viewer), found, viewer)
 
     def anchors(self) -> list[tuple[DocId, DocId, str]]:
         """Links that say something, as (from, to, text)."""
-        with self._session() as session, session.moment() as view:
-            return view.anchors()
+        with self.snapshot() as view:
+            return view.named_texts()
 
     def status(self, viewer: Viewer | None = None) -> dict[str, Any]:
         """What the index holds, and how far each signal has come."""
         from watersmeet.engine.state import status
 
-        with self._session() as session, session.moment() as view:
-            found = status(session, view, self.settings, self.folder, viewer)
+        with self.snapshot() as view:
+            found = status(self.sight(view, viewer), self.settings, self.folder, viewer)
         return {**found, "calibration": self.calibration.state()}
 
     def check(self) -> None:
         """Raises what keeps the index from being asked, if anything does."""
-        with self._session() as session, session.moment() as view:
-            session.seen_by(None).pipeline(self.settings, WORDS)
-            view.count()
+        with self.snapshot() as view:
+            self.sight(view, None).pipeline(self.settings, WORDS)
+            view.statistics()
 
     def doctor(self) -> list[Check]:
         """Everything that could be wrong, looked at."""

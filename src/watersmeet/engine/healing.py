@@ -14,15 +14,15 @@ from watersmeet.store.local._intact import mark, marked, unmark
 from watersmeet.store.local._sums import damage
 
 if TYPE_CHECKING:
+    from watersmeet.core.index import Snapshot
     from watersmeet.engine.settings import Settings
     from watersmeet.store.local.catalogue import Catalogue
-    from watersmeet.store.local.view import SqliteView
 
 DAMAGED = ("index", "catalogue", "stores", "text store", "static vectors", "sparse vectors", "dense vectors")
 """Which of doctor's checks tell that a file is damaged."""
 
 
-def met(view: SqliteView, folder: str) -> tuple[Failure, ...]:
+def met(view: Snapshot, folder: str) -> tuple[Failure, ...]:
     """What a query left out as damaged, said in its answer; and noted, so that the next sync reads it again."""
     if not view.damaged:
         return ()

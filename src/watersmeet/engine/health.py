@@ -7,23 +7,26 @@ import os
 import shutil
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from watersmeet.core.errors import IndexBusy, IndexDamaged, ModelProblem, NoIndex, WatersmeetError
-from watersmeet.core.model import ANY, Request, Row
+from watersmeet.core.index import Tier
+from watersmeet.core.model import ANY, Request
 from watersmeet.core.viewers import EVERYONE
 from watersmeet.engine.calibration import keeping
+from watersmeet.engine.components import find
 from watersmeet.engine.documents import size_of
 from watersmeet.engine.lock import writer_lock
 from watersmeet.engine.opening import ANEW, check_fingerprint, fingerprint, open_text
 from watersmeet.engine.settings import Settings
-from watersmeet.engine.tiers import TIERS, Tier, check_models, embedder_name, model_of, tiers_of
+from watersmeet.engine.tiers import TIERS, check_models, embedder_name, model_of, open_store, outdated, tiers_of
 from watersmeet.engine.viewing import seen
 from watersmeet.store.local import vocabulary
 from watersmeet.store.local._connect import FORMAT, is_read_only
 from watersmeet.store.local._intact import mark, unmark
 from watersmeet.store.local._withheld import PUBLIC_TEXT
-from watersmeet.store.local.view import SqliteView
+from watersmeet.store.local.snapshot import LocalSnapshot, check_there
 
 if TYPE_CHECKING:
     from watersmeet.engine.engine import Engine
@@ -55,7 +58,7 @@ class Check:
 def check(folder: str, settings: Settings) -> list[Check]:
     checks = [Check("trust", True, one.what, one.hint) for one in settings.ignored]
     try:
-        view = SqliteView(folder)
+        view = LocalSnapshot(folder, partial(find, "store"))
     except WatersmeetError as error:
         return [*checks, Check("index", False, str(error), error.hint)]
     try:
@@ -69,7 +72,7 @@ def check(folder: str, settings: Settings) -> list[Check]:
     return [*checks, _vocabulary(folder), _calibration(folder), _disk(folder), _lock(folder)]
 
 
-def _catalogue(folder: str, view: SqliteView) -> Check:
+def _catalogue(folder: str, view: LocalSnapshot) -> Check:
     """What is damaged there is marked: the next sync reads the files again that it came from."""
     problems = view.check()
     if not problems:
@@ -83,7 +86,7 @@ def _catalogue(folder: str, view: SqliteView) -> Check:
 def asked(engine: Engine) -> Check:
     """Whether a document can be found by its own words: what else is damaged shows there."""
     try:
-        with engine._session() as session, session.moment() as view:
+        with engine.snapshot() as view:
             first = [passage.text for passage in view.passages(view.newest(ANY, 1)).values()]
         if not first:
             return Check("search", True, "there is nothing to ask for")
@@ -111,18 +114,22 @@ def _calibration(folder: str) -> Check:
     return Check("calibration", True, f"{kept.judged} judged, {kept.opened} opened")
 
 
-def _stores(folder: str, settings: Settings, view: SqliteView) -> list[Check]:
+def _stores(folder: str, settings: Settings, view: LocalSnapshot) -> list[Check]:
     with view.moment():
         facts = view.statistics()
         meta = view.meta()
-        rows, shared, private = view.live_rows(), view.shared(), view.needed(seen(EVERYONE).gates)
+        shared, private = view.shared(), view.needed(seen(EVERYONE).gates)
+        left = {
+            name: facts.chunks - round(view.seen_share(tier.folder, tier.rows) * facts.chunks)
+            for name, tier in view.tiers().items()
+        }
     built = json.loads(meta.get("fingerprint", "{}"))
     checks = [
         Check(
             "documents",
-            facts["documents"] > 0,
-            f"{facts['documents']} documents, {facts['chunks']} chunks",
-            "" if facts["documents"] else "run `watersmeet sync PATH`",
+            facts.documents > 0,
+            f"{facts.documents} documents, {facts.chunks} chunks",
+            "" if facts.documents else "run `watersmeet sync PATH`",
         )
     ]
     if not built:
@@ -138,19 +145,19 @@ def _stores(folder: str, settings: Settings, view: SqliteView) -> list[Check]:
     except WatersmeetError as error:
         checks.append(Check("settings", False, str(error), error.hint))
     checks += [_text(folder, built, meta, shared), *_private(meta, bool(private))]
-    checks += [_vectors(folder, tier, rows, settings) for tier in tiers_of(meta).values()]
+    checks += [_vectors(folder, tier, facts.chunks, left[name], settings) for name, tier in tiers_of(meta).items()]
     checks += [_model(settings, name, embedder) for name in TIERS if (embedder := embedder_name(settings, name))]
-    few = facts["dead"] < FEW
-    dead = facts["dead"] / max(1, facts["chunks"] + facts["dead"])
+    few = facts.dead < FEW
+    dead = facts.dead / max(1, facts.chunks + facts.dead)
     checks.append(
         Check(
             "replaced rows",
             few or dead < 0.5,
-            f"{facts['dead']} ({dead:.0%}) wait for compaction",
+            f"{facts.dead} ({dead:.0%}) wait for compaction",
             "" if few or dead < 0.5 else "run `watersmeet sync` again; it compacts",
         )
     )
-    missing = [path for path in facts["roots"] if not os.path.exists(path)]
+    missing = [path for path in facts.roots if not os.path.exists(path)]
     checks.append(
         Check(
             "sources",
@@ -207,25 +214,23 @@ def _whole(store: S) -> S:
     return store
 
 
-def _vectors(folder: str, tier: Tier, rows: list[Row], settings: Settings) -> Check:
+def _vectors(folder: str, tier: Tier, chunks: int, left: int, settings: Settings) -> Check:
     """A vector store may lack rows, for a while; it must be readable."""
     name = f"{tier.name} vectors"
     try:
-        tier.check_there(folder)
-        store = tier.open(folder)
-        held = int(_whole(store).reader().has(rows).sum())
+        check_there(tier, folder)
+        store = open_store(tier, folder)
+        _whole(store).reader()
         store.close()
     except WatersmeetError as error:
         return Check(name, False, str(error), error.hint)
     component = embedder_name(settings, tier.name)
     with suppress(ModelProblem):  # said by the model's own check
-        if component and tier.outdated(model_of(settings, tier.name, component)):
+        if component and outdated(tier, model_of(settings, tier.name, component)):
             detail = f"made by an earlier file of {tier.model}; they answer until the new ones are made"
             return Check(name, True, detail, "run `watersmeet sync`")
-    whole = held == len(rows)
-    return Check(
-        name, True, f"{tier.model}: {held} of {len(rows)} live chunks", "" if whole else "run `watersmeet deepen`"
-    )
+    detail = f"{tier.model}: {chunks - left} of {chunks} live chunks"
+    return Check(name, True, detail, "run `watersmeet deepen`" if left else "")
 
 
 def _model(settings: Settings, tier: str, component: str) -> Check:

@@ -1,119 +1,132 @@
-"""The vector stores of an index, as the signals of one moment need them."""
+"""What signals ask of vectors: the query embedded, the tier's store asked, and what it has not seen yet estimated."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.errors import ModelProblem, WatersmeetError
-from watersmeet.core.model import ChunkId, Condition, Row
-from watersmeet.core.vectors import Meanings, Near
+from watersmeet.core.index import Snapshot, Vectors
+from watersmeet.core.model import ChunkId, Condition
+from watersmeet.core.vectors import Meanings, Near, near_of
 from watersmeet.engine.modes import percent
 from watersmeet.engine.settings import Settings
-from watersmeet.engine.tiers import SPARSE, TIERS, Store, Tier, embedder_name, model_of
-from watersmeet.store.local.near import LiveMeanings
-from watersmeet.store.local.view import SqliteView
+from watersmeet.engine.tiers import SPARSE, TIERS, check, embedder_name, model_of
 
 if TYPE_CHECKING:
-    from watersmeet.core.vectors import RowArray
+    from numpy.typing import NDArray
+
+    from watersmeet.engine.tiers import Model
+
+SAMPLE = 400
+"""How many chunks show how one model's cosines compare with the other's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unavailable:
-    """Stands where a model should: whoever asks it is told why it is not there."""
+def meanings(snapshot: Snapshot, seen: Condition, settings: Settings) -> dict[str, Meanings]:
+    """For each tier what its signal asks. Asked, it says why it cannot answer, if it cannot."""
+    quick = TierMeanings(snapshot, seen, settings, TIERS[0])
+    others = {name: None if name == SPARSE else quick for name in TIERS[1:]}
+    return {TIERS[0]: quick, **{name: TierMeanings(snapshot, seen, settings, name, s) for name, s in others.items()}}
 
-    problem: WatersmeetError
+
+@dataclass(slots=True, eq=False)
+class TierMeanings:
+    """The `Meanings` port of one tier, over whatever moment its snapshot stands for.
+
+    Chunks that its model has not read yet get an estimate from `stand_in`, a quicker model that has: they are put at
+    the same quantile of this model's cosines as they have of the other's.
+    """
+
+    snapshot: Snapshot
+    seen: Condition
+    settings: Settings
+    name: str
+    stand_in: TierMeanings | None = None
+    _model: dict[str, Model] = field(default_factory=dict)
+    """The model, by the fingerprint of the vectors that it was compared with."""
 
     def nearest(self, text: str, condition: Condition, limit: int) -> list[Near]:
-        raise self.problem.with_traceback(None)  # or all that ever raised it is kept
+        vectors, model = self._ready()
+        query = model.embed_query(text)
+        found = near_of(vectors.nearest(query, condition, limit))
+        other = self._other()
+        if other is None:
+            return found
+        likely = [chunk for chunk, _ in other[0].nearest(other[1].embed_query(text), condition, limit)]
+        missing = [chunk for chunk, held in zip(likely, _held(vectors, query, likely), strict=True) if not held]
+        found += self._estimated(text, vectors, query, missing)
+        return sorted(found, key=lambda near: (-near.cosine, near.chunk))[:limit]
 
     def score(self, text: str, ids: Collection[ChunkId]) -> list[Near]:
-        raise self.problem.with_traceback(None)  # or all that ever raised it is kept
+        vectors, model = self._ready()
+        query = model.embed_query(text)
+        found = vectors.score(query, ids)
+        near = near_of([(chunk, found[chunk]) for chunk in ids if chunk in found])
+        missing = [chunk for chunk in ids if chunk not in found]
+        return near + self._estimated(text, vectors, query, missing) if missing else near
 
-
-@dataclass(slots=True)
-class Shelf:
-    """The open vector stores of one session."""
-
-    folder: str
-    stores: dict[str, tuple[Tier, Store]] = field(default_factory=dict)
-    readers: dict[str, Any] = field(default_factory=dict)
-    broken: dict[str, WatersmeetError] = field(default_factory=dict)
-
-    def close(self) -> None:
-        for _, store in self.stores.values():
-            store.close()
-        self.stores.clear()
-
-    def renew(self, tiers: Mapping[str, Tier]) -> None:
-        """Open what the index holds now."""
-        self.readers, self.broken = {}, {}
-        for name in self.stores.keys() - tiers.keys():  # the index was begun anew, and has no such vectors yet
-            self.stores.pop(name)[1].close()
-        for name, tier in tiers.items():
-            if name not in self.stores or self.stores[name][0].folder != tier.folder:
-                self.stores[name] = (tier, tier.open(self.folder))
-            self.stores[name] = (tier, self.stores[name][1])
-            try:
-                tier.check_there(self.folder)
-                self.readers[name] = self.stores[name][1].reader()
-            except WatersmeetError as error:
-                self.broken[name] = error
-
-
-class Shown:
-    """The vector stores as far as a viewer may see their rows, and what each model has not seen yet of these."""
-
-    def __init__(self, shelf: Shelf, rows: Sequence[Row]) -> None:
-        import numpy as np
-
-        live = np.array(rows, dtype=np.int64)
-        self._stores, self._broken = shelf.stores, dict(shelf.broken)
-        self.coverage: dict[str, float] = dict.fromkeys(shelf.broken, 1.0)  # asked, their answer says what is wrong
-        """The share of the rows that each model has seen."""
-        self._readers: dict[str, Any] = {}
-        self._known: dict[str, RowArray] = {}
-        self._missing: dict[str, RowArray] = {}
-        for name, reader in shelf.readers.items():
-            try:
-                held = reader.has(live)
-            except WatersmeetError as error:
-                self._broken[name], self.coverage[name] = error, 1.0
-                continue
-            self._known[name], self._missing[name] = live[held], live[~held]
-            self._readers[name] = reader.counting(live[held]) if name == SPARSE else reader
-            self.coverage[name] = float(held.mean()) if len(live) else 1.0
-
-    def ports(self, settings: Settings, view: SqliteView) -> dict[str, Meanings]:
-        """For each tier what its signal asks, or what says why it cannot."""
-        made: dict[str, Meanings] = {}
-        stand_in: LiveMeanings[Any] | None = None
-        for name in TIERS:
-            try:
-                made[name] = port = self._port(name, settings, view, None if name == SPARSE else stand_in)
-                stand_in = port if stand_in is None and name != SPARSE else stand_in
-            except WatersmeetError as error:
-                made[name] = Unavailable(error)
-        return made
-
-    def _port(
-        self, name: str, settings: Settings, view: SqliteView, stand_in: LiveMeanings[Any] | None
-    ) -> LiveMeanings[Any]:
-        if name in self._broken:
-            raise self._broken[name]
-        component = embedder_name(settings, name)
-        if not component:
-            raise ModelProblem(f"{name} vectors are switched off", f"set index.vectors and index.{name}")
-        if name not in self._stores:
-            how = {"static": "sync", SPARSE: f"deepen --tier {SPARSE}"}.get(name, "deepen")
-            raise ModelProblem(f"the index holds no {name} vectors", f"make them with `watersmeet {how}`")
-        share, enough = self.coverage[name], settings.section("index").take_part
+    def _ready(self) -> tuple[Vectors, Model]:
+        """The vectors and the model that made them; raises what is wrong with either."""
+        tier = self.snapshot.tiers().get(self.name)
+        component = embedder_name(self.settings, self.name)
+        if tier is None or not component:
+            raise _absent(self.name, switched_off=not component)
+        vectors = self.snapshot.vectors(tier, self.seen)
+        share, enough = self.snapshot.coverage(tier, self.seen), self.settings.section("index").take_part
         if share < enough:
             raise ModelProblem(
                 f"it has seen {percent(share)} of the chunks, and votes from {percent(enough)} on",
                 "`watersmeet deepen` makes the vectors that are missing",
             )
-        model = model_of(settings, name, component)
-        self._stores[name][0].check(model)
-        return LiveMeanings(self._readers[name], view, model, self._known[name], self._missing[name], stand_in)
+        model = self._model.get(tier.fingerprint)
+        if model is None:
+            model = model_of(self.settings, self.name, component)
+            check(tier, model)
+            self._model = {tier.fingerprint: model}
+        return vectors, model
+
+    def _other(self) -> tuple[Vectors, Model] | None:
+        """What estimates: nobody if this model has read everything, or if there is no other that can."""
+        tier = self.snapshot.tiers().get(self.name)
+        if self.stand_in is None or tier is None or self.snapshot.coverage(tier, self.seen) >= 1:
+            return None
+        try:
+            return self.stand_in._ready()
+        except WatersmeetError:
+            return None
+
+    def _estimated(self, text: str, vectors: Vectors, query: Any, missing: Sequence[ChunkId]) -> list[Near]:
+        """What this model would say of chunks that it has not read, as far as the stand-in can tell."""
+        other = self._other() if missing else None
+        if other is None:
+            return []
+        import numpy as np
+
+        theirs_of, model = other
+        asked = model.embed_query(text)
+        guessed = theirs_of.score(asked, missing)
+        near = [chunk for chunk, _ in theirs_of.nearest(asked, self.seen, SAMPLE // 4)]
+        sample = list(dict.fromkeys([*self.snapshot.sample(SAMPLE, self.seen), *near]))
+        theirs, ours = theirs_of.score(asked, sample), vectors.score(query, sample)
+        both = sorted(theirs.keys() & ours.keys())
+        if not both or not guessed:
+            return []
+        scale_from: NDArray[Any] = np.sort([theirs[chunk] for chunk in both])
+        scale_to: NDArray[Any] = np.sort([ours[chunk] for chunk in both])
+        if scale_to[0] == scale_to[-1]:  # all of them would get the same, which is no ranking
+            return []
+        mapped = np.interp(list(guessed.values()), scale_from, scale_to)
+        return [Near(chunk, cosine, True) for chunk, cosine in zip(guessed, mapped.tolist(), strict=True)]
+
+
+def _held(vectors: Vectors, query: Any, ids: Sequence[ChunkId]) -> list[bool]:
+    there = vectors.score(query, ids)
+    return [chunk in there for chunk in ids]
+
+
+def _absent(name: str, switched_off: bool) -> ModelProblem:
+    if switched_off:
+        return ModelProblem(f"{name} vectors are switched off", f"set index.vectors and index.{name}")
+    how = {"static": "sync", SPARSE: f"deepen --tier {SPARSE}"}.get(name, "deepen")
+    return ModelProblem(f"the index holds no {name} vectors", f"make them with `watersmeet {how}`")

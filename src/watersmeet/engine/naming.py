@@ -7,11 +7,10 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from watersmeet.core.errors import Ambiguous, NotFound
+from watersmeet.core.index import Snapshot
 from watersmeet.core.model import ChunkId, DocId
 from watersmeet.core.names import is_text, link_key
 from watersmeet.engine.viewing import seen
-from watersmeet.store.local.called import at, named, titles
-from watersmeet.store.local.view import SqliteView
 
 if TYPE_CHECKING:
     from watersmeet.core.viewers import Viewer
@@ -29,7 +28,7 @@ class Meant(NamedTuple):
     chunk: ChunkId | None = None
 
 
-def meant(view: SqliteView, identity: str, viewer: Viewer | None = None, exactly: bool = False) -> Meant:
+def meant(view: Snapshot, identity: str, viewer: Viewer | None = None, exactly: bool = False) -> Meant:
     """What an id names: a document or a chunk; else, unless `exactly`, a file that was indexed, or a name that only
     one goes by.
 
@@ -44,7 +43,7 @@ def meant(view: SqliteView, identity: str, viewer: Viewer | None = None, exactly
     return found
 
 
-def _exactly(view: SqliteView, identity: str, viewer: Viewer | None) -> Meant | None:
+def _exactly(view: Snapshot, identity: str, viewer: Viewer | None) -> Meant | None:
     if view.only([DocId(identity)], seen(viewer)):
         return Meant(DocId(identity))
     passage = view.passages([ChunkId(identity)]).get(ChunkId(identity))
@@ -53,7 +52,7 @@ def _exactly(view: SqliteView, identity: str, viewer: Viewer | None) -> Meant | 
     return Meant(passage.document, passage.id)
 
 
-def _at_line(view: SqliteView, identity: str, viewer: Viewer | None) -> Meant | None:
+def _at_line(view: Snapshot, identity: str, viewer: Viewer | None) -> Meant | None:
     written = _LINES.fullmatch(identity)
     if not written:
         return None
@@ -67,28 +66,27 @@ def _at_line(view: SqliteView, identity: str, viewer: Viewer | None) -> Meant | 
     return Meant(only) if only else None
 
 
-def _by_name(view: SqliteView, identity: str, viewer: Viewer | None) -> Meant | None:
+def _by_name(view: Snapshot, identity: str, viewer: Viewer | None) -> Meant | None:
     only = _one(identity, _in_file(view, identity, viewer)) or _one(identity, _called(view, identity, viewer))
     return Meant(only) if only else None
 
 
-def _in_file(view: SqliteView, path: str, viewer: Viewer | None) -> list[DocId]:
+def _in_file(view: Snapshot, path: str, viewer: Viewer | None) -> list[DocId]:
     if "\0" in path or not is_text(path) or (viewer is not None and not viewer.all):
         return []
-    return at(view, {path, os.path.abspath(path), os.path.realpath(path)}, seen(viewer))
+    return view.at({path, os.path.abspath(path), os.path.realpath(path)}, seen(viewer))
 
 
-def _called(view: SqliteView, identity: str, viewer: Viewer | None) -> list[DocId]:
+def _called(view: Snapshot, identity: str, viewer: Viewer | None) -> list[DocId]:
     """Those of this name; a whole path goes before the end of one, which is as good as an alias or a title."""
     key = _key(identity)
     if not key:
         return []
-    ranked = named(view, key, seen(viewer))
+    ranked = view.named(key, seen(viewer))
     whole = [document for document, rank in ranked.items() if rank == 0]
     if whole:
         return whole
-    titled = [document for document, title in titles(view, seen(viewer)) if _key(title) == key]
-    return list(dict.fromkeys([*ranked, *titled]))
+    return list(dict.fromkeys([*ranked, *view.titled(key, seen(viewer))]))
 
 
 def _key(name: str) -> str:
@@ -102,13 +100,12 @@ def _one(identity: str, found: list[DocId]) -> DocId | None:
     return found[0] if found else None
 
 
-def _like(view: SqliteView, identity: str, viewer: Viewer | None) -> str:
+def _like(view: Snapshot, identity: str, viewer: Viewer | None) -> str:
     """The hint for a name that there is not: what is called much like it."""
     from difflib import get_close_matches  # only ever needed on the way out
 
     known: dict[str, DocId] = {}
-    documents = titles(view, seen(viewer))
-    for document, title in documents if len(documents) <= COMPARABLE else ():
+    for document, title in view.titles(seen(viewer), COMPARABLE) or ():
         for name in (document.casefold(), _key(document), _key(document).rpartition("/")[2], _key(title)):
             known.setdefault(name, document)
     written = identity.casefold(), _key(identity)

@@ -5,14 +5,12 @@ A server does not make them while somebody waits: its answer names them as a fai
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from watersmeet.core.errors import IndexProblem
 from watersmeet.engine.tiers import SPARSE, embedder_name
-from watersmeet.store.local._connect import FORMAT
 
 if TYPE_CHECKING:
     from watersmeet.engine.engine import Engine
@@ -28,10 +26,10 @@ def lacking(engine: Engine, mode: str, signals: Sequence[str] = ()) -> bool:
     asked = mode == SPARSE or (mode in ("", "hybrid") and SPARSE in voting)
     if not asked or not embedder_name(settings, SPARSE):
         return False
-    with engine._session() as session, session.moment():
-        if json.loads(session.meta.get("fingerprint", "{}")).get("format", FORMAT) < FORMAT:
+    with engine.snapshot() as view:
+        if view.outdated:
             return False  # whoever only looks changes nothing: an older version beside this one goes on
-        share = session.seen_by(None).coverage.get(SPARSE, 0.0)
+        share = engine.sight(view, None).coverage.get(SPARSE, 0.0)
     return bool(share < settings.section("index").take_part)
 
 

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+from functools import partial
 
 from watersmeet.core.errors import IndexProblem, NoIndex, SourceProblem
+from watersmeet.core.index import Index
 from watersmeet.core.names import is_text, printable
 from watersmeet.engine.settings import cache_folder, upwards
 from watersmeet.store.local._connect import FILE
 from watersmeet.store.local._paths import NAME
+
+
+def open_index(place: str) -> Index:
+    """The index at a place: a folder."""
+    from watersmeet.engine.components import find
+
+    store = importlib.import_module("watersmeet.store.local.index").Local
+    index: Index = store(place, partial(find, "store"))
+    return index
 
 
 def find_index(named: str = "", start: str = ".") -> str:

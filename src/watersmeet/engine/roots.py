@@ -22,8 +22,8 @@ from watersmeet.engine.sync import FolderSync, ending
 from watersmeet.engine.writing import Writing, writing
 from watersmeet.store.local._connect import FILE
 from watersmeet.store.local.catalogue import Catalogue, Changes, Root
+from watersmeet.store.local.documents import DocumentsView
 from watersmeet.store.local.registered import claimed, tools_of
-from watersmeet.store.local.view import SqliteView
 
 PARSERS = {
     "md": "markdown",
@@ -107,7 +107,7 @@ def _sync_named(
 def _check_known(folder: str) -> None:
     """Raise if an index cannot say which folders to read. Which they are is read once nobody else can change it."""
     try:
-        with closing(SqliteView(folder)) as view:
+        with closing(DocumentsView(folder)) as view:
             roots = view.roots()
     except (IndexDamaged, IndexMismatch) as problem:
         raise type(problem)(

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from watersmeet.core.index import Snapshot
 from watersmeet.core.model import ChunkId, DocId, Passage, Plan, Request
 from watersmeet.engine.further import further, one_per_document
 from watersmeet.engine.modes import WORDS, choose, really, silent_signals, wants_vectors
@@ -25,7 +26,6 @@ from watersmeet.engine.trace import sure
 from watersmeet.engine.viewing import gated, limited
 from watersmeet.present.expand import Page
 from watersmeet.present.whole import LEVELS
-from watersmeet.store.local.view import SqliteView
 
 if TYPE_CHECKING:
     from watersmeet.core.viewers import Viewer
@@ -108,7 +108,7 @@ class Trace(NamedTuple):
     """How sure it is; asked for while the index is still as the query saw it."""
 
     @property
-    def view(self) -> SqliteView:
+    def view(self) -> Snapshot:
         return self.sight.view
 
     @property
@@ -149,7 +149,7 @@ def run(engine: Engine, request: Request, scope: Scope = PASSAGES, told: bool = 
     vectors = wants_vectors(request.mode) and index.vectors
     alone = request.one_per_document or request.expand == "page"  # several passages of a page would show it again
     pool = max(pipeline.pool, pipeline.pool_times * request.top_n)
-    with engine._session() as session, session.moment() as view:
+    with engine.snapshot() as view:
         plan = Plan(
             text=request.query,
             intent=request.intent,
@@ -161,7 +161,7 @@ def run(engine: Engine, request: Request, scope: Scope = PASSAGES, told: bool = 
             stop=request.stop,
             pool=pool,
         )
-        sight = session.seen_by(request.viewer)
+        sight = engine.sight(view, request.viewer)
         wanted = scope.signals(settings)
         coverage = askable(sight.coverage, wanted, settings) if vectors else {}
         mode, chosen = choose(request.mode, wanted, coverage, index.take_part)
@@ -179,12 +179,12 @@ def run(engine: Engine, request: Request, scope: Scope = PASSAGES, told: bool = 
         if request.strict:
             strictly(outcome.failures, silent, settings)
         if vectors and embedder_name(settings, "dense") and coverage.get("dense", 0.0) < 1:
-            _embed_first(engine.folder, view, outcome)
+            _embed_first(engine.folder, outcome)
         yield Trace(mode, settings, outcome, path, sight, start, silent, lambda: sure(sight, view, outcome))
 
 
-def _embed_first(folder: str, view: SqliteView, outcome: Outcome) -> None:
+def _embed_first(folder: str, outcome: Outcome) -> None:
     """While the deep model has not seen everything: what was retrieved is embedded first."""
     from watersmeet.engine.deepen import note_asked
 
-    note_asked(folder, list(view.rows([hit.chunk for hit in outcome.ranking.hits]).values()))
+    note_asked(folder, [hit.chunk for hit in outcome.ranking.hits])

@@ -2,122 +2,96 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, MutableMapping
+from typing import Any
 
 from watersmeet.core.errors import NoIndex
+from watersmeet.core.index import Index, Snapshot
 from watersmeet.core.model import Condition
-from watersmeet.core.ports import Entities, Links, TextReader, Words
+from watersmeet.core.ports import Entities, Words
+from watersmeet.core.viewers import AUDIENCE_GATE, EVERYONE, seen_by
 from watersmeet.engine.calibration.taught import Lessons
 from watersmeet.engine.components import Later
 from watersmeet.engine.modes import VECTORS
 from watersmeet.engine.pipeline import Pipeline
 from watersmeet.engine.settings import Settings
-from watersmeet.engine.tiers import Tier
-from watersmeet.store.local.live import LiveWords
-from watersmeet.store.local.view import SqliteView
-
-if TYPE_CHECKING:
-    from watersmeet.engine.meanings import Shelf, Shown
 
 Assemble = Callable[[Settings, tuple[str, ...], tuple[str, ...] | None, dict[str, Any]], Pipeline]
+Pipelines = MutableMapping[tuple[object, ...], Pipeline]
+"""By what they were made for. They belong to a generation of the stores: a commit leaves them as they are."""
+MOST_PIPELINES = 128
 
 
 class Sight:
-    """Good until something is committed. `seen` is empty for those from whom nothing is withheld.
+    """Of one moment. `seen` is empty for those from whom nothing is withheld.
 
     `public_only`: of what is made for all viewers at once, only what is made of what everyone may see.
-    `public_text`: the text store never held a row that not everyone may see; of an older index that is not known, and
-    then its statistics are of all rows.
     """
 
     def __init__(
-        self,
-        folder: str,
-        view: SqliteView,
-        seen: Condition,
-        public_only: bool,
-        text: TextReader | None,
-        public_text: bool,
-        tiers: Mapping[str, Tier],
-        shelf: Callable[[], Shelf],
-        assemble: Assemble,
+        self, index: Index, view: Snapshot, condition: Condition, pipelines: Pipelines, assemble: Assemble
     ) -> None:
-        self._folder, self.view, self.seen = folder, view, seen
-        self._public_only, self._text, self._public_text = public_only, text, public_text
-        self._tiers, self._shelf, self._assemble = tiers, shelf, assemble
-        self._pipelines: dict[tuple[str, tuple[str, ...], tuple[str, ...] | None], Pipeline] = {}
+        gates = {key: allowed for key, allowed in condition.gates.items() if key == AUDIENCE_GATE}
+        self.view, self.seen = view, Condition(gates=view.needed(gates))
+        self._public_only = bool(gates and view.needed(seen_by(EVERYONE)))
+        self._index, self._pipelines, self._assemble = index, pipelines, assemble
 
-    @cached_property
+    @property
     def words(self) -> Words | None:
         """The words of the index; None if nothing was ever synced into it."""
-        if self._text is None:
-            return None
-        aside = None
-        if self.view.withholds():
-            from watersmeet.store.local.withheld import WithheldWords
+        return self.view.words(self.seen)
 
-            aside = WithheldWords(self.view, self.seen, self._text)
-        return LiveWords(self._text, self.view, aside if aside and aside.size else None, self._public_text)
-
-    @cached_property
+    @property
     def entities(self) -> Entities:
         """The entities of the index, if there is a registry in it."""
-        from watersmeet.store.local.entities import LiveEntities
+        return self.view.entities(self.seen)
 
-        if self._text is None:
-            raise NoIndex(f"nothing was ever put into {self._folder}", "fill it with `watersmeet register FILE`")
-        return LiveEntities(self.view, self.seen)
-
-    @cached_property
-    def links(self) -> Links:
-        from watersmeet.store.local.graph import LiveLinks
-
-        return LiveLinks(self.view, self.seen)
-
-    @cached_property
+    @property
     def count(self) -> int:
         """How many documents there are."""
-        return self.view.count(self.seen)
+        return sum(self.view.kinds(self.seen).values())
 
     @property
     def coverage(self) -> Mapping[str, float]:
         """The share of the chunks that each model has seen; empty if there are no vectors."""
-        return self._vectors.coverage if self._tiers else {}
+        return {name: self.view.coverage(tier, self.seen) for name, tier in self.view.tiers().items()}
 
     @property
     def levels(self) -> dict[str, float]:
         """How near the chunks are to one another, by each model."""
-        return {name: tier.public_level if self._public_only else tier.level for name, tier in self._tiers.items()}
-
-    @cached_property
-    def _vectors(self) -> Shown:
-        from watersmeet.engine.meanings import Shown  # numpy is loaded here and not before
-
-        return Shown(self._shelf(), self.view.live_rows(self.seen))
+        tiers = self.view.tiers().items()
+        return {name: tier.public_level if self._public_only else tier.level for name, tier in tiers}
 
     def pipeline(self, settings: Settings, signals: tuple[str, ...], stages: tuple[str, ...] | None = None) -> Pipeline:
         """The query path for these settings; `stages` go before those of the recipe."""
-        if self._text is None:
-            raise NoIndex(f"nothing was ever synced into {self._folder}", "fill it with `watersmeet sync PATH`")
-        key = (settings.recipe, signals, stages)
+        if self.words is None:
+            raise NoIndex(f"nothing was ever synced into {self._index.place}", "fill it with `watersmeet sync PATH`")
+        gates = tuple(self.seen.gates.items())
+        key = (self.view.generation, gates, self._public_only, settings.recipe, signals, stages)
         if key not in self._pipelines:
-            ports: dict[str, Any] = {
-                "words": self.words,
-                "view": self.view,
-                "links": Later(lambda: self.links),
-                "entities": Later(lambda: self.entities),
-                "pairs": Later(lambda: _pairs(settings)),
-                "taught": Later(lambda: Lessons(self._folder, settings)),
-            }
-            if any(signal in VECTORS for signal in signals):
-                from watersmeet.engine.vocabulary import LiveConcepts
-
-                ports |= self._vectors.ports(settings, self.view)
-                ports["concepts"] = LiveConcepts(self._folder, settings, self._tiers, whole=not self._public_only)
-            self._pipelines[key] = self._assemble(settings, signals, stages, ports)
+            if len(self._pipelines) >= MOST_PIPELINES:
+                self._pipelines.clear()
+            self._pipelines[key] = self._assemble(settings, signals, stages, self._ports(settings, signals))
         return self._pipelines[key]
+
+    def _ports(self, settings: Settings, signals: tuple[str, ...]) -> dict[str, Any]:
+        """What components may ask for. None of them is of one moment alone."""
+        view, seen = self.view, self.seen
+        ports: dict[str, Any] = {
+            "words": view.words(seen),
+            "view": view,
+            "links": Later(lambda: view.links(seen)),
+            "entities": Later(lambda: view.entities(seen)),
+            "pairs": Later(lambda: _pairs(settings)),
+            "taught": Later(lambda: Lessons(self._index.place, settings)),
+        }
+        if any(signal in VECTORS for signal in signals):
+            from watersmeet.engine.meanings import meanings  # numpy is loaded here and not before
+            from watersmeet.engine.vocabulary import LiveConcepts
+
+            ports |= meanings(view, seen, settings)
+            ports["concepts"] = LiveConcepts(self._index.place, settings, view, whole=not self._public_only)
+        return ports
 
 
 def _pairs(settings: Settings) -> Any:

@@ -6,29 +6,27 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
+from watersmeet.core.index import Snapshot
 from watersmeet.engine.documents import size_of
-from watersmeet.engine.session import Session
 from watersmeet.engine.settings import Settings
-from watersmeet.engine.tiers import due, embedder_name, tiers_of
+from watersmeet.engine.sight import Sight
+from watersmeet.engine.tiers import due, embedder_name
 from watersmeet.engine.viewing import limited, statistics
-from watersmeet.store.local.view import SqliteView
 
 if TYPE_CHECKING:
     from watersmeet.core.viewers import Viewer
 
 
-def status(
-    session: Session, view: SqliteView, settings: Settings, folder: str, viewer: Viewer | None
-) -> dict[str, Any]:
+def status(sight: Sight, settings: Settings, folder: str, viewer: Viewer | None) -> dict[str, Any]:
+    view = sight.view
     facts = statistics(view, viewer)
-    built = json.loads(session.meta.get("fingerprint", "{}"))
+    built = json.loads(view.facts().get("fingerprint", "{}"))
     signals: dict[str, Any] = {
         "lexical": {"coverage": 1.0, "model": f"BM25 ({built.get('text', '?')})"},
         "exact": {"coverage": 1.0, "model": "surface forms"},
     }
-    sight = session.seen_by(viewer)
     coverage, levels = sight.coverage, sight.levels
-    for name, tier in tiers_of(session.meta).items():
+    for name, tier in view.tiers().items():
         left = round((1 - coverage.get(name, 0.0)) * facts["chunks"])
         signals[name] = {
             "coverage": coverage.get(name, 0.0),
@@ -37,22 +35,22 @@ def status(
             "level": levels[name],
             "seconds_left": round(left / tier.rate, 1) if tier.rate else None,
         }
-    for name in due(settings, session.meta):
+    for name in due(settings, view.facts()):
         component = embedder_name(settings, name)
         if component and name not in signals:
             signals[name] = {"coverage": 0.0, "model": component, "rate": 0.0, "seconds_left": None}
     return {
         **facts,
         "signals": signals,
-        "fingerprint": {**built, **_models(session)},
+        "fingerprint": {**built, **_models(view)},
         "size_bytes": facts["size_bytes"] if limited(viewer) else size_of(folder),
         "index": os.path.abspath(folder),
     }
 
 
-def _models(session: Session) -> dict[str, Any]:
+def _models(view: Snapshot) -> dict[str, Any]:
     """What made the vectors, named as settings are."""
     found: dict[str, Any] = {}
-    for name, tier in tiers_of(session.meta).items():
+    for name, tier in view.tiers().items():
         found |= {f"{name}.model": tier.model, f"{name}.dimension": tier.dimension}
     return found

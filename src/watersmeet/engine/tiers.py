@@ -6,10 +6,11 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Protocol
 
 from watersmeet.core.errors import ConfigError, IndexDamaged, IndexMismatch, ModelProblem
+from watersmeet.core.index import Tier
 from watersmeet.core.model import Row
 from watersmeet.engine.components import build, find, names
 from watersmeet.engine.settings import Settings
@@ -45,59 +46,35 @@ class Store(Protocol):
     def close(self) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Tier:
-    """One model's vectors in one index."""
+def outdated(tier: Tier, model: Model) -> bool:
+    """Whether an earlier file of this model made the vectors: they still answer, and are to be made again."""
+    return tier.fingerprint in model.replaces
 
-    name: str
-    model: str
-    fingerprint: str
-    dimension: int
-    folder: str
-    rows: int = 0
-    rate: float = 0.0  # chunks a second, when last measured
-    level: float = 0.0  # how near the chunks are to one another: the usual cosine of a chunk and its tenth neighbour
-    level_rows: int = 0  # how many there were when that was measured
-    public_level: float = 0.0  # the same of the chunks that everyone may see
-    public_level_rows: int = 0
-    level_text: str = ""  # the folder of the words then; another one after compaction
 
-    def outdated(self, model: Model) -> bool:
-        """Whether an earlier file of this model made the vectors: they still answer, and are to be made again."""
-        return self.fingerprint in model.replaces
+def check(tier: Tier, model: Model) -> None:
+    """Vectors of another model are never compared with these. A model that is broken says so itself."""
+    if tier.fingerprint != model.fingerprint and not outdated(tier, model) and model.ready():
+        raise IndexMismatch(
+            f"the index was embedded with {tier.model}, and the settings now give {model.name} or other options",
+            f"set [embed] back, or build anew with `watersmeet sync --recreate` ({tier.name})",
+        )
 
-    def check(self, model: Model) -> None:
-        """Vectors of another model are never compared with these. A model that is broken says so itself."""
-        if self.fingerprint != model.fingerprint and not self.outdated(model) and model.ready():
-            raise IndexMismatch(
-                f"the index was embedded with {self.model}, and the settings now give {model.name} or other options",
-                f"set [embed] back, or build anew with `watersmeet sync --recreate` ({self.name})",
-            )
 
-    def fits(self, model: Model, dimension: int) -> None:
-        """An endpoint may change its model and keep the name: what it gives is looked at before it is kept."""
-        if dimension != self.dimension:
-            raise ModelProblem(
-                f"{model.name} gives vectors of {dimension} numbers, and the index holds vectors of {self.dimension}",
-                "use the model that it was built with, or run `watersmeet sync --recreate`",
-            )
+def check_dimension(tier: Tier, model: Model, dimension: int) -> None:
+    """An endpoint may change its model and keep the name: what it gives is looked at before it is kept."""
+    if dimension != tier.dimension:
+        raise ModelProblem(
+            f"{model.name} gives vectors of {dimension} numbers, and the index holds vectors of {tier.dimension}",
+            "use the model that it was built with, or run `watersmeet sync --recreate`",
+        )
 
-    def check_there(self, index: str) -> None:
-        """A store without its commit file looks like one that nothing was written to yet."""
-        from watersmeet.store.local._commits import COMMIT
 
-        size = 0
-        with suppress(OSError):
-            size = os.path.getsize(os.path.join(index, self.folder, COMMIT))
-        if self.rows and not size:
-            raise IndexDamaged(f"the {self.name} vectors of {index} are lost", "`watersmeet sync` makes them again")
-
-    def open(self, index: str, settings: Settings | None = None) -> Store:
-        """Its store; only who writes needs the settings of it."""
-        kind = store_of(self.name)
-        table = settings.of("store", kind) if settings else {}
-        store: Store = build("store", kind, table, folder=os.path.join(index, self.folder), dimension=self.dimension)
-        return store
+def open_store(tier: Tier, index: str, settings: Settings | None = None) -> Store:
+    """The store of a tier; only who writes needs the settings of it."""
+    kind = store_of(tier.name)
+    table = settings.of("store", kind) if settings else {}
+    store: Store = build("store", kind, table, folder=os.path.join(index, tier.folder), dimension=tier.dimension)
+    return store
 
 
 def tiers_of(meta: Mapping[str, str], key: str = CURRENT) -> dict[str, Tier]:
@@ -178,7 +155,7 @@ def check_models(settings: Settings, meta: Mapping[str, str]) -> None:
         component = embedder_name(settings, name)
         with suppress(ModelProblem):
             if component:
-                tier.check(model_of(settings, name, component))
+                check(tier, model_of(settings, name, component))
 
 
 def new_tier(name: str, model: Model, meta: Mapping[str, str], index: str, damaged: str = "") -> Tier:
@@ -196,7 +173,7 @@ def new_tier(name: str, model: Model, meta: Mapping[str, str], index: str, damag
 
 def drop(tier: Tier, index: str, rows: Sequence[Row], settings: Settings) -> None:
     """Delete dead rows, and write the files anew when much of them is dead. Damaged ones are left to `deepen`."""
-    store = tier.open(index, settings)
+    store = open_store(tier, index, settings)
     with suppress(IndexDamaged), closing(store):
         _drop(tier, store, rows)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 
+from watersmeet.core.index import Snapshot
 from watersmeet.core.model import DocId, Plan, Ranking
 from watersmeet.engine.pipeline import Outcome, Pipeline
 from watersmeet.engine.settings import TwoStageSettings
-from watersmeet.store.local.view import SqliteView
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class TwoStage:
     """The same signals, fusion and weights both times."""
 
     pipeline: Pipeline
-    view: SqliteView
+    view: Snapshot
     settings: TwoStageSettings
 
     def run(self, plan: Plan) -> Outcome:

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from watersmeet.core.errors import nearest
+from watersmeet.core.index import Snapshot
 from watersmeet.core.model import Condition, Plan, Request
 from watersmeet.engine.viewing import seen
-from watersmeet.store.local.called import values_of
-from watersmeet.store.local.view import SqliteView
 
 if TYPE_CHECKING:
     from watersmeet.core.viewers import Viewer
@@ -31,7 +30,7 @@ def asked(request: Request, understand: Sequence[str]) -> Condition:
     return Tags().apply(Plan(request.query, condition=request.condition)).condition
 
 
-def unfound(view: SqliteView, condition: Condition, viewer: Viewer | None = None) -> list[str]:
+def unfound(view: Snapshot, condition: Condition, viewer: Viewer | None = None) -> list[str]:
     """A sentence for each filter that can only ever find nothing: no document has the field, or the value."""
     known = view.fields(seen(viewer)) | ALWAYS
     said = []
@@ -43,13 +42,13 @@ def unfound(view: SqliteView, condition: Condition, viewer: Viewer | None = None
     return list(dict.fromkeys(said))
 
 
-def _values(view: SqliteView, key: str, values: Sequence[str], viewer: Viewer | None) -> Iterator[str]:
+def _values(view: Snapshot, key: str, values: Sequence[str], viewer: Viewer | None) -> Iterator[str]:
     for value in values:
         if not _any(view, key, value, viewer):
             yield f"no document has {_told(key, value)}{_instead(view, key, value, viewer)}"
 
 
-def _any(view: SqliteView, key: str, value: str, viewer: Viewer | None) -> bool:
+def _any(view: Snapshot, key: str, value: str, viewer: Viewer | None) -> bool:
     return bool(view.newest(Condition({key: (value,)}, gates=seen(viewer).gates), 1))
 
 
@@ -61,13 +60,13 @@ def _told(key: str, value: str) -> str:
     return f"{key}={value}"
 
 
-def _instead(view: SqliteView, key: str, value: str, viewer: Viewer | None) -> str:
+def _instead(view: Snapshot, key: str, value: str, viewer: Viewer | None) -> str:
     if key == "path":
         below = f"{value.rstrip('/')}/**"
         return f"; did you mean {below!r}?" if _any(view, key, below, viewer) else "; for example '*.md' or 'guides/**'"
     if key.casefold() not in OPEN and viewer is not None and not viewer.all:
         return ""
-    there = values_of(view, key.casefold(), seen(viewer))
+    there = view.values_of(key.casefold(), seen(viewer))
     if not there:
         return "; there are none"
     shown = _nearest(value.casefold(), there)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
+from watersmeet.core.index import Snapshot
 from watersmeet.core.model import Condition, Request
 from watersmeet.core.viewers import AUDIENCE_GATE, LIFECYCLE_GATE, Viewer, gates, seen_by
-from watersmeet.store.local.view import SqliteView
 
 
-def gated(view: SqliteView, request: Request) -> Condition:
+def gated(view: Snapshot, request: Request) -> Condition:
     """What a search may offer: what it asks for, of what is for its viewer and neither retired nor unfinished.
 
     Gates that the request has itself go before the usual ones; only who sees what is not for it to say.
@@ -38,14 +38,15 @@ def there(condition: Condition) -> Condition:
     return Condition(gates={key: allowed for key, allowed in condition.gates.items() if key == AUDIENCE_GATE})
 
 
-def statistics(view: SqliteView, viewer: Viewer | None) -> dict[str, Any]:
+def statistics(view: Snapshot, viewer: Viewer | None) -> dict[str, Any]:
     """How much there is for a viewer; for one from whom something may be withheld, nothing that would tell how much:
     its size is that of the texts."""
     condition = seen(viewer)
-    facts = view.statistics(condition)
+    found = view.statistics(condition)
+    facts = {one.name: getattr(found, one.name) for one in fields(found)} | {"kinds": dict(found.kinds)}
     if not limited(viewer):
-        return facts
-    collections = {name: count for name, count in facts["collections"].items() if count}
+        return facts | {"collections": dict(found.collections)}
+    collections = {name: count for name, count in found.collections.items() if count}
     return facts | {"dead": 0, "collections": collections, "size_bytes": view.text_bytes(condition)}
 
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from watersmeet.core import tokens
 from watersmeet.core.errors import IndexDamaged
-from watersmeet.core.model import Row
+from watersmeet.core.index import Index, Snapshot, Tier
+from watersmeet.core.model import ChunkId, Condition
 from watersmeet.core.viewers import EVERYONE
 from watersmeet.engine.models import embedder
 from watersmeet.engine.settings import Settings
-from watersmeet.engine.tiers import Tier, embedder_name, tiers_of
+from watersmeet.engine.tiers import embedder_name
 from watersmeet.engine.viewing import seen
 from watersmeet.store.local import vocabulary
-from watersmeet.store.local.view import SqliteView
 
 if TYPE_CHECKING:
     from watersmeet.core.vectors import Matrix
@@ -30,50 +30,48 @@ SPARE = 100
 """Looked at beyond those wanted: the nearest terms to a query are often its own words in other forms."""
 
 
-def refresh(folder: str, settings: Settings, measure: bool = False) -> None:
+def refresh(index: Index, settings: Settings, measure: bool = False) -> None:
     """Gather the terms anew if what is live has changed by enough, or if `measure` says so."""
+    folder = index.place
     if not embedder_name(settings, TIER):
         return
-    view = SqliteView(folder)
-    try:
-        with view.moment():
-            meta = view.meta()
-            tier = tiers_of(meta).get(TIER)
-            if tier is None:
-                return
-            text = meta["text_folder"]
-            everyone = seen(EVERYONE)
-            public = view.live_rows(everyone)
-            private = sorted(set(view.live_rows()).difference(public))
-            parts = {vocabulary.PUBLIC: public, vocabulary.PRIVATE: private}
-            sampled = {vocabulary.PUBLIC: view.sample(MOST_CHUNKS, everyone), vocabulary.PRIVATE: private[:MOST_CHUNKS]}
-            stale = [
-                name
-                for name, rows in parts.items()
-                if (measure and rows) or not _current(folder, name, rows, tier, text, bool(private))
-            ]
-            counted = {name: vocabulary.gather(_texts(view, sampled[name])) for name in stale}
-    finally:
-        view.close()
+    with index.snapshot() as view:
+        tier = view.tiers().get(TIER)
+        if tier is None:
+            return
+        text, last = view.generation, view.last_row()
+        everyone = Condition(gates=view.needed(seen(EVERYONE).gates))
+        chunks, public = view.statistics().chunks, view.statistics(everyone).chunks
+        counts = {vocabulary.PUBLIC: public, vocabulary.PRIVATE: chunks - public}
+        stale = [
+            name
+            for name, count in counts.items()
+            if count and (measure or not _current(folder, view, everyone, name, count, tier, chunks > public))
+        ]
+        sampled = {name: view.sample(MOST_CHUNKS, everyone, outside=name == vocabulary.PRIVATE) for name in stale}
+        counted = {name: vocabulary.gather(_texts(view, sampled[name])) for name in stale}
     for name, terms in counted.items():
-        vocabulary.save(folder, terms, len(parts[name]), parts[name][-1], tier.fingerprint, text, name)
-    if not private:
+        vocabulary.save(folder, terms, counts[name], last, tier.fingerprint, text, name)
+    if chunks == public:
         vocabulary.forget(folder, vocabulary.PRIVATE)
 
 
-def _current(folder: str, name: str, rows: Sequence[Row], tier: Tier, text: str, private: bool) -> bool:
-    """Whether the terms of these rows are known. What an older version wrote may hold private ones."""
-    if not rows:
-        return True
+def _current(
+    folder: str, view: Snapshot, everyone: Condition, name: str, chunks: int, tier: Tier, private: bool
+) -> bool:
+    """Whether the terms of these chunks are known. What an older version wrote may hold private ones."""
     held = vocabulary.load(folder, name)
-    mixed = held is not None and name == vocabulary.PUBLIC and private and not held.public
-    return held is not None and not mixed and held.is_current(rows, tier.fingerprint, text)
+    if held is None or (name == vocabulary.PUBLIC and private and not held.public):
+        return False
+    added = view.added_since(held.last_row, everyone)
+    added = view.added_since(held.last_row) - added if name == vocabulary.PRIVATE else added
+    return held.is_current(chunks, added, tier.fingerprint, view.generation)
 
 
-def _texts(view: SqliteView, rows: Sequence[Row]) -> Iterator[str]:
-    for start in range(0, len(rows), WINDOW):
-        for _, _, headings, text in view.texts(rows[start : start + WINDOW]):
-            yield "\n".join((*headings, text))
+def _texts(view: Snapshot, chunks: Sequence[ChunkId]) -> Iterator[str]:
+    for start in range(0, len(chunks), WINDOW):
+        for passage in view.passages(chunks[start : start + WINDOW]).values():
+            yield "\n".join((*passage.headings, passage.text))
 
 
 @dataclass(slots=True)
@@ -85,13 +83,13 @@ class LiveConcepts:
 
     folder: str
     settings: Settings
-    tiers: Mapping[str, Tier]
+    view: Snapshot
     whole: bool = True
     _held: dict[str, tuple[float, list[str], Matrix]] = field(default_factory=dict, init=False)
 
     def near(self, text: str, limit: int) -> list[str]:
         name = embedder_name(self.settings, TIER)
-        if not name or TIER not in self.tiers:
+        if not name or TIER not in self.view.tiers():
             return []
         names = (vocabulary.PUBLIC, vocabulary.PRIVATE) if self.whole else (vocabulary.PUBLIC,)
         held = [each for part in names if (each := self._vocabulary(name, part))]

@@ -8,13 +8,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.errors import Ambiguous, NotFound
+from watersmeet.core.index import Snapshot
 from watersmeet.core.model import ChunkId, Condition, DocId, Hit, Plan, Ranking
 from watersmeet.core.names import is_text
 from watersmeet.core.ports import Fusion
 from watersmeet.engine.pipeline import Outcome, Pipeline
 from watersmeet.engine.twostage import Twice, TwoStage
 from watersmeet.engine.viewing import there
-from watersmeet.store.local.view import SqliteView
 
 if TYPE_CHECKING:
     from watersmeet.core.viewers import Viewer
@@ -55,7 +55,7 @@ class WhyNot:
         }
 
 
-def known(view: SqliteView, document: str, viewer: Viewer | None) -> str:
+def known(view: Snapshot, document: str, viewer: Viewer | None) -> str:
     """The document that is asked about, by whatever name; what there is not keeps the name that it was asked by."""
     from watersmeet.engine.naming import meant
 
@@ -67,7 +67,7 @@ def known(view: SqliteView, document: str, viewer: Viewer | None) -> str:
         return document
 
 
-def why_not(path: Pipeline, view: SqliteView, outcome: Outcome, document: str, shown: int) -> WhyNot:
+def why_not(path: Pipeline, view: Snapshot, outcome: Outcome, document: str, shown: int) -> WhyNot:
     """`shown`: how many of the results are shown."""
     chunks = {passage.id for passage in view.passages_of(DocId(document))} if is_text(document) else set()
     first = outcome.wide if isinstance(outcome, Twice) else outcome
@@ -77,7 +77,7 @@ def why_not(path: Pipeline, view: SqliteView, outcome: Outcome, document: str, s
     place = _position(outcome.ranking.hits[:shown], chunks)
     if place is not None:
         return WhyNot(document, "result", f"it is result {place}", _ranks(outcome.rankings, chunks), place)
-    if not set(view.resolve(list(view.rows(chunks).values()), condition).values()):
+    if not view.only([DocId(document)], condition):
         kept_out = not view.only([DocId(document)], Condition(gates=condition.gates))
         reason = "it is deprecated, a draft or disabled" if kept_out else "the filters leave it out"
         return WhyNot(document, "condition", reason)

@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 
 from watersmeet.core.errors import IndexDamaged, IndexMismatch, NoIndex
 from watersmeet.core.indexing import Found
-from watersmeet.core.model import ChunkId, Condition, DocId, Row
+from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Row
 from watersmeet.core.pages import Chunk, Document, Link
 from watersmeet.engine.entries import digest
 from watersmeet.store.local.catalogue import Catalogue, Changes, Put, StoredChunk
-from watersmeet.store.local.view import SqliteView
+from watersmeet.store.local.documents import DocumentsView
+from watersmeet.store.local.graph import LiveLinks
 
 
 @pytest.fixture
@@ -30,8 +31,8 @@ def catalogue(tmp_path: Path) -> Iterator[Catalogue]:
 
 
 @pytest.fixture
-def view(catalogue: Catalogue) -> Iterator[SqliteView]:
-    made = SqliteView(catalogue.folder)
+def view(catalogue: Catalogue) -> Iterator[DocumentsView]:
+    made = DocumentsView(catalogue.folder)
     yield made
     made.close()
 
@@ -59,18 +60,18 @@ def put(
     return Put(made, chunks, hashed("hash"), catalogue.collection("default"), file, moved_from)
 
 
-def test_a_change_is_visible_after_it_and_not_before(catalogue: Catalogue, view: SqliteView) -> None:
+def test_a_change_is_visible_after_it_and_not_before(catalogue: Catalogue, view: DocumentsView) -> None:
     made = put(catalogue, "a.md", ["one", "two"])
     with view.moment():
         catalogue.apply(Changes(put=[made]))
         assert view.record(DocId("a.md")) is None  # this moment began before
     with view.moment():
         assert [p.text for p in view.passages_of(DocId("a.md"))] == ["one", "two"]
-        assert view.live_rows() == [stored.row for stored in made.chunks]
+        assert view.every(ANY) == [stored.row for stored in made.chunks]
     assert catalogue.counts() == (1, 2)
 
 
-def test_all_of_a_change_or_nothing(catalogue: Catalogue, view: SqliteView) -> None:
+def test_all_of_a_change_or_nothing(catalogue: Catalogue, view: DocumentsView) -> None:
     catalogue.apply(Changes(put=[put(catalogue, "a.md")]))
     one = put(catalogue, "b.md")
     twice = put(catalogue, "c.md", rows=[one.chunks[0].row])
@@ -95,14 +96,14 @@ def test_a_replaced_document_leaves_its_rows_dead_but_keeps_those_that_it_kept(c
     assert catalogue.dead(time.time()) == []
 
 
-def test_a_moved_document_takes_its_rows_along(catalogue: Catalogue, view: SqliteView) -> None:
+def test_a_moved_document_takes_its_rows_along(catalogue: Catalogue, view: DocumentsView) -> None:
     old = put(catalogue, "a.md", ["one"])
     catalogue.apply(Changes(put=[old]))
     catalogue.apply(Changes(put=[put(catalogue, "b.md", ["one"], [old.chunks[0].row], moved_from=DocId("a.md"))]))
     assert catalogue.dead(time.time()) == []
     with view.moment():
         assert [record.document for record in view.records()] == ["b.md"]
-        assert view.live_rows() == [old.chunks[0].row]
+        assert view.every(ANY) == [old.chunks[0].row]
 
 
 def test_rows_are_never_given_twice_not_even_after_clearing(catalogue: Catalogue) -> None:
@@ -126,7 +127,7 @@ def test_rows_of_a_writer_that_died_are_dead(catalogue: Catalogue) -> None:
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.lists(st.sampled_from("xyz"), max_size=3)), max_size=8))
 def test_every_row_is_live_dead_or_was_never_given(steps: list[tuple[str, list[str]]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        catalogue, view = Catalogue(folder), SqliteView(folder)
+        catalogue, view = Catalogue(folder), DocumentsView(folder)
         expected: dict[str, list[str]] = {}
         for name, texts in steps:
             if texts:
@@ -137,7 +138,7 @@ def test_every_row_is_live_dead_or_was_never_given(steps: list[tuple[str, list[s
                 expected.pop(name, None)
         given_out = catalogue.reserve(1) - 1
         with view.moment():
-            live = view.live_rows()
+            live = view.every(ANY)
             found = {r.document: [p.text for p in view.passages_of(r.document)] for r in view.records()}
         dead = catalogue.dead(time.time())
         assert found == expected
@@ -166,46 +167,49 @@ def test_files_are_remembered_and_forgotten(catalogue: Catalogue) -> None:
     assert catalogue.owner(DocId("a.md")) is None
 
 
-def test_metadata_of_a_collection_adds_up(catalogue: Catalogue, view: SqliteView) -> None:
+def test_metadata_of_a_collection_adds_up(catalogue: Catalogue, view: DocumentsView) -> None:
     first = catalogue.collection("docs", {"sdk": "python"})
     assert catalogue.collection("docs", {"team": "Core"}) == first
     made = put(catalogue, "a.md")
     catalogue.apply(Changes(put=[Put(made.document, made.chunks, b"", first)]))
     with view.moment():
         for key, value in (("sdk", "Python"), ("team", "core"), ("collection", "docs")):
-            assert view.matching(Condition({key: (value,)}), 10) == [made.chunks[0].row]
-        assert view.matching(Condition({"sdk": ("rust",)}), 10) == []
+            assert view.every(Condition({key: (value,)})) == [made.chunks[0].row]
+        assert view.every(Condition({"sdk": ("rust",)})) == []
 
 
-def test_filters_and_dates(catalogue: Catalogue, view: SqliteView) -> None:
+def test_filters_and_dates(catalogue: Catalogue, view: DocumentsView) -> None:
     day = datetime(2026, 1, 5, tzinfo=UTC)
     one = put(catalogue, "docs/a.md", tags=("x",), fields={"status": "Beta"}, modified=day)
     two = put(catalogue, "docs/b.md", tags=("x", "y"))
     catalogue.apply(Changes(put=[one, two]))
     first, second = one.chunks[0].row, two.chunks[0].row
     with view.moment():
-        assert view.matching(Condition({"tag": ("X",)}), 10) == [first, second]
-        assert view.matching(Condition({"tag": ("x",)}), 1) is None  # too many to list
-        assert view.matching(Condition({"tag": ("x",), "status": ("beta",)}), 10) == [first]
-        assert view.matching(Condition({"tag": ("y", "z")}), 10) == [second]
-        assert view.matching(Condition({"path": ("docs/a*",)}), 10) == [first]
-        assert view.matching(Condition({"path": ("a.md",)}), 10) == [first]
-        assert view.matching(Condition(since=day), 10) == [first]
-        assert view.matching(Condition(before=day), 10) == []
-        assert view.matching(Condition({"tag": ("' OR 1=1 --",)}), 10) == []
+        assert view.every(Condition({"tag": ("X",)})) == [first, second]
+        assert view.every(Condition({"tag": ("x",), "status": ("beta",)})) == [first]
+        assert view.every(Condition({"tag": ("y", "z")})) == [second]
+        assert view.every(Condition({"path": ("docs/a*",)})) == [first]
+        assert view.every(Condition({"path": ("a.md",)})) == [first]
+        assert view.every(Condition(since=day)) == [first]
+        assert view.every(Condition(before=day)) == []
+        assert view.every(Condition({"tag": ("' OR 1=1 --",)})) == []
         assert view.resolve([first, second, Row(99)], Condition({"tag": ("y",)})) == {second: "docs/b.md#0"}
 
 
 # ------------------------------------------------------------ links
 
 
-def edges(catalogue: Catalogue, view: SqliteView, document: str, files: dict[str, tuple[Link, ...]]) -> list[Any]:
+def edges_of(view: DocumentsView, document: DocId) -> list[Any]:
+    return list(LiveLinks(view).edges([document])[document] or ())
+
+
+def edges(catalogue: Catalogue, view: DocumentsView, document: str, files: dict[str, tuple[Link, ...]]) -> list[Any]:
     catalogue.apply(Changes(put=[put(catalogue, name, links=links) for name, links in files.items()]))
     with view.moment():
-        return sorted(view.edges(DocId(document)))
+        return sorted(edges_of(view, DocId(document)))
 
 
-def test_a_link_means_the_document_that_is_closest(catalogue: Catalogue, view: SqliteView) -> None:
+def test_a_link_means_the_document_that_is_closest(catalogue: Catalogue, view: DocumentsView) -> None:
     files = {
         "a/start.md": (Link("setup"), Link("b/setup", alias="there"), Link("setup", "related"), Link("gone")),
         "a/setup.md": (),
@@ -219,20 +223,20 @@ def test_a_link_means_the_document_that_is_closest(catalogue: Catalogue, view: S
         ("a/start.md", "b/setup.md", "wiki"),
     ]
     with view.moment():
-        assert view.edges(DocId("setup.md")) == [("c/far.md", "setup.md", "wiki")]
-        assert view.edges(DocId("b/setup.md")) == [("a/start.md", "b/setup.md", "wiki")]
-        assert view.anchors() == [("a/start.md", "b/setup.md", "there")]
-        assert [link.target for link in view.links(DocId("a/start.md"))] == ["setup", "b/setup", "setup", "gone"]
+        assert edges_of(view, DocId("setup.md")) == [("c/far.md", "setup.md", "wiki")]
+        assert edges_of(view, DocId("b/setup.md")) == [("a/start.md", "b/setup.md", "wiki")]
+        assert view.named_texts() == [("a/start.md", "b/setup.md", "there")]
+        assert [link.target for link in view.links_of(DocId("a/start.md"))] == ["setup", "b/setup", "setup", "gone"]
 
 
-def test_links_are_resolved_when_asked_and_never_stale(catalogue: Catalogue, view: SqliteView) -> None:
+def test_links_are_resolved_when_asked_and_never_stale(catalogue: Catalogue, view: DocumentsView) -> None:
     assert edges(catalogue, view, "a.md", {"a.md": (Link("later"),)}) == []
     catalogue.apply(Changes(put=[put(catalogue, "x/later.md")]))
     with view.moment():
-        assert view.edges(DocId("a.md")) == [("a.md", "x/later.md", "wiki")]
+        assert edges_of(view, DocId("a.md")) == [("a.md", "x/later.md", "wiki")]
     catalogue.apply(Changes(removed=[DocId("x/later.md")]))
     with view.moment():
-        assert view.edges(DocId("a.md")) == []
+        assert edges_of(view, DocId("a.md")) == []
 
 
 # ------------------------------------------------------------ opening
@@ -240,14 +244,14 @@ def test_links_are_resolved_when_asked_and_never_stale(catalogue: Catalogue, vie
 
 def test_an_index_that_is_not_there_or_not_ours(tmp_path: Path) -> None:
     with pytest.raises(NoIndex):
-        SqliteView(str(tmp_path))
+        DocumentsView(str(tmp_path))
     (tmp_path / "catalogue.db").write_bytes(b"not a database" * 500)
     with pytest.raises(IndexDamaged) as error:
-        SqliteView(str(tmp_path))
+        DocumentsView(str(tmp_path))
     assert "--recreate" in error.value.hint
 
 
 def test_an_index_of_a_newer_version_is_refused(catalogue: Catalogue) -> None:
     catalogue.db.execute("PRAGMA user_version = 999")
     with pytest.raises(IndexMismatch, match="999"):
-        SqliteView(catalogue.folder)
+        DocumentsView(catalogue.folder)

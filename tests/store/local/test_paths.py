@@ -50,7 +50,7 @@ def db() -> Iterator[sqlite3.Connection]:
     with closing(sqlite3.connect(":memory:")) as made:
         made.executescript(TABLES)
         made.execute("INSERT INTO meta VALUES (?, '/v')", (BASE,))
-        made.execute("INSERT INTO roots VALUES (1, '@/', 'v', 1, '')")
+        made.execute("INSERT INTO roots (id, path, name, collection) VALUES (1, '@/', 'v', 1)")
         for number in range(4):
             made.execute("INSERT INTO files VALUES (?, 1, ?, '3 1 1 1', x'', 1)", (number, f"{number}/README.md"))
         yield made

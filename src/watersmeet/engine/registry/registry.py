@@ -120,14 +120,12 @@ class Registry:
         """The path, as it is registered, of an entity or tool that the viewer may see; empty if there is none.
 
         `/priv/`, `//priv`, `/PRIV` and `/a/../priv` are one path."""
-        from watersmeet.store.local.called import named
-
         server, sign, tool = path.partition("#")
         same, key = same_path(server), link_key(DocId(""), entity_path(server), "wiki")
-        with self.engine._session() as session, session.moment() as view:
+        with self.engine.snapshot() as view:
             if view.only([DocId(path)], seen(viewer)):
                 return path
-            alike = [name for name, rank in named(view, key, seen(viewer)).items() if rank == 0]
+            alike = [name for name, rank in view.named(key, seen(viewer)).items() if rank == 0]
             found = [DocId(f"{name}{sign}{tool}") for name in alike if same_path(name) == same]
             return next(iter(sorted(view.only(found, seen(viewer)))), "")
 

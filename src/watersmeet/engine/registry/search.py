@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.entities import KINDS, SERVER, TOOL
+from watersmeet.core.index import Snapshot
 from watersmeet.core.model import Condition, Hit, Plan, Ranking
 from watersmeet.core.ports import Entities
 from watersmeet.core.viewers import Viewer, gates
@@ -19,7 +20,6 @@ from watersmeet.engine.runner import Trace, run
 from watersmeet.engine.settings import RegistrySettings, Settings
 from watersmeet.engine.viewing import opened
 from watersmeet.present.registry import EntityAnswer, Found, grouped
-from watersmeet.store.local.view import SqliteView
 
 if TYPE_CHECKING:
     from watersmeet.engine.engine import Engine
@@ -93,14 +93,14 @@ def _listed(engine: Engine, request: EntityRequest, condition: Condition) -> Ent
     from watersmeet.stage.distribute import Distribute
 
     start = time.perf_counter()
-    with engine._session() as session, session.moment() as view:
+    with engine.snapshot() as view:
         seen = gated(view, request.request("", request.max_results, condition))
         hits: list[Hit] = []
         for kind in dict.fromkeys(request.entity_types or KINDS):
             chunks = view.newest(seen.narrowed("kind", (kind,)), request.max_results)
             hits += [Hit(chunk, 1.0) for chunk in chunks]
         plan = Plan("", top_n=request.max_results)
-        entities = session.seen_by(request.viewer).entities
+        entities = engine.sight(view, request.viewer).entities
         ranking = Distribute(entities).apply(Ranking("listed", tuple(hits)), plan)
         found = found_in(ranking, entities, view, request.viewer)
         notes = () if found else _notes(view, condition, request.viewer)
@@ -116,7 +116,7 @@ def _listed(engine: Engine, request: EntityRequest, condition: Condition) -> Ent
     )
 
 
-def _notes(view: SqliteView, condition: Condition, viewer: Viewer | None) -> tuple[str, ...]:
+def _notes(view: Snapshot, condition: Condition, viewer: Viewer | None) -> tuple[str, ...]:
     """For whoever found nothing: the tags that nothing has."""
     if not condition.asked:
         return ()
@@ -135,7 +135,7 @@ def logged(trace: Trace) -> None:
         note(trace.outcome, trace.view.passages([hit.chunk for hit in trace.outcome.ranking.hits]))
 
 
-def found_in(ranking: Ranking, entities: Entities, view: SqliteView, viewer: Viewer | None) -> list[Found]:
+def found_in(ranking: Ranking, entities: Entities, view: Snapshot, viewer: Viewer | None) -> list[Found]:
     """The hits with what was registered under them, as far as the viewer may see it; a tool with its server."""
     leads = entities.leads([hit.chunk for hit in ranking.hits])
     shown = [(hit, leads[hit.chunk]) for hit in ranking.hits]

@@ -10,18 +10,18 @@ from dataclasses import replace
 from typing import Any
 
 from watersmeet.core.entities import VIRTUAL, Entity, embedding_text, entity_of, record
+from watersmeet.core.index import Snapshot
 from watersmeet.core.model import DocId, Passage
 from watersmeet.core.ports import Entities
 from watersmeet.core.viewers import Viewer
 from watersmeet.engine.viewing import limited, seen
-from watersmeet.store.local.view import SqliteView
 
 PATHS, MAPPINGS, COUNT, PATH = "backend_paths", "tool_mappings", "backend_count", "backend_server_path"
 _ALIASES = ("alias", "tool_name", "name")
 _COUNTS = ("num_tools", "tool_count")
 
 
-def visible(view: SqliteView, entities: Sequence[Entity], viewer: Viewer | None) -> list[Entity]:
+def visible(view: Snapshot, entities: Sequence[Entity], viewer: Viewer | None) -> list[Entity]:
     """The entities without the backends that the viewer cannot see, and without their tools: those of others look like
     those that are not there."""
     if not limited(viewer):
@@ -31,7 +31,7 @@ def visible(view: SqliteView, entities: Sequence[Entity], viewer: Viewer | None)
     return [_shown(entity, known) for entity in entities]
 
 
-def visible_record(view: SqliteView, found: Mapping[str, Any], viewer: Viewer | None) -> dict[str, Any]:
+def visible_record(view: Snapshot, found: Mapping[str, Any], viewer: Viewer | None) -> dict[str, Any]:
     """The record of an entity; that of a tool has nothing behind it."""
     if not limited(viewer) or "path" not in found:
         return dict(found)
@@ -40,7 +40,7 @@ def visible_record(view: SqliteView, found: Mapping[str, Any], viewer: Viewer | 
     return dict(found) if after == before else record(after)
 
 
-def visible_fields(view: SqliteView, fields: Mapping[str, Any], viewer: Viewer | None) -> dict[str, Any]:
+def visible_fields(view: Snapshot, fields: Mapping[str, Any], viewer: Viewer | None) -> dict[str, Any]:
     """What a document says of itself; what is registered says its metadata there too."""
     found = fields.get("record")
     if not limited(viewer) or not isinstance(found, dict) or "path" not in found:
@@ -54,7 +54,7 @@ def visible_fields(view: SqliteView, fields: Mapping[str, Any], viewer: Viewer |
     }
 
 
-def visible_text(view: SqliteView, fields: Mapping[str, Any], text: str, viewer: Viewer | None) -> str:
+def visible_text(view: Snapshot, fields: Mapping[str, Any], text: str, viewer: Viewer | None) -> str:
     """The text of a document: of a virtual server, without the tools that are not shown."""
     found = fields.get("record")
     if not isinstance(found, dict) or found.get("kind") != VIRTUAL:
@@ -65,7 +65,7 @@ def visible_text(view: SqliteView, fields: Mapping[str, Any], text: str, viewer:
 
 
 def visible_passages(
-    view: SqliteView, entities: Entities, passages: Iterable[Passage], viewer: Viewer | None
+    view: Snapshot, entities: Entities, passages: Iterable[Passage], viewer: Viewer | None
 ) -> list[Passage]:
     """The passages of virtual servers without what the viewer cannot see behind them; all others as they are."""
     if not limited(viewer):

@@ -58,6 +58,7 @@ def connect(folder: str, *, create: bool = False) -> sqlite3.Connection:
         with ExitStack() as undo:
             undo.callback(db.close)
             db.create_function("casefold", 1, _casefold, deterministic=True)  # SQLite's lower() knows ASCII only
+            db.create_function("path_matches", 2, _path_matches, deterministic=True)
             if not frozen:
                 use_wal(db, _PATIENCE)
             db.executescript("PRAGMA synchronous = FULL; PRAGMA mmap_size = 268435456")
@@ -99,6 +100,12 @@ def address(path: str, mode: str) -> str:
 
 def _casefold(value: object) -> str:
     return str(value).casefold()
+
+
+def _path_matches(name: str, globs: str) -> bool:
+    from watersmeet.store.local._conditions import path_matches  # only where somebody filters by path
+
+    return path_matches(name, globs)
 
 
 def _upgrade(db: sqlite3.Connection, version: int, folder: str) -> None:

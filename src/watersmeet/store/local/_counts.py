@@ -13,6 +13,8 @@ from watersmeet.store.local import _withheld
 DOCUMENTS, CHUNKS, PRIVATE = "documents", "chunks", "private chunks"
 KIND = "kind "
 """Before the name of a kind: how many documents are of it."""
+UNSEEN, UNSEEN_PRIVATE = "unseen ", "unseen private "
+"""Before the name of a vector store: how many live rows are not in it yet."""
 TIERS = ("tiers", "next_tiers")
 """The entries of `meta` that name the vector stores of the index."""
 
@@ -31,13 +33,24 @@ class Counts:
             {DOCUMENTS: 1, KIND + kind: 1, CHUNKS: len(rows), PRIVATE: len(_withheld.held(self._db, rows))}
         )
         for store in self.stores:
-            self._db.executemany("DELETE FROM unseen WHERE store = ? AND row = ?", [(store, row) for row in gone])
+            self.seen(store, gone)
 
     def added(self, kind: str, rows: Sequence[int], private: bool, new: Collection[int]) -> None:
         self._by.update({DOCUMENTS: 1, KIND + kind: 1, CHUNKS: len(rows), PRIVATE: len(rows) if private else 0})
         for store in self.stores:
             values = [(store, row, private) for row in new]
             self._db.executemany("INSERT OR IGNORE INTO unseen VALUES (?, ?, ?)", values)
+            self._by.update({UNSEEN + store: len(values), UNSEEN_PRIVATE + store: len(values) if private else 0})
+
+    def seen(self, store: str, rows: Iterable[int]) -> None:
+        """These rows are in a vector store now, or are wanted there no more."""
+        listed = json.dumps(list(rows))
+        which = "store = ? AND row IN (SELECT value FROM json_each(?))"
+        count, private = self._db.execute(
+            f"SELECT count(*), coalesce(sum(private), 0) FROM unseen WHERE {which}", (store, listed)
+        ).fetchone()
+        self._db.execute(f"DELETE FROM unseen WHERE {which}", (store, listed))
+        self._by.subtract({UNSEEN + store: count, UNSEEN_PRIVATE + store: private})
 
     def save(self) -> None:
         self._db.executemany(
@@ -63,6 +76,8 @@ def recount(db: sqlite3.Connection) -> None:
     ):
         db.execute(f"INSERT INTO counts SELECT ?, ({sql})", (name,))
     db.execute("INSERT INTO counts SELECT ? || kind, count(*) FROM documents GROUP BY kind", (KIND,))
+    for store in stores(db):
+        _recount_unseen(db, store)
 
 
 def expect(db: sqlite3.Connection, store: str) -> None:
@@ -70,15 +85,26 @@ def expect(db: sqlite3.Connection, store: str) -> None:
     private = "c.row IN (SELECT row FROM withheld)" if _withheld.there(db) else "0"
     db.execute("DELETE FROM unseen WHERE store = ?", (store,))
     db.execute(f"INSERT INTO unseen SELECT ?, c.row, {private} FROM chunks c", (store,))
+    _recount_unseen(db, store)
 
 
 def seen(db: sqlite3.Connection, store: str, rows: Iterable[int]) -> None:
     """These rows are in a vector store now."""
-    db.executemany("DELETE FROM unseen WHERE store = ? AND row = ?", [(store, row) for row in rows])
+    counts = Counts(db)
+    counts.seen(store, rows)
+    counts.save()
 
 
 def sweep(db: sqlite3.Connection) -> None:
     """Forget what was expected of stores that are no longer part of the index."""
     known = stores(db)
-    marks = ", ".join("?" * len(known))
-    db.execute(f"DELETE FROM unseen WHERE store NOT IN ({marks})", known)
+    sql = "SELECT substr(name, ?) FROM counts WHERE name LIKE 'unseen %'"
+    for (store,) in db.execute(sql, (len(UNSEEN) + 1,)).fetchall():
+        if store not in known and not store.startswith("private "):
+            db.execute("DELETE FROM unseen WHERE store = ?", (store,))
+            db.execute("DELETE FROM counts WHERE name IN (?, ?)", (UNSEEN + store, UNSEEN_PRIVATE + store))
+
+
+def _recount_unseen(db: sqlite3.Connection, store: str) -> None:
+    for name, what in ((UNSEEN, "count(*)"), (UNSEEN_PRIVATE, "coalesce(sum(private), 0)")):
+        db.execute(f"INSERT OR REPLACE INTO counts SELECT ?, {what} FROM unseen WHERE store = ?", (name + store, store))

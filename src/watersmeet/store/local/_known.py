@@ -1,13 +1,14 @@
-"""What a view remembers of what it was asked."""
+"""What a view remembers of what it was asked: the caches of one snapshot."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from watersmeet.core.model import ChunkId, DocId, Row
+from watersmeet.store.local import _conditions
 
 MOST_CHUNKS = 20_000
-MOST_ASKED = 100
+MOST_CONDITIONS = 100
 MOST_LISTED = 250_000
 """So many are remembered: who asks for ever others, or with ever new conditions, does not fill the memory."""
 
@@ -25,17 +26,18 @@ class Known:
         self.owners: dict[ChunkId, int] = {}
         self.names: dict[int, DocId] = {}
         self.called: dict[DocId, frozenset[str]] = {}
-        self.matching: dict[str, list[Row] | None] = {}
-        self.kept_out: dict[tuple[str, ...], list[int]] = {}
-        self.at: dict[tuple[str, ...], list[int]] = {}
-        self.kinds: frozenset[str] | None = None
+        self.few: dict[str, list[Row] | None] = {}
+        self.shares: dict[str, float] = {}
+        self.sample: list[Row] | None = None
+        self.needed: dict[tuple[str, ...], bool] = {}
+        self.counts: dict[str, int] | None = None
+        self.choices: _conditions.Known | None = None
 
     @property
     def full(self) -> bool:
-        lists = (self.matching, self.at, self.kept_out)
-        if len(self.ids) > MOST_CHUNKS or any(len(kept) > MOST_ASKED for kept in lists):
+        if len(self.ids) > MOST_CHUNKS or len(self.few) > MOST_CONDITIONS or len(self.shares) > MOST_CONDITIONS:
             return True
-        listed = [len(rows or ()) for kept in lists if kept for rows in kept.values()]
+        listed = [len(rows or ()) for rows in self.few.values()]
         return len(listed) > 1 and sum(listed) > MOST_LISTED
 
     def add(self, found: Iterable[tuple[Row, ChunkId, int]]) -> None:

@@ -8,6 +8,8 @@ CREATE TABLE former_roots (path TEXT PRIMARY KEY, name TEXT NOT NULL, prefix TEX
 """
 
 BY_DATE = "CREATE INDEX documents_by_date ON documents (modified)"
+BY_KIND = "CREATE INDEX documents_by_kind ON documents (kind)"
+BY_COLLECTION = "CREATE INDEX documents_by_collection ON documents (collection)"
 
 LEASES = """
 -- Who may write, until when. The fence grows with every lease: whoever has an older one writes no more.
@@ -53,6 +55,8 @@ CREATE TABLE documents (
 CREATE INDEX documents_of_file ON documents (file);
 CREATE INDEX documents_by_hash ON documents (hash);
 {BY_DATE};
+{BY_KIND};
+{BY_COLLECTION};
 -- The live rows, and no others: a row that is not here does not exist. `place` is a page, slide, sheet or anchor.
 CREATE TABLE chunks (
     row INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, document INTEGER NOT NULL, ordinal INTEGER NOT NULL,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from watersmeet.core.errors import IndexProblem
 from watersmeet.store.local._counts import expect, recount, seen, stores
 from watersmeet.store.local._paths import Paths, home, rewrite_paths
-from watersmeet.store.local._schema import BY_DATE, COUNTS, FORMER_ROOTS, LEASES, UNSEEN
+from watersmeet.store.local._schema import BY_COLLECTION, BY_DATE, BY_KIND, COUNTS, FORMER_ROOTS, LEASES, UNSEEN
 from watersmeet.store.local._sums import seal_meta
 
 
@@ -32,7 +32,7 @@ def _with_counts(db: sqlite3.Connection, folder: str) -> None:
     for table, columns in ADDED.items():
         for column in columns:
             db.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
-    for statement in (BY_DATE, LEASES, UNSEEN, COUNTS):
+    for statement in (BY_DATE, BY_KIND, BY_COLLECTION, LEASES, UNSEEN, COUNTS):
         db.execute(statement)
     recount(db)
     for store in stores(db):

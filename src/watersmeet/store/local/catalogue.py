@@ -24,7 +24,7 @@ from watersmeet.core.model import DocId, Row
 from watersmeet.core.names import is_text, link_key, names_of
 from watersmeet.core.pages import CREATED, Chunk, Document
 from watersmeet.core.viewers import kept_from_some
-from watersmeet.store.local import _mentions, _withheld
+from watersmeet.store.local import _counts, _mentions, _withheld
 from watersmeet.store.local._connect import FILE, connect, guarded, is_read_only, refuse_read_only
 from watersmeet.store.local._counts import Counts
 from watersmeet.store.local._paths import BASE, HERE, Paths, change_paths, home, paths_of, remembered, rewrite_paths
@@ -141,6 +141,23 @@ class Catalogue:
         with self.transaction() as db:
             db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
             seal_meta(db)
+
+    def note_vectors(self, facts: Mapping[str, str], store: str, rows: Collection[Row]) -> None:
+        """A vector store holds these rows now. One that is new is expected to hold all live rows, in time."""
+        with self.transaction() as db:
+            known = store in _counts.stores(db)
+            db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", facts.items())
+            seal_meta(db)
+            if not known:
+                _counts.expect(db, store)
+            _counts.seen(db, store, rows)
+            _counts.sweep(db)
+
+    def expect_vectors(self, store: str, held: Collection[Row]) -> None:
+        """A vector store holds these rows, and is to hold all."""
+        with self.transaction() as db:
+            _counts.expect(db, store)
+            _counts.seen(db, store, held)
 
     def settle(self) -> None:
         """Remember which folder the index belongs to. One that lies elsewhere now is no longer held on to once no root

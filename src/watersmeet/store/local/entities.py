@@ -13,7 +13,7 @@ from watersmeet.core.model import ANY, ChunkId, Condition, DocId
 from watersmeet.core.ports import Lead, Mention
 from watersmeet.store.local._mentions import decoded
 from watersmeet.store.local._sums import fields_are_sound
-from watersmeet.store.local.view import SqliteView
+from watersmeet.store.local.documents import DocumentsView
 
 REMEMBERED = 100_000
 QUERIES = 32
@@ -27,18 +27,30 @@ _Held = dict[int, tuple[int, int]]
 
 
 class LiveEntities:
-    """The `Entities` port; made anew whenever the catalogue changes, so that what was read may be remembered."""
+    """The `Entities` port of a snapshot; what was read is remembered until something is committed."""
 
-    def __init__(self, view: SqliteView, seen: Condition = ANY) -> None:
+    def __init__(self, view: DocumentsView, seen: Condition = ANY) -> None:
         self._view, self._seen = view, seen
         self._lock = Lock()
-        self._any = bool(view._ask("SELECT 1 FROM sqlite_master WHERE name = 'mentions'"))
+        self._version: object = None
+        self._forget()
+
+    def _forget(self) -> None:
+        self._any: bool | None = None
         self._said: dict[tuple[str, str], list[tuple[int, int]]] = {}
         self._held: dict[tuple[tuple[str, ...] | str, ...], tuple[_Held, list[int]]] = {}
-        self._kinds: dict[str, int] | None = None
+        self._kinds: Mapping[str, int] | None = None
         self._leads: dict[ChunkId, Lead] = {}
         self._chunks: dict[ChunkId, tuple[ChunkId, ...]] = {}
         self._entities: dict[DocId, Entity] = {}
+
+    def _renew(self) -> None:
+        """What was read is true until something is committed."""
+        if self._version != self._view.version:
+            with self._lock:
+                if self._version != self._view.version:
+                    self._forget()
+                    self._version = self._view.version
 
     def mentioning(self, words: Sequence[str], condition: Condition, limit: int) -> list[Mention]:
         """The order is known before anyone is left out, so that only as many are looked up as are wanted."""
@@ -54,10 +66,9 @@ class LiveEntities:
 
     def kinds(self) -> Mapping[str, int]:
         """How many documents there are of each kind."""
+        self._renew()
         if self._kinds is None:
-            where, values = self._view._where(self._seen)
-            sql = f"SELECT d.kind, count(*) FROM documents d WHERE {where or 'true'} GROUP BY d.kind"
-            self._kinds = dict(self._view._ask(sql, values))
+            self._kinds = self._view.kinds(self._seen)
         return self._kinds
 
     def mentions(self, words: Sequence[str], ids: Collection[ChunkId]) -> list[Mention]:
@@ -70,6 +81,7 @@ class LiveEntities:
         return [Mention(chunk, *held[key]) for chunk, key in rows if key in held]
 
     def leads(self, ids: Collection[ChunkId]) -> Mapping[ChunkId, Lead]:
+        self._renew()
         known = self._leads
         unknown = [chunk for chunk in ids if chunk not in known]
         if unknown:
@@ -86,6 +98,7 @@ class LiveEntities:
         return known
 
     def chunks(self, leads: Collection[ChunkId]) -> dict[ChunkId, ChunkId]:
+        self._renew()
         known = self._chunks
         unknown = [lead for lead in leads if lead not in known]
         if unknown:
@@ -130,6 +143,7 @@ class LiveEntities:
 
     def entities(self, documents: Collection[DocId]) -> dict[DocId, Entity]:
         """One that was found is asked for twice: for its tools, and to be shown."""
+        self._renew()
         known = self._entities
         unknown = [name for name in documents if name not in known]
         if len(known) + len(unknown) > ENTITIES:
@@ -151,10 +165,13 @@ class LiveEntities:
 
     def _found(self, words: Sequence[str], kinds: Sequence[str]) -> tuple[_Held, list[int]]:
         """Who of these kinds mentions any of the words, and in which order: most boost, then most words."""
+        self._renew()
         wanted = tuple(sorted({singular(word) for word in words}))
         known = self._held.get((wanted, *kinds))
         if known is None:
             held: _Held = {}
+            if self._any is None:
+                self._any = bool(self._view._ask("SELECT 1 FROM sqlite_master WHERE name = 'mentions'"))
             for kind in kinds if self._any else ():
                 for word in wanted:
                     for document, places in self._postings(word, kind):

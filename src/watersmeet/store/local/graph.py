@@ -13,32 +13,40 @@ from typing import Any
 from watersmeet.core.model import ANY, ChunkId, Condition, DocId
 from watersmeet.core.ports import Edge
 from watersmeet.store.local._links import Resolver
-from watersmeet.store.local.view import SqliteView
+from watersmeet.store.local.documents import DocumentsView
 
 UNREADABLE = 1_000
 """A document with more links than this is a list of everything: it says nothing of any of them."""
 
 REMEMBERED = 50_000
-_SEEN = "NOT IN (SELECT value FROM json_each(?2))"
 
 
 class LiveLinks:
     """Links of one moment of the catalogue, each resolved to the document closest in name of those that are seen."""
 
-    def __init__(self, view: SqliteView, seen: Condition = ANY) -> None:
+    def __init__(self, view: DocumentsView, seen: Condition = ANY) -> None:
         self._view, self._seen = view, seen
+        self._version: object = None
         self._edges: dict[DocId, Sequence[Edge] | None] = {}
         self._degrees: dict[DocId, int] = {}
+
+    def _renew(self) -> None:
+        """What was read is true until something is committed."""
+        if self._version != self._view.version:
+            self._version, self._edges, self._degrees = self._view.version, {}, {}
 
     def first_chunks(self, documents: Collection[DocId], condition: Condition) -> dict[DocId, ChunkId]:
         return self._view.first_chunks(documents, condition)
 
-    def edges(self, documents: Collection[DocId]) -> dict[DocId, Sequence[Edge] | None]:
+    def edges(self, documents: Collection[DocId], *, whole: bool = False) -> dict[DocId, Sequence[Edge] | None]:
+        if whole:
+            return self._read(list(documents), list(documents))
+        self._renew()
         known = {document: self._edges[document] for document in documents if document in self._edges}
         unknown = [document for document in documents if document not in known]
         if not unknown:
             return known
-        read = self._read(unknown)
+        read = self._read(unknown, [name for name, links in self.degrees(unknown).items() if links <= UNREADABLE])
         if len(self._edges) > REMEMBERED:
             self._edges = {}
         self._edges.update(read)
@@ -46,16 +54,19 @@ class LiveLinks:
 
     def degrees(self, documents: Collection[DocId]) -> dict[DocId, int]:
         """Nobody counts further than it takes to know that a document is a list of everything."""
+        self._renew()
         known = {document: self._degrees[document] for document in documents if document in self._degrees}
         unknown = [document for document in documents if document not in known]
         if not unknown:
             return known
+        must, values = self._view._where(self._seen, "s")
+        seen = f" JOIN documents s ON s.id = l.document AND {must}" if must else ""
         counted: dict[DocId, int] = dict(
-            self._asked(
+            self._view._ask(
                 "SELECT d.name, (SELECT count(*) FROM links l WHERE l.document = d.id) + (SELECT count(*) FROM"
-                f" (SELECT 1 FROM names n JOIN links l ON l.key = n.key WHERE n.document = d.id AND l.document {_SEEN}"
-                f" LIMIT {UNREADABLE + 1})) FROM json_each(?1) j JOIN documents d ON d.name = j.value",
-                unknown,
+                f" (SELECT 1 FROM names n JOIN links l ON l.key = n.key{seen} WHERE n.document = d.id"
+                f" LIMIT {UNREADABLE + 1})) FROM json_each(?) j JOIN documents d ON d.name = j.value",
+                [*values, json.dumps(unknown)],
             )
         )
         if len(self._degrees) > REMEMBERED:
@@ -63,8 +74,7 @@ class LiveLinks:
         self._degrees.update(counted)
         return known | counted
 
-    def _read(self, documents: Sequence[DocId]) -> dict[DocId, Sequence[Edge] | None]:
-        readable = [name for name, links in self.degrees(documents).items() if links <= UNREADABLE]
+    def _read(self, documents: Sequence[DocId], readable: Sequence[DocId]) -> dict[DocId, Sequence[Edge] | None]:
         links = self._written(readable)
         resolve = Resolver(self._named({key for _, key, _ in links}))
         edges: dict[DocId, dict[Edge, None]] = {document: {} for document in readable}
@@ -82,24 +92,25 @@ class LiveLinks:
         """The links that leave or may reach these documents, as (from, key, type)."""
         here = list(documents)
         leaving = self._asked(
-            "SELECT d.name, l.key, l.type FROM json_each(?1) j JOIN documents d ON d.name = j.value"
-            f" JOIN links l ON l.document = d.id WHERE d.id {_SEEN}",
+            "SELECT s.name, l.key, l.type FROM json_each(?) j JOIN documents s ON s.name = j.value"
+            " JOIN links l ON l.document = s.id",
             here,
         )
         coming = self._asked(
-            "SELECT s.name, l.key, l.type FROM json_each(?1) j JOIN documents d ON d.name = j.value"
-            " JOIN names n ON n.document = d.id JOIN links l ON l.key = n.key JOIN documents s ON s.id = l.document"
-            f" WHERE s.id {_SEEN}",
+            "SELECT s.name, l.key, l.type FROM json_each(?) j JOIN documents d ON d.name = j.value"
+            " JOIN names n ON n.document = d.id JOIN links l ON l.key = n.key JOIN documents s ON s.id = l.document",
             here,
         )
         return list(dict.fromkeys(map(tuple, (*leaving, *coming))))
 
     def _named(self, keys: Iterable[str]) -> list[tuple[str, DocId, int]]:
         return self._asked(
-            "SELECT n.key, d.name, n.rank FROM json_each(?1) j JOIN names n ON n.key = j.value"
-            f" JOIN documents d ON d.id = n.document WHERE d.id {_SEEN}",
+            "SELECT n.key, s.name, n.rank FROM json_each(?) j JOIN names n ON n.key = j.value"
+            " JOIN documents s ON s.id = n.document",
             sorted(keys),
         )
 
     def _asked(self, sql: str, values: Iterable[str]) -> list[Any]:
-        return self._view._ask(sql, [json.dumps(list(values)), self._view._hidden(self._seen)])
+        """Of the documents `s` only those that are seen."""
+        must, more = self._view._where(self._seen, "s")
+        return self._view._ask(f"{sql} WHERE {must or 'true'}", [json.dumps(list(values)), *more])

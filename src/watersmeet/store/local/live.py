@@ -1,96 +1,129 @@
-"""The words of an index as the catalogue lets them be seen: dead rows dropped, conditions held, rows made ids."""
+"""Hits of a store that may hold dead rows, as the catalogue lets them be seen: live ones that satisfy a condition.
+
+A condition is never turned into a list of all rows that satisfy it. Where few do, the store is told which; else more
+is fetched than is wanted, as much as the share of the rows makes likely that passes, and each is decided by itself.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from watersmeet.core.model import ANY, ChunkId, Condition, Row
-from watersmeet.core.ports import Term, TextReader, View
+from watersmeet.core.ports import Term, TextReader
 from watersmeet.core.viewers import AUDIENCE_GATE
+from watersmeet.store.local.view import CatalogueView
 
 if TYPE_CHECKING:
+    from watersmeet.store.local.snapshot import LocalSnapshot
     from watersmeet.store.local.withheld import WithheldWords
 
 MOST_EQUAL = 2_000
 """So many rows are looked through to see whose ids come first among equal scores: rows tell of the index's history."""
-NARROW = 5_000
-"""Up to so many matching rows the text store is told where to look; beyond, over-fetching is cheaper."""
+RARE = 0.05
+"""If a smaller share of the rows passes, the condition is read from its own end, if that is short."""
+SPARE = 1.3
+"""So many times as many are fetched as should be enough."""
+MOST_FETCHED = 20_000
+"""If so many are not enough, all rows that satisfy the condition are listed after all."""
+
+Search = Callable[[int, Sequence[Row] | None], list[tuple[Row, float]]]
+"""So many of the best rows, only among some if these are given; equal scores in the order of rows."""
 
 
-def no_more(last: float, offered: Sequence[tuple[Row, float]]) -> bool:
+def best(
+    search: Search, view: CatalogueView, condition: Condition, limit: int
+) -> tuple[list[tuple[Row, float]], dict[Row, ChunkId]]:
+    """The best rows that are live and satisfy the condition, equal ones in the order of their ids, and all ids."""
+    if limit < 1:
+        return [], {}
+    share = view.share(condition) if condition else 1.0
+    within = view.few(condition) if share < RARE else None
+    fetch = limit + limit // 4 + 8
+    if within is None and share < 1:
+        fetch = int(min(MOST_FETCHED, max(fetch, SPARE * limit / max(share, 0.01))))
+    while True:
+        offered = search(fetch, within)
+        ids = view.resolve([row for row, _ in offered], condition if within is None else ANY)
+        found = sorted((hit for hit in offered if hit[0] in ids), key=lambda hit: (-hit[1], ids[hit[0]]))
+        if len(offered) < fetch or (len(found) >= limit and _no_more(found[limit - 1][1], offered)):
+            return found[:limit], ids
+        if within is None and condition and fetch >= MOST_FETCHED and len(found) < limit:
+            within = view.every(condition)
+        else:
+            fetch *= 4
+
+
+def _no_more(last: float, offered: Sequence[tuple[Row, float]]) -> bool:
     """Whether none of what was not offered can be equal to the last that is wanted, or too many are."""
     return offered[-1][1] < last or len(offered) >= MOST_EQUAL
 
 
-def first(found: list[tuple[ChunkId, float]], limit: int) -> list[tuple[ChunkId, float]]:
-    """So many of the best; of equal ones at the end, those whose ids come first."""
-    if len(found) > limit and found[limit - 1][1] == found[limit][1]:
-        found.sort(key=lambda hit: (-hit[1], hit[0]))
-    return found[:limit]
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LiveWords:
-    """The `Words` port over one state of a text store and one moment of the catalogue.
+    """The `Words` port of a snapshot. Private rows that the viewer sees are scored beside the text store."""
 
-    `aside` are the private rows that the viewer sees. `public`: the text store holds no private row, so that nobody
-    has to be kept from any of its rows.
-    """
-
-    text: TextReader
-    view: View
-    aside: WithheldWords | None = None
-    public: bool = False
+    def __init__(self, snapshot: LocalSnapshot, seen: Condition) -> None:
+        self._view, self._seen = snapshot, seen
+        self._aside: WithheldWords | None = None
+        self._aside_version: object = None
 
     @property
     def size(self) -> int:
-        return self.text.size + (self.aside.size if self.aside else 0)
+        aside = self._private()
+        return self._text.size + (aside.size if aside else 0)
+
+    @property
+    def _text(self) -> TextReader:
+        return self._view.text()
 
     def frequency(self, field: str, text: str) -> int:
-        return self.text.frequency(field, text) + (self.aside.frequency(field, text) if self.aside else 0)
+        aside = self._private()
+        return self._text.frequency(field, text) + (aside.frequency(field, text) if aside else 0)
 
     def match(self, terms: Sequence[Term], condition: Condition, limit: int) -> list[tuple[ChunkId, float]]:
-        found, ids = self._shared(self.aside.weighed(terms) if self.aside else terms, condition, limit)
-        if self.aside:
-            beside = sorted(self.aside.scores(terms).items(), key=_best_first)
+        text, aside = self._text, self._private()
+        weighed = aside.weighed(terms) if aside else terms
+        found, ids = best(
+            lambda fetch, within: text.match(weighed, fetch, within), self._view, self._restricting(condition), limit
+        )
+        if aside:
+            beside = sorted(aside.scores(terms).items(), key=_best_first)
             for start in range(0, len(beside), 2 * limit):
                 part = beside[start : start + 2 * limit]
-                ids = {**ids, **self.view.resolve([row for row, _ in part], condition)}
+                ids = {**ids, **self._view.resolve([row for row, _ in part], condition)}
                 found = [*found, *(hit for hit in part if hit[0] in ids)]
                 found.sort(key=lambda hit: (-hit[1], ids[hit[0]]))
                 if len(found) >= limit and found[limit - 1][1] > part[-1][1]:
                     break
         return [(ids[row], score) for row, score in found[:limit]]
 
-    def _shared(
-        self, terms: Sequence[Term], condition: Condition, limit: int
-    ) -> tuple[list[tuple[Row, float]], dict[Row, ChunkId]]:
-        """Fetch more until there are enough that are live and wanted, or no more."""
-        within = self.view.matching(condition, NARROW) if self._restricts(condition) else None
-        fetch = limit + limit // 4 + 8
-        while True:
-            offered = self.text.match(terms, fetch, within)
-            ids = self.view.resolve([row for row, _ in offered], condition if within is None else ANY)
-            found = sorted((hit for hit in offered if hit[0] in ids), key=lambda hit: (-hit[1], ids[hit[0]]))
-            if len(offered) < fetch or (len(found) >= limit and no_more(found[limit - 1][1], offered)):
-                return found[:limit], ids
-            fetch *= 4
-
-    def _restricts(self, condition: Condition) -> bool:
-        """Whether a condition keeps any row of the text store out."""
-        if self.public and AUDIENCE_GATE in condition.gates:
-            gates = {key: allowed for key, allowed in condition.gates.items() if key != AUDIENCE_GATE}
-            condition = replace(condition, gates=gates)
-        return bool(condition)
-
     def score(self, terms: Sequence[Term], ids: Collection[ChunkId]) -> dict[ChunkId, float]:
-        rows = self.view.rows(ids)
-        found = self.text.score(self.aside.weighed(terms) if self.aside else terms, rows.values())
-        if self.aside:
-            found = {**found, **self.aside.scores(terms)}
+        aside, rows = self._private(), self._view.rows(ids)
+        found = self._text.score(aside.weighed(terms) if aside else terms, rows.values())
+        if aside:
+            found = {**found, **aside.scores(terms)}
         return {chunk: found[row] for chunk, row in rows.items() if row in found}
+
+    def _restricting(self, condition: Condition) -> Condition:
+        """Without who may see what, where the text store holds only what everyone may see."""
+        if self._view.public_text and AUDIENCE_GATE in condition.gates:
+            gates = {key: allowed for key, allowed in condition.gates.items() if key != AUDIENCE_GATE}
+            return replace(condition, gates=gates)
+        return condition
+
+    def _private(self) -> WithheldWords | None:
+        """The words of private rows that are seen, as of this moment; None if there are none."""
+        view = self._view
+        if self._aside_version != view.version:
+            aside = None
+            if view.withholds():
+                from watersmeet.store.local.withheld import WithheldWords
+
+                aside = WithheldWords(view, self._seen, self._text)
+            self._aside = aside if aside and aside.size else None
+            self._aside_version = view.version
+        return self._aside
 
 
 def _best_first(hit: tuple[Row, float]) -> tuple[float, Row]:

@@ -91,14 +91,18 @@ class Reader:
     slots: NDArray[np.int64]
     counted: NDArray[np.bool_] | None = None
 
-    def counting(self, rows: RowArray) -> Reader:
-        """The same, but what is rare is decided among these rows alone."""
+    def without(self, rows: Collection[Row]) -> Reader:
+        """The same, but these rows do not count for what is rare."""
         import numpy as np
 
-        slots = find(self.keys, self.slots, rows)
+        hidden = find(self.keys, self.slots, rows)
+        hidden = hidden[hidden >= 0]
+        if not len(hidden):
+            return self
         counted = np.zeros(len(self.numbers), dtype=np.bool_)
-        counted[slots[slots >= 0]] = True
-        return self if counted.all() else replace(self, counted=counted)
+        counted[self.slots] = True
+        counted[hidden] = False
+        return replace(self, counted=counted)
 
     @property
     def size(self) -> int:

@@ -55,12 +55,9 @@ class Terms:
     def is_sound(self) -> bool:
         return self.sum in (0, _sum(self))
 
-    def is_current(self, rows: Sequence[int], model: str, text: str = "") -> bool:
-        """Whether it still fits what is live, `rows` in ascending order."""
-        from bisect import bisect_right
-
-        kept = bisect_right(rows, self.last_row)
-        moved = (len(rows) - kept) + max(0, self.chunks - kept)
+    def is_current(self, chunks: int, added: int, model: str, text: str = "") -> bool:
+        """Whether it still fits so many chunks, of which so many were added since."""
+        moved = added + max(0, self.chunks - (chunks - added))
         return self.model == model and self.text == text and moved <= CHANGED * max(1, self.chunks)
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from watersmeet.core.model import Condition, Row
 from watersmeet.core.ports import Term, TextReader
 from watersmeet.store.local._text import FIELDS, distinct
-from watersmeet.store.local.view import SqliteView
+from watersmeet.store.local.view import CatalogueView
 
 K1, B = 1.2, 0.75
 """As both text stores have them."""
@@ -20,7 +20,7 @@ class WithheldWords:
     """Made anew whenever the catalogue changes. Rows that a text store has are weighed by `weighed`, these by `scores`:
     a word counts for as much in both."""
 
-    def __init__(self, view: SqliteView, seen: Condition, text: TextReader) -> None:
+    def __init__(self, view: CatalogueView, seen: Condition, text: TextReader) -> None:
         where, values = view._where(seen)
         rows = view._ask(
             f"SELECT w.row, {', '.join('w.' + name for name in FIELDS)} FROM withheld w JOIN chunks c ON c.row = w.row"

@@ -73,6 +73,9 @@ def correct(
         )
         db.execute(f"UPDATE documents SET hash = x'' WHERE id IN ({documents})", (rows,))
         _withheld.put(db, words)
+        if words:
+            db.executemany("UPDATE unseen SET private = 1 WHERE row = ?", [(row,) for row in words])
+            recount(db)
         db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta.items())
         seal_meta(db)
 
