@@ -101,7 +101,6 @@ class IndexContract(FilledContract):
                 assert two != one
                 assert answers(first) == one
                 assert answers(second) == two
-                assert first.version != second.version
 
     def test_the_threads_of_a_query_share_its_moment(self, small: Filling) -> None:
         with small.index.snapshot() as snapshot, ThreadPoolExecutor(4) as threads:
@@ -115,13 +114,12 @@ class IndexContract(FilledContract):
 
         versions = [version()]
         assert version() == versions[0]
-        for change in (
-            lambda: small.put([NEW]),
-            lambda: small.embed(STATIC, vectors([NEW])),
-            lambda: small.remove([OTHER.document.id]),
-        ):
-            change()
-            versions.append(version())
+        small.put([NEW])
+        versions.append(version())
+        small.embed(STATIC, vectors([NEW]))
+        versions.append(version())
+        small.remove([OTHER.document.id])
+        versions.append(version())
         assert len(set(map(repr, versions))) == 4
 
     def test_generations_change_when_stores_are_replaced(self, small: Filling) -> None:
