@@ -413,7 +413,7 @@ class MemoryState:
 
 
 class MemoryIndex:
-    place = "memory"
+    place, remote = "memory", False
 
     def __init__(self) -> None:
         self.latest = MemorySnapshot()
