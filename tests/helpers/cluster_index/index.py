@@ -25,6 +25,7 @@ class Cluster:
 
     def __init__(self, postgres: str, qdrant: int, name: str, trips: Trips | None = None) -> None:
         self.trips = trips or Trips()
+        self._servers = (postgres, qdrant)
         self.postgres, self.qdrant = Postgres(postgres, name, self.trips), Qdrant(qdrant, self.trips)
         self.place = f"cluster {name}"
         self.versions: dict[str, int] = {}
@@ -33,6 +34,10 @@ class Cluster:
         self._epochs: dict[int, Epoch] = {}
         self._idle: list[ClusterSnapshot] = []
         self._lock = Lock()
+
+    def again(self) -> Cluster:
+        """The same index as another process sees it, which knows nothing of it yet."""
+        return Cluster(*self._servers, self._name)
 
     def collection(self, generation: int) -> str:
         return f"{self._name}-{generation}"

@@ -41,7 +41,7 @@ _SELECT = (
 
 
 class Rows:
-    """Of one commit."""
+    """Of one commit. Threads may look up the same rows at once; none sees what another has only begun to."""
 
     def __init__(self, postgres: Postgres, commit: int) -> None:
         self._postgres, self._commit = postgres, commit
@@ -52,16 +52,16 @@ class Rows:
         """Those of the rows that are live."""
         unknown = [row for row in rows if row not in self._by_row]
         if unknown:
-            self._by_row |= dict.fromkeys(unknown)
-            self.learn("c.row = ANY(%s)", [unknown])
+            found = {known.row for known in self.learn("c.row = ANY(%s)", [unknown])}
+            self._by_row.update((row, None) for row in unknown if row not in found)
         return {row: known for row in rows if (known := self._by_row[row])}
 
     def called(self, ids: Collection[ChunkId]) -> dict[ChunkId, Known]:
         """The rows of those of these chunks that there are."""
         unknown = [chunk for chunk in ids if chunk not in self._by_id]
         if unknown:
-            self._by_id |= dict.fromkeys(unknown)
-            self.learn("c.id = ANY(%s)", [unknown])
+            found = {known.passage.id for known in self.learn("c.id = ANY(%s)", [unknown])}
+            self._by_id.update((chunk, None) for chunk in unknown if chunk not in found)
         return {chunk: known for chunk in ids if (known := self._by_id[chunk])}
 
     def met(self) -> list[Known]:
@@ -72,8 +72,8 @@ class Rows:
         """Live rows by any condition on chunks `c` and documents `d`, in an order."""
         found = self._postgres.ask(f"{_SELECT}{where} ORDER BY {order}", [self._commit, self._commit, *values])
         made = [_known(*row) for row in found]
-        self._by_row |= {known.row: known for known in made}
-        self._by_id |= {known.passage.id: known for known in made}
+        self._by_row.update((known.row, known) for known in made)
+        self._by_id.update((known.passage.id, known) for known in made)
         return made
 
 
