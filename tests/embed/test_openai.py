@@ -206,6 +206,29 @@ def test_a_slow_answer_is_tried_again(endpoint: Endpoint) -> None:
         embedder(endpoint, timeout=0.6, retries=1).embed(["a"])
 
 
+def test_all_tries_together_have_a_deadline(endpoint: Endpoint) -> None:
+    endpoint.script = [fail(429, {"Retry-After": "3600"})]
+    with pytest.raises(ModelProblem, match="429"):
+        embedder(endpoint, deadline=5.0).embed(["a"])
+    assert len(endpoint.asked) == 1
+
+
+def test_a_proxy_of_the_environment_is_not_asked(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    assert embedder(endpoint).embed(["a"]).shape == (1, 4)
+
+
+def test_a_password_in_the_address_is_sent_and_never_shown(endpoint: Endpoint) -> None:
+    endpoint.script = [good, fail(400), lambda asked: (200, {}, b"{}")]
+    one = embedder(endpoint, base_url=endpoint.url.replace("http://", "http://me:hunter22@"))
+    assert one.embed(["a"]).shape == (1, 4)
+    assert endpoint.headers[0]["Authorization"] == "Basic bWU6aHVudGVyMjI="
+    for _ in range(2):
+        with pytest.raises(ModelProblem, match=r"http://\*\*\*@127") as caught:
+            one.embed(["a"])
+        assert "hunter22" not in f"{caught.value} {caught.value.hint}"
+
+
 def test_nobody_there() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

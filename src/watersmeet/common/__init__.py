@@ -1,1 +1,1 @@
-"""What several leaves need and core may not have: it uses libraries."""
+"""What several leaves need and core does not: it meets what others wrote, uses libraries, or asks other machines."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from watersmeet.common.globs import pattern
 from watersmeet.core.facets import tag_names
-from watersmeet.core.globs import pattern
 from watersmeet.core.model import Condition
 
 

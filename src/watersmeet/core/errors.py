@@ -12,6 +12,8 @@ What can go wrong, and what the user can do about it. Every face shows `str(erro
     x DiskFull                  nothing was lost, but nothing more fits
   + ModelProblem                an embedder cannot answer
     x ModelMissing              its model is not on this machine
+  + NoReply                     another machine gave no answer that can be used
+    x AddressRefused            its address is not public, and nobody has allowed it
   + SourceProblem               a path that was named cannot be read
   + NotFound                    no document or chunk of that id (exit code 1)
     x NotRegistered             nothing of that path to change (exit code 2)
@@ -63,6 +65,12 @@ class ModelProblem(WatersmeetError): ...
 
 
 class ModelMissing(ModelProblem): ...
+
+
+class NoReply(WatersmeetError): ...
+
+
+class AddressRefused(NoReply): ...
 
 
 class SourceProblem(WatersmeetError): ...

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import email.utils
-import http.client
 import json
-import random
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from watersmeet.core.errors import ConfigError, ModelMissing, ModelProblem
+from watersmeet.common.http import Client, Reply
+from watersmeet.common.redaction import shown
+from watersmeet.core.errors import ConfigError, ModelMissing, ModelProblem, NoReply
 from watersmeet.core.options import option
 from watersmeet.embed._common import clean, fingerprint, in_slices, usable
 
 if TYPE_CHECKING:
     from watersmeet.core.vectors import Matrix, Vector
 
-_AGAIN = {408, 409, 425, 429, 500, 502, 503, 504, 529}
-_LONGEST_WAIT = 60.0
+_MOST_BYTES = 1 << 28
 _known: dict[tuple[str, str], int] = {}
 
 
@@ -33,6 +28,7 @@ class OpenAI:
     batch: int = option(64, "texts in one request")
     dimensions: int = option(0, "ask for vectors of this length; 0: what the model gives")
     timeout: float = option(30.0, "seconds to wait for an answer")
+    deadline: float = option(300.0, "seconds for a request with all its retries")
     retries: int = option(5, "how often a request is tried again; a query at most once")
     backoff: float = option(0.5, "seconds before the first retry; doubled for each further one")
     query_prefix: str = option("", "what the model wants before a query")
@@ -41,7 +37,9 @@ class OpenAI:
 
     def __post_init__(self) -> None:
         if not self.base_url.startswith(("http://", "https://")):
-            raise ConfigError(f"base_url {self.base_url!r} is no web address", "it begins with http:// or https://")
+            raise ConfigError(
+                f"base_url {shown(self.base_url)!r} is no web address", "it begins with http:// or https://"
+            )
 
     @property
     def name(self) -> str:
@@ -89,54 +87,32 @@ class OpenAI:
         asked: dict[str, Any] = {"model": self.model, "input": texts}
         if self.dimensions:
             asked["dimensions"] = self.dimensions
-        body = json.dumps(asked).encode()
-        for number in range(tries):
-            try:
-                return self._checked(self._post(body), len(texts))
-            except _Again as again:
-                if number + 1 == tries:
-                    raise self._problem(f"{again} ({tries} tries)", "is the endpoint up? try again later") from again
-                time.sleep(self._pause(number, again.after))
-        raise self._problem("was not asked", "retries must not be negative")
-
-    def _post(self, body: bytes) -> bytes:
-        headers = {"Content-Type": "application/json", "User-Agent": "watersmeet"}
+        headers = {"Content-Type": "application/json"}
         if self.api_key:
             headers["Authorization"] = f"Bearer {self.api_key}"
-        request = urllib.request.Request(self._place[0] + "/embeddings", body, headers)  # noqa: S310 - checked above
+        client = Client(
+            guard=None,  # the user has chosen the endpoint, and it may well be on this machine
+            timeout=self.timeout,
+            deadline=self.deadline,
+            retries=tries - 1,
+            backoff=self.backoff,
+            most_bytes=_MOST_BYTES,
+        )
         try:
-            with urllib.request.urlopen(request, timeout=self.timeout) as answer:  # noqa: S310 - checked above
-                content: bytes = answer.read()
-                return content
-        except urllib.error.HTTPError as error:
-            with error:
-                raise self._refused(error) from None
-        except urllib.error.URLError as error:
-            raise self._unreached(error.reason) from error
-        except (OSError, http.client.HTTPException) as error:
-            raise self._unreached(error) from error
+            reply = client.post(self._place[0] + "/embeddings", json.dumps(asked).encode(), headers)
+        except NoReply as problem:
+            raise ModelProblem(str(problem), f"{problem.hint} (embed.openai.base_url)") from problem
+        if reply.status != 200:
+            raise self._refused(reply)
+        return self._checked(reply.body, len(texts))
 
-    def _refused(self, error: urllib.error.HTTPError) -> Exception:
-        try:
-            said = error.read(2000).decode(errors="replace").strip()
-        except (OSError, http.client.HTTPException):
-            said = ""
-        what = f"answered {error.code} {error.reason}"
-        if error.code in _AGAIN:
-            return _Again(what, _seconds(error.headers.get("Retry-After", "")))
-        if error.code in (401, 403):
-            return self._problem(what, f"set {self.api_key_env} to a valid key")
-        hint = f"check base_url and model ({self.model})"
-        return self._problem(f"{what}: {said[:300]}", hint, missing=error.code == 404)
-
-    def _unreached(self, reason: object) -> Exception:
-        if isinstance(reason, TimeoutError):
-            return _Again(f"did not answer within {self.timeout:g} s")
-        if isinstance(reason, ConnectionRefusedError) or not isinstance(
-            reason, ConnectionError | http.client.HTTPException
-        ):
-            return self._problem(f"cannot be reached: {reason}", "check base_url and the network")
-        return _Again(f"broke off: {reason}")
+    def _refused(self, reply: Reply) -> ModelProblem:
+        if reply.again:
+            return ModelProblem(reply.error, "is the endpoint up? try again later")
+        if reply.status in (401, 403):
+            return ModelProblem(reply.error, f"set {self.api_key_env} to a valid key")
+        kind = ModelMissing if reply.status == 404 else ModelProblem
+        return kind(reply.error, f"check base_url and model ({self.model})")
 
     def _checked(self, content: bytes, count: int) -> Matrix:
         """The vectors in the order of the texts, all of the length that this endpoint has given before."""
@@ -146,50 +122,21 @@ class OpenAI:
             data = json.loads(content)["data"]
             by_place = {int(one.get("index", n)): [float(x) for x in one["embedding"]] for n, one in enumerate(data)}
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise self._problem("gave an answer that is no list of embeddings", _WRONG) from error
+            raise self._problem("gave an answer that is no list of embeddings") from error
         if sorted(by_place) != list(range(count)) or len(data) != count:
-            raise self._problem(f"gave {len(data)} vectors for {count} texts", _WRONG)
+            raise self._problem(f"gave {len(data)} vectors for {count} texts")
         vectors = [by_place[place] for place in range(count)]
         expected = self.dimensions or _known.get(self._place) or len(vectors[0])
         wrong = next((len(one) for one in vectors if len(one) != expected), None)
         if wrong is not None:
             _known.pop(self._place, None)  # which of them was right, whoever asks next finds out
-            raise self._problem(f"gave a vector of {wrong} numbers where {expected} were expected", _WRONG)
-        rows = usable(np.array(vectors), self._place[0])
+            raise self._problem(f"gave a vector of {wrong} numbers where {expected} were expected")
+        rows = usable(np.array(vectors), shown(self.base_url))
         _known[self._place] = expected
         return rows
 
-    def _pause(self, number: int, after: float | None) -> float:
-        if after is not None:
-            return min(after, _LONGEST_WAIT)
-        jitter = 0.5 + random.random() / 2  # noqa: S311 - spreads retries, guards no secret
-        return min(self.backoff * 2.0**number, _LONGEST_WAIT) * jitter
-
-    def _problem(self, what: str, hint: str, missing: bool = False) -> ModelProblem:
-        message = f"{self._place[0]} {what}"
-        if self.api_key:
-            message = message.replace(self.api_key, "***")
-        return (ModelMissing if missing else ModelProblem)(message, hint)
+    def _problem(self, what: str) -> ModelProblem:
+        return ModelProblem(f"{shown(self.base_url)} {what}", _WRONG)
 
 
 _WRONG = "does the endpoint speak OpenAI's /embeddings, and is its model the one you mean?"
-
-
-class _Again(Exception):
-    """Worth another try, perhaps after so many seconds."""
-
-    def __init__(self, what: str, after: float | None = None) -> None:
-        super().__init__(what)
-        self.after = after
-
-
-def _seconds(stated: str) -> float | None:
-    """`Retry-After`: a number of seconds, or a date."""
-    try:
-        return max(float(stated), 0.0)
-    except ValueError:
-        pass
-    try:
-        return max(email.utils.parsedate_to_datetime(stated).timestamp() - time.time(), 0.0)
-    except ValueError:
-        return None

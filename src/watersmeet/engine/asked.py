@@ -127,7 +127,7 @@ def _when(text: str | datetime, now: datetime | None = None) -> datetime:
 
 def globs(texts: Iterable[str]) -> list[str]:
     """Globs that can match something."""
-    from watersmeet.core.globs import pattern
+    from watersmeet.common.globs import pattern
 
     found = list(texts)
     for text in found:

@@ -7,7 +7,7 @@
         { match = "^ERR-", only = ["lexical", "exact"] },
     ]
 
-`match` is a regular expression as `core.regular` understands them: linear in time, whatever the case. A rule adds one
+`match` is a regular expression as `common.patterns` reads it: linear in time, whatever the case. A rule adds one
 or more of three things: `filters`, which hold beside those of the request, in every signal; `weights`, instead of the
 fusion's own; `only`, the signals that are asked (if none of them votes in this index, all are). The answer says which
 rule matched and what it added (`Plan.routed`).
@@ -23,7 +23,7 @@ from watersmeet.core.model import Plan, Routed
 from watersmeet.core.options import check_weights, option
 
 if TYPE_CHECKING:
-    from watersmeet.core.regular import Regular
+    from watersmeet.common.patterns import Regular
 
 ADDS = ("filters", "weights", "only")
 
@@ -63,7 +63,7 @@ class Route:
 
 
 def _rule(number: int, rule: dict[str, Any]) -> tuple[Regular, Routed]:
-    from watersmeet.core.regular import BadPattern, Regular  # few have rules
+    from watersmeet.common.patterns import BadPattern, Regular  # few have rules
 
     where = f"query.route: rule {number}"
     for key in rule:

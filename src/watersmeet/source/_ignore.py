@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import stat
 
-from watersmeet.core.globs import Pattern, pattern
+from watersmeet.common.globs import Pattern, pattern
 from watersmeet.core.indexing import Skipped
 from watersmeet.source._files import fetch
 

@@ -12,8 +12,8 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from watersmeet.common.globs import Pattern, pattern
 from watersmeet.core.errors import SourceProblem
-from watersmeet.core.globs import Pattern, pattern
 from watersmeet.core.indexing import Found, Skipped
 from watersmeet.core.names import is_text, printable
 from watersmeet.core.options import option

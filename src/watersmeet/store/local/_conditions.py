@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from watersmeet.common.globs import Pattern, pattern
 from watersmeet.core.facets import tag_names
-from watersmeet.core.globs import Pattern, pattern
 from watersmeet.core.model import Condition
 
 _SPECIAL = "*?[\\"

@@ -18,6 +18,7 @@ from threading import RLock
 from types import TracebackType
 from typing import Any, ClassVar, Self
 
+from watersmeet.common.stems import WORD_TOKENS, Stems
 from watersmeet.core.errors import DiskFull, IndexBusy, IndexDamaged, IndexMismatch, IndexProblem, NoIndex
 from watersmeet.core.files import can_write, make_private, private
 from watersmeet.core.indexing import Entry
@@ -26,10 +27,10 @@ from watersmeet.core.ports import Term
 from watersmeet.core.tokens import STOPWORDS
 from watersmeet.store.local._connect import address, still
 from watersmeet.store.local._intact import unmarked
-from watersmeet.store.local._stems import WORD_TOKENS, Stems
 from watersmeet.store.local._text import (
     AGAIN,
     EXACT_FIELD,
+    LONGEST,
     MAKE_ROOM,
     REBUILD,
     WORD_FIELDS,
@@ -70,6 +71,17 @@ Questions = dict[tuple[str, bool], list[list[Any]]]
 """By table, and whether they score the same wherever they match."""
 
 
+class _Analyser(Stems):
+    """What a field makes of a token: a word in two forms must not count twice."""
+
+    def analyse(self, field: str, text: str) -> str:
+        if len(text) > LONGEST or len(text.split()) != 1 or text.strip() != text:
+            return ""
+        if field == EXACT_FIELD:
+            return text
+        return "" if text in STOPWORDS else self.stem(plain(text))
+
+
 class _Opened:
     """Connections that no reader uses at the moment, and the file that they are to."""
 
@@ -77,7 +89,7 @@ class _Opened:
         self.lock = RLock()  # a reader may be collected, and give back, while its thread is in here
         self.idle: list[sqlite3.Connection] = []
         self.file = (0, 0)
-        self.stems = Stems()
+        self.analyser = _Analyser()
 
     def take(self, file: tuple[int, int]) -> sqlite3.Connection | None:
         with self.lock:
@@ -127,7 +139,7 @@ class Fts5:
                     connection.execute("COMMIT")
                     connection.execute("BEGIN IMMEDIATE")
                 undo.pop_all()
-        return _Writer(path, connection, self._opened.stems)
+        return _Writer(path, connection, self._opened.analyser)
 
     def reader(self) -> _Reader:
         """The newest commit."""
@@ -147,7 +159,7 @@ class Fts5:
                 if _format(connection, path) == 0:  # this read fixes what the transaction sees
                     raise NoIndex(f"there is no text index in {self.folder}", AGAIN)
                 undo.pop_all()
-            reader = _Reader(path, connection, self._opened.stems)
+            reader = _Reader(path, connection, self._opened.analyser)
             weakref.finalize(reader, self._opened.give_back, connection, file)
             return reader
 
@@ -167,16 +179,16 @@ class Fts5:
     def close(self) -> None:
         with self._opened.lock:
             self._opened.clear()
-            self._opened.stems.close()
+            self._opened.analyser.close()
 
 
 class _Writer:
     """Holds SQLite's write lock from commit to commit until it is closed."""
 
-    def __init__(self, path: str, connection: sqlite3.Connection, stems: Stems) -> None:
+    def __init__(self, path: str, connection: sqlite3.Connection, analyser: _Analyser) -> None:
         self._path = path
         self._open: sqlite3.Connection | None = connection
-        self._stems = stems
+        self._analyser = analyser
 
     def add(self, entries: Iterable[Entry]) -> None:
         connection = self._connection()
@@ -204,7 +216,7 @@ class _Writer:
         return 1
 
     def analyse(self, field: str, text: str) -> str:
-        return self._stems.analyse(known(field), text)
+        return self._analyser.analyse(known(field), text)
 
     def held(self) -> int:
         with _understood(self._path):
@@ -236,10 +248,10 @@ class _Writer:
 class _Reader:
     """One commit, held open by a transaction of its own."""
 
-    def __init__(self, path: str, connection: sqlite3.Connection, stems: Stems) -> None:
+    def __init__(self, path: str, connection: sqlite3.Connection, analyser: _Analyser) -> None:
         self._path = path
         self._connection = connection
-        self._stems = stems
+        self._analyser = analyser
 
     @property
     def size(self) -> int:
@@ -260,13 +272,13 @@ class _Reader:
         return {Row(row): score for row, score in self._scores(questions, len(rows), rows)}
 
     def frequency(self, field: str, text: str) -> int:
-        if not self._stems.analyse(known(field), text):
+        if not self._analyser.analyse(known(field), text):
             return 0
         count = _COUNT_FORMS if field == EXACT_FIELD else _COUNT_WORDS
         return int(self._ask(count, [_expression(field, text)])[0][0])
 
     def analyse(self, field: str, text: str) -> str:
-        return self._stems.analyse(known(field), text)
+        return self._analyser.analyse(known(field), text)
 
     def average(self, field: str) -> float:
         return 0.0  # FTS5 keeps it to itself
@@ -275,7 +287,7 @@ class _Reader:
         """Terms with the same boosts become one expression: FTS5 weighs columns, not words."""
         found: Questions = {}
         weights: dict[str, tuple[str, dict[str, float]]] = {}
-        for (name, token, constant), term in distinct(terms, self._stems.analyse).items():
+        for (name, token, constant), term in distinct(terms, self._analyser.analyse).items():
             if constant or name == EXACT_FIELD:
                 table = "forms" if name == EXACT_FIELD else "words"
                 found.setdefault((table, constant), []).append([_expression(name, term.text), term.boost])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from watersmeet.core.globs import pattern
+from watersmeet.common.globs import pattern
 
 
 def matches(glob: str, path: str, is_folder: bool = False) -> bool:

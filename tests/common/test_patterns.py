@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from watersmeet.core.regular import BadPattern, Regular
+from watersmeet.common.patterns import BadPattern, Regular
 
 PIECES = r"a b A é 1 . [ab] [^a] [a-c1-3] [\d_] [^\w] \d \w \s \D \W \S \b \B ^ $ \. \- []a] [a-] { x{"
 LEAVES = st.sampled_from([" ", *PIECES.split()])

@@ -1,0 +1,136 @@
+"""A million chunks of made-up text, words and static vectors: what a query costs warm, after a commit, and filtered.
+
+    python benchmarks/million.py make FOLDER      records and index, about half an hour of CPU
+    python benchmarks/million.py measure FOLDER   adds a result to benchmarks/results
+
+CPU milliseconds of one process, medians. *After a commit*: another process has added a document in between, and the
+same engine is asked its next question. *Half*: a filter that every second record passes.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from _common import keep, machine
+
+from watersmeet import Engine
+from watersmeet.engine.settings import load
+
+RECORDS, WORDS, LENGTH = 1_000_000, 40_000, 40
+ENVIRON = {"WATERSMEET__INDEX__DENSE": "", "WATERSMEET__INDEX__SPARSE": ""}
+QUERIES, COMMITS = 40, 8
+FILTERS: dict[str, dict[str, Any]] = {
+    "none": {},
+    "half (tag)": {"filters": {"tag": "half"}},
+    "half (not a tag)": {"filters": {"tag!": "half"}},
+    "half (path)": {"filters": {"path": "*[02468]"}},
+    "half (date)": {"since": "2025-01-01"},
+    "one in a hundred (tag)": {"filters": {"tag": "hundredth"}},
+    "one in ten thousand (tag)": {"filters": {"tag": "rare"}},
+    "a folder of a thousandth (path)": {"filters": {"path": "f7/**"}},
+}
+
+
+def words() -> list[str]:
+    chance = np.random.default_rng(1)
+    letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
+    return ["".join(letters[chance.integers(0, 26, size)]) for size in chance.integers(4, 10, WORDS)]
+
+
+def make(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    chance, known = np.random.default_rng(2), np.array(words())
+    rank = 1 / np.arange(1, WORDS + 1) ** 0.9
+    share = rank / rank.sum()
+    with open(folder / "records.jsonl", "w", encoding="utf8") as file:
+        for start in range(0, RECORDS, 10_000):
+            chosen = known[chance.choice(WORDS, (10_000, LENGTH), p=share)]
+            for number, said in enumerate(chosen, start):
+                file.write(json.dumps(_record(number, said)) + "\n")
+    engine(folder).sync([folder / "records.jsonl"])
+
+
+def _record(number: int, said: Any) -> dict[str, Any]:
+    tags = ["half"] * (number % 2 == 0) + ["hundredth"] * (number % 100 == 0) + ["rare"] * (number % 10_000 == 0)
+    date = "2025-06-01" if number % 4 < 2 else "2024-06-01"
+    return {
+        "_id": f"f{number % 1000}/{number}",
+        "title": " ".join(said[:3]),
+        "text": " ".join(said[3:]),
+        "metadata": {"tags": tags, "modified": date},
+    }
+
+
+def engine(folder: Path) -> Engine:
+    return Engine(folder / "index", load(start=str(folder), environ=ENVIRON))
+
+
+def questions(many: int) -> list[str]:
+    chance, known = np.random.default_rng(5), words()
+    return [" ".join(known[n] for n in chance.integers(50, WORDS, 5)) for _ in range(many)]
+
+
+def cpu(work: Callable[[], object]) -> float:
+    start = resource.getrusage(resource.RUSAGE_SELF)
+    work()
+    end = resource.getrusage(resource.RUSAGE_SELF)
+    return 1000 * (end.ru_utime + end.ru_stime - start.ru_utime - start.ru_stime)
+
+
+COMMIT = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {here!r})
+from million import engine
+folder = Path(sys.argv[1])
+(folder / "more").mkdir(exist_ok=True)
+(folder / "more" / f"{{sys.argv[2]}}.md").write_text(f"# New {{sys.argv[2]}}\\n\\nsomething quite new {{sys.argv[2]}}\\n")
+engine(folder).sync([folder / "more"])
+"""
+
+
+def measure(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = {"chunks": 0, "cpu_ms": {}, "after_commit": {}}
+    with engine(folder) as made:
+        found["chunks"] = made.status()["chunks"]
+        for mode in ("lexical", "static", "hybrid"):
+            for query in questions(5):
+                made.search(query, mode=mode)
+            found["cpu_ms"][mode] = {
+                name: _median(made, questions(QUERIES), mode, how) for name, how in FILTERS.items()
+            }
+        for mode in ("lexical", "hybrid"):
+            first = []
+            for number, query in enumerate(questions(COMMITS)):
+                _commit(folder, f"{mode}{number}-{time.time_ns()}")
+                first.append(_median(made, [query], mode, {}))
+            found["after_commit"][mode] = {"median": round(statistics.median(first), 2), "all": first}
+    found["resident_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    return found
+
+
+def _median(made: Engine, asked: Sequence[str], mode: str, how: dict[str, Any]) -> float:
+    return round(statistics.median(cpu(partial(made.search, query, mode=mode, **how)) for query in asked), 2)
+
+
+def _commit(folder: Path, name: str) -> None:
+    script = COMMIT.format(here=str(Path(__file__).resolve().parent))
+    subprocess.run([sys.executable, "-c", script, str(folder), name], check=True)
+
+
+if __name__ == "__main__":
+    place = Path(sys.argv[2])
+    if sys.argv[1] == "make":
+        make(place)
+    else:
+        print(json.dumps(keep("million", {"machine": machine(), **measure(place)}), indent=1))
