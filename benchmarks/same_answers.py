@@ -26,7 +26,6 @@ from cluster_index.trips import depth  # noqa: E402
 from clusters import running  # noqa: E402
 from copied import Copied, copied  # noqa: E402
 from memory_filling import MemoryFilling  # noqa: E402
-
 from watersmeet import Engine  # noqa: E402
 from watersmeet.core.model import Request  # noqa: E402
 from watersmeet.engine.settings import Settings  # noqa: E402

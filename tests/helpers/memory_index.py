@@ -266,20 +266,20 @@ class _Scored:
     def scores(self, query: Any) -> dict[ChunkId, float]:
         raise NotImplementedError
 
-    def nearest(self, query: Any, condition: Condition, limit: int) -> list[tuple[ChunkId, float]]:
+    def match(self, query: Any, condition: Condition, limit: int) -> list[tuple[ChunkId, float]]:
         passing, scores = self._snapshot.passing(condition), self.scores(query)
         owners = self._snapshot.documents_of(scores)
         found = [hit for hit in scores.items() if owners[hit[0]] in passing]
         return sorted(found, key=lambda hit: (-hit[1], hit[0]))[:limit]
 
-    match = nearest
-
-    def score(self, query: Any, ids: Collection[ChunkId]) -> dict[ChunkId, float]:
+    def scored(self, query: Any, ids: Collection[ChunkId]) -> dict[ChunkId, float]:
         scores = self.scores(query)
         return {chunk: scores[chunk] for chunk in ids if chunk in scores}
 
 
 class MemoryWords(_Scored):
+    score = _Scored.scored
+
     def __init__(self, snapshot: MemorySnapshot, seen: Condition) -> None:
         super().__init__(snapshot, seen)
         placed = [snapshot.places[chunk] for chunk in self._ids]
@@ -295,6 +295,14 @@ class MemoryVectors(_Scored):
     def __init__(self, snapshot: MemorySnapshot, made: Mapping[Row, Any], seen: Condition) -> None:
         super().__init__(snapshot, seen)
         self._made = {chunk: made[snapshot.row_of[chunk]] for chunk in self._ids if snapshot.row_of[chunk] in made}
+
+    def nearest(self, queries: Sequence[Any], condition: Condition, limit: int) -> list[dict[ChunkId, float]]:
+        found = [dict(self.match(query, condition, limit)) for query in queries]
+        every = self.score(queries, set[ChunkId]().union(*found))
+        return [ranked | scored for ranked, scored in zip(found, every, strict=True)]
+
+    def score(self, queries: Sequence[Any], ids: Collection[ChunkId]) -> list[dict[ChunkId, float]]:
+        return [self.scored(query, ids) for query in queries]
 
     def scores(self, query: Any) -> dict[ChunkId, float]:
         if isinstance(query, Weighted):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
@@ -33,6 +34,7 @@ class Cluster:
         self._name = name
         self._epochs: dict[int, Epoch] = {}
         self._idle: list[ClusterSnapshot] = []
+        self.threads = ThreadPoolExecutor(8)
         self._lock = Lock()
 
     def again(self) -> Cluster:
@@ -79,6 +81,7 @@ class Cluster:
         return ClusterState(self, name)
 
     def close(self) -> None:
+        self.threads.shutdown()
         self._idle.clear()
         self.postgres.close()
         self.qdrant.close()

@@ -115,13 +115,56 @@ class ClusterVectors(_Searched):
         size, counts = self._snapshot.weighted(self._tier, self._seen)
         return rarity(counts.get(term, 0), size)
 
-    def nearest(self, asked: Any, condition: Condition, limit: int) -> Hits:
-        vector = self._query(asked)
+    def nearest(self, queries: Sequence[Any], condition: Condition, limit: int) -> list[dict[ChunkId, float]]:
+        vectors = [self._query(asked) for asked in queries]
+        if len(vectors) == 1:
+            return [dict(self._one(vectors[0], condition, limit))]
+        return self._each(vectors, condition, limit)
+
+    def _one(self, vector: Any, condition: Condition, limit: int) -> Hits:
         return [] if vector is None or limit < 1 else self._best(vector, self._tier.name, condition, limit)[0]
 
-    def score(self, asked: Any, ids: Collection[ChunkId]) -> dict[ChunkId, float]:
-        vector = self._query(asked)
-        return {} if vector is None else self._scored(vector, self._tier.name, ids)
+    def _each(self, vectors: Sequence[Any], condition: Condition, limit: int) -> list[dict[ChunkId, float]]:
+        """Several queries in one call. What one found is scored by the others while it is looked up."""
+        snapshot, fetch = self._snapshot, limit + limit // 4 + 8
+        held = Pushed(condition, snapshot.collections).qdrant()
+        asked = [vector for vector in vectors if vector is not None]
+        offered = [dict(one) for one in snapshot.search([query(one, self._tier.name, fetch, held) for one in asked])]
+        rows = set[int]().union(*offered)
+        scored = snapshot.beside(lambda: self._rest(asked, offered, rows))
+        known = {
+            row: one for row, one in snapshot.rows.of(rows).items() if one.satisfies(condition, snapshot.collections)
+        }
+        answers = [{known[row].passage.id: score for row, score in one.items() if row in known} for one in scored()]
+        if any(len(one) >= fetch and len(one.keys() & known) < limit for one in offered):  # too many are dead
+            ranked = [dict(self._one(vector, condition, limit)) for vector in asked]
+            answers = self.score_vectors(asked, set[ChunkId]().union(*ranked))
+        best = [dict(sorted(one.items(), key=lambda hit: (-hit[1], hit[0]))) for one in answers]
+        first = set[ChunkId]().union(*(list(one)[:limit] for one in best))
+        found = iter([{chunk: score for chunk, score in one.items() if chunk in first} for one in best])
+        return [{} if vector is None else next(found) for vector in vectors]
+
+    def _rest(
+        self, vectors: Sequence[Any], offered: Sequence[dict[int, float]], rows: set[int]
+    ) -> list[dict[int, float]]:
+        """What each query says of what only the others found."""
+        searches = [
+            query(vector, self._tier.name, len(rows), {}, rows - one.keys())
+            for vector, one in zip(vectors, offered, strict=True)
+        ]
+        return [one | dict(rest) for one, rest in zip(offered, self._snapshot.search(searches), strict=True)]
+
+    def score(self, queries: Sequence[Any], ids: Collection[ChunkId]) -> list[dict[ChunkId, float]]:
+        vectors = [self._query(asked) for asked in queries]
+        found = iter(self.score_vectors([vector for vector in vectors if vector is not None], ids))
+        return [{} if vector is None else next(found) for vector in vectors]
+
+    def score_vectors(self, vectors: Sequence[Any], ids: Collection[ChunkId]) -> list[dict[ChunkId, float]]:
+        rows = {known.row: chunk for chunk, known in self._snapshot.rows.called(ids).items()}
+        if not rows or not vectors:
+            return [{} for _ in vectors]
+        found = self._snapshot.search([query(vector, self._tier.name, len(rows), {}, rows) for vector in vectors])
+        return [{rows[row]: score for row, score in one} for one in found]
 
     def read(self, ids: Sequence[ChunkId]) -> Any:
         known = self._snapshot.rows.called(ids)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cluster_index.documents import ClusterDocuments
 from cluster_index.entities import ClusterEntities
@@ -18,6 +18,7 @@ from watersmeet.core.viewers import AUDIENCE_GATE
 if TYPE_CHECKING:
     from cluster_index.index import Cluster
 
+T = TypeVar("T")
 _SNAPSHOT = (
     "SELECT commit, generation, epoch, facts, tiers, collections, summary,"
     " (SELECT jsonb_object_agg(name, version) FROM states WHERE content IS NOT NULL) FROM head"
@@ -57,6 +58,10 @@ class ClusterSnapshot(ClusterDocuments):
 
     def search(self, queries: Sequence[Mapping[str, Any]]) -> list[list[tuple[int, float]]]:
         return self._index.qdrant.search(self._index.collection(self._generation), queries)
+
+    def beside(self, work: Callable[[], T]) -> Callable[[], T]:
+        """Something that another thread does meanwhile; call for its result."""
+        return self._index.threads.submit(work).result
 
     @property
     def epoch(self) -> Epoch:

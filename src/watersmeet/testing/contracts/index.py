@@ -36,12 +36,12 @@ def answers(snapshot: Snapshot) -> tuple[object, ...]:
     words = snapshot.words(ANY)
     assert words is not None
     terms = [Term("body", word) for word in ("auk", "tern", "gulls", "dives")]
-    near = snapshot.vectors(STATIC, ANY).nearest(MODEL.embed_query("the auk dives"), ANY, 10)
+    (near,) = snapshot.vectors(STATIC, ANY).nearest([MODEL.embed_query("the auk dives")], ANY, 10)
     found = {chunk for chunk, _ in words.match(terms, ANY, 10)}
     return (
         found,
         {chunk: passage.text for chunk, passage in snapshot.passages(found).items()},
-        {chunk for chunk, _ in near},
+        {*near},
         [(record.document, record.chunks) for record in snapshot.records()],
         [passage.text for passage in snapshot.passages_of(DocId("a.md"))],
         snapshot.statistics().chunks,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import pytest
 
-from watersmeet.core.index import Snapshot, Tier
+from watersmeet.core.index import Snapshot, Tier, Vectors
 from watersmeet.core.model import ANY, ChunkId, Condition
 from watersmeet.core.sparse import Weighted
 from watersmeet.testing.contracts._base import FilledContract
@@ -38,6 +39,17 @@ def query(text: str) -> Vector:
     return MODEL.embed_query(text)
 
 
+def nearest(near: Vectors, asked: Vector | Weighted, condition: Condition, limit: int) -> list[tuple[ChunkId, float]]:
+    """The best of one query, in their order."""
+    (found,) = near.nearest([asked], condition, limit)
+    return list(found.items())
+
+
+def score(near: Vectors, asked: Vector | Weighted, ids: Collection[ChunkId]) -> dict[ChunkId, float]:
+    (found,) = near.score([asked], ids)
+    return found
+
+
 def weighted(rarely: bool = False, **weights: float) -> Weighted:
     """Terms `t3=0.5` with their weights."""
     import numpy as np
@@ -50,7 +62,7 @@ class VectorsContract(FilledContract):
     def test_the_nearest_come_first_with_their_cosines(self, snapshot: Snapshot) -> None:
         near = snapshot.vectors(STATIC, ANY)
         vector = query("keys of a piano")
-        found = near.nearest(vector, ANY, 100)
+        found = nearest(near, vector, ANY, 100)
         truth = {chunk: float(made @ vector) for chunk, made in vectors().items()}
         assert dict(found) == pytest.approx(truth, abs=KEPT)
         assert found == sorted(found, key=lambda hit: (-hit[1], hit[0]))
@@ -60,24 +72,39 @@ class VectorsContract(FilledContract):
         ties = sorted(chunk_of(f"ties/{name}.md") for name in "abc")
         near = snapshot.vectors(STATIC, ANY)
         vector = query("an even swell under the pier")
-        assert [chunk for chunk, _ in near.nearest(vector, ANY, 3)] == ties
-        assert [chunk for chunk, _ in near.nearest(vector, ANY, 2)] == ties[:2]
+        assert [chunk for chunk, _ in nearest(near, vector, ANY, 3)] == ties
+        assert [chunk for chunk, _ in nearest(near, vector, ANY, 2)] == ties[:2]
 
     def test_a_longer_query_vector_changes_nothing(self, snapshot: Snapshot) -> None:
         near = snapshot.vectors(STATIC, ANY)
         vector = query("firewall ports")
-        longer = near.nearest(7 * vector, ANY, 5)
-        assert [chunk for chunk, _ in longer] == [chunk for chunk, _ in near.nearest(vector, ANY, 5)]
-        assert dict(longer) == pytest.approx(dict(near.nearest(vector, ANY, 5)), abs=CLOSE)
+        longer = nearest(near, 7 * vector, ANY, 5)
+        assert [chunk for chunk, _ in longer] == [chunk for chunk, _ in nearest(near, vector, ANY, 5)]
+        assert dict(longer) == pytest.approx(dict(nearest(near, vector, ANY, 5)), abs=CLOSE)
 
     def test_chunks_are_scored_as_they_are_found(self, snapshot: Snapshot) -> None:
         near = snapshot.vectors(STATIC, ANY)
         vector = query("which tides are forecast")
-        found = dict(near.nearest(vector, ANY, 100))
-        assert near.score(vector, [*found, ChunkId("not there")]) == pytest.approx(found, abs=CLOSE)
+        found = dict(nearest(near, vector, ANY, 100))
+        assert score(near, vector, [*found, ChunkId("not there")]) == pytest.approx(found, abs=CLOSE)
         few = list(found)[3:7]
-        assert near.score(vector, few) == pytest.approx({chunk: found[chunk] for chunk in few}, abs=CLOSE)
-        assert near.score(vector, []) == {}
+        assert score(near, vector, few) == pytest.approx({chunk: found[chunk] for chunk in few}, abs=CLOSE)
+        assert score(near, vector, []) == {}
+
+    def test_several_queries_are_asked_at_once(self, snapshot: Snapshot) -> None:
+        near = snapshot.vectors(STATIC, ANY)
+        queries = [query("keys of a piano"), query("firewall ports"), query("tides")]
+        found = near.nearest(queries, EVERYONES, 4)
+        alone = [nearest(near, one, EVERYONES, 4) for one in queries]
+        for one, ranked in zip(found, alone, strict=True):
+            assert list(one)[:4] == [chunk for chunk, _ in ranked]
+            assert one.keys() == {chunk for other in alone for chunk, _ in other}
+        scored = near.score(queries, found[0])
+        assert scored == [pytest.approx(one, abs=CLOSE) for one in found]
+        assert near.nearest([], ANY, 4) == near.score([], found[0]) == []
+        nowhere, somewhere = near.nearest([0 * queries[0], queries[1]], EVERYONES, 4)
+        assert nowhere == {}
+        assert somewhere == pytest.approx(dict(alone[1]), abs=CLOSE)
 
     def test_vectors_are_read_as_they_were_put(self, snapshot: Snapshot) -> None:
         ids, given = [chunk_of("rust.md"), ChunkId("not there"), chunk_of("guides/keys.md", 1)], vectors()
@@ -94,10 +121,10 @@ class VectorsContract(FilledContract):
         filling.embed(STATIC, made | {b: 0 * made[b]})
         with filling.index.snapshot() as snapshot:
             near = snapshot.vectors(STATIC, ANY)
-            assert [chunk for chunk, _ in near.nearest(query("an auk"), ANY, 10)] == [a]
-            assert near.score(query("an auk"), [a, b]).keys() == {a}
-            assert near.nearest(0 * query("an auk"), ANY, 10) == []
-            assert near.score(0 * query("an auk"), [a, b]) == {}
+            assert [chunk for chunk, _ in nearest(near, query("an auk"), ANY, 10)] == [a]
+            assert score(near, query("an auk"), [a, b]).keys() == {a}
+            assert nearest(near, 0 * query("an auk"), ANY, 10) == []
+            assert score(near, 0 * query("an auk"), [a, b]) == {}
             assert snapshot.coverage(STATIC) == 1.0
 
     @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -105,16 +132,16 @@ class VectorsContract(FilledContract):
         gates = Condition(gates=case.condition.gates)
         near = snapshot.vectors(STATIC, gates)
         vector = query("harbour tides and keys")
-        every = near.nearest(vector, gates, 100)
+        every = nearest(near, vector, gates, 100)
         owners = snapshot.documents_of([chunk for chunk, _ in every])
         wanted = [hit for hit in every if owners[hit[0]] in case.passes]
-        assert [chunk for chunk, _ in near.nearest(vector, case.condition, 100)] == [chunk for chunk, _ in wanted]
-        assert [chunk for chunk, _ in near.nearest(vector, case.condition, 2)] == [chunk for chunk, _ in wanted[:2]]
+        assert [chunk for chunk, _ in nearest(near, vector, case.condition, 100)] == [chunk for chunk, _ in wanted]
+        assert [chunk for chunk, _ in nearest(near, vector, case.condition, 2)] == [chunk for chunk, _ in wanted[:2]]
 
     def test_private_chunks_are_near_to_those_who_may_see_them(self, snapshot: Snapshot) -> None:
         vector, chunk = query("zeppelin mooring run by operations"), chunk_of("private/ops.md")
         for viewer, there in ((EVERYONES, False), (seen(OPERATIONS), True)):
-            found = snapshot.vectors(STATIC, viewer).nearest(vector, viewer, 100)
+            found = nearest(snapshot.vectors(STATIC, viewer), vector, viewer, 100)
             assert (chunk in dict(found)) is there
 
     def test_what_is_not_embedded_yet_has_no_score(self, filling: Filling) -> None:
@@ -127,8 +154,8 @@ class VectorsContract(FilledContract):
             assert snapshot.coverage(STATIC) == 1.0
             assert snapshot.coverage(DENSE) == pytest.approx(1 / 3)
             near = snapshot.vectors(DENSE, ANY)
-            assert [chunk for chunk, _ in near.nearest(query("auk"), ANY, 10)] == [a]
-            assert near.score(query("auk"), [a, b, c]).keys() == {a}
+            assert [chunk for chunk, _ in nearest(near, query("auk"), ANY, 10)] == [a]
+            assert score(near, query("auk"), [a, b, c]).keys() == {a}
             unseen = snapshot.unseen(DENSE, 10)
             assert sorted(one.text for one in unseen) == ["a gull", "an auk"]
             first = snapshot.unseen(DENSE, 1, first=[c, a])
@@ -144,11 +171,11 @@ class VectorsContract(FilledContract):
         filling.embed(STATIC, vectors([old, other]))
         filling.put([new])
         with filling.index.snapshot() as snapshot:
-            found = snapshot.vectors(STATIC, ANY).nearest(query("a tern"), ANY, 10)
+            found = nearest(snapshot.vectors(STATIC, ANY), query("a tern"), ANY, 10)
             assert [chunk for chunk, _ in found] == [other.chunks[0].id]
         filling.embed(STATIC, vectors([new]))
         with filling.index.snapshot() as snapshot:
-            found = snapshot.vectors(STATIC, ANY).nearest(query("an auk on a rock"), ANY, 10)
+            found = nearest(snapshot.vectors(STATIC, ANY), query("an auk on a rock"), ANY, 10)
             assert dict(found)[new.chunks[0].id] == pytest.approx(
                 float(vectors([new])[new.chunks[0].id] @ query("an auk on a rock")), abs=KEPT
             )
@@ -163,11 +190,11 @@ class VectorsContract(FilledContract):
         with filling.index.snapshot() as snapshot:
             sparse = snapshot.vectors(SPARSE, ANY)
             asked = weighted(t1=2.0, t7=1.0, t8=3.0)
-            found = sparse.nearest(asked, ANY, 10)
+            found = nearest(sparse, asked, ANY, 10)
             assert [chunk for chunk, _ in found] == [a, b]
             assert dict(found) == pytest.approx({a: 2.5, b: 0.5})
-            assert sparse.score(asked, [a, b, c]) == pytest.approx({a: 2.5, b: 0.5})
-            assert sparse.nearest(weighted(t8=1.0), ANY, 10) == []
+            assert score(sparse, asked, [a, b, c]) == pytest.approx({a: 2.5, b: 0.5})
+            assert nearest(sparse, weighted(t8=1.0), ANY, 10) == []
 
     def test_rare_terms_weigh_more_where_the_query_wants_it(self, filling: Filling) -> None:
         given = [page(f"{name}.md", ((), name)) for name in "abc"]
@@ -177,5 +204,5 @@ class VectorsContract(FilledContract):
         with filling.index.snapshot() as snapshot:
             sparse = snapshot.vectors(SPARSE, ANY)
             common, rare = math.log(1 + 1.5 / 2.5), math.log(1 + 2.5 / 1.5)
-            found = dict(sparse.nearest(weighted(rarely=True, t1=2.0, t7=1.0), ANY, 10))
+            found = dict(nearest(sparse, weighted(rarely=True, t1=2.0, t7=1.0), ANY, 10))
             assert found == pytest.approx({a: 2 * common + 0.5 * rare, b: 0.5 * common}, rel=1e-5)
