@@ -8,6 +8,7 @@ import statistics
 import time
 
 from watersmeet.core.model import ChunkId, DocId, Hit, Plan, Ranking, Result
+from watersmeet.core.place import Place
 from watersmeet.engine.components import build
 from watersmeet.present.answer import breakdown, explain_line
 
@@ -43,7 +44,7 @@ def main() -> None:
             ranking = stage.apply(ranking, plan)
         ranking = ranking.told(whole)
         for hit in ranking.hits:
-            place = (DocId("d"), "document", "T", ("H",), "p", (1, 2), "text")
+            place = (DocId("d"), "document", "T", ("H",), "p", Place((1, 2)), "text")
             shown = Result(hit.chunk, *place, hit.score, fused[hit.chunk], None, hit.evidence)
             explain_line(shown)
             breakdown(shown)

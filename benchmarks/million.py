@@ -94,7 +94,8 @@ sys.path.insert(0, {here!r})
 from million import engine
 folder = Path(sys.argv[1])
 (folder / "more").mkdir(exist_ok=True)
-(folder / "more" / f"{{sys.argv[2]}}.md").write_text(f"# New {{sys.argv[2]}}\\n\\nsomething quite new {{sys.argv[2]}}\\n")
+text = f"# New {{sys.argv[2]}}\\n\\nsomething quite new {{sys.argv[2]}}\\n"
+(folder / "more" / f"{{sys.argv[2]}}.md").write_text(text)
 engine(folder).sync([folder / "more"])
 """
 

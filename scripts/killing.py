@@ -34,6 +34,7 @@ from watersmeet import Engine
 from watersmeet.core.errors import NoIndex
 from watersmeet.core.indexing import Found
 from watersmeet.core.model import ChunkId, Request
+from watersmeet.engine.parsers import endings
 from watersmeet.engine.settings import load
 from watersmeet.source.folder import Folder
 
@@ -120,7 +121,7 @@ class Corpus:
 
     def in_order(self, only_touched: bool) -> list[list[str]]:
         """The documents of each file that a sync reads, in the order in which it commits them."""
-        found = [item.name for item in Folder().scan(str(self.root)) if isinstance(item, Found)]
+        found = [item.name for item in Folder(endings=endings()).scan(str(self.root)) if isinstance(item, Found)]
         names = [name for name in found if name in self.touched or not only_touched]
         return [[r["_id"] for r in self.records[n]] if n in self.records else [n] for n in names]
 
@@ -175,6 +176,7 @@ class Bench:
                 "facets": f"SELECT key, value, {name} FROM facets",
                 "names": f"SELECT key, {name}, rank FROM names",
                 "links": f"SELECT {name}, target, type, heading, alias FROM links",
+                "records": "SELECT path, record FROM records",
                 "known": "SELECT name FROM files WHERE hash <> x''",
             }
             return {key: sorted(db.execute(sql).fetchall(), key=repr) for key, sql in asked.items()}

@@ -316,6 +316,7 @@ def state(index: Path) -> dict[str, Any]:
         "facets": f"SELECT key, value, {name} FROM facets",
         "names": f"SELECT key, {name}, rank FROM names",
         "links": f"SELECT {name}, target, type, heading, alias FROM links",
+        "records": "SELECT path, record FROM records WHERE record IS NOT NULL",
         "mentions": f"SELECT word, kind, {name}, places FROM mentions",
     }
     with closing(sqlite3.connect(index / "catalogue.db")) as db:

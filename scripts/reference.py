@@ -73,6 +73,8 @@ def settings() -> str:
             if options(cls):
                 lines += [f"## [{kind}.{name}]", "", (cls.__doc__ or "").splitlines()[0], ""]
                 lines += [*_table(cls, f"{kind}.{name}"), ""]
+    rows = [f"| `{name}` | {' '.join(f'`{form}`' for form in find('parse', name).reads)} |" for name in names("parse")]
+    lines += ["## What parsers read", "", "| parser | media types and endings |", "|---|---|", *rows]
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -28,6 +28,7 @@ import click
 import pyromark
 import pytest
 
+from environments import OFFLINE, Environment
 from watersmeet.engine.components import KINDS, find, names, options
 from watersmeet.engine.settings import SECTIONS, load
 from watersmeet.face.cli.main import ALIASES, COMMANDS
@@ -56,6 +57,8 @@ ELSEWHERE = {
 }
 """Steps of a command (between `&&`), or first lines of a block, that are not run, and why."""
 RUN_BY = {"sh": ["bash", "-euo", "pipefail", "-c"], "python": [sys.executable, "-c"]}
+INSTALL = "pip install ./"
+"""What a page makes itself is installed into an environment of its own."""
 PORT = "7878"
 """Where the docs serve; here, a port that is free."""
 TOLERANCE = 0.1
@@ -113,6 +116,8 @@ def test_the_blocks_of_a_page_run(page: Path, folder: Path) -> None:
     if any(block.title.startswith("src/") for block in blocks(page)):  # it adds to a clone
         ignore = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / "src", folder / "src", copy_function=os.symlink, ignore=ignore)
+    if any(INSTALL in block.text for block in blocks(page)):
+        Environment(environment(folder))
     for block in blocks(page):
         if block.title:
             keep(block, folder)
@@ -171,14 +176,21 @@ def without(text: str, listed: Mapping[str, str]) -> tuple[str, set[str]]:
     return "\n".join(lines) + "\n", left_out
 
 
+def environment(folder: Path) -> Path:
+    """Where the environment of a folder is, if it has one; else it has ours."""
+    return folder.parent / "environment"
+
+
 def run(block: Block, folder: Path, deep: bool) -> str:
     """What a block prints, messages first."""
     assert block.language in RUN_BY, f"neither run nor in ELSEWHERE:\n{block.text}"
     command = RUN_BY[block.language]
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    own = environment(folder) / "bin"
+    path = f"{own if own.exists() else Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    text = block.text.replace(INSTALL, f"python -m pip install -q {' '.join(OFFLINE)} ./")
     with (folder.parent / "messages").open("w+", encoding="utf8") as messages:
         process = subprocess.Popen(
-            [*command, block.text],
+            [*command, text],
             cwd=folder,
             env={
                 **os.environ,

@@ -13,7 +13,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.test_docs_blocks import ROOT, Block, blocks, difference, keep, run
+from tests.test_docs_blocks import INSTALL, ROOT, Block, blocks, difference, environment, keep, run
+
+from environments import Environment
 
 PAGE = ROOT / "docs" / "how-to" / "extend.md"
 ADDED = {
@@ -23,7 +25,8 @@ ADDED = {
     "A search parameter": "src/watersmeet/face/search.py",
 }
 """The sections that add a part, and the folder of its file; or the one file that they change."""
-OTHERS = ("Before it lands",)
+PLUGIN = "A plug-in"
+OTHERS = (PLUGIN, "Before it lands")
 
 
 def parts(page: Path = PAGE) -> dict[str, str]:
@@ -93,9 +96,22 @@ def test_without_the_file_it_is_not_so(title: str, clone: Path) -> None:
     assert wrong
 
 
-@pytest.mark.parametrize("title", ADDED)
+def test_a_plug_in_needs_nothing_of_the_clone(clone: Path) -> None:
+    shutil.rmtree(clone / "src")
+    Environment(environment(clone))
+    assert not go_through([*blocks_of("", clone), *blocks_of(PLUGIN, clone)], clone)
+
+
+def test_a_plug_in_that_is_not_installed_is_none(clone: Path) -> None:
+    found = [block._replace(text=block.text.replace(INSTALL, ": ./")) for block in blocks_of(PLUGIN, clone)]
+    with pytest.raises(AssertionError) as failed:
+        go_through([*blocks_of("", clone), *found], clone)
+    assert "films/estuary.srt:3" not in str(failed.value)
+
+
+@pytest.mark.parametrize("title", [*ADDED, PLUGIN])
 def test_the_file_is_as_the_gates_want_it(title: str, clone: Path) -> None:
-    (part,) = [block for block in blocks_of(title, clone) if is_part(block)]
+    (part,) = [block for block in blocks_of(title, clone) if is_part(block) or block.title.endswith(".py")]
     keep(part, clone)
     rules = ["--config", str(ROOT / "pyproject.toml"), str(clone / part.title)]
     for command in (["check", "--no-cache"], ["format", "--check", "--no-cache"]):

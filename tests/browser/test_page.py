@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 Open = Callable[..., Page]
 PICTURES = Path(os.environ.get("PICTURES", "build/pictures"))
@@ -95,6 +95,28 @@ def test_type_look_explain_filter_and_open_by_keyboard_alone(visit: Open) -> Non
         assert re.match(r"(operations|installation|configuration|reference|getting)", where), where
     page.keyboard.press("Escape")
     assert focused(page) == "query"
+
+
+def test_where_a_result_is_stands_behind_its_name(visit: Open) -> None:
+    page = visit()
+    ask(page)
+    assert re.fullmatch(r"[\w/-]+\.md:\d+", page.locator(".result .where").first.inner_text())
+    ask(page, "resolve-library-id")
+    tool = page.locator(".result .where").first
+    expect(tool).to_have_text("/context7#resolve-library-id")  # it has no lines
+
+    def on_page_three(route: Route) -> None:
+        answer = route.fetch()
+        found = answer.json()
+        found["results"][0] |= {"where": "p. 3", "lines": None}
+        route.fulfill(response=answer, json=found)
+
+    page.route("**/api/search", on_page_three)
+    ask(page, "backup")
+    shown = page.locator(".result .where").first
+    expect(shown).to_have_text(re.compile(r"\.md p\. 3$"))
+    shown.click()
+    expect(page.locator("#detail .where").first).to_have_text(re.compile(r"\.md p\. 3$"))
 
 
 def test_explain_of_a_link_shows_the_path(visit: Open) -> None:

@@ -13,6 +13,7 @@ from watersmeet.core.errors import ConfigError
 from watersmeet.core.ids import chunk_id
 from watersmeet.core.model import DocId
 from watersmeet.core.pages import Block, Chunk, Document, Section
+from watersmeet.core.place import Place
 
 SENTENCE = "Seven wise foxes jump over the lazy brown dogs of the old mill. "
 
@@ -32,9 +33,9 @@ def document(*sections: tuple[int, str, str | list[str]], title: str = "Title") 
         line += 2 if level else 0
         for text in [texts] if isinstance(texts, str) else texts:
             if text:
-                blocks.append(Block(text, line, line + text.count("\n")))
+                blocks.append(Block(text, Place((line, line + text.count("\n")))))
                 line += text.count("\n") + 2
-        built.append(Section(tuple(name for _, name in path), level, at, tuple(blocks)))
+        built.append(Section(tuple(name for _, name in path), level, Place((at, at)), tuple(blocks)))
     return Document(DocId("dir/doc.md"), "document", title, "/doc.md", tuple(built))
 
 
@@ -54,7 +55,7 @@ def test_a_section_is_a_chunk_with_its_path_and_lines():
     chunks = split((0, "", a), (1, "A", b), (2, "B", [c, c]))
     assert shown(chunks) == [(), ("A",), ("A", "B")]
     assert [chunk.text for chunk in chunks] == [a, b, f"{c}\n\n{c}"]
-    assert [chunk.lines for chunk in chunks] == [(1, 1), (3, 5), (7, 11)]
+    assert [chunk.place.lines for chunk in chunks] == [(1, 1), (3, 5), (7, 11)]
 
 
 def test_full_sized_siblings_never_share_a_chunk():
@@ -71,7 +72,7 @@ def test_headings_without_text_are_only_in_the_path():
 
 def test_a_small_section_carries_its_path():
     (chunk,) = split((1, "A", ""), (2, "B", ""), (3, "C", "short"))
-    assert (chunk.headings, chunk.text, chunk.lines) == (("A", "B", "C"), "short", (5, 7))
+    assert (chunk.headings, chunk.text, chunk.place.lines) == (("A", "B", "C"), "short", (5, 7))
 
 
 def test_a_small_note_is_one_chunk():
@@ -81,7 +82,7 @@ def test_a_small_note_is_one_chunk():
     (chunk,) = split((1, "A", "a"), (2, "B", "b"), (2, "C", ""), (3, "D", "d"))
     assert chunk.headings == ("A",)
     assert chunk.text == "a\n\n## B\n\nb\n\n## C\n\n### D\n\nd"
-    assert chunk.lines == (1, 13)
+    assert chunk.place.lines == (1, 13)
 
 
 def test_small_siblings_stand_apart():
@@ -124,7 +125,7 @@ def test_a_small_section_does_not_join_the_child_of_another():
 def test_a_comment_is_no_chunk_of_its_own():
     big = words(500)
     chunks = split((0, "", "<!-- overview -->"), (1, "P", ""), (2, "A", big), (2, "C", big))
-    assert [(c.headings, c.text, c.lines) for c in chunks] == [
+    assert [(c.headings, c.text, c.place.lines) for c in chunks] == [
         (("P", "A"), f"<!-- overview -->\n\n{big}", (1, 7)),
         (("P", "C"), big, (9, 11)),
     ]
@@ -139,7 +140,7 @@ def test_a_heading_alone_can_be_found():
 
 def test_an_empty_document_is_its_title():
     (chunk,) = split()
-    assert (chunk.text, chunk.headings, chunk.lines) == ("Title", (), (1, 1))
+    assert (chunk.text, chunk.headings, chunk.place.lines) == ("Title", (), None)
     assert chunk.id == chunk_id("dir/doc.md", (), 0)
 
 
@@ -155,7 +156,7 @@ def test_a_long_section_comes_apart_between_blocks():
         blocks[4],
     ]
     assert shown(chunks) == [("A",)] * 3
-    assert [chunk.lines for chunk in chunks] == [(1, 5), (7, 9), (11, 11)]
+    assert [chunk.place.lines for chunk in chunks] == [(1, 5), (7, 9), (11, 11)]
 
 
 def test_no_paragraph_that_fits_is_cut():
@@ -174,9 +175,9 @@ def test_code_is_cut_at_line_ends_and_keeps_its_indentation():
     code = "```py\n" + "\n".join(f"    call_{n}(first. Second. Third)" for n in range(200)) + "\n```"
     chunks = split((1, "A", code))
     assert "\n".join(chunk.text for chunk in chunks) == code
-    assert chunks[0].lines == (1, 2 + chunks[0].text.count("\n") + 1)
-    assert chunks[1].lines[0] == chunks[0].lines[1] + 1
-    assert chunks[-1].lines[1] == 3 + code.count("\n")
+    assert chunks[0].place.lines == (1, 2 + chunks[0].text.count("\n") + 1)
+    assert chunks[1].place.lines[0] == chunks[0].place.lines[1] + 1
+    assert chunks[-1].place.lines[1] == 3 + code.count("\n")
 
 
 def test_a_short_lead_stays_with_the_list_it_introduces():
@@ -274,10 +275,11 @@ def test_every_split_is_sound(sections: list[tuple[int, str, list[str]]], preamb
     assert chunks
     assert all(0 < len(chunk.text) <= limit.most for chunk in chunks)
     assert len({chunk.id for chunk in chunks}) == len(chunks)
-    last_line = max([1, *(s.line for s in whole.sections), *(b.last for s in whole.sections for b in s.blocks)])
-    starts = [chunk.lines[0] for chunk in chunks]
-    assert starts == sorted(starts)
-    assert all(1 <= first <= last <= last_line for first, last in (chunk.lines for chunk in chunks))
+    places = [part.place for section in whole.sections for part in (section, *section.blocks)]
+    last_line = max((place.lines[1] for place in places), default=1)
+    spans = [chunk.place.lines for chunk in chunks if whole.sections]
+    assert spans == sorted(spans)
+    assert all(1 <= first <= last <= last_line for first, last in spans)
     headings = {section.headings for section in whole.sections} | {()}
     assert all(chunk.headings in headings for chunk in chunks)
 
@@ -334,3 +336,55 @@ def test_inserting_a_section_changes_no_other_id(sections: list[tuple[int, str, 
     after = {chunk.id for chunk in Headings().split(document(*sections[:place], new, *sections[place:]))}
 
     assert before <= after
+
+
+# ---------------------------------------------------------------- places
+
+
+def paged(*sections: tuple[str, Place, list[tuple[str, Place]]], **options: int) -> list[str]:
+    """Where the chunks are of sections that are said as (heading, place, blocks)."""
+    made = tuple(
+        Section((heading,) if heading else (), 1 if heading else 0, place, tuple(Block(*block) for block in blocks))
+        for heading, place, blocks in sections
+    )
+    whole = Document(DocId("d.pdf"), "document", "D", "/d.pdf", made)
+    return [chunk.place.where for chunk in Headings(**options).split(whole)]
+
+
+def page(first: int, last: int = 0) -> Place:
+    return Place(pages=(first, last or first))
+
+
+def test_a_chunk_over_two_pages_names_both() -> None:
+    text = [(words(300), page(3)), (words(300), page(4)), (words(300), page(5))]
+    assert paged(("", Place(), text), max_chars=700) == ["p. 3-4", "p. 5"]
+
+
+def test_a_heading_at_the_foot_of_a_page_counts_with_its_first_text() -> None:
+    text = [(words(300), page(4)), (words(300), page(5))]
+    assert paged(("A", page(3), text), max_chars=310) == ["p. 3-4", "p. 5"]
+
+
+def test_blocks_are_where_their_section_is_unless_they_say_otherwise() -> None:
+    text = [(words(300), Place((1, 2))), (words(300), Place(sheet="Costs"))]
+    assert paged(("A", Place(sheet="Budget"), text), max_chars=310) == ["sheet Budget", "sheet Costs"]
+    assert paged(("A", Place(anchor="install"), [])) == ["#install"]
+
+
+def test_all_pieces_of_a_long_block_are_on_its_page_with_or_without_lines() -> None:
+    long = "\n".join([SENTENCE] * 40)
+    assert set(paged(("", Place(), [(long, page(7))]))) == {"p. 7"}
+    block = Block(long, Place((11, 50), pages=(7, 8)))
+    chunks = Headings().split(Document(DocId("d"), "document", "D", "d", (Section((), 0, blocks=(block,)),)))
+    assert len(chunks) > 1
+    assert {chunk.place.pages for chunk in chunks} == {(7, 8)}
+    assert (chunks[0].place.lines[0], chunks[-1].place.lines[1]) == (11, 50)
+
+
+def test_sections_that_share_a_chunk_are_on_all_their_slides() -> None:
+    slides = [(f"{n}", Place(slides=(n, n)), [(f"point {n}", Place())]) for n in (4, 5)]
+    first, second = slides
+    below = Section(("4", "5"), 2, second[1], (Block(*second[2][0]),))
+    above = Section(("4",), 1, first[1], (Block(*first[2][0]),))
+    whole = Document(DocId("d"), "document", "D", "d", (above, below))
+    assert [chunk.place.where for chunk in Headings().split(whole)] == ["slide 4-5"]

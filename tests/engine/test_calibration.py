@@ -17,10 +17,9 @@ from watersmeet import Engine
 from watersmeet.core.errors import ConfigError, IndexProblem
 from watersmeet.core.model import Condition, Request
 from watersmeet.engine.calibration.belief import FAR, SIGNALS, Belief, grid
-from watersmeet.engine.calibration.keeping import FILE
-from watersmeet.engine.calibration.searched import LOCK, SEARCHED, SECONDS
+from watersmeet.engine.calibration.searched import SECONDS
 from watersmeet.engine.calibration.taught import Lessons, prior_of
-from watersmeet.engine.lock import writer_lock
+from watersmeet.engine.named_state import CALIBRATION, RECENT_SEARCHES, state_of
 from watersmeet.engine.settings import load
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
@@ -168,7 +167,9 @@ def test_signals_without_a_weight_of_their_own_start_from_1(engine: Engine, tmp_
     settings = load(start=str(tmp_path), environ={}, recipe="docs", flags=flags)
     assert prior_of(settings) == {"lexical": 0.3, "static": 1.0, "dense": 1.0}
     engine.calibration.judge(JUDGED)
-    assert math.isclose(sum(Lessons(engine.folder, settings).weights(()).values()), 2.3, abs_tol=1e-3)
+    assert math.isclose(
+        sum(Lessons(state_of(engine.folder, CALIBRATION), settings).weights(()).values()), 2.3, abs_tol=1e-3
+    )
 
 
 def test_the_same_judgement_counts_once(engine: Engine) -> None:
@@ -184,14 +185,14 @@ def test_reset_forgets_all(engine: Engine) -> None:
     engine.calibration.reset()
     assert engine.calibration.show()["collections"] == {}
     assert weights(engine, "keys") == {}
-    assert not Path(engine.folder, FILE).exists()
+    assert not Path(engine.folder, CALIBRATION).exists()
 
 
 def test_what_is_kept_can_be_exported_and_holds_no_query(engine: Engine) -> None:
     engine.calibration.judge(JUDGED)
     text = json.dumps(engine.calibration.export())
     assert json.loads(text)["judged"] == 4
-    assert "log on" not in text + Path(engine.folder, FILE).read_text("utf8")
+    assert "log on" not in text + Path(engine.folder, CALIBRATION).read_text("utf8")
 
 
 def test_a_search_weighs_by_what_was_learnt_and_says_so(engine: Engine) -> None:
@@ -226,7 +227,7 @@ def test_another_fusion_has_no_weights_to_learn(embedded: Path, tmp_path: Path) 
 
 
 def test_a_damaged_file_is_named_with_what_to_do(engine: Engine) -> None:
-    Path(engine.folder, FILE).write_text("{", "utf8")
+    Path(engine.folder, CALIBRATION).write_text("{", "utf8")
     with pytest.raises(IndexProblem) as problem:
         engine.calibration.show()
     assert "--reset" in problem.value.hint
@@ -254,8 +255,8 @@ def test_judgements_that_came_too_early_are_not_lost(tmp_path: Path) -> None:
 
 def test_a_damaged_file_is_found_by_the_doctor_and_named_by_a_search(engine: Engine) -> None:
     engine.calibration.judge(JUDGED)
-    text = Path(engine.folder, FILE).read_text("utf8")
-    Path(engine.folder, FILE).write_text(text.replace('"gained": [', '"gained": [NaN, ', 1), "utf8")
+    text = Path(engine.folder, CALIBRATION).read_text("utf8")
+    Path(engine.folder, CALIBRATION).write_text(text.replace('"gained": [', '"gained": [NaN, ', 1), "utf8")
     assert [check.name for check in engine.doctor() if not check.ok] == ["calibration"]
     assert [failure.by for failure in engine.search("log on").failures] == ["learnt"]
     assert "damaged" in engine.status()["calibration"]["problem"]
@@ -267,14 +268,15 @@ def test_a_damaged_file_is_found_by_the_doctor_and_named_by_a_search(engine: Eng
 def test_a_search_does_not_wait_for_whoever_is_learning(embedded: Path, tmp_path: Path) -> None:
     shutil.copytree(embedded, tmp_path / "index")
     settings = load(start=str(tmp_path), environ={"WATERSMEET__CALIBRATION__LEARN": "true"})
-    with Engine(tmp_path / "index", settings) as learning, writer_lock(str(tmp_path / "index"), 0, LOCK):
+    states = [state_of(str(tmp_path / "index"), name) for name in (CALIBRATION, RECENT_SEARCHES)]
+    with Engine(tmp_path / "index", settings) as learning, states[0].changing(0), states[1].changing(0):
         assert learning.search("how do I log on?").results
 
 
 def test_nothing_is_noted_unless_the_user_allows_it(engine: Engine) -> None:
     engine.search("log on")
     engine.get("accounts/sign-in.md")
-    assert not Path(engine.folder, SEARCHED).exists()
+    assert not Path(engine.folder, RECENT_SEARCHES).exists()
     assert engine.calibration.show()["opened"] == 0
 
 
@@ -295,8 +297,8 @@ def test_what_is_opened_after_a_search_is_evidence_where_it_is_allowed(embedded:
 def searched(folder: Path, *ages: float) -> Path:
     """Searches of so many seconds ago."""
     lines = [json.dumps({"at": time.time() - age, "query": f"secret {age:g}", "documents": ["a"]}) for age in ages]
-    (folder / SEARCHED).write_text("".join(f"{line}\n" for line in lines))
-    return folder / SEARCHED
+    (folder / RECENT_SEARCHES).write_text("".join(f"{line}\n" for line in lines))
+    return folder / RECENT_SEARCHES
 
 
 CALLS: dict[str, Callable[[Engine], object]] = {

@@ -9,6 +9,7 @@ import pytest
 
 from watersmeet import Engine
 from watersmeet.core.model import Condition, Hit, Passage, Plan, Ranking, Request
+from watersmeet.core.place import Place
 from watersmeet.engine.confidence import HELD, MODELS, Seen, confidence, voted
 from watersmeet.engine.settings import load
 from watersmeet.present.answer import to_json
@@ -102,7 +103,7 @@ class Vocabulary:
 
 
 def passage(text: str) -> Passage:
-    return Passage("c", "d.md", "note", "", "d.md", None, (), (1, 1), text)
+    return Passage("c", "d.md", "note", "", "d.md", None, (), Place((1, 1)), text)
 
 
 def asked(text: str, *words: str, cosine: float = 0.8, level: float = 0.7) -> float:

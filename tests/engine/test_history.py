@@ -12,7 +12,6 @@ import pytest
 from watersmeet import Engine
 from watersmeet.core.model import Request
 from watersmeet.engine.settings import load
-from watersmeet.store.local.vocabulary import PUBLIC, path_of
 
 WORDS = "badger sett river otter owl night forest moss fern clay stone keys rotate deploy backup restore".split()
 MODES = ("lexical", "exact", "static", "sparse", "dense", "hybrid")
@@ -75,7 +74,7 @@ def asked(engine: Engine) -> dict[str, Any]:
                 {result.id: (result.score, result.fusion_score) for result in answer.results},
             )
     found["levels"] = {name: one.get("level") for name, one in engine.status()["signals"].items()}
-    terms = json.loads(Path(path_of(engine.folder, PUBLIC)).read_bytes())
+    terms = json.loads(Path(engine.folder, "concept_vocabulary.json").read_bytes())
     found["vocabulary"] = terms["terms"], terms["frequencies"]
     return found
 

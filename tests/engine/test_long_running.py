@@ -13,7 +13,8 @@ import pytest
 from watersmeet import Engine
 from watersmeet.core.errors import Degraded, ModelProblem
 from watersmeet.core.model import ANY, Ranking, Request
-from watersmeet.engine import deepen as deepening
+from watersmeet.engine import embed_first
+from watersmeet.engine.named_state import EMBED_FIRST, state_of
 from watersmeet.engine.settings import load
 from watersmeet.engine.tiers import model_of, open_store
 from watersmeet.signal.dense import Dense
@@ -127,7 +128,7 @@ def test_conditions_without_end_do_not_fill_the_memory(engine: Engine, monkeypat
     assert sum(len(rows or ()) for rows in kept) <= 200 + 2 * 40
 
 
-class TestAsked:
+class TestEmbedFirst:
     """What is retrieved while the deep model is behind is embedded first."""
 
     @pytest.fixture
@@ -138,21 +139,23 @@ class TestAsked:
 
     def test_it_is_forgotten_once_everything_is_embedded(self, behind: Engine) -> None:
         behind.search("new tide")
-        file = Path(behind.folder, deepening.ASKED)
-        assert file.stat().st_size > 0
+        file = Path(behind.folder, EMBED_FIRST)
+        noted = embed_first.read(state_of(behind.folder, EMBED_FIRST))
+        assert noted == [result.id for result in behind.search("new tide").results]
         behind.deepen()
         assert not file.exists()
         behind.search("new tide")
         assert not file.exists()
 
     def test_it_does_not_grow_without_end(self, behind: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(deepening, "MOST_ASKED", 100)
-        for _ in range(20):
-            behind.search("new tide")
-        assert Path(behind.folder, deepening.ASKED).stat().st_size < 300
+        monkeypatch.setattr(embed_first, "MOST_BYTES", 100)
+        monkeypatch.setattr(embed_first, "PAUSE", 0.0)
+        for number in range(20):
+            behind.search(f"tide number{number}")
+        assert 100 <= Path(behind.folder, EMBED_FIRST).stat().st_size < 300
 
     def test_a_search_does_not_fail_for_it(self, behind: Engine) -> None:
-        os.symlink("/dev/full", Path(behind.folder, deepening.ASKED))
+        os.symlink("/dev/full", Path(behind.folder, EMBED_FIRST))
         assert behind.search("new tide").results
 
 

@@ -59,7 +59,7 @@ def test_a_lost_text_store_is_made_again(kept: Engine, write: Write) -> None:
         with pytest.raises(NoIndex) as lost:
             fresh.search("badger")
         assert "watersmeet sync" in lost.value.hint
-        hints = [one.hint for one in check(fresh.folder, fresh.settings) if one.name == "text store"]
+        hints = [one.hint for one in check(fresh.index, fresh.settings) if one.name == "text store"]
         assert ["makes the words again" in hint for hint in hints] == [True]
         report = fresh.sync([vault])
     assert ["lost" in warning.reason for warning in report.warnings] == [True]

@@ -22,6 +22,7 @@ from watersmeet.core.viewers import Viewer
 from watersmeet.engine.settings import Settings, load
 from watersmeet.store.local._connect import FORMAT
 from watersmeet.store.local._paths import change_paths
+from watersmeet.store.local._upgrade import UPGRADES
 
 ARCHIVE = Path(__file__).parent.parent / "data" / "format_1.tar.gz"
 MADE = "/tmp/watersmeet-format-1"  # noqa: S108 - nothing is read or written there
@@ -100,6 +101,22 @@ class TestAsItIs:
             assert all(check.ok for check in checks.values())
             assert "watersmeet sync" in checks["format"].hint
         assert format_of(index) == 1
+
+    @pytest.mark.parametrize("version", [1, 2])
+    def test_what_has_no_places_has_lines(self, two: Path, settings: Settings, version: int) -> None:
+        if version == 2:
+            with closing(sqlite3.connect(two / "catalogue.db")) as db, db:
+                UPGRADES[1](db, str(two))
+                db.execute("PRAGMA user_version = 2")
+        with Engine(two, settings) as engine:
+            before = {name: [(p.where, p.lines) for p in engine.passages(name)] for name in ids(engine)}
+            assert before["team/plan.md"] == [(":1", (1, 7))]
+            assert before["/context7"] == [("", None)]  # it is in no file
+            assert all(check.ok for check in engine.doctor())
+            assert format_of(two) == version
+            engine.sync()
+            assert {name: [(p.where, p.lines) for p in engine.passages(name)] for name in before} == before
+            assert all(check.ok for check in engine.doctor())
 
     def test_a_newer_one_says_so(self, two: Path, settings: Settings) -> None:
         with closing(sqlite3.connect(two / "catalogue.db")) as db, db:

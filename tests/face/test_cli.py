@@ -30,6 +30,7 @@ RESULT = {
     "title": str,
     "headings": list,
     "path": str,
+    "where": str,
     "lines": list,
     "text": str,
     "score": float,
@@ -204,15 +205,15 @@ def test_search_in_a_folder_indexes_it_first(ask: Ask, run: Run, fresh: Path, tm
 
 
 def test_get_a_document_and_a_chunk(ask: Ask, run: Run) -> None:
-    shape = {"document": str, "kind": str, "title": str, "path": str, "text": str, "fields": dict, "links": list}
+    shape = {"document": str, "kind": str, "title": str, "path": str, "where": str, "text": str, "fields": dict}
     found = ask("get", "guides/setup.md")
-    has_shape(found, {**shape, "chunks": list})
+    has_shape(found, {**shape, "links": list, "chunks": list})
     assert found["fields"]["created"] == "2026-01-05"
     for part in ("# Setup", "## Ports", "port 7878", "### Behind a proxy", "TRN-1042"):
         assert part in found["text"]
     assert found["text"].count("## Ports") == 1
     for chunk in found["chunks"]:
-        has_shape(chunk, {"id": str, "headings": list, "lines": list})
+        has_shape(chunk, {"id": str, "headings": list, "where": str, "lines": list})
     last = ask("get", found["chunks"][-1]["id"])
     assert (last["document"], [c["id"] for c in last["chunks"]]) == ("guides/setup.md", [found["chunks"][-1]["id"]])
     assert last["text"] in found["text"]

@@ -13,12 +13,12 @@ def test_inspect_has_the_shape_of_the_contract(ask: Ask) -> None:
     found = ask("inspect", "guides/setup.md")
     assert list(found) == ["title", "headings", "links", "tags", "front_matter", "chunks", "warnings"]
     assert found["headings"] == [
-        {"level": 1, "text": "Setup", "line": 6},
-        {"level": 2, "text": "Ports", "line": 15},
-        {"level": 3, "text": "Behind a proxy", "line": 19},
+        {"level": 1, "text": "Setup", "where": ":6", "line": 6},
+        {"level": 2, "text": "Ports", "where": ":15", "line": 15},
+        {"level": 3, "text": "Behind a proxy", "where": ":19", "line": 19},
     ]
     for chunk in found["chunks"]:
-        assert list(chunk) == ["id", "headings", "lines", "text"]
+        assert list(chunk) == ["id", "headings", "where", "lines", "text"]
         assert chunk["lines"][0] <= chunk["lines"][1]
     assert found["front_matter"]["created"] == "2026-01-05"
     assert found["warnings"] == []
@@ -72,6 +72,6 @@ def test_inspect_in_words(run: Callable[..., Any]) -> None:
     assert done.returncode == 0
     title, _, *rest = done.stdout.splitlines()
     assert title == "Setup"
-    assert rest[:4] == ["headings", "      6  Setup", "     15    Ports", "     19      Behind a proxy"]
+    assert rest[:4] == ["headings", "      :6  Setup", "     :15    Ports", "     :19      Behind a proxy"]
     assert "  aliases: Foo Bar" in rest
     assert "links" not in rest  # there are none

@@ -124,7 +124,8 @@ HEAVY = (
     "rich yaml pyromark numpy onnxruntime tokenizers logging pathlib hashlib concurrent.futures shutil socket difflib "
     "multiprocessing subprocess asyncio urllib.request watersmeet.engine.sync watersmeet.parse.markdown "
     "watersmeet.source.folder watersmeet.engine.documents watersmeet.engine.health watersmeet.face.cli.progress "
-    "watersmeet.store.local.vectors watersmeet.present.pack watersmeet.evaluate"
+    "watersmeet.store.local.vectors watersmeet.present.pack watersmeet.evaluate importlib.metadata "
+    "watersmeet.engine.plugins"
 ).split()
 
 

@@ -12,6 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from watersmeet.core.model import Answer, Failure, Request, Result
+from watersmeet.core.place import Place
 from watersmeet.engine.registry.requests import EntityRequest, ToolRequest
 from watersmeet.face import schema, shapes
 from watersmeet.face.cli.find import find_entities_command, find_tools_command
@@ -100,7 +101,7 @@ def test_a_body_refuses_what_is_not_declared(wrong: dict[str, Any]) -> None:
         assert Search.model_validate(wrong).top_n == 5
 
 
-RESULT = Result("c", "d.md", "document", "D", ("D",), "d.md", (1, 2), "text", 1.0, 0.5, None, ())
+RESULT = Result("c", "d.md", "document", "D", ("D",), "d.md", Place((1, 2)), "text", 1.0, 0.5, None, ())
 FAILED = Failure("dense", "no model", "install one")
 
 

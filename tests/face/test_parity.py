@@ -76,13 +76,20 @@ def questions() -> list[dict[str, Any]]:
     return [{"query": QUERIES[n % len(QUERIES)], **OPTIONS[n % len(OPTIONS)]} for n in range(many)]
 
 
+COMPARED = ("id", "document", "where", "lines", "score", "fusion_score", "similarity")
+
+
+def _json(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
 @dataclass(frozen=True)
 class Seen:
     """What is compared: all of it exactly."""
 
     mode: str
     recipe: str
-    results: tuple[tuple[str, str, float, float, float | None], ...]
+    results: tuple[tuple[Any, ...], ...]
     failures: tuple[str, ...]
 
     @classmethod
@@ -90,7 +97,7 @@ class Seen:
         return cls(
             answer["mode"],
             answer["recipe"],
-            tuple((r["id"], r["document"], r["score"], r["fusion_score"], r["similarity"]) for r in answer["results"]),
+            tuple(tuple(r[name] for name in COMPARED) for r in answer["results"]),
             tuple(sorted(failure["by"] for failure in answer["failures"])),
         )
 
@@ -142,7 +149,7 @@ def by_python(engine: Engine, asked: dict[str, Any]) -> Seen:
     return Seen(
         answer.mode,
         answer.recipe,
-        tuple((r.id, r.document, r.score, r.fusion_score, r.similarity) for r in answer.results),
+        tuple(tuple(_json(getattr(r, name)) for name in COMPARED) for r in answer.results),
         tuple(sorted(failure.by for failure in answer.failures)),
     )
 
@@ -182,6 +189,9 @@ def test_every_face_gives_the_same_answer(
     expected = [by_python(engine, one) for one in asked]
     assert sum(bool(one.results) for one in expected) > 40
     assert {one.mode for one in expected} >= {"lexical", "exact", "static", "dense", "sparse", "hybrid"}
+    places = [result[2:4] for one in expected for result in one.results]
+    assert all(where == (f":{lines[0]}" if lines else "") for where, lines in places)
+    assert any(lines is None for _, lines in places)  # of servers and tools
     rest = [Seen.of(site.ask("/api/search", one).json()) for one in asked]
     commands = [by_command(place, one, capsys) for one in asked]
     started = StdioServerParameters(

@@ -5,10 +5,15 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from watersmeet.core.indexing import Found, Skipped
-from watersmeet.source.folder import Folder
+from watersmeet.engine.parsers import endings
+from watersmeet.source import folder as source
+
+Folder = partial(source.Folder, endings=endings())
+"""The source, with what the engine hands to it."""
 
 
 def write(top: Path, *names: str, text: str = "x") -> Path:
@@ -19,14 +24,14 @@ def write(top: Path, *names: str, text: str = "x") -> Path:
     return top
 
 
-def names(top: Path, folder: Folder | None = None) -> list[str]:
+def names(top: Path, folder: source.Folder | None = None) -> list[str]:
     """What is found, in order; nothing may be reported."""
     items = list((folder or Folder()).scan(str(top)))
     assert [item for item in items if isinstance(item, Skipped)] == []
     return [item.name for item in items if isinstance(item, Found)]
 
 
-def report(top: Path, folder: Folder | None = None) -> tuple[set[str], dict[str, str]]:
+def report(top: Path, folder: source.Folder | None = None) -> tuple[set[str], dict[str, str]]:
     """What is found, and what is reported, by path below the root."""
     items = list((folder or Folder()).scan(str(top)))
     skipped = {item.path.removeprefix(f"{top}/"): item.reason for item in items if isinstance(item, Skipped)}

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from watersmeet.core.indexing import Found, Skipped
 from watersmeet.core.pages import Block, Document, Link
+from watersmeet.core.place import Place
 from watersmeet.parse.jsonl import Jsonl
 
 FOUND = Found("corpus.jsonl", "/root/corpus.jsonl", (0,), 0.0)
@@ -42,7 +43,7 @@ def test_a_record_is_a_document():
     assert isinstance(document, Document)
     assert (document.id, document.title, document.kind) == ("MED-1", "A title", "document")
     assert document.path == "/root/corpus.jsonl"
-    assert document.sections[0].blocks == (Block("one\ntwo", 3, 3), Block("three", 3, 3))
+    assert document.sections[0].blocks == (Block("one\ntwo", Place((3, 3))), Block("three", Place((3, 3))))
     assert document.tags == ("x", "y")
     assert document.links == (Link("a", "related"), Link("b", "related"))
     assert document.fields["year"] == 1999
@@ -66,7 +67,7 @@ def test_markdown_in_a_record_has_sections_on_its_line():
     _, document = read({"_id": "0", "text": "x"}, {"_id": "1", "text": "intro #t [[L]]\n\n# A\n\na\n\n## B\n\nb"})
     assert isinstance(document, Document)
     assert [(s.headings, s.line) for s in document.sections] == [((), 2), (("A",), 2), (("A", "B"), 2)]
-    assert {(b.first, b.last) for s in document.sections for b in s.blocks} == {(2, 2)}
+    assert {b.place.lines for s in document.sections for b in s.blocks} == {(2, 2)}
     assert (document.tags, document.links) == ((), ())
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from notes import all_text, headings, read
 from watersmeet.core.pages import Block, Link
+from watersmeet.core.place import Place
 
 # ---------------------------------------------------------------- structure
 
@@ -18,11 +19,11 @@ def test_sections_carry_path_level_line_and_blocks():
         (("A", "D"), 2, 14),
     ]
     assert [s.blocks for s in document.sections] == [
-        (Block("before", 1, 1),),
-        (Block("one\ntwo", 5, 6),),
-        (Block("- x\n  - y", 10, 11),),
+        (Block("before", Place((1, 1))),),
+        (Block("one\ntwo", Place((5, 6))),),
+        (Block("- x\n  - y", Place((10, 11))),),
         (),
-        (Block("text", 15, 15),),
+        (Block("text", Place((15, 15))),),
     ]
 
 
@@ -47,7 +48,7 @@ def test_each_top_level_block_is_one_block_of_source():
 def test_block_lines_count_from_the_start_of_the_file_also_behind_front_matter():
     document = read("---\ntitle: T\n---\n\n# H\n\nfirst\nsecond\n\nthird")
     assert document.sections[0].line == 5
-    assert [(b.first, b.last) for b in document.sections[0].blocks] == [(7, 8), (10, 10)]
+    assert [b.place.lines for b in document.sections[0].blocks] == [(7, 8), (10, 10)]
 
 
 def test_setext_headings_and_a_rule():
@@ -97,13 +98,13 @@ def test_line_ends_mark_and_missing_last_newline():
     document = read(b"\xef\xbb\xbf---\r\ntitle: T\r\n---\r\n# H\r\n\r\na\r\nb\r\n\r\nc")
     assert document.title == "T"
     assert document.sections[0].line == 4
-    assert document.sections[0].blocks == (Block("a\nb", 6, 7), Block("c", 9, 9))
+    assert document.sections[0].blocks == (Block("a\nb", Place((6, 7))), Block("c", Place((9, 9))))
 
 
 def test_lines_are_right_with_text_outside_ascii():
     document = read("# Größe 漢字\n\nä😀ö\n\nЖук\n\n## Ünter\n\nz")
     assert [(s.headings[-1], s.line) for s in document.sections] == [("Größe 漢字", 1), ("Ünter", 7)]
-    assert document.sections[0].blocks == (Block("ä😀ö", 3, 3), Block("Жук", 5, 5))
+    assert document.sections[0].blocks == (Block("ä😀ö", Place((3, 3))), Block("Жук", Place((5, 5))))
 
 
 def test_an_empty_file_is_a_document_without_sections():

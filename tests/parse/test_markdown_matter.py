@@ -123,7 +123,7 @@ def test_broken_front_matter_is_a_warning_and_its_text_is_kept(text: str, warnin
     assert document.sections[-1].headings == ("Body",)
     assert "words" in all_text(document)
     assert document.sections[0].blocks[0].text.startswith(text.split("\n")[1])
-    assert document.sections[0].blocks[0].first == 2
+    assert document.sections[0].blocks[0].place.lines[0] == 2
 
 
 @pytest.mark.parametrize(
@@ -251,10 +251,11 @@ def test_any_text_is_read_with_sound_lines(text: str):
         assert len(section.headings) <= section.level or section.level == 0
         assert at <= section.line <= last_line
         for block in section.blocks:
-            assert at < block.first <= block.last <= last_line or block.first == section.line
+            first, last = block.place.lines
+            assert at < first <= last <= last_line or first == section.line
             assert block.text.strip()
-            assert block.text.count("\n") == block.last - block.first
-            at = block.last
+            assert block.text.count("\n") == last - first
+            at = last
     json.dumps(document.fields, allow_nan=False)
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from watersmeet.core.indexing import Found, Skipped
 from watersmeet.core.pages import Block, Document
+from watersmeet.core.place import Place
 from watersmeet.parse.text import Text
 
 
@@ -18,7 +19,7 @@ def test_paragraphs_are_blocks():
     assert (document.id, document.title, document.path) == ("dir/notes.txt", "notes", "/root/dir/notes.txt")
     (section,) = document.sections
     assert (section.headings, section.level, section.line) == ((), 0, 2)
-    assert section.blocks == (Block("one\ntwo", 2, 3), Block("# three", 6, 6))
+    assert section.blocks == (Block("one\ntwo", Place((2, 3))), Block("# three", Place((6, 6))))
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from watersmeet.core.model import Answer, ChunkId, DocId, Evidence, Failure, Hit, Passage, Ranking, Result
-from watersmeet.present.answer import breakdown, explain_line, place, results, to_json, where
+from watersmeet.core.place import Place
+from watersmeet.present.answer import breadcrumb, breakdown, explain_line, location, results, to_json
 
 
 def passage(name: str, title: str = "Keys", headings: tuple[str, ...] = ("Keys", "Errors")) -> Passage:
     return Passage(
-        ChunkId(name), DocId(f"{name}.md"), "document", title, f"/v/{name}.md", None, headings, (3, 5), "text"
+        ChunkId(name), DocId(f"{name}.md"), "document", title, f"/v/{name}.md", None, headings, Place((3, 5)), "text"
     )
 
 
@@ -54,8 +55,8 @@ def test_a_contribution_that_was_clamped_says_from_what() -> None:
         ("Keys", ("Errors", "Keys"), "Keys > Errors > Keys"),
     ],
 )
-def test_a_place_says_nothing_twice(title: str, headings: tuple[str, ...], shown: str) -> None:
-    assert place(result(title=title, headings=headings)) == shown
+def test_a_breadcrumb_says_nothing_twice(title: str, headings: tuple[str, ...], shown: str) -> None:
+    assert breadcrumb(result(title=title, headings=headings)) == shown
 
 
 def test_json_has_the_fields_of_the_contract_in_order() -> None:
@@ -66,17 +67,20 @@ def test_json_has_the_fields_of_the_contract_in_order() -> None:
     made = to_json(answer)
     assert list(made)[:6] == ["query", "mode", "recipe", "results", "failures", "took_ms"]
     assert list(made["results"][0]) == [
-        *("id", "document", "kind", "title", "headings", "path", "lines"),
+        *("id", "document", "kind", "title", "headings", "path", "where", "lines"),
         *("text", "score", "fusion_score", "similarity", "evidence"),
     ]
     assert made["results"][0]["evidence"] == [{"by": "lexical", "rank": 1, "score": 7.5, "contribution": 0.1}]
     assert made["results"][0]["lines"] == [3, 5]
+    assert made["results"][0]["where"] == ":3"
     assert made["failures"] == [{"by": "dense", "reason": "no model", "hint": "get it"}]
     assert json.loads(json.dumps(made)) == made
 
 
 def test_where_a_result_is() -> None:
-    assert where(result()) == "/v/a.md:3"
-    assert where(result(), str.upper) == "/V/A.MD:3"
-    assert where(replace(result(), kind="mcp_server", document=DocId("/context7"))) == "/context7"
-    assert where(replace(result(), kind="recipe")) == "/v/a.md:3"
+    assert location(result()) == "/v/a.md:3"
+    assert location(result(), str.upper) == "/V/A.MD:3"
+    assert location(replace(result(), place=Place((3, 5), pages=(2, 2)))) == "/v/a.md p. 2"
+    assert location(replace(result(), place=Place())) == "/v/a.md"
+    assert location(replace(result(), kind="mcp_server", document=DocId("/context7"))) == "/context7"
+    assert location(replace(result(), kind="recipe")) == "/v/a.md:3"

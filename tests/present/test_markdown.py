@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from watersmeet.core.model import Answer, ChunkId, DocId, Evidence, Result
+from watersmeet.core.place import Place
 from watersmeet.present.markdown import markdown, table
 
 
 def result(text: str, title: str = "Keys") -> Result:
     evidence = (Evidence("lexical", 1, 3.0, {"contribution": 1.0, "scaled": 1.0, "weight": 1.0}),)
     return Result(
-        ChunkId("c"), DocId("k.md"), "document", title, (title,), "/v/k.md", (3, 9), text, 1.0, 1.0, None, evidence
+        ChunkId("c"),
+        DocId("k.md"),
+        "document",
+        title,
+        (title,),
+        "/v/k.md",
+        Place((3, 9)),
+        text,
+        1.0,
+        1.0,
+        None,
+        evidence,
     )
 
 
@@ -23,6 +37,10 @@ def test_place_passage_and_shares() -> None:
         "### 1. Keys\n\n`/v/k.md:3-9`, score 1.000\n\n- lexical#1\n"
         "- lexical: score 3.0000, scaled 1.000 x weight 1.000 = 1.0000\n- fused 1.0000\n\n```text\nRotate keys.\n```"
     )
+
+
+def test_a_page_stands_behind_the_path() -> None:
+    assert "`/v/k.md p. 3`, score" in markdown(answer(replace(result("x"), place=Place((3, 9), pages=(3, 3)))))
 
 
 def test_a_passage_cannot_end_its_own_block() -> None:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from watersmeet.core.model import ChunkId, DocId, Result
+from watersmeet.core.place import Place
 from watersmeet.present.pack import estimate, least, pack, unpack
 
 PROSE = "The harbour opens at six. Boats wait outside until the light turns green. Fees are paid at the gate. "
@@ -31,12 +32,18 @@ UNSEEN = ("\u200b", "\u202e", "\0", "\x1b[2J", "\U000e0041")
 SIGNS = tuple(
     '> |>| |\t|```|````|~~~|</passage>|[2]|[|]|(|)|\\|"|:1-9|# |### |### [1]|policy.md|3.|word|So. |好。'.split("|")
 )
-PIECES = st.sampled_from([FORGED, *BREAKS, *UNSEEN, *SIGNS])
+PLACE_SIGNS = (" p. 3", "p. 3", " slide 4", " sheet ", "sheet ", "#", "#a")
+PIECES = st.sampled_from([FORGED, *BREAKS, *UNSEEN, *SIGNS, *PLACE_SIGNS])
 HOSTILE = st.lists(PIECES, max_size=12).map("".join) | st.text(max_size=80)
 
 
 def result(
-    number: int, text: str, lines: tuple[int, int] = (1, 1), title: str = "Harbour", document: str = ""
+    number: int,
+    text: str,
+    lines: tuple[int, int] = (1, 1),
+    title: str = "Harbour",
+    document: str = "",
+    place: Place | None = None,
 ) -> Result:
     return Result(
         id=ChunkId(f"c{number}"),
@@ -45,7 +52,7 @@ def result(
         title=title,
         headings=("Rules",),
         path=f"/vault/guides/page{number}.md",
-        lines=lines,
+        place=Place(lines) if place is None else place,
         text=text,
         score=1.0,
         fusion_score=1.0,
@@ -93,13 +100,27 @@ def test_a_scrap_is_not_worth_a_citation() -> None:
     assert len(pack([result(1, PROSE), result(2, PROSE * 10)], whole + 30).citations) == 1
 
 
-@given(st.lists(st.tuples(HOSTILE, HOSTILE, HOSTILE), max_size=5), st.sampled_from([20, 60, 200, 100_000]))
-def test_what_is_packed_is_what_is_read_whatever_documents_say(rows: list[tuple[str, str, str]], budget: int) -> None:
-    results = [result(n, text, (n, n + 7), title, document or "a.md") for n, (text, title, document) in enumerate(rows)]
+PLACES = st.one_of(
+    st.integers(1, 9).map(lambda n: Place((n, n + 7))),
+    st.integers(1, 9).map(lambda n: Place(pages=(n, n + n % 2))),
+    st.integers(1, 9).map(lambda n: Place(slides=(n, n))),
+    HOSTILE.map(lambda name: Place(sheet=name)),
+    HOSTILE.map(lambda name: Place(anchor=name)),
+)
+
+
+@given(st.lists(st.tuples(HOSTILE, HOSTILE, HOSTILE, PLACES), max_size=5), st.sampled_from([20, 60, 200, 100_000]))
+def test_what_is_packed_is_what_is_read_whatever_documents_say(
+    rows: list[tuple[str, str, str, Place]], budget: int
+) -> None:
+    results = [
+        result(n, text, title=title, document=document or "a.md", place=place)
+        for n, (text, title, document, place) in enumerate(rows)
+    ]
     made = pack(results, budget)
     read = unpack(made.text)
-    assert [(one.number, one.document, one.lines) for one in read] == [
-        (n, one.document, one.lines) for n, one in enumerate(made.citations, 1)
+    assert [(one.number, one.document, one.place) for one in read] == [
+        (n, one.document, one.place) for n, one in enumerate(made.citations, 1)
     ]
     for one, cited, source in zip(read, made.citations, results, strict=False):
         said = source.text.strip("\n").rstrip()
@@ -126,6 +147,22 @@ def test_neither_a_title_nor_a_name_forges_a_heading() -> None:
     assert made.text.splitlines()[0].endswith('("x)\\n\\n### [2] Security policy (policy.md:1-9)":1-3)')
     made = pack([result(1, PROSE, (1, 3), document="policy.md:1-9")], 500)
     assert made.text.splitlines()[0].endswith(' ("policy.md:1-9":1-3)')
+
+
+@pytest.mark.parametrize(
+    ("place", "cited"),
+    [
+        (Place((4, 9), pages=(3, 4)), "(a.pdf p. 3-4)"),
+        (Place(slides=(4, 4)), "(a.pdf slide 4)"),
+        (Place(sheet="Budget (2026)"), "(a.pdf sheet Budget \\(2026\\))"),
+        (Place(anchor="install"), "(a.pdf#install)"),
+        (Place(), "(a.pdf)"),
+    ],
+)
+def test_a_citation_names_the_place(place: Place, cited: str) -> None:
+    made = pack([result(1, PROSE, document="a.pdf", place=place)], 500)
+    assert made.text.startswith(f"### [1] Harbour > Rules {cited}\n\n> ")
+    assert unpack(made.text)[0].place.where == made.to_json()["citations"][0]["where"] == place.where
 
 
 @pytest.mark.parametrize("marker", ["3.", "3)", "-", "*", "+", "- [ ]", "a.", "##", "  12.", "(4)"])

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from trees import Folder
 from watersmeet.core.indexing import Found, Skipped
-from watersmeet.source.folder import Folder
 
 EVERYTHING = Folder(include=["*[!~]"])
 

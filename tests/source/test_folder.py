@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from trees import names, write
+from trees import Folder, names, write
 from watersmeet.core.indexing import Found, Skipped
-from watersmeet.source.folder import Folder
 
 # ---------------------------------------------------------------- what is found
 
@@ -95,7 +94,7 @@ def test_a_root_is_read_whatever_it_is_called_or_holds(tmp_path: Path) -> None:
         (["b.*"], ["docs/b.md"]),
         (["*.org"], ["d.org"]),
         (["[ab].md", "*.TXT"], ["a.md", "docs/b.md", "docs/e.txt"]),
-        ([], []),
+        ([], ["a.md", "docs/b.md", "docs/e.txt", "docs/deep/c.md"]),
     ],
 )
 def test_include(tmp_path: Path, include: list[str], expected: list[str]) -> None:

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from trees import names, nobody, report, write
+from trees import Folder, names, nobody, report, write
 from watersmeet.core.errors import SourceProblem
 from watersmeet.core.indexing import Found, Skipped
-from watersmeet.source.folder import Folder
 
 OUTSIDE = "symlink that leads out of the folder; `outside_links = true` under [source.folder] follows it"
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from trees import Folder
 from watersmeet.core.indexing import Found
-from watersmeet.source.folder import Folder
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)

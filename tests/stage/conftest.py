@@ -13,6 +13,7 @@ import pytest
 from watersmeet import Engine
 from watersmeet.core.entities import Entity
 from watersmeet.core.model import Condition, Hit, Passage, Ranking
+from watersmeet.core.place import Place
 from watersmeet.core.ports import Lead, Term
 from watersmeet.core.tokens import forms
 from watersmeet.engine.settings import load
@@ -33,7 +34,9 @@ class Shelf:
         headings: tuple[str, ...] = (),
         modified: datetime | None = None,
     ) -> str:
-        self.held[id] = Passage(id, document or id, "note", title, document or id, modified, headings, (1, 1), text)
+        self.held[id] = Passage(
+            id, document or id, "note", title, document or id, modified, headings, Place((1, 1)), text
+        )
         return id
 
     def passages(self, ids: Collection[str]) -> dict[str, Passage]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from watersmeet.core.pages import Block
+from watersmeet.core.place import joined
 
 _SENTENCE = re.compile(r"[.!?…][\"')\]]*(?=\s)|[。！？]")
 _LAID_OUT = re.compile(r"[ \t]{4}|\s*(?:```|~~~|[-*+|<>]|\d+[.)]\s)")
@@ -28,9 +30,13 @@ def pieces(blocks: Sequence[Block], limit: int) -> list[Block]:
             packed[-1].append(part)
             length += len(part.text) + 2
     _even_out(packed, limit)
-    return [
-        Block("\n\n".join(part.text for part in parts), parts[0].first, parts[-1].last) for parts in packed if parts
-    ]
+    return [_joined(parts) for parts in packed if parts]
+
+
+def _joined(parts: list[Block]) -> Block:
+    if len(parts) == 1:
+        return parts[0]
+    return Block("\n\n".join(part.text for part in parts), joined([part.place for part in parts]))
 
 
 def _even_out(packed: list[list[Block]], limit: int) -> None:
@@ -46,7 +52,7 @@ def _even_out(packed: list[list[Block]], limit: int) -> None:
 
 def _cut(block: Block, limit: int, room: int) -> Iterator[Block]:
     """Parts of a block that is too long; the first fills the room left in a piece, if that is worth it."""
-    text, start, line = block.text, 0, block.first
+    text, start, (line, last) = block.text, 0, block.place.lines or (0, 0)
     laid_out = bool(_LAID_OUT.match(text))
     size = room if room > limit // 2 else limit
     while start < len(text):
@@ -54,10 +60,11 @@ def _cut(block: Block, limit: int, room: int) -> Iterator[Block]:
         if limit < left < limit + limit // 4:
             size = min(size, left // 2 + limit // 8)  # no crumb at the end
         end = len(text) if left <= size else start + _place(text[start : start + size], laid_out)
-        after = min(line + text.count("\n", start, end), block.last)
+        after = min(line + text.count("\n", start, end), last)
         part = text[start:end].strip("\n" if laid_out else None)
         if part.strip():
-            yield Block(part, line, max(line, after - (text[end - 1] == "\n")))
+            lines = (line, max(line, after - (text[end - 1] == "\n"))) if line else None
+            yield Block(part, replace(block.place, lines=lines))
         start, line, size = end, after, limit
 
 

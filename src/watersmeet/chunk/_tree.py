@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from watersmeet.chunk._pieces import pieces
 from watersmeet.core.pages import Block, Section
+from watersmeet.core.place import joined
 
 
 @dataclass(slots=True)
@@ -40,12 +41,12 @@ class Node:
 
 def tree(sections: Sequence[Section], least: int, limit: int) -> list[Node]:
     """The sections in order, each knowing its parent; first of all the document itself."""
-    root = Node(0, Section((), -1, 1), -1, [], small=True)
+    root = Node(0, Section((), -1), -1, [], small=True)
     nodes, open_ = [root], [root]
     for section in sections:
         while open_[-1].section.level >= section.level:
             open_.pop()
-        cut = pieces(section.blocks, limit)
+        cut = pieces(_placed(section), limit)
         small = not cut or (len(cut) == 1 and len(cut[0].text) < least)
         node = Node(len(nodes), section, open_[-1].index, cut, small)
         nodes.append(node)
@@ -56,16 +57,23 @@ def tree(sections: Sequence[Section], least: int, limit: int) -> list[Node]:
     return nodes
 
 
+def _placed(section: Section) -> Sequence[Block]:
+    """Its blocks, on its page, slide or sheet, or at its anchor, where they say nothing else."""
+    if not section.place.has_spot:
+        return section.blocks
+    return [replace(block, place=block.place.within(section.place)) for block in section.blocks]
+
+
 def _pass_comments_on(nodes: list[Node], limit: int) -> None:
     """Where a section opens with nothing but `<!-- a comment -->`, that goes to the section below it."""
     for node, after in pairwise(nodes):
         if not node.small or after.parent != node.index or not all(_is_comment(b.text) for b in node.pieces):
             continue
         for comment in node.pieces:
-            first = after.pieces[0] if after.pieces else Block("", comment.last, comment.last)
+            first = after.pieces[0] if after.pieces else Block("", comment.place)
             text = f"{comment.text}\n\n{first.text}".strip()
             if len(text) <= limit:
-                after.pieces[:1] = [Block(text, comment.first, first.last)]
+                after.pieces[:1] = [Block(text, joined((comment.place, first.place)))]
                 node.pieces = []
 
 

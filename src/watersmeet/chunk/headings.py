@@ -11,6 +11,7 @@ from watersmeet.core.errors import ConfigError
 from watersmeet.core.ids import chunk_id
 from watersmeet.core.options import option
 from watersmeet.core.pages import Block, Chunk, Document
+from watersmeet.core.place import Place, joined
 
 _LEAST_LIMIT = 20
 
@@ -47,10 +48,10 @@ class Headings:
             text = group.text() or (headings[-1] if headings else "") or document.title
             ordinal = count[headings] = count.get(headings, -1) + 1
             id_ = chunk_id(document.id, headings, ordinal)
-            chunks.append(Chunk(id_, document.id, text[: self.max_chars], headings, group.lines()))
+            chunks.append(Chunk(id_, document.id, text[: self.max_chars], headings, group.place()))
         if not chunks:
             title = document.title[: self.max_chars]
-            chunks.append(Chunk(chunk_id(document.id, (), 0), document.id, title, (), (1, 1)))
+            chunks.append(Chunk(chunk_id(document.id, (), 0), document.id, title))
         return chunks
 
 
@@ -90,13 +91,12 @@ class _Group:
                 lines.append(part.text)
         return "\n\n".join(lines)
 
-    def lines(self) -> tuple[int, int]:
-        first, part = self.parts[0]
-        start = part.first if part else first.section.line
-        if part and part is first.pieces[0] and first.section.level:
-            start = min(start, first.section.line)
-        last, part = self.parts[-1]
-        return start, max(start, part.last if part else last.section.line)
+    def place(self) -> Place:
+        """From the leader's heading, if its text begins here, to the end of the last part."""
+        leader, part = self.parts[0]
+        begins = leader.section.level and part and part is leader.pieces[0]
+        heading = [leader.section.place] if begins else []
+        return joined([*heading, *(part.place if part else node.section.place for node, part in self.parts)])
 
 
 def _groups(nodes: list[Node], limit: int) -> Iterator[_Group]:

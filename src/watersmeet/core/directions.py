@@ -19,6 +19,12 @@ def escape(character: str) -> str:
     return f"\\u{ord(character):04x}"
 
 
+def one_line(text: str) -> str:
+    """Text of a document where a line of ours stands: no breaks, and nothing that is not seen."""
+    shown = "".join(c if c.isprintable() else " " if c.isspace() else "" for c in text)
+    return " ".join(shown.split())
+
+
 def straight(text: str) -> str:
     """The text, to be read in its own order: what would turn it is shown instead."""
     return _TURNING.sub(lambda found: escape(found[0]), text)

@@ -10,6 +10,7 @@ What can go wrong, and what the user can do about it. Every face shows `str(erro
     x IndexMismatch             it was built with other settings
     x IndexDamaged              a file of it cannot be read
     x DiskFull                  nothing was lost, but nothing more fits
+    x VersionConflict           somebody else has changed it meanwhile
   + ModelProblem                an embedder cannot answer
     x ModelMissing              its model is not on this machine
   + NoReply                     another machine gave no answer that can be used
@@ -59,6 +60,9 @@ class IndexDamaged(IndexProblem): ...
 
 
 class DiskFull(IndexProblem): ...
+
+
+class VersionConflict(IndexProblem): ...
 
 
 class ModelProblem(WatersmeetError): ...

@@ -238,7 +238,11 @@ class Snapshot(Documents, Protocol):
 
 
 class State(Protocol):
-    """A small value under a name, which many processes read and one changes at a time."""
+    """A small value under a name, which many processes read and one changes at a time. `str()` says where it is."""
+
+    def __hash__(self) -> int:
+        """What is made of a value is remembered by its state and version."""
+        ...
 
     def version(self) -> object:
         """Changes when the value does; None if there is none. Asked for with every query: as of the last snapshot will
@@ -256,6 +260,16 @@ class StateChange(Protocol):
     def write(self, content: bytes | None) -> None:
         """The new value; None: there is none any more."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that could be wrong with an index, looked at."""
+
+    name: str
+    ok: bool
+    detail: str
+    hint: str = ""
 
 
 class Index(Protocol):
@@ -276,4 +290,12 @@ class Index(Protocol):
         ...
 
     def state(self, name: str) -> State: ...
+    def check(self) -> list[Check]:
+        """What could be wrong with what is kept, all of it read; what is damaged is left aside from then on."""
+        ...
+
+    def size_bytes(self) -> int:
+        """How much room it takes."""
+        ...
+
     def close(self) -> None: ...

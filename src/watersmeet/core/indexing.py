@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from watersmeet.core.model import Row
 from watersmeet.core.pages import Chunk, Document
@@ -38,7 +38,12 @@ class Source(Protocol):
 
 
 class Parser(Protocol):
-    """What is written in a file. A file may hold many documents; bad parts become `Skipped`."""
+    """What is written in a file. A file may hold many documents; bad parts become `Skipped`.
+
+    `reads`: media types, and endings with their dot, in small letters.
+    """
+
+    reads: ClassVar[tuple[str, ...]]
 
     def parse(self, found: Found, content: bytes) -> Iterator[Document | Skipped]: ...
 

@@ -11,6 +11,7 @@ from operator import ge, gt, itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, NewType, TypeVar
 
 from watersmeet.core.options import option
+from watersmeet.core.place import Place
 
 if TYPE_CHECKING:
     from watersmeet.core.viewers import Viewer
@@ -339,8 +340,25 @@ class Failure:
     hint: str = ""
 
 
+class _Placed:
+    """What stands at a place of its document."""
+
+    __slots__ = ()
+    place: Place
+
+    @property
+    def where(self) -> str:
+        """The place for showing: `:12`, `p. 3`, `slide 4`, `sheet Budget`, `#install`; empty: none."""
+        return self.place.where
+
+    @property
+    def lines(self) -> tuple[int, int] | None:
+        """First and last, from 1; none of what stands in no lines, such as an entity of a registry."""
+        return self.place.lines
+
+
 @dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(_Placed):
     """A live chunk with what a reader needs to know of its document."""
 
     id: ChunkId
@@ -350,13 +368,13 @@ class Passage:
     path: str
     modified: datetime | None
     headings: tuple[str, ...]
-    lines: tuple[int, int]
+    place: Place
     text: str
     created: str = ""  # ISO; empty: not known
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class Result(_Placed):
     """A hit with what its reader needs."""
 
     id: ChunkId
@@ -365,7 +383,7 @@ class Result:
     title: str
     headings: tuple[str, ...]
     path: str
-    lines: tuple[int, int]  # first and last, from 1
+    place: Place
     text: str
     score: float  # 0 to 1, the best is 1
     fusion_score: float  # before the stages

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from watersmeet.core.model import ChunkId, DocId, Fields
+from watersmeet.core.place import NOWHERE, Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,18 +24,24 @@ class Block:
     """A paragraph, list, table, fence: text that is kept in one piece where it fits."""
 
     text: str
-    first: int
-    last: int
+    place: Place = NOWHERE
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading path, and what stands under it before the next heading."""
+    """A heading path, and what stands under it before the next heading.
+
+    `place` is that of the heading. A block without a page, slide, sheet or anchor of its own has that of its section.
+    """
 
     headings: tuple[str, ...]
     level: int
-    line: int
+    place: Place = NOWHERE
     blocks: tuple[Block, ...] = ()
+
+    @property
+    def line(self) -> int | None:
+        return self.place.lines[0] if self.place.lines else None
 
 
 CREATED = "@created"
@@ -61,10 +68,10 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """One answerable piece of a document; `lines` are 1-based and inclusive."""
+    """One answerable piece of a document."""
 
     id: ChunkId
     document: DocId
     text: str
     headings: tuple[str, ...] = ()
-    lines: tuple[int, int] = (1, 1)
+    place: Place = NOWHERE

@@ -33,6 +33,8 @@ class SparseEncoder(Protocol):
 
     Terms of two encoders may be compared only if their `fingerprint` is the same. A text's terms do not depend on
     the texts beside it. Anything that goes wrong is a `ModelProblem`.
+
+    Its class may say `remote` and `quick`, as that of an `Embedder`.
     """
 
     @property

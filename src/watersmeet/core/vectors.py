@@ -26,6 +26,9 @@ class Embedder(Protocol):
     files and every setting that changes a vector. An embedder may have a `replaces`: fingerprints of earlier files
     of the same model, whose vectors may be searched with its own until they are made again. A text's vector does
     not depend on the texts beside it. Anything that goes wrong is a `ModelProblem`.
+
+    Its class may say `remote` (it asks another machine, which may not answer) and `quick` (it takes next to no time, so
+    its vectors are made at once, also when deep ones are left for later); neither is so if it says nothing.
     """
 
     @property

@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from watersmeet.core.options import option
 from watersmeet.embed._common import clean, in_slices, unit
@@ -23,6 +23,9 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class Hashed:
+    remote: ClassVar[bool] = False
+    quick: ClassVar[bool] = False
+
     dimension: int = option(128, "the length of a vector")
 
     @property

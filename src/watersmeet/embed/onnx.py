@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from watersmeet.core.options import option
 from watersmeet.embed._common import fingerprint, usable
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Onnx:
+    remote: ClassVar[bool] = False
+    quick: ClassVar[bool] = False
+
     model: str = option(
         "granite-30m", "a folder (/…, ./… or ~/…), an installed data package, or owner/model of the hub"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from watersmeet.common.http import Client, Reply
 from watersmeet.common.redaction import shown
@@ -22,6 +22,9 @@ _known: dict[tuple[str, str], int] = {}
 
 @dataclass(frozen=True, slots=True)
 class OpenAI:
+    remote: ClassVar[bool] = True
+    quick: ClassVar[bool] = False
+
     base_url: str = option("https://api.openai.com/v1", "where `/embeddings` is asked for")
     model: str = option("text-embedding-3-small", "the model's name at that endpoint")
     api_key_env: str = option("OPENAI_API_KEY", "the environment variable that holds the key")

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from watersmeet.core.errors import ModelProblem
 from watersmeet.core.options import option
@@ -33,6 +33,9 @@ _loading = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Splade:
+    remote: ClassVar[bool] = False
+    quick: ClassVar[bool] = False
+
     model: str = option("", "a folder (/…, ./… or ~/…), an installed data package, or owner/model of the hub")
     file: str = option("", "the graph's file in that folder; empty: model.onnx or onnx/model.onnx")
     query_weights: str = option("idf.json", "a file of weights by token: where there is one, queries need no model")

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from watersmeet.core.errors import ModelProblem
 from watersmeet.core.options import option
@@ -31,6 +31,9 @@ _loading = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Static:
+    remote: ClassVar[bool] = False
+    quick: ClassVar[bool] = True
+
     folder: str = option("", "a folder made by scripts/quantise_static.py; empty: the shipped potion-base-8M")
 
     @property

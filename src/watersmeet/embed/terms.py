@@ -15,7 +15,7 @@ import threading
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from watersmeet.core import tokens
 from watersmeet.core.options import option
@@ -36,6 +36,9 @@ _loading = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Terms:
+    remote: ClassVar[bool] = False
+    quick: ClassVar[bool] = True
+
     related: int = option(3, "how many related words a strong word of a text adds; 0: none")
     strongest: int = option(20, "how many words of a text add related ones")
     discount: float = option(0.6, "what a related word counts, times its cosine")

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.util import find_spec
 from typing import Any
 
 from watersmeet.core.errors import ConfigError
-from watersmeet.engine.components import build, find
+from watersmeet.engine.components import build, exists, find
 from watersmeet.engine.modes import VECTORS
 from watersmeet.engine.pipeline import Pipeline
 from watersmeet.engine.settings import PipelineSettings, Settings
 from watersmeet.engine.threads import Threads
-from watersmeet.engine.tiers import QUICK, REMOTE, embedder_name
+from watersmeet.engine.tiers import is_quick, is_remote
 
 
 def _followers(wanted: Mapping[str, str], made: Mapping[str, Any]) -> dict[str, str]:
@@ -29,7 +28,7 @@ def _check(settings: Settings, wanted: PipelineSettings) -> None:
     rules = settings.of("query", "route").get("rules", ()) if "route" in wanted.understand else ()
     routed = [name for rule in rules for key in ("weights", "only") for name in rule.get(key, ())]
     for name in (*settings.of("fusion", wanted.fusion).get("weights", {}), *routed):
-        if not name.isidentifier() or name.startswith("_") or not find_spec(f"watersmeet.signal.{name}"):
+        if not exists("signal", name):
             find("signal", name)  # it says what is wrong with a name that there is not
     if "anchor" in wanted.stages and "anchors" not in wanted.understand:
         raise ConfigError("the stage `anchor` has nothing to go by", 'add "anchors" to pipeline.understand')
@@ -50,7 +49,8 @@ def assembled(
 
     made = {name: make("signal", name) for name in signals}
     wanted: PipelineSettings = settings.section("pipeline")
-    models = {name: embedder_name(settings, name) for name in signals if name in VECTORS}
+    afar = frozenset(name for name in signals if name in VECTORS and is_remote(settings, name))
+    slow = frozenset(name for name in signals if name in VECTORS and not is_quick(settings, name))
     _check(settings, wanted)
     return Pipeline(
         understand=[make("query", name) for name in wanted.understand],
@@ -61,6 +61,6 @@ def assembled(
         deadline=wanted.deadline_ms / 1000,
         threads=threads,
         follow=_followers(wanted.follow, made),
-        afar=frozenset(made if remote else (name for name, model in models.items() if model in REMOTE)),
-        models=frozenset(name for name, model in models.items() if model not in (*REMOTE, *QUICK)),
+        afar=frozenset(made) if remote else afar,
+        models=slow - afar,
     )

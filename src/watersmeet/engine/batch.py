@@ -11,6 +11,7 @@ from itertools import pairwise
 from watersmeet.core.indexing import Entry, Found, TextWriter
 from watersmeet.core.model import DocId, Row
 from watersmeet.core.pages import Document
+from watersmeet.core.registry_records import RecordChange
 from watersmeet.core.viewers import kept_from_some
 from watersmeet.engine.entries import Prepared
 from watersmeet.store.local._withheld import PUBLIC_TEXT, analysed
@@ -54,12 +55,16 @@ class Batch:
         self._waiting.append((Put(document, (), hash, collection, file, moved_from), list(prepared), rows))
 
     def place(self, document: DocId, prepared: Sequence[Prepared]) -> None:
-        """It says what it said, perhaps some lines further down."""
-        self._changes.lines.append((document, [p.chunk.lines for p in prepared]))
+        """It says what it said, perhaps some lines further down or on another page."""
+        self._changes.places.append((document, [p.chunk.place for p in prepared]))
 
     def date(self, document: DocId, modified: datetime | None, created: datetime | None) -> None:
         """It says what it said, and counts as changed at another time."""
         self._changes.dates.append((document, modified, created))
+
+    def record(self, change: RecordChange) -> None:
+        """Commit it with the documents that are made of it."""
+        self._changes.records.append(change)
 
     def remove(self, document: DocId) -> None:
         self._changes.removed.append(document)

@@ -1,65 +1,103 @@
-"""From a name to a component: the file name is the config name."""
+"""From a name to a component: the file name is the config name. What is not built in may come from another package."""
 
 from __future__ import annotations
 
 import dataclasses
 import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, get_type_hints
+from importlib.util import find_spec
+from typing import Any, TypeGuard, get_type_hints
 
 from watersmeet.core.errors import ConfigError, UnknownComponent, nearest
 from watersmeet.engine.typed import typed
 
 KINDS = ("source", "parse", "chunk", "embed", "store", "query", "signal", "fusion", "stage")
 """What can be named in settings: for each kind there is a folder, and a file for each component."""
-ELSEWHERE = {"store": "watersmeet.store.local"}
-"""The packages of kinds that are not called like them."""
+PLUGGED = (*KINDS, "record", "index")
+"""The kinds that other packages can add to."""
+MODULES = {"store": "watersmeet.store.local.{}", "index": "watersmeet.store.{}.index"}
+"""Where the components of a kind are, if not in the folder that is called like it. An index is a folder of its own."""
 
 
 def names(kind: str) -> list[str]:
-    """What there is of a kind."""
-    import re
-    from pathlib import Path
+    """What is built in of a kind. It looks into every module of the folder: for lists, and on the way out."""
+    from pkgutil import iter_modules
 
-    def is_component(path: Path) -> bool:
-        called = path.stem.replace("_", "")
-        return re.search(rf"^@dataclass.*\nclass {called}\b", path.read_text("utf8"), re.M | re.I) is not None
-
-    package = importlib.import_module(_package(kind))
-    files = [path for folder in package.__path__ for path in Path(folder).glob("[!_]*.py")]
-    return sorted(path.stem for path in files if is_component(path))
+    folder = _module(kind, "*").partition(".*")[0]
+    found = iter_modules(importlib.import_module(folder).__path__)
+    return sorted(module.name for module in found if _built_in(kind, module.name))
 
 
-def _package(kind: str) -> str:
-    return ELSEWHERE.get(kind, f"watersmeet.{kind}")
+def available(kind: str) -> list[str]:
+    """What there is of a kind: built in, or from another package."""
+    from watersmeet.engine import plugins
+
+    return sorted([*names(kind), *plugins.usable(kind)])
+
+
+def is_built_in(kind: str, name: str) -> bool:
+    """Whether it is one of ours, by its module alone; that is imported only where helpers lie beside components."""
+    if kind in MODULES:
+        return _built_in(kind, name) is not None
+    return _is_plain(name) and find_spec(_module(kind, name)) is not None
+
+
+def exists(kind: str, name: str) -> bool:
+    """Whether a component is there, by its name alone."""
+    if is_built_in(kind, name):
+        return True
+    from watersmeet.engine import plugins  # only where the name is none of ours: most searches never look
+
+    return name in plugins.of(kind)
 
 
 def find(kind: str, name: str) -> type[Any]:
-    """The one public dataclass of `<name>.py` in the folder of its kind that has its name, without underscores."""
-    if not name.isidentifier() or name.startswith("_"):
-        raise UnknownComponent(f"no {kind} called {name!r}", instead_of(kind, name))
-    called = f"{_package(kind)}.{name}"
+    """The one public dataclass of `<name>.py` in the folder of its kind that has its name, without underscores; or what
+    another package gives under that name."""
+    cls = _built_in(kind, name)
+    if cls is None:
+        from watersmeet.engine import plugins  # only where the name is none of ours: most searches never look
+
+        plugin = plugins.of(kind).get(name)
+        if plugin is None:
+            raise UnknownComponent(f"no {kind} called {name!r}", instead_of(kind, name))
+        cls = plugin.load()
+    return cls
+
+
+def _built_in(kind: str, name: str) -> type[Any] | None:
+    if not _is_plain(name):
+        return None
+    called = _module(kind, name)
     try:
         module = importlib.import_module(called)
     except ModuleNotFoundError as error:
-        if error.name != called:
+        if error.name is None or not f"{called}.".startswith(f"{error.name}."):
             raise
-        raise UnknownComponent(f"no {kind} called {name!r}", instead_of(kind, name)) from None
+        return None
     for value in vars(module).values():
-        if (
-            dataclasses.is_dataclass(value)
-            and isinstance(value, type)
-            and value.__name__.lower() == name.replace("_", "")
-        ):
+        if is_component(value) and value.__name__.lower() == name.replace("_", ""):
             return value
-    raise UnknownComponent(f"{kind} {name!r} is not a component", nearest(name, names(kind)))
+    return None
 
 
-def instead_of(kind: str, name: str, known: Sequence[str] = ()) -> str:
+def is_component(value: object) -> TypeGuard[type[Any]]:
+    return isinstance(value, type) and dataclasses.is_dataclass(value)
+
+
+def _is_plain(name: str) -> bool:
+    return name.isidentifier() and not name.startswith("_")
+
+
+def _module(kind: str, name: str) -> str:
+    return MODULES.get(kind, f"watersmeet.{kind}.{{}}").format(name)
+
+
+def instead_of(kind: str, name: str, of: Sequence[str] = ()) -> str:
     """What to write for a component that there is not: by what predecessors called it, or what comes nearest."""
     from watersmeet.engine import formerly  # only ever needed on the way out
 
-    return formerly.component(kind, name) or nearest(name, known or names(kind))
+    return formerly.component(kind, name) or nearest(name, of or available(kind))
 
 
 def options(cls: type[Any]) -> dict[str, dataclasses.Field[Any]]:
@@ -107,4 +145,14 @@ def build(kind: str, name: str, table: Mapping[str, Any], **ports: object) -> An
     wanted = {field.name for field in dataclasses.fields(cls) if "meaning" not in field.metadata}
     asked = {port: value for port, value in ports.items() if port in wanted}
     given = {port: value.make() if isinstance(value, Later) else value for port, value in asked.items()}
-    return cls(**checked(cls, table, f"{kind}.{name}"), **given)
+    values = {**checked(cls, table, f"{kind}.{name}"), **given}
+    lacking = [field.name for field in dataclasses.fields(cls) if _is_needed(field) and field.name not in values]
+    if lacking:
+        raise ConfigError(
+            f"{kind} {name!r} needs {', '.join(lacking)}", f"a {kind} is given: {', '.join(sorted(ports))}"
+        )
+    return cls(**values)
+
+
+def _is_needed(field: dataclasses.Field[Any]) -> bool:
+    return field.init and field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING

@@ -10,20 +10,21 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from watersmeet.core.errors import IndexBusy, IndexDamaged
-from watersmeet.core.files import private
 from watersmeet.core.index import Index, Snapshot, Tier, Vectors
 from watersmeet.core.model import ANY, ChunkId, Condition, Row
 from watersmeet.core.viewers import EVERYONE
+from watersmeet.engine import embed_first
 from watersmeet.engine.components import build
 from watersmeet.engine.entries import breadcrumb
 from watersmeet.engine.healing import diagnosed
 from watersmeet.engine.lock import holder_of, tighten_index, writer_lock
 from watersmeet.engine.models import GuardedEncoder
+from watersmeet.engine.named_state import EMBED_FIRST
 from watersmeet.engine.report import Progress, Tell
 from watersmeet.engine.settings import Settings, cache_folder
 from watersmeet.engine.tiers import (
@@ -67,10 +68,6 @@ SAMPLE, NEIGHBOUR, NEAREST, SHARE = 64, 10, 3, 5
 where there are few, the one that a fifth of them are as near as, or at least the third."""
 CHANGED = 0.1
 """... again once so large a share of the rows is new."""
-ASKED = "asked"
-"""A file of ids of chunks that queries retrieved while the deep model had not seen everything ..."""
-MOST_ASKED = 1 << 20
-"""... which grows to so many bytes."""
 
 
 @dataclass(slots=True)
@@ -103,7 +100,7 @@ def deepen(
     if not component:
         return
     folder = index.place
-    with _alone(folder, name), diagnosed(folder, settings):
+    with _alone(folder, name), diagnosed(index, settings):
         model = model_of(settings, name, component)
         _Pass(folder, settings, index, name, model, tell, done, seconds, after, measure).run()
 
@@ -142,7 +139,8 @@ class _Pass:
             while time.perf_counter() - start < self.seconds:
                 rows, texts, missing = self._window(tier)
                 if not rows:  # the model is not even loaded if there is nothing for it to do
-                    self._forget_asked()
+                    if self.name == "dense" and not self.after:
+                        embed_first.forget(self.index.state(EMBED_FIRST))
                     whole = not self.after
                     break
                 check(tier, self.model)
@@ -199,15 +197,10 @@ class _Pass:
             finally:
                 catalogue.close()
 
-    def _forget_asked(self) -> None:
-        if self.name == "dense" and not self.after:
-            with suppress(OSError):
-                os.unlink(os.path.join(self.folder, ASKED))
-
     def _window(self, tier: Tier) -> tuple[list[Row], list[str], int]:
         """The next rows to embed with their texts, and how many are missing in all."""
         with self.index.snapshot() as view:
-            first = _asked(self.folder) if self.name == "dense" else []
+            first = embed_first.read(self.index.state(EMBED_FIRST)) if self.name == "dense" else []
             found = view.unseen(tier, self._width(), first, self.after)
             missing = view.left(tier, self.after)
         texts = [f"{breadcrumb(title, headings)}\n{text}" for _, title, headings, text in found]
@@ -335,20 +328,3 @@ def _alone(folder: str, name: str) -> Iterator[None]:
             ) from None
         tighten_index(folder)
         yield
-
-
-def note_asked(folder: str, chunks: Sequence[ChunkId]) -> None:
-    """Remember what a query retrieved: ids only, appended in one write, if it can be written at all."""
-    with suppress(OSError), open(os.path.join(folder, ASKED), "ab", opener=private) as file:
-        if file.tell() < MOST_ASKED:
-            file.write("".join(f"{chunk}\n" for chunk in chunks).encode())
-
-
-def _asked(folder: str) -> list[ChunkId]:
-    try:
-        with open(os.path.join(folder, ASKED), "rb") as file:
-            return [
-                ChunkId(line.decode("ascii", "replace")) for line in dict.fromkeys(file.read().split(b"\n")) if line
-            ]
-    except FileNotFoundError:
-        return []

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
 from collections import defaultdict
-from contextlib import suppress
 from typing import Any
 
 from watersmeet.core.errors import IndexDamaged, NotFound
@@ -34,13 +32,14 @@ def get(view: Snapshot, meant: Meant, viewer: Viewer | None = None) -> dict[str,
         "kind": record.kind,
         "title": record.title,
         "path": record.path,
+        "where": passages[0].where if chunk else "",
         "text": text,
         "fields": {key: value for key, value in fields.items() if not key.startswith("@")},
         "links": [
             {"target": k.target, "heading": k.heading, "alias": k.alias, "type": k.type}
             for k in view.links_of(document)
         ],
-        "chunks": [{"id": p.id, "headings": list(p.headings), "lines": list(p.lines)} for p in passages],
+        "chunks": [{"id": p.id, "headings": list(p.headings), **p.place.to_json()} for p in passages],
     }
 
 
@@ -83,12 +82,3 @@ def check_sound(view: Snapshot) -> None:
     if view.damaged:
         names = ", ".join(view.damaged)
         raise IndexDamaged(f"the catalogue is damaged in {names}", "`watersmeet sync` reads it again")
-
-
-def size_of(folder: str) -> int:
-    size = 0
-    for path, _, names in os.walk(folder):
-        for name in names:
-            with suppress(OSError):  # another process may be writing
-                size += os.path.getsize(os.path.join(path, name))
-    return size

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from watersmeet.engine.components import default, find, options
+from watersmeet.engine.parsers import readers
 from watersmeet.engine.settings import SECTIONS, Settings, leaves
 from watersmeet.engine.tiers import TIERS, embedder_name, store_of
 
@@ -37,7 +38,7 @@ def _used(settings: Settings) -> list[tuple[str, str]]:
         *(("store", store_of(tier)) for tier in models),
         *([("store", "embeddings")] if models else []),
         *(("embed", model) for model in models.values()),
-        *(("parse", name) for name in ("markdown", "text", "jsonl")),
+        *(("parse", name) for name in sorted({*readers().values()})),
         *(("query", name) for name in pipeline.understand),
         *(("signal", name) for name in pipeline.signals),
         ("fusion", pipeline.fusion),

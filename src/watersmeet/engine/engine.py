@@ -25,6 +25,7 @@ from watersmeet.engine.calibration.searched import note_search, tidy
 from watersmeet.engine.diagnostics import loaded, note
 from watersmeet.engine.healing import diagnosed, met
 from watersmeet.engine.modes import WORDS
+from watersmeet.engine.named_state import RECENT_SEARCHES
 from watersmeet.engine.opening import check_fingerprint
 from watersmeet.engine.place import open_index
 from watersmeet.engine.runner import PASSAGES, Scope, Trace, readable, run
@@ -36,11 +37,11 @@ from watersmeet.engine.viewing import seen
 from watersmeet.present import answer as present
 
 if TYPE_CHECKING:
+    from watersmeet.core.index import Check, State
     from watersmeet.core.viewers import Viewer
     from watersmeet.engine.calibration.calibration import Calibration
     from watersmeet.engine.classified import Classified
     from watersmeet.engine.confidence import Confidence
-    from watersmeet.engine.health import Check
     from watersmeet.engine.pipeline import Pipeline
     from watersmeet.engine.registry import Registry
     from watersmeet.engine.report import SyncReport, Tell
@@ -80,8 +81,8 @@ class Engine:
         if self._closed:
             raise ConfigError("this Engine is closed", "ask before its `with` block ends, or open another")
         if not self._learning:
-            tidy(self.folder, learn=False)
-        with diagnosed(self.folder, self.settings), self.index.snapshot() as view:
+            tidy(self._searched, learn=False)
+        with diagnosed(self.index, self.settings), self.index.snapshot() as view:
             built = view.facts().get("fingerprint", "")
             if built and built != self._checked:
                 check_fingerprint(json.loads(built), {"tokenizer": tokens.VERSION}, ["tokenizer"])
@@ -92,13 +93,16 @@ class Engine:
         """A snapshot as a viewer sees it."""
         pipelines = self._pipelines.setdefault(view, {})
         condition = Condition(gates=seen_by(viewer))
-        return Sight(
-            self.index, view, condition, pipelines, partial(assembled, threads=self._threads, remote=self.index.remote)
-        )
+        assemble = partial(assembled, threads=self._threads, remote=self.index.remote)
+        return Sight(self.index, view, condition, pipelines, assemble)
 
     @property
     def _learning(self) -> bool:
         return bool(self.settings.section("calibration").learn)
+
+    @cached_property
+    def _searched(self) -> State:
+        return self.index.state(RECENT_SEARCHES)
 
     # ------------------------------------------------------------ writing
 
@@ -122,7 +126,7 @@ class Engine:
         start = time.perf_counter()
         report = sync(self.folder, self.settings, paths, collection, meta or {}, recreate, tell)
         self._embed((), report, tell, deep=deepen)
-        tidy(self.folder, self._learning)
+        tidy(self._searched, self._learning)
         report.took_ms = (time.perf_counter() - start) * 1000
         return report
 
@@ -167,7 +171,6 @@ class Engine:
         from watersmeet.core.indexing import Skipped
         from watersmeet.engine.deepen import Deepened, deepen, facts_of
         from watersmeet.engine.vocabulary import refresh
-        from watersmeet.store.local.vocabulary import PUBLIC
 
         problems: list[WatersmeetError] = []
         if not self.settings.section("index").vectors:
@@ -177,13 +180,11 @@ class Engine:
             try:
                 deepen(self.index, self.settings, tier, tell, done, seconds, after, measure)
                 if tier == TIERS[0]:
-                    refresh(self.index, self.settings, measure)
+                    report.warnings += refresh(self.index, self.settings, measure)
             except (ModelProblem, IndexBusy) as problem:
                 problems.append(problem)
                 without = f"no {tier} vectors: " if isinstance(problem, ModelProblem) else ""
                 report.warnings.append(Skipped(tier, f"{without}{problem}. {problem.hint}".strip()))
-            except OSError as error:
-                report.warnings.append(Skipped(f"{PUBLIC}.json", f"no related terms: {error.strerror}"))
         report.embedded, report.cached = len(done.embedded), done.cached
         return problems
 
@@ -264,7 +265,7 @@ class Engine:
     def note_search(self, trace: Trace, request: Request, documents: Sequence[str]) -> None:
         """What was shown for a query, if the index may learn from what is opened."""
         if trace.settings.section("calibration").learn:
-            note_search(self.folder, request.query, list(documents))
+            note_search(self._searched, request.query, list(documents))
 
     def why_not(self, request: Request, document: str, shown: int | None = None) -> WhyNot:
         """Where a document fell out, and what weight would have brought it in.
@@ -378,7 +379,7 @@ class Engine:
         from watersmeet.engine.state import status
 
         with self.snapshot() as view:
-            found = status(self.sight(view, viewer), self.settings, self.folder, viewer)
+            found = status(self.sight(view, viewer), self.settings, self.index, viewer)
         return {**found, "calibration": self.calibration.state()}
 
     def check(self) -> None:
@@ -391,7 +392,7 @@ class Engine:
         """Everything that could be wrong, looked at."""
         from watersmeet.engine.health import asked, check
 
-        found = check(self.folder, self.settings)
+        found = check(self.index, self.settings)
         return [*found, asked(self)] if all(one.ok for one in found) else found
 
 

@@ -14,7 +14,7 @@ from watersmeet.store.local._intact import mark, marked, unmark
 from watersmeet.store.local._sums import damage
 
 if TYPE_CHECKING:
-    from watersmeet.core.index import Snapshot
+    from watersmeet.core.index import Index, Snapshot
     from watersmeet.engine.settings import Settings
     from watersmeet.store.local.catalogue import Catalogue
 
@@ -32,7 +32,7 @@ def met(view: Snapshot, folder: str) -> tuple[Failure, ...]:
 
 
 @contextmanager
-def diagnosed(folder: str, settings: Settings) -> Iterator[None]:
+def diagnosed(index: Index, settings: Settings) -> Iterator[None]:
     """An error that nobody foresaw: if the index is damaged, that is why, and what to do about it is said."""
     try:
         yield
@@ -41,7 +41,7 @@ def diagnosed(folder: str, settings: Settings) -> Iterator[None]:
     except Exception as error:
         from watersmeet.engine.health import check
 
-        for one in check(folder, settings):
+        for one in check(index, settings):
             if not one.ok and one.name in DAMAGED:
                 raise IndexDamaged(f"{one.name}: {one.detail}", one.hint) from error
         raise

@@ -9,24 +9,24 @@ from watersmeet.core.errors import SourceProblem
 from watersmeet.core.indexing import Skipped
 from watersmeet.core.pages import Document
 from watersmeet.engine.components import build
+from watersmeet.engine.parsers import endings, parsers
 from watersmeet.engine.parsing import unbroken
-from watersmeet.engine.roots import parsers
 from watersmeet.engine.settings import Settings
 from watersmeet.engine.sync import ending
 
 
 def inspect(path: str, settings: Settings) -> dict[str, Any]:
     names = settings.section("index")
-    source = build("source", names.source, settings.of("source", names.source))
+    source = build("source", names.source, settings.of("source", names.source), endings=endings())
     if not os.path.isfile(path):
-        raise SourceProblem(f"{path} is not a file", "name a Markdown, text or JSON lines file")
+        raise SourceProblem(f"{path} is not a file", f"name a file that ends in {' '.join(endings())}")
     found = next(iter(source.scan(os.path.realpath(path))))
     content = found if isinstance(found, Skipped) else source.read(found)
     if isinstance(content, Skipped):
         raise SourceProblem(f"{content.path}: {content.reason}")
     parser = parsers(settings).get(ending(found.name))
     if parser is None:
-        raise SourceProblem(f"no parser reads {path}", "name a Markdown, text or JSON lines file")
+        raise SourceProblem(f"no parser reads {path}", f"name a file that ends in {' '.join(endings())}")
     warnings = []
     documents = []
     for parsed in unbroken(parser.parse(found, content), lambda reason: Skipped(found.path, reason)):
@@ -42,10 +42,14 @@ def inspect(path: str, settings: Settings) -> dict[str, Any]:
     chunks = build("chunk", names.chunk, settings.of("chunk", names.chunk)).split(document)
     return {
         "title": document.title,
-        "headings": [{"level": s.level, "text": s.headings[-1], "line": s.line} for s in document.sections if s.level],
+        "headings": [
+            {"level": s.level, "text": s.headings[-1], "where": s.place.where, "line": s.line}
+            for s in document.sections
+            if s.level
+        ],
         "links": [{"target": k.target, "heading": k.heading, "alias": k.alias, "type": k.type} for k in document.links],
         "tags": list(document.tags),
         "front_matter": dict(document.fields),
-        "chunks": [{"id": c.id, "headings": list(c.headings), "lines": list(c.lines), "text": c.text} for c in chunks],
+        "chunks": [{"id": c.id, "headings": list(c.headings), **c.place.to_json(), "text": c.text} for c in chunks],
         "warnings": [*document.warnings, *warnings],
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import socket
@@ -11,15 +10,25 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from errno import EACCES, EDQUOT, EFBIG, ENOSPC, EPERM, EROFS
 
-from watersmeet.core.errors import DiskFull, IndexBusy, IndexProblem
-from watersmeet.core.files import FOLDER_MODE, make_private, private, tighten
+from watersmeet.core.errors import IndexBusy
+from watersmeet.core.files import FOLDER_MODE, tighten
 from watersmeet.engine.settings import cache_folder
-from watersmeet.store.local._connect import refuse_read_only
+from watersmeet.store.local._lockfile import acquire, open_lock
 
 FILE = "writer.lock"
-OURS = ("catalogue.db", "text-", "vectors-", "concept_vocabulary", "calibration.", "searched.jsonl", "asked", "deepen-")
+OURS = (
+    "catalogue.db",
+    "text-",
+    "vectors-",
+    "concept_vocabulary",
+    "private_vocabulary",
+    "calibration.",
+    "searched.jsonl",
+    "asked",
+    "embed_first",
+    "deepen-",
+)
 """How the files and folders of an index begin; also with a dot before it, while they are being written."""
 
 
@@ -28,18 +37,9 @@ def writer_lock(folder: str, wait: float, name: str = FILE) -> Iterator[None]:
     """Hold the index for writing. The system releases it when the process ends, however it ends."""
     path = os.path.join(folder, name)
     end = time.monotonic() + wait
-    with writable(folder):
-        make_private(folder)
-        file = open(path, "ab", buffering=0, opener=private)  # noqa: SIM115 - closed two lines below
-    with file:
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() >= end:
-                    raise _busy(path, folder, wait) from None
-                time.sleep(0.05)
+    with open_lock(path) as file:
+        if not acquire(file, end):
+            raise _busy(path, folder, wait)
         file.truncate(0)
         holder = {
             "pid": os.getpid(),
@@ -63,21 +63,6 @@ def tighten_index(folder: str) -> None:
     cache = cache_folder()
     if os.path.abspath(folder).startswith(cache + "/") and os.stat(cache).st_uid == os.geteuid():
         os.chmod(cache, FOLDER_MODE)
-
-
-@contextmanager
-def writable(folder: str) -> Iterator[None]:
-    """The system's refusals to write, said so that the user can act on them."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in (ENOSPC, EDQUOT, EFBIG):
-            raise DiskFull(f"{folder}: {error.strerror}", "make room and run the same command again") from error
-        if error.errno in (EROFS, EACCES, EPERM):
-            raise refuse_read_only(folder, error.strerror or str(error)) from error
-        raise IndexProblem(
-            f"{folder} cannot be written: {error.strerror}", "check its permissions, or choose another with --index"
-        ) from error
 
 
 def _command() -> str:

@@ -20,7 +20,7 @@ from watersmeet.engine.opening import open_text
 from watersmeet.engine.settings import Settings
 from watersmeet.store.local._withheld import PUBLIC_TEXT, Words, analysed, private, shared
 from watersmeet.store.local.catalogue import Catalogue
-from watersmeet.store.local.registered import everything
+from watersmeet.store.local.records import LocalRecords
 from watersmeet.store.local.written import correct, written
 
 KEPT = "registered"
@@ -61,7 +61,7 @@ def rewrite(catalogue: Catalogue, settings: Settings, kind: str, meta: Mapping[s
 
 def registered(catalogue: Catalogue, meta: Mapping[str, str]) -> dict[str, str]:
     """A note of all that is registered, which is in no folder."""
-    kept = [*json.loads(meta.get(KEPT, "[]")), *everything(catalogue)]
+    kept = [*json.loads(meta.get(KEPT, "[]")), *(found.record for found in LocalRecords(catalogue))]
     return {KEPT: json.dumps(list({found["path"]: found for found in kept}.values()))}
 
 

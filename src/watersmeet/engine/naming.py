@@ -60,7 +60,7 @@ def _at_line(view: Snapshot, identity: str, viewer: Viewer | None) -> Meant | No
     there = [document] if view.only([document], seen(viewer)) else _in_file(view, document, viewer)
     for name in there:
         for passage in view.passages_of(name):
-            if passage.lines[0] <= line <= passage.lines[1]:
+            if passage.lines and passage.lines[0] <= line <= passage.lines[1]:
                 return Meant(name, passage.id)
     only = _one(identity, there)
     return Meant(only) if only else None

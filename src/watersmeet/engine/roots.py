@@ -9,12 +9,14 @@ from dataclasses import replace
 from itertools import chain, count
 
 from watersmeet.core.errors import ConfigError, IndexDamaged, IndexMismatch, NotFound, SourceProblem
-from watersmeet.core.indexing import Found, Parser, Skipped, Source
+from watersmeet.core.indexing import Found, Skipped, Source
 from watersmeet.core.model import DocId
 from watersmeet.core.names import is_text, printable
 from watersmeet.engine.batch import Batch
 from watersmeet.engine.components import build
 from watersmeet.engine.dates import Dates
+from watersmeet.engine.parsers import endings, parsers
+from watersmeet.engine.plugins import broken
 from watersmeet.engine.relocate import gone_hint, moved_alone, refuse_copy, within
 from watersmeet.engine.report import SyncReport, Tell
 from watersmeet.engine.settings import Settings
@@ -23,17 +25,9 @@ from watersmeet.engine.writing import Writing, writing
 from watersmeet.store.local._connect import FILE
 from watersmeet.store.local.catalogue import Catalogue, Changes, Root
 from watersmeet.store.local.documents import DocumentsView
+from watersmeet.store.local.records import LocalRecords
 from watersmeet.store.local.registered import claimed, tools_of
 
-PARSERS = {
-    "md": "markdown",
-    "markdown": "markdown",
-    "mdx": "markdown",
-    "txt": "text",
-    "rst": "text",
-    "jsonl": "jsonl",
-}
-"""Which parser reads which ending."""
 DEFAULT = "default"
 """The collection of what is given none, and of which nothing is said."""
 
@@ -62,6 +56,7 @@ def sync(
     if not places and (collection or meta or not os.path.exists(os.path.join(folder, FILE))):
         raise ConfigError("no path was named", "say what to index: `watersmeet sync PATH`")
     report = SyncReport()
+    report.warnings += [Skipped(f"plug-in {name}", f"{why}; {why.hint}") for name, why in broken("parse").items()]
     named = _readable(settings, places, report) if places else []
     if not named:
         _check_known(folder)
@@ -128,7 +123,7 @@ def _readable(settings: Settings, places: Sequence[str], report: SyncReport) -> 
     """Without the files that cannot be read: they are no part of the index. If nothing is left, that is an error."""
     kept = []
     names = settings.section("index")
-    source: Source = build("source", names.source, settings.of("source", names.source))
+    source: Source = build("source", names.source, settings.of("source", names.source), endings=endings())
     for place in places:
         refused = [] if os.path.isdir(place) else [_refused(item) for item in source.scan(place)]
         report.skipped += [item for item in refused if item is not None]
@@ -141,8 +136,8 @@ def _readable(settings: Settings, places: Sequence[str], report: SyncReport) -> 
 
 
 def _refused(item: Found | Skipped) -> Skipped | None:
-    if isinstance(item, Found) and ending(item.name) not in PARSERS:
-        return Skipped(item.path, f"no parser reads this ending; known: {' '.join(f'.{known}' for known in PARSERS)}")
+    if isinstance(item, Found) and ending(item.name) not in endings():
+        return Skipped(item.path, f"no parser reads this ending; known: {' '.join(endings())}")
     return item if isinstance(item, Skipped) else None
 
 
@@ -157,7 +152,7 @@ def _sync_one(
 ) -> None:
     before = index.catalogue.roots()
     names = settings.section("index")
-    source: Source = build("source", names.source, settings.of("source", names.source))
+    source: Source = build("source", names.source, settings.of("source", names.source), endings=endings())
     root, scope = _root_for(index.catalogue, source, place, collection, meta, report)
     around = [other for other in before if other.path != place and within(place, [other.path])]
     if around and root.id not in [
@@ -203,11 +198,6 @@ def _read(
     folder.run(place)
     if folder.again and not scope:
         catalogue.set_meta({dated_by: dates.rule})
-
-
-def parsers(settings: Settings) -> dict[str, Parser]:
-    made = {name: build("parse", name, settings.of("parse", name)) for name in set(PARSERS.values())}
-    return {ending: made[name] for ending, name in PARSERS.items()}
 
 
 def _root_for(
@@ -284,6 +274,7 @@ def remove(folder: str, settings: Settings, ids: Sequence[DocId]) -> int:
     """Documents by their ids, and whole folders by their names or paths."""
     with writing(folder, settings) as index:
         changes, roots = Changes(), []
+        records = LocalRecords(index.catalogue, changes.records.append)
         documents: dict[DocId, None] = {}
         tools: dict[DocId, None] = {}
         for identity in dict.fromkeys(ids):
@@ -292,6 +283,9 @@ def remove(folder: str, settings: Settings, ids: Sequence[DocId]) -> int:
                 raise ConfigError(f"{identity} is a tool of a registered server", "register the server without it")
             if claim is False:
                 tools |= dict.fromkeys(tools_of(index.catalogue, identity))
+                found = records.get(identity)
+                if found is not None:
+                    records.delete(identity, found.version)
             owner = index.catalogue.owner(identity)
             if owner is None:
                 roots.append(_root_called(index.catalogue, identity))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from watersmeet.core.index import Snapshot
+from watersmeet.core.index import Index, Snapshot
 from watersmeet.core.model import ChunkId, DocId, Passage, Plan, Request
 from watersmeet.engine.further import further, one_per_document
 from watersmeet.engine.modes import WORDS, choose, really, silent_signals, wants_vectors
@@ -179,12 +179,13 @@ def run(engine: Engine, request: Request, scope: Scope = PASSAGES, told: bool = 
         if request.strict:
             strictly(outcome.failures, silent, settings)
         if vectors and embedder_name(settings, "dense") and coverage.get("dense", 0.0) < 1:
-            _embed_first(engine.folder, outcome)
+            _embed_first(engine.index, outcome)
         yield Trace(mode, settings, outcome, path, sight, start, silent, lambda: sure(sight, view, outcome))
 
 
-def _embed_first(folder: str, outcome: Outcome) -> None:
+def _embed_first(index: Index, outcome: Outcome) -> None:
     """While the deep model has not seen everything: what was retrieved is embedded first."""
-    from watersmeet.engine.deepen import note_asked
+    from watersmeet.engine import embed_first
+    from watersmeet.engine.named_state import EMBED_FIRST
 
-    note_asked(folder, [hit.chunk for hit in outcome.ranking.hits])
+    embed_first.note(index.state(EMBED_FIRST), [hit.chunk for hit in outcome.ranking.hits])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.errors import ConfigError, UnknownComponent, nearest
 from watersmeet.core.options import option
-from watersmeet.engine.components import KINDS, checked, find, instead_of, names
+from watersmeet.engine.components import KINDS, available, checked, exists, find, instead_of
 from watersmeet.engine.settingsfile import Table, parse, read
 
 if TYPE_CHECKING:
@@ -384,8 +384,8 @@ def _check_named(section: str, table: Mapping[str, Any], origin: str) -> None:
         for name in [chosen] if isinstance(chosen, str) else chosen:
             if not name and key in OFF:
                 continue
-            if name not in names(kind) or not _fits(kind, name):
-                known = [one for one in names(kind) if _fits(kind, one)]
+            if not exists(kind, name) or not _fits(kind, name):
+                known = [one for one in available(kind) if _fits(kind, one)]
                 said = f"{origin}: {key} names {name!r}, no {_CALLED.get(kind, kind)}"
                 raise UnknownComponent(said, instead_of(kind, name, known))
 

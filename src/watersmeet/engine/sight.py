@@ -13,6 +13,7 @@ from watersmeet.core.viewers import AUDIENCE_GATE, EVERYONE, seen_by
 from watersmeet.engine.calibration.taught import Lessons
 from watersmeet.engine.components import Later
 from watersmeet.engine.modes import VECTORS
+from watersmeet.engine.named_state import CALIBRATION
 from watersmeet.engine.pipeline import Pipeline
 from watersmeet.engine.settings import Settings
 
@@ -83,14 +84,14 @@ class Sight:
             "links": Later(lambda: view.links(seen)),
             "entities": Later(lambda: view.entities(seen)),
             "pairs": Later(lambda: _pairs(settings)),
-            "taught": Later(lambda: Lessons(self._index.place, settings)),
+            "taught": Later(lambda: Lessons(self._index.state(CALIBRATION), settings)),
         }
         if any(signal in VECTORS for signal in signals):
             from watersmeet.engine.meanings import meanings  # numpy is loaded here and not before
             from watersmeet.engine.vocabulary import LiveConcepts
 
             ports |= meanings(view, seen, settings)
-            ports["concepts"] = LiveConcepts(self._index.place, settings, view, whole=not self._public_only)
+            ports["concepts"] = LiveConcepts(self._index.state, settings, view, whole=not self._public_only)
         return ports
 
 

@@ -6,8 +6,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-from watersmeet.core.index import Snapshot
-from watersmeet.engine.documents import size_of
+from watersmeet.core.index import Index, Snapshot
 from watersmeet.engine.settings import Settings
 from watersmeet.engine.sight import Sight
 from watersmeet.engine.tiers import due, embedder_name
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from watersmeet.core.viewers import Viewer
 
 
-def status(sight: Sight, settings: Settings, folder: str, viewer: Viewer | None) -> dict[str, Any]:
+def status(sight: Sight, settings: Settings, index: Index, viewer: Viewer | None) -> dict[str, Any]:
     view = sight.view
     facts = statistics(view, viewer)
     built = json.loads(view.facts().get("fingerprint", "{}"))
@@ -43,8 +42,8 @@ def status(sight: Sight, settings: Settings, folder: str, viewer: Viewer | None)
         **facts,
         "signals": signals,
         "fingerprint": {**built, **_models(view)},
-        "size_bytes": facts["size_bytes"] if limited(viewer) else size_of(folder),
-        "index": os.path.abspath(folder),
+        "size_bytes": facts["size_bytes"] if limited(viewer) else index.size_bytes(),
+        "index": os.path.abspath(index.place) if not index.remote else index.place,
     }
 
 

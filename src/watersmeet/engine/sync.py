@@ -26,7 +26,8 @@ TICK = 2_000_000_000
 
 
 def ending(name: str) -> str:
-    return name.rsplit(".", 1)[-1].casefold()
+    """How a name ends, with the dot, as parsers say what they read."""
+    return "." + name.rsplit(".", 1)[-1].casefold()
 
 
 @dataclass(slots=True)

@@ -24,10 +24,6 @@ TIERS = ("static", "sparse", "dense")
 """From the quickest to the best; each is a signal of the same name."""
 SPARSE = "sparse"
 """The tier whose model gives weighted terms, where the others' give vectors."""
-QUICK = ("static", "terms")
-"""What is made at once, also when the deep vectors are left for later: a tier, or whichever has this model."""
-
-
 CURRENT, NEXT, AGAIN = "tiers", "next_tiers", "tiers_again"
 """The entries of the catalogue that name the tiers that answer, those that are being made to replace them, and those
 that were there before an index was made anew."""
@@ -101,10 +97,6 @@ def _entry(key: str, tiers: Mapping[str, Tier]) -> dict[str, str]:
     return {key: json.dumps({name: asdict(value) for name, value in tiers.items()}, sort_keys=True)}
 
 
-REMOTE = frozenset({"openai"})
-"""Embedders that ask another machine, which may not answer."""
-
-
 def embedder_name(settings: Settings, tier: str) -> str:
     """Which embedder a tier uses; empty if it is switched off."""
     index = settings.section("index")
@@ -112,17 +104,32 @@ def embedder_name(settings: Settings, tier: str) -> str:
     return name
 
 
+def is_remote(settings: Settings, tier: str) -> bool:
+    """Whether the tier's model is on another machine, which may not answer."""
+    return _declares(settings, tier, "remote")
+
+
+def is_quick(settings: Settings, tier: str) -> bool:
+    """Whether the tier's model takes next to no time, for a text as for a query."""
+    return _declares(settings, tier, "quick")
+
+
+def _declares(settings: Settings, tier: str, what: str) -> bool:
+    component = embedder_name(settings, tier)
+    return bool(component) and getattr(find("embed", component), what, False)
+
+
 def store_of(tier: str) -> str:
     return "postings" if tier == SPARSE else "vectors"
 
 
 def due(settings: Settings, meta: Mapping[str, str], deep: bool = True) -> list[str]:
-    """The tiers that a sync brings up to date; unless it is `deep`, only the quick ones.
+    """The tiers that a sync brings up to date; unless it is `deep`, only the first and those of quick models.
 
     Sparse vectors only if somebody asked for them once, or if the settings let them vote."""
     voting = (*settings.section("pipeline").signals, *settings.section("registry").signals)
     tiers = TIERS if SPARSE in (*voting, *known_tiers(meta)) else tuple(tier for tier in TIERS if tier != SPARSE)
-    return [tier for tier in tiers if deep or tier in QUICK or embedder_name(settings, tier) in QUICK]
+    return [tier for tier in tiers if deep or tier == TIERS[0] or is_quick(settings, tier)]
 
 
 def askable(coverage: Mapping[str, float], voting: Sequence[str], settings: Settings) -> Mapping[str, float]:

@@ -18,7 +18,7 @@ from typing import Any
 
 from watersmeet.core.errors import ConfigError, NotFound, SourceProblem
 from watersmeet.core.files import replace_file
-from watersmeet.engine.components import KINDS, find, names, options
+from watersmeet.engine.components import KINDS, exists, find, is_built_in, options
 from watersmeet.engine.lock import writer_lock
 from watersmeet.engine.settings import FILE, NAMED, OFF, check, config_folder
 from watersmeet.engine.settingsfile import Table, read
@@ -119,15 +119,17 @@ def harmless(path: tuple[str, ...], value: Any) -> bool:
     if path[0] not in OPEN:
         return False
     if path[0] in KINDS:
-        return not options(find(path[0], path[1]))[path[2]].metadata.get("outside")
+        return is_built_in(*path[:2]) and not options(find(*path[:2]))[path[2]].metadata.get("outside")
     chosen = [value] if isinstance(value, str) else value
     return name not in NAMED or not any(_reaches(NAMED[name], one) for one in chosen)
 
 
 def _reaches(kind: str, name: str) -> bool:
-    """Whether a component reaches outside as soon as it is chosen: what it reaches has a default, too."""
-    known = name in names(kind)  # `check` says it if not
-    return known and any(field.metadata.get("outside") for field in options(find(kind, name)).values())
+    """Whether a component reaches outside as soon as it is chosen: what it reaches has a default, too. What code of
+    another package does, nobody here knows."""
+    if not is_built_in(kind, name):
+        return exists(kind, name)  # `check` says it if not
+    return any(field.metadata.get("outside") for field in options(find(kind, name)).values())
 
 
 # ------------------------------------------------------------ the folders

@@ -2,43 +2,61 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from io import BytesIO
 from typing import TYPE_CHECKING
+from zlib import crc32
 
-from watersmeet.core import tokens
-from watersmeet.core.errors import IndexDamaged
+from watersmeet.core import tokens, vocabulary
+from watersmeet.core.errors import IndexDamaged, IndexProblem
 from watersmeet.core.index import Index, Snapshot, Tier
+from watersmeet.core.indexing import Skipped
 from watersmeet.core.model import ChunkId, Condition
 from watersmeet.core.viewers import EVERYONE
 from watersmeet.engine.models import embedder
 from watersmeet.engine.settings import Settings
 from watersmeet.engine.tiers import embedder_name
 from watersmeet.engine.viewing import seen
-from watersmeet.store.local import vocabulary
 
 if TYPE_CHECKING:
-    from watersmeet.core.vectors import Matrix
+    from watersmeet.core.index import State
+    from watersmeet.core.vectors import Embedder, Matrix
 
 TIER = "static"
 WINDOW = 4096
 """How many chunks are read at a time."""
 MOST_CHUNKS = 20_000
 """Of more chunks, so many by chance: they hold the frequent terms as well, in about a second."""
+WAIT = 5.0
+SUM = 4
+"""The bytes behind the vectors that tell whether they are damaged, or those of other terms."""
 SPARE = 100
 """Looked at beyond those wanted: the nearest terms to a query are often its own words in other forms."""
 
 
-def refresh(index: Index, settings: Settings, measure: bool = False) -> None:
-    """Gather the terms anew if what is live has changed by enough, or if `measure` says so."""
-    folder = index.place
+States = Callable[[str], "State"]
+"""The state of each name."""
+
+
+def terms_in(states: States, name: str) -> State:
+    return states(f"{name}.json")
+
+
+def vectors_in(states: States, name: str) -> State:
+    """Those of the terms of this name, made when they are first needed."""
+    return states(f"{name}.npy")
+
+
+def refresh(index: Index, settings: Settings, measure: bool = False) -> list[Skipped]:
+    """Gather the terms anew if what is live has changed by enough, or if `measure` says so; what could not be kept."""
     if not embedder_name(settings, TIER):
-        return
+        return []
     with index.snapshot() as view:
         tier = view.tiers().get(TIER)
         if tier is None:
-            return
+            return []
         text, last = view.generation, view.last_row()
         everyone = Condition(gates=view.needed(seen(EVERYONE).gates))
         chunks, public = view.statistics().chunks, view.statistics(everyone).chunks
@@ -46,21 +64,40 @@ def refresh(index: Index, settings: Settings, measure: bool = False) -> None:
         stale = [
             name
             for name, count in counts.items()
-            if count and (measure or not _current(folder, view, everyone, name, count, tier, chunks > public))
+            if count and (measure or not _current(index.state, view, everyone, name, count, tier, chunks > public))
         ]
         sampled = {name: view.sample(MOST_CHUNKS, everyone, outside=name == vocabulary.PRIVATE) for name in stale}
         counted = {name: vocabulary.gather(_texts(view, sampled[name])) for name in stale}
-    for name, terms in counted.items():
-        vocabulary.save(folder, terms, counts[name], last, tier.fingerprint, text, name)
-    if chunks == public:
-        vocabulary.forget(folder, vocabulary.PRIVATE)
+    try:
+        for name, terms in counted.items():
+            made = vocabulary.vocabulary(terms, counts[name], last, tier.fingerprint, text, name)
+            _replace(terms_in(index.state, name), vocabulary.encode(made))
+        if chunks == public:
+            for state in (terms_in(index.state, vocabulary.PRIVATE), vectors_in(index.state, vocabulary.PRIVATE)):
+                _replace(state, None)
+    except IndexProblem as problem:
+        return [Skipped(f"{name}.json", f"no related terms: {problem}")]
+    return []
+
+
+def terms_of(state: State) -> vocabulary.Terms | None:
+    """None if there are none that can be used."""
+    with suppress(IndexProblem):
+        return vocabulary.decode(state.read())
+    return None
+
+
+def _replace(state: State, content: bytes | None) -> None:
+    if content is not None or state.version() is not None:
+        with state.changing(WAIT) as change:
+            change.write(content)
 
 
 def _current(
-    folder: str, view: Snapshot, everyone: Condition, name: str, chunks: int, tier: Tier, private: bool
+    states: States, view: Snapshot, everyone: Condition, name: str, chunks: int, tier: Tier, private: bool
 ) -> bool:
     """Whether the terms of these chunks are known. What an older version wrote may hold private ones."""
-    held = vocabulary.load(folder, name)
+    held = terms_of(terms_in(states, name))
     if held is None or (name == vocabulary.PUBLIC and private and not held.public):
         return False
     added = view.added_since(held.last_row, everyone)
@@ -81,11 +118,11 @@ class LiveConcepts:
     `whole`: for those from whom nothing is withheld. All others are told terms that everyone may see.
     """
 
-    folder: str
+    states: States
     settings: Settings
     view: Snapshot
     whole: bool = True
-    _held: dict[str, tuple[float, list[str], Matrix]] = field(default_factory=dict, init=False)
+    _held: dict[str, tuple[object, tuple[list[str], Matrix]]] = field(default_factory=dict, init=False)
 
     def near(self, text: str, limit: int) -> list[str]:
         name = embedder_name(self.settings, TIER)
@@ -109,13 +146,13 @@ class LiveConcepts:
         return found
 
     def _vocabulary(self, name: str, part: str) -> tuple[list[str], Matrix] | None:
-        """As long as its file is the same, it is read once."""
-        try:
-            stamp = os.stat(vocabulary.path_of(self.folder, part)).st_mtime
-        except OSError:
+        """As long as its terms are the same, it is read once."""
+        state = terms_in(self.states, part)
+        version = state.version()
+        if version is None:
             return None
-        if part not in self._held or self._held[part][0] != stamp:
-            found = vocabulary.load(self.folder, part)
+        if part not in self._held or self._held[part][0] != version:
+            found = terms_of(state)
             if found is None:
                 raise IndexDamaged(f"{part}.json is damaged", "`watersmeet sync` makes it again")
             model = embedder(self.settings, name)
@@ -123,9 +160,30 @@ class LiveConcepts:
                 return None
             if not self.whole and not found.public:
                 return None
-            self._held[part] = (stamp, found.terms, vocabulary.vectors(self.folder, found, model))
-        _, terms, vectors = self._held[part]
-        return terms, vectors
+            self._held[part] = (version, (found.terms, vectors(self.states, part, found, model)))
+        return self._held[part][1]
+
+
+def vectors(states: States, name: str, terms: vocabulary.Terms, model: Embedder) -> Matrix:
+    """One row for each term, as they are kept or, the first time, from the model."""
+    import numpy as np
+
+    state, shape = vectors_in(states, name), (len(terms.terms), model.dimension)
+    own = crc32(terms.vectors.encode())
+    for kept, start in ((state, own), (states(terms.vectors), 0)):  # the second is where an older version has them
+        with suppress(IndexProblem, ValueError, EOFError):
+            content = kept.read() or b""
+            if crc32(content[:-SUM], start) == int.from_bytes(content[-SUM:], "little"):
+                held: Matrix = np.load(BytesIO(content)).astype(np.float32)
+                if held.shape == shape:
+                    return held
+    made = model.embed(terms.terms)
+    with suppress(IndexProblem):  # an index that may only be read costs the time again, and nothing else
+        buffer = BytesIO()
+        np.save(buffer, made.astype(np.float16))
+        content = buffer.getvalue()
+        _replace(state, content + crc32(content, own).to_bytes(SUM, "little"))
+    return made
 
 
 def _alike(term: str, word: str) -> bool:

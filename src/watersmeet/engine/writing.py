@@ -15,18 +15,20 @@ from watersmeet.core.errors import IndexBusy, IndexDamaged, IndexMismatch, Sourc
 from watersmeet.core.files import private
 from watersmeet.core.indexing import TextWriter
 from watersmeet.engine.healing import diagnosed, heal
-from watersmeet.engine.lock import tighten_index, writable, writer_lock
+from watersmeet.engine.lock import tighten_index, writer_lock
 from watersmeet.engine.mending import KEPT, mend, next_folder, registered, rewrite
 from watersmeet.engine.opening import check_fingerprint, fingerprint, open_text
+from watersmeet.engine.place import open_index
 from watersmeet.engine.relocate import gone_hint
 from watersmeet.engine.settings import Settings, WriterSettings
 from watersmeet.engine.tiers import AGAIN, CURRENT, NEXT, all_tiers, check_models, drop, known_tiers
 from watersmeet.store.local._connect import FILE, guarded
 from watersmeet.store.local._intact import unmark
+from watersmeet.store.local._lockfile import writable
+from watersmeet.store.local._records import sound
 from watersmeet.store.local._sums import damage
 from watersmeet.store.local._withheld import PUBLIC_TEXT, shared
 from watersmeet.store.local.catalogue import Catalogue
-from watersmeet.store.local.written import sound_records
 
 STORES = ("text-", "vectors-")
 """How the folders of the other stores are called."""
@@ -86,7 +88,7 @@ def writing(folder: str, settings: Settings, *, recreate: bool = False) -> Itera
 @contextmanager
 def _opened(folder: str, settings: Settings, recreate: bool) -> Iterator[Writing]:
     writer = settings.section("writer")
-    with writer_lock(folder, writer.lock_seconds), diagnosed(folder, settings), ExitStack() as stack:
+    with writer_lock(folder, writer.lock_seconds), diagnosed(open_index(folder), settings), ExitStack() as stack:
         tighten_index(folder)
         stack.callback(tighten_index, folder)
         catalogue, covered = _open_catalogue(folder, recreate)
@@ -180,7 +182,7 @@ def _rescued(catalogue: Catalogue) -> tuple[dict[str, str], dict[str, tuple[str,
             former[root.path] = (root.name, root.prefix)
             names |= catalogue.beginnings(root)
     with suppress(sqlite3.DatabaseError, ValueError):
-        kept[KEPT] = json.dumps(sound_records(catalogue))
+        kept[KEPT] = json.dumps(sound(catalogue.db))
     with suppress(IndexDamaged):
         meta = catalogue.meta()
         kept |= {key: value for key, value in meta.items() if key in ("next_row", "text_folder")}

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, NewType, TypeVar, Union, get_args, g
 from pydantic import AliasChoices, BaseModel, ConfigDict, create_model
 from pydantic import Field as Described
 
+from watersmeet.core.place import Place
 from watersmeet.engine.asked import written
 
 T = TypeVar("T")
@@ -24,6 +25,11 @@ SOMETIMES = frozenset(
 """Fields that an answer leaves out where it has none, or does not say in brief."""
 SHORT, FEW = 200, 50
 """How long a text may be that is not said to be longer, and how many of them a list may hold."""
+PLACED: dict[str, Any] = {
+    "where": (str, Described(description="the place for showing: `:12`, `p. 3`, `slide 4`, `sheet A`, `#anchor`")),
+    "lines": (list[int] | None, Described(description="first and last, from 1; null where there are none")),
+}
+"""What JSON has for a place."""
 
 
 class Body(BaseModel):
@@ -106,7 +112,9 @@ def answer(cls: type[Any], name: str = "", **more: Any) -> type[BaseModel]:
     """A model that describes a dataclass as JSON has it; fields that it does not name may be there too."""
     hints = get_type_hints(cls)
     rendered = [one for one in fields(cls) if not one.metadata.get("flattened")]
-    own: dict[str, Any] = {one.name: (_given(hints[one.name]), _told(one)) for one in rendered}
+    own: dict[str, Any] = {}
+    for one in rendered:
+        own |= PLACED if hints[one.name] is Place else {one.name: (_given(hints[one.name]), _told(one))}
     base = type("Told", (BaseModel,), {"model_config": ConfigDict(extra="allow"), "__doc__": cls.__doc__})
     made: type[BaseModel] = create_model(name or cls.__name__, __base__=base, __doc__=cls.__doc__, **own, **more)
     return made

@@ -270,7 +270,7 @@ def _fixed(reply: SearchReply) -> int:
     return price
 
 
-def without_places(found: dict[str, Any]) -> dict[str, Any]:
+def without_paths(found: dict[str, Any]) -> dict[str, Any]:
     """An answer for someone who is not at this machine: where a file lies in it is nobody else's business."""
     pack = found.get("pack") or {}
     for one in (found, *found.get("results", ()), *pack.get("citations", ())):

@@ -55,6 +55,7 @@ class Document(BaseModel):
     kind: str
     title: str
     path: str
+    where: str
     text: str
     fields: dict[str, Any]
     links: list[dict[str, Any]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from watersmeet.core.pages import Block
+from watersmeet.core.place import Place
 
 _MOST = 100_000
 """What comes after so many paragraphs is one piece: only a program writes so many."""
@@ -19,8 +20,8 @@ def paragraphs(text: str) -> Iterator[Block]:
             start = start or number
         elif start:
             if found == _MOST:
-                yield Block("\n".join(lines[start - 1 :]), start, len(lines))
+                yield Block("\n".join(lines[start - 1 :]), Place((start, len(lines))))
                 return
-            yield Block("\n".join(lines[start - 1 : number - 1]), start, number - 1)
+            yield Block("\n".join(lines[start - 1 : number - 1]), Place((start, number - 1)))
             found += 1
             start = 0

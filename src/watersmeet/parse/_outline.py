@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from watersmeet.core.limits import MOST_LINKS, MOST_TAGS
 from watersmeet.core.pages import Block, Link, Section
+from watersmeet.core.place import Place
 from watersmeet.parse._inline import body_tags, markdown_link, wiki_link
 
 if TYPE_CHECKING:
@@ -67,7 +68,8 @@ def outline(text: str, first: int = 1) -> Outline:
     reader.read(text)
     sections = _sections(reader.items, lines, source, first)
     if tail.strip():
-        sections = _with_tail(sections, Block(tail, first + len(lines), first + len(lines) + tail.count("\n")))
+        after = first + len(lines)
+        sections = _with_tail(sections, Block(tail, Place((after, after + tail.count("\n")))))
         reader.rest = len(source) if reader.rest is None else reader.rest
     return Outline(sections, tuple(reader.links), tuple(reader.tags), (*warnings, *_odd(reader, first)))
 
@@ -244,7 +246,7 @@ def _sections(items: list[_Item], lines: list[str], source: bytes, first: int) -
     level, line, blocks = 0, first, list[Block]()
     for item, begin, end in _placed(items, lines, source):
         if item is None or item.level == 0:
-            blocks.append(Block("\n".join(lines[begin : end + 1]), first + begin, first + end))
+            blocks.append(Block("\n".join(lines[begin : end + 1]), Place((first + begin, first + end))))
         elif item.level > 0:
             if level or blocks:
                 sections.append(_section(path, level, line, blocks))
@@ -253,7 +255,7 @@ def _sections(items: list[_Item], lines: list[str], source: bytes, first: int) -
             path.append((item.level, item.text[:_LONGEST_HEADING]))
             level, line, blocks = item.level, first + begin, []
             if len(item.text) > _LONGEST_HEADING:
-                blocks.append(Block("\n".join(lines[begin : end + 1]), first + begin, first + end))
+                blocks.append(Block("\n".join(lines[begin : end + 1]), Place((first + begin, first + end))))
     if level or blocks:
         sections.append(_section(path, level, line, blocks))
     return tuple(sections)
@@ -261,14 +263,14 @@ def _sections(items: list[_Item], lines: list[str], source: bytes, first: int) -
 
 def _with_tail(sections: tuple[Section, ...], tail: Block) -> tuple[Section, ...]:
     if not sections:
-        return (Section((), 0, tail.first, (tail,)),)
+        return (Section((), 0, tail.place, (tail,)),)
     last = sections[-1]
     return (*sections[:-1], replace(last, blocks=(*last.blocks, tail)))
 
 
 def _section(path: list[tuple[int, str]], level: int, line: int, blocks: list[Block]) -> Section:
     headings = tuple(text for _, text in path)
-    return Section(headings, level, line if level else blocks[0].first, tuple(blocks))
+    return Section(headings, level, Place((line, line)) if level else blocks[0].place, tuple(blocks))
 
 
 def _placed(items: list[_Item], lines: list[str], source: bytes) -> Iterator[tuple[_Item | None, int, int]]:

@@ -7,12 +7,13 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from watersmeet.core.indexing import Found, Skipped
 from watersmeet.core.limits import MOST_LINKS, MOST_TAGS
 from watersmeet.core.model import DocId
 from watersmeet.core.pages import Block, Document, Link, Section
+from watersmeet.core.place import Place
 from watersmeet.parse._blocks import paragraphs
 from watersmeet.parse._decode import decode
 from watersmeet.parse._inline import distinct, limited, listed_tags
@@ -32,6 +33,8 @@ class _Unusable(ValueError):
 @dataclass(frozen=True, slots=True)
 class Jsonl:
     """One document a line. Tags and links come from the metadata only."""
+
+    reads: ClassVar[tuple[str, ...]] = ("application/jsonl", "application/x-ndjson", ".jsonl")
 
     def parse(self, found: Found, content: bytes) -> Iterator[Document | Skipped]:
         text, warnings, refusal = decode(content)
@@ -127,9 +130,10 @@ def _sections(text: str, number: int) -> tuple[tuple[Section, ...], tuple[str, .
     if _LOOKS_LIKE_MARKDOWN.search(text):
         sections, _, _, odd = outline(text)
     else:
-        sections, odd = (Section((), 0, 1, tuple(paragraphs(text))),), ()
+        sections, odd = (Section((), 0, blocks=tuple(paragraphs(text))),), ()
+    line = Place((number, number))
     placed = (
-        replace(section, line=number, blocks=tuple(Block(block.text, number, number) for block in section.blocks))
+        replace(section, place=line, blocks=tuple(Block(block.text, line) for block in section.blocks))
         for section in sections
         if section.level or section.blocks
     )

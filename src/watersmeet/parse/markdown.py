@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, ClassVar
 
 from watersmeet.core.indexing import Found, Skipped
 from watersmeet.core.limits import MOST_ALIASES, MOST_LINKS, MOST_TAGS
 from watersmeet.core.model import DocId
 from watersmeet.core.pages import Block, Document, Section
+from watersmeet.core.place import Place
 from watersmeet.parse._decode import decode
 from watersmeet.parse._inline import distinct, limited, listed_tags, related
 from watersmeet.parse._matter import front_matter
@@ -21,6 +22,8 @@ from watersmeet.parse._values import created, flat, modified
 @dataclass(frozen=True, slots=True)
 class Markdown:
     """One document a file. Text in code is text: never a heading, a link or a tag."""
+
+    reads: ClassVar[tuple[str, ...]] = ("text/markdown", ".md", ".markdown", ".mdx")
 
     def parse(self, found: Found, content: bytes) -> Iterator[Document | Skipped]:
         text, warnings, refusal = decode(content)
@@ -60,10 +63,10 @@ def _with_lost(lost: str, sections: tuple[Section, ...]) -> tuple[Section, ...]:
     if not lost.strip():
         return sections
     text = lost.rstrip()
-    block = Block(text, 2, 2 + text.count("\n"))
+    block = Block(text, Place((2, 2 + text.count("\n"))))
     if sections and sections[0].level == 0:
-        return (replace(sections[0], line=2, blocks=(block, *sections[0].blocks)), *sections[1:])
-    return (Section((), 0, 2, (block,)), *sections)
+        return (replace(sections[0], place=block.place, blocks=(block, *sections[0].blocks)), *sections[1:])
+    return (Section((), 0, block.place, (block,)), *sections)
 
 
 def _title(given: Any, sections: tuple[Section, ...], name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import ClassVar
 
 from watersmeet.core.indexing import Found, Skipped
 from watersmeet.core.model import DocId
@@ -19,6 +20,8 @@ _LONGEST_TITLE = 100
 class Text:
     """One document a file, one block a paragraph."""
 
+    reads: ClassVar[tuple[str, ...]] = ("text/plain", "text/x-rst", ".txt", ".rst")
+
     def parse(self, found: Found, content: bytes) -> Iterator[Document | Skipped]:
         text, warnings, refusal = decode(content)
         if refusal:
@@ -32,7 +35,7 @@ class Text:
             kind="document",
             title=underlined or name.stem,
             path=found.path,
-            sections=(Section((), 0, blocks[0].first, blocks),) if blocks else (),
+            sections=(Section((), 0, blocks[0].place, blocks),) if blocks else (),
             warnings=warnings,
         )
 

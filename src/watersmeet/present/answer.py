@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from watersmeet.core.model import Answer, ChunkId, Evidence, Passage, Ranking, Result, Routed, similarity
+from watersmeet.core.place import located
 from watersmeet.present.whole import context_of, in_context
 
 SIGNALS = ("lexical", "keyword", "dense", "sparse", "static", "exact", "graph", "neighbours", "boost", "listed", "link")
@@ -31,7 +32,7 @@ def results(ranking: Ranking, fused: Ranking, passages: Mapping[ChunkId, Passage
             title=passage.title,
             headings=passage.headings,
             path=passage.path,
-            lines=passage.lines,
+            place=passage.place,
             text=passage.text,
             score=hit.score,
             fusion_score=raw.get(hit.chunk, hit.score),
@@ -44,14 +45,14 @@ def results(ranking: Ranking, fused: Ranking, passages: Mapping[ChunkId, Passage
     )
 
 
-def where(result: Result, near: Callable[[str], str] = str) -> str:
-    """The file and the line, the file as `near` says it; for an entity of a registry, what it is called by."""
+def location(result: Result, near: Callable[[str], str] = str) -> str:
+    """The file and the place in it, the file as `near` says it; for an entity of a registry, what it is called by."""
     if result.kind != "document":
         from watersmeet.core.entities import KINDS, TOOL  # only here: it takes its time
 
         if result.kind in (*KINDS, TOOL):
             return result.document
-    return f"{near(result.path)}:{result.lines[0]}"
+    return located(near(result.path), result.where)
 
 
 def to_json(answer: Answer) -> dict[str, Any]:
@@ -91,7 +92,7 @@ def result_json(result: Result) -> dict[str, Any]:
         "title": result.title,
         "headings": list(result.headings),
         "path": result.path,
-        "lines": list(result.lines),
+        **result.place.to_json(),
         "text": result.text,
         "score": result.score,
         "fusion_score": result.fusion_score,
@@ -114,10 +115,10 @@ def explain_line(result: Result) -> str:
     """`[lexical#1, exact#2] Title > Heading path`: which signal put it where."""
     ranked = [e for e in in_order(result.evidence) if e.by in SIGNALS and not e.detail.get("filled")]
     ranks = ", ".join(f"{e.by}#{e.rank}" for e in ranked)
-    return f"[{ranks}] {place(result)}"
+    return f"[{ranks}] {breadcrumb(result)}"
 
 
-def place(result: Result | Passage) -> str:
+def breadcrumb(result: Result | Passage) -> str:
     """Title > heading path, without saying the same thing twice."""
     path = list(result.headings)
     return " > ".join(path if path and path[0] == result.title else [result.title, *path])

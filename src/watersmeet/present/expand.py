@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from watersmeet.core.cost import estimate
 from watersmeet.core.model import ChunkId, DocId, Passage, Result
+from watersmeet.core.place import joined
 from watersmeet.present.whole import whole
 
 
@@ -70,7 +71,6 @@ def _cost(passage: Passage) -> int:
 
 
 def _whole(result: Result, part: Sequence[Passage], levels: Mapping[str, int] | None) -> Result:
-    lines = (min(one.lines[0] for one in part), max(one.lines[1] for one in part))
     same = len({one.headings for one in part}) == 1
     text = "\n\n".join(one.text for one in part) if same else whole(result.title, part, levels)
-    return replace(result, text=text, lines=lines)
+    return replace(result, text=text, place=joined([one.place for one in part]))

@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 
 from watersmeet.core.model import Answer, Result
-from watersmeet.present.answer import breakdown, explain_line, place
+from watersmeet.core.place import located
+from watersmeet.present.answer import breadcrumb, breakdown, explain_line
 from watersmeet.present.snippet import snippet
 
 _MEANT = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<"})
@@ -18,11 +19,10 @@ def markdown(answer: Answer, explain: bool = False) -> str:
 
 
 def _result(number: int, result: Result, query: str, explain: bool) -> str:
-    first, last = result.lines
     lines = [
-        f"### {number}. {_plain(place(result))}",
+        f"### {number}. {_plain(breadcrumb(result))}",
         "",
-        f"{_code(f'{result.path}:{first}-{last}')}, score {result.score:.3f}",
+        f"{_code(located(result.path, result.place.extent))}, score {result.score:.3f}",
     ]
     if explain:
         ranks = explain_line(result).partition("]")[0].lstrip("[")

@@ -1,8 +1,9 @@
 """A context pack: the best passages with citations, never more than so many tokens.
 
-A passage is a heading of ours, `### [n] title (document:first-last)`, and below it the document's words, every line of
-them behind `>`. So no line of a document stands where a heading could, whatever it says and whatever breaks its lines:
-it can be told from ours by its first character. `unpack` reads it that way.
+A passage is a heading of ours, `### [n] title (document:first-last)`, or with another place, `(document p. 3)`, and
+below it the document's words, every line of them behind `>`. So no line of a document stands where a heading could,
+whatever it says and whatever breaks its lines: it can be told from ours by its first character. `unpack` reads it that
+way.
 """
 
 from __future__ import annotations
@@ -10,13 +11,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from watersmeet.core.cost import estimate
 from watersmeet.core.cost import hundredths as cost_of
+from watersmeet.core.directions import one_line
 from watersmeet.core.model import ChunkId, Passage, Result
-from watersmeet.present.answer import place
+from watersmeet.core.place import Place, located
+from watersmeet.present.answer import breadcrumb
 
 WORTHWHILE = 40
 """A passage that does not fit is cut only if at least so many tokens of it remain."""
@@ -26,12 +29,13 @@ _SPACE = re.compile(r"\s+")
 _MARKER = re.compile(r"(?:[-*+•]|\(?(?:\d{1,4}|[A-Za-z])[.)]|#{1,6})?(?:[ \t]*\[[ xX]\])?")
 """A line that only announces what is not there any more: the number of a list, a bullet; without its margins."""
 _TITLE = 160
-_ODD = re.compile(r'[()\[\]"\\]|:\d+-\d+|^\s|\s$')
+_ODD = re.compile(r'[()\[\]"\\]|:\d+-\d+| (?:p\. \d|slide \d|sheet )|#|^\s|\s$')
 """What a document's name may hold that a citation could be mistaken by."""
 _MEANT = str.maketrans({character: f"\\{character}" for character in "\\()[]"})
 _HEAD = re.compile(
     r"### \[(?P<number>\d+)\](?: (?P<title>(?:[^\\()\[\]]|\\.)+))? "
-    r'\((?:(?P<quoted>"(?:[^"\\]|\\.)*")|(?P<plain>[^()\[\]"\\]*)):(?P<first>\d+)-(?P<last>\d+)\)'
+    r'\((?:(?P<quoted>"(?:[^"\\]|\\.)*")|(?P<plain>[^()\[\]"\\]*?))'
+    r"(?: (?P<spot>(?:p\.|slide|sheet) (?:[^\\()\[\]]|\\.)+)|(?P<place>:\d+-\d+|#(?:[^\\()\[\]]|\\.)+))?\)"
 )
 
 
@@ -45,15 +49,19 @@ class Citation:
 
     id: ChunkId
     document: str
-    lines: tuple[int, int]
+    place: Place
     cut: bool
     title: str = ""
     headings: tuple[str, ...] = ()
     path: str = ""
     tokens: int = 0
 
+    @property
+    def lines(self) -> tuple[int, int] | None:
+        return self.place.lines
+
     def to_json(self, brief: bool = False) -> dict[str, Any]:
-        told = {"id": self.id, "document": self.document, "lines": list(self.lines), "cut": self.cut}
+        told = {"id": self.id, "document": self.document, **self.place.to_json(), "cut": self.cut}
         if brief:
             return told
         rest = {"title": self.title, "headings": list(self.headings), "path": self.path, "tokens": self.tokens}
@@ -62,7 +70,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """`text` is `### [n] title (document:first-last)` and the document's lines, each behind `>`; `tokens` are of it."""
+    """`text` is `### [n] title (document and place)` and the document's lines, each behind `>`; `tokens` are of it."""
 
     text: str
     tokens: int
@@ -94,8 +102,12 @@ class Quoted:
     number: int
     title: str
     document: str
-    lines: tuple[int, int]
+    place: Place
     text: str
+
+    @property
+    def lines(self) -> tuple[int, int] | None:
+        return self.place.lines
 
 
 Cost = Callable[[int, Part], int]
@@ -113,11 +125,11 @@ def pack(results: Sequence[Citable], budget: int, cost: Cost = as_text, fixed: i
     """
     left = budget * 100 - fixed
     parts: list[Part] = []
-    for place_of, result in enumerate(results):
-        part = _part(place_of, result, _words(result))
-        price = cost(place_of, part)
+    for position, result in enumerate(results):
+        part = _part(position, result, _words(result))
+        price = cost(position, part)
         if price > left:
-            cut = _cut(place_of, result, left, cost, scrap=not parts)
+            cut = _cut(position, result, left, cost, scrap=not parts)
             parts += [cut] if cut else []
             break
         parts.append(part)
@@ -157,20 +169,25 @@ def unpack(text: str) -> list[Quoted]:
 
 def _quoted(head: re.Match[str], text: str) -> Quoted:
     document = json.loads(head["quoted"]) if head["quoted"] else head["plain"]
-    title = re.sub(r"\\(.)", r"\1", head["title"] or "")
-    return Quoted(int(head["number"]), title, document, (int(head["first"]), int(head["last"])), text)
+    title = _unescaped(head["title"] or "")
+    place = Place.read(_unescaped(head["spot"] or head["place"] or ""))
+    return Quoted(int(head["number"]), title, document, place, text)
+
+
+def _unescaped(text: str) -> str:
+    return re.sub(r"\\(.)", r"\1", text)
 
 
 def _words(result: Citable) -> str:
     return result.text.strip("\n").rstrip()
 
 
-def _part(place_of: int, result: Citable, body: str, cut: bool = False) -> Part:
-    lines = _lines_of(body, result) if cut else result.lines
-    head = " ".join(filter(None, (f"### [{place_of + 1}]", _title(result), f"({_named(result.document, lines)})")))
+def _part(position: int, result: Citable, body: str, cut: bool = False) -> Part:
+    place = _place_of(body, result) if cut else result.place
+    head = " ".join(filter(None, (f"### [{position + 1}]", _title(result), f"({_named(result.document, place)})")))
     quoted = _behind(body)
     tokens = -(-(cost_of(head + "\n") + cost_of(f"\n{quoted}\n\n")) // 100)
-    cited = Citation(result.id, result.document, lines, cut, result.title, result.headings, result.path, tokens)
+    cited = Citation(result.id, result.document, place, cut, result.title, result.headings, result.path, tokens)
     return Part(head, quoted, cited)
 
 
@@ -179,28 +196,22 @@ def _behind(body: str) -> str:
     return "".join(f"> {line}" if line.strip("\r\n") else f">{line}" for line in body.splitlines(True)) or ">"
 
 
-def one_line(text: str) -> str:
-    """Text of a document where a line of ours stands: no breaks, and nothing that is not seen."""
-    shown = "".join(c if c.isprintable() else " " if c.isspace() else "" for c in text)
-    return " ".join(shown.split())
-
-
 def _title(result: Citable) -> str:
-    crumb = one_line(place(result))
+    crumb = one_line(breadcrumb(result))
     if len(crumb) > _TITLE:
         crumb = crumb[: _TITLE - 1].rstrip() + "…"
     return crumb.translate(_MEANT)
 
 
-def _named(document: str, lines: tuple[int, int]) -> str:
+def _named(document: str, place: Place) -> str:
     """A name that could be read as another citation is put in quotation marks, with escapes as in JSON."""
     shown = document.isprintable()
     if not shown or _ODD.search(document):
         document = json.dumps(document, ensure_ascii=not shown)
-    return f"{document}:{lines[0]}-{lines[1]}"
+    return located(document, place.extent.translate(_MEANT))
 
 
-def _cut(place_of: int, result: Citable, left: int, cost: Cost, scrap: bool) -> Part | None:
+def _cut(position: int, result: Citable, left: int, cost: Cost, scrap: bool) -> Part | None:
     """As much of the passage as fits, up to a sentence or a line; of the first one, `scrap`, at least a few words."""
     body = _words(result)
     for boundary in (_BOUNDARY, _SPACE) if scrap else (_BOUNDARY,):
@@ -208,13 +219,13 @@ def _cut(place_of: int, result: Citable, left: int, cost: Cost, scrap: bool) -> 
         low, high = 0, len(ends)
         while low < high:
             middle = (low + high + 1) // 2
-            if cost(place_of, _part(place_of, result, body[: ends[middle - 1]].rstrip(), cut=True)) <= left:
+            if cost(position, _part(position, result, body[: ends[middle - 1]].rstrip(), cut=True)) <= left:
                 low = middle
             else:
                 high = middle - 1
         kept = _without_marker(body[: ends[low - 1]].rstrip()) if low else ""
         if kept and (scrap or cost_of(kept) >= WORTHWHILE * 100):
-            return _part(place_of, result, kept, cut=True)
+            return _part(position, result, kept, cut=True)
     return None
 
 
@@ -228,9 +239,9 @@ def _without_marker(text: str) -> str:
     return text
 
 
-def _lines_of(body: str, result: Citable) -> tuple[int, int]:
-    """The lines that remain, where the passage is the source's lines one for one."""
+def _place_of(body: str, result: Citable) -> Place:
+    """With the lines that remain, where the passage is the source's lines one for one."""
+    if result.lines is None or result.text.count("\n") != result.lines[1] - result.lines[0]:
+        return result.place
     first, last = result.lines
-    if result.text.count("\n") != last - first:
-        return result.lines
-    return first, min(last, first + body.count("\n"))
+    return replace(result.place, lines=(first, min(last, first + body.count("\n"))))

@@ -8,6 +8,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from watersmeet.core.model import ChunkId, Hit, Passage
+from watersmeet.core.place import joined
 
 if TYPE_CHECKING:
     from watersmeet.core.pages import Section
@@ -65,8 +66,7 @@ def in_context(hit: Hit, passages: Mapping[ChunkId, Passage]) -> Passage:
         text = "\n\n".join(one.text for one in read)
     else:
         text = whole(passage.title, read)
-    lines = (min(one.lines[0] for one in read), max(one.lines[1] for one in read))
-    return replace(passage, text=text, lines=lines)
+    return replace(passage, text=text, place=joined([one.place for one in read]))
 
 
 def context_of(hit: Hit) -> Sequence[ChunkId]:

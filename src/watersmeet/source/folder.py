@@ -20,7 +20,6 @@ from watersmeet.core.options import option
 from watersmeet.source._files import fetch, in_words, too_large
 from watersmeet.source._ignore import Chain, Rules, above, ignored, of_folder
 
-_ENDINGS = (".md", ".markdown", ".mdx", ".txt", ".rst", ".jsonl")
 _NEVER = frozenset({".git", "node_modules", "__pycache__"})
 _MARKS = frozenset({"pyvenv.cfg", "catalogue.db"})
 """A folder that holds one of these is a virtual environment or an index."""
@@ -31,10 +30,11 @@ _OUTSIDE = "symlink that leads out of the folder; `outside_links = true` under [
 class Folder:
     """Files below a root: named by their path, told apart from their earlier state by a stat."""
 
+    endings: tuple[str, ...]  # of the files that a parser reads
     include: list[str] = option(
-        [f"*{ending}" for ending in _ENDINGS],
-        "globs of the files to read; one without a slash is held against the name, else against the path; "
-        "case does not matter",
+        [],
+        "globs of the files to read; none: every ending that a parser reads; one without a slash is held against the "
+        "name, else against the path; case does not matter",
     )
     exclude: list[str] = option([], "globs of files and folders to leave out, whatever `include` says")
     gitignore: bool = option(True, "leave out what .gitignore files and .git/info/exclude say")
@@ -87,21 +87,22 @@ class Folder:
 
     def _only(self, place: str, status: os.stat_result) -> Iterator[Found | Skipped]:
         name = os.path.basename(place)
-        if _Wanted(self.include).matches(name, name) or name.lower().endswith(_ENDINGS):
+        if _Wanted(self).matches(name, name) or name.lower().endswith(self.endings):
             yield self.offer(name, place, status)
         else:
-            yield Skipped(printable(place), f"not a kind of file that can be read; known: {' '.join(_ENDINGS)}")
+            yield Skipped(printable(place), f"not a kind of file that can be read; known: {' '.join(self.endings)}")
 
 
 class _Wanted:
     """Which names `include` means. Most globs are plain endings, and those are quick to tell."""
 
-    __slots__ = ("_globs", "endings")
+    __slots__ = ("_globs", "_known", "endings")
 
-    def __init__(self, globs: list[str]) -> None:
-        endings: list[str] = []
+    def __init__(self, folder: Folder) -> None:
+        endings: list[str] = [] if folder.include else [*folder.endings]
+        self._known = folder.endings
         self._globs: list[tuple[Pattern, bool]] = []
-        for glob in globs:
+        for glob in folder.include:
             text = glob.lower().removeprefix("./")
             text += "**" if text.endswith("/") else ""
             if text.startswith("*.") and not set("*?[\\/") & set(text[1:]):
@@ -116,7 +117,7 @@ class _Wanted:
         if name.endswith(self.endings):
             return True
         return any(
-            (not is_open or name.endswith(_ENDINGS)) and rule.matches(name, path.lower(), False)
+            (not is_open or name.endswith(self._known)) and rule.matches(name, path.lower(), False)
             for rule, is_open in self._globs
         )
 
@@ -135,7 +136,7 @@ class _Walk:
 
     def __init__(self, folder: Folder, root: str) -> None:
         self._folder = folder
-        self._wanted = _Wanted(folder.include)
+        self._wanted = _Wanted(folder)
         globs = (pattern(glob.lower().removeprefix("./"), may_negate=False) for glob in folder.exclude)
         self._unwanted = [glob for glob in globs if glob is not None]
         self._root = root
@@ -279,7 +280,7 @@ class _Walk:
         return any(glob.matches(name, path, is_folder) for glob in self._unwanted)
 
     def _named_like_a_file(self, entry: os.DirEntry[str]) -> Skipped | None:
-        if entry.name.lower().endswith(self._wanted.endings or _ENDINGS):
+        if entry.name.lower().endswith(self._wanted.endings or self._folder.endings):
             return Skipped(entry.path, "a folder, not a file")
         return None
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 from hypothesis import given, settings
@@ -17,10 +19,13 @@ from watersmeet.core.errors import IndexDamaged, IndexMismatch, NoIndex
 from watersmeet.core.indexing import Found
 from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Row
 from watersmeet.core.pages import Chunk, Document, Link
+from watersmeet.core.place import Place
 from watersmeet.engine.entries import digest
+from watersmeet.store.local._sums import place_sum
 from watersmeet.store.local.catalogue import Catalogue, Changes, Put, StoredChunk
 from watersmeet.store.local.documents import DocumentsView
 from watersmeet.store.local.graph import LiveLinks
+from watersmeet.store.local.written import written
 
 
 @pytest.fixture
@@ -51,7 +56,7 @@ def put(
         rows = [Row(first + n) for n in range(len(texts))]
     document = DocId(name)
     chunks = tuple(
-        StoredChunk(row, Chunk(ChunkId(f"{name}#{n}"), document, text, ("H",), (n + 1, n + 1)), hashed(text))
+        StoredChunk(row, Chunk(ChunkId(f"{name}#{n}"), document, text, ("H",), Place((n + 1, n + 1))), hashed(text))
         for n, (row, text) in enumerate(zip(rows, texts, strict=True))
     )
     moved_from = more.pop("moved_from", None)
@@ -255,3 +260,67 @@ def test_an_index_of_a_newer_version_is_refused(catalogue: Catalogue) -> None:
     catalogue.db.execute("PRAGMA user_version = 999")
     with pytest.raises(IndexMismatch, match="999"):
         DocumentsView(catalogue.folder)
+
+
+# ---------------------------------------------------------------- places
+
+PLACES = [
+    Place((1, 1)),
+    Place(),
+    Place((3, 9), pages=(3, 4)),
+    Place(slides=(4, 4)),
+    Place((2, 2), sheet="Übersicht (1)"),
+    Place(anchor="install"),
+]
+
+
+def with_places(catalogue: Catalogue, places: list[Place]) -> Put:
+    made = put(catalogue, "a.pdf", [f"text {n}" for n in range(len(places))], file=(1, "a.pdf"))
+    moved = [replace(s, chunk=replace(s.chunk, place=place)) for s, place in zip(made.chunks, places, strict=True)]
+    return replace(made, chunks=tuple(moved))
+
+
+def places_of(view: DocumentsView) -> list[Place]:
+    with view.moment():
+        found = [passage.place for passage in view.passages_of(DocId("a.pdf"))]
+        assert not view.damaged
+        assert view.check() == []
+    return found
+
+
+def test_a_place_comes_back_as_it_was_put(catalogue: Catalogue, view: DocumentsView) -> None:
+    made = with_places(catalogue, PLACES)
+    catalogue.apply(Changes(put=[made]))
+    assert places_of(view) == PLACES
+    assert [stored.chunk.place for _, chunks in written(catalogue) for stored in chunks] == PLACES
+
+
+def test_a_place_may_change_where_nothing_else_does(catalogue: Catalogue, view: DocumentsView) -> None:
+    made = with_places(catalogue, PLACES)
+    catalogue.apply(Changes(put=[made]))
+    moved = [*PLACES[1:], PLACES[0]]
+    catalogue.apply(Changes(places=[(DocId("a.pdf"), moved)]))
+    assert places_of(view) == moved
+    assert catalogue.dead(time.time()) == []
+
+
+def test_what_is_in_no_file_has_no_lines_whatever_was_written(catalogue: Catalogue, view: DocumentsView) -> None:
+    catalogue.apply(Changes(put=[put(catalogue, "/weather")]))  # as earlier versions wrote it: with a line
+    with view.moment():
+        (passage,) = view.passages_of(DocId("/weather"))
+    assert (passage.lines, passage.where) == (None, "")
+
+
+@pytest.mark.parametrize("wrong", ["p. 4", "", "x", b"\xff"])
+def test_a_place_that_is_not_as_it_was_written(catalogue: Catalogue, view: DocumentsView, wrong: str | bytes) -> None:
+    catalogue.apply(Changes(put=[with_places(catalogue, [Place(pages=(3, 3))])]))
+    with catalogue.transaction() as db:
+        db.execute("UPDATE chunks SET place = ?", (wrong,))
+    with view.moment():
+        assert view.passages_of(DocId("a.pdf")) == []
+        assert list(view.damaged) == ["a.pdf"]
+        assert view.check() == ["a.pdf: the text of a chunk is not as it was written"]
+
+
+def test_sums_of_lines_alone_are_those_of_before() -> None:
+    assert place_sum(b"id", 3, 9, b"") == crc32(b"id 3 9") != place_sum(b"id", 3, 9, b"p. 3")

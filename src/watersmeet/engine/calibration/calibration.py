@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,10 +17,11 @@ from watersmeet.engine.calibration.belief import Belief
 from watersmeet.engine.calibration.keeping import WHOLE, Kept
 from watersmeet.engine.calibration.searched import searched_for, tidy
 from watersmeet.engine.calibration.taught import prior_of
+from watersmeet.engine.named_state import CALIBRATION, RECENT_SEARCHES
 from watersmeet.engine.viewing import seen
-from watersmeet.store.local._connect import is_read_only
 
 if TYPE_CHECKING:
+    from watersmeet.core.index import State
     from watersmeet.engine.engine import Engine
     from watersmeet.engine.report import Tell
 
@@ -52,6 +54,14 @@ class Calibration:
         self._engine = engine
 
     @property
+    def _kept(self) -> State:
+        return self._engine.index.state(CALIBRATION)
+
+    @property
+    def _searched(self) -> State:
+        return self._engine.index.state(RECENT_SEARCHES)
+
+    @property
     def prior(self) -> dict[str, float]:
         """The weights that the settings give, before any evidence."""
         return prior_of(self._engine.settings)
@@ -70,20 +80,20 @@ class Calibration:
         return report
 
     def opened(self, document: str, query: str = "") -> bool:
-        """A document was opened; if a search led to it, that is evidence. Whether something was learnt."""
-        if is_read_only(self._engine.folder):
-            return False
-        query = query or searched_for(self._engine.folder, document) or ""
-        return bool(query) and bool(self._learn([(query, {document: 1.0})], Lesson(), opened=True))
+        """A document was opened; if a search led to it, that is evidence. Whether something was learnt: nothing where
+        nothing can be written, for whoever opens a document wants to read it."""
+        query = query or searched_for(self._searched, document) or ""
+        with suppress(IndexProblem):
+            return bool(query) and bool(self._learn([(query, {document: 1.0})], Lesson(), opened=True))
+        return False
 
     def _learn(self, asked: Sequence[tuple[str, Mapping[str, float]]], report: Lesson, opened: bool = False) -> int:
         """Look first, without keeping anyone waiting; then write down what is news."""
-        folder = self._engine.folder
-        known = keeping.load(folder)
+        known = keeping.load(self._kept)
         found = [one for query, relevant in asked if (one := self._evidence(query, relevant, known, report))]
         if not found:
             return 0
-        with keeping.changed(folder) as kept:
+        with keeping.changed(self._kept) as kept:
             fresh = [one for one in found if kept.fresh(one.query, one.relevant)]
             report.known += len(found) - len(fresh)
             for one in fresh:
@@ -125,8 +135,8 @@ class Calibration:
     def show(self) -> dict[str, Any]:
         """The prior, and for the index and each collection what was learnt and what the weights are now."""
         learning = self._engine.settings.section("calibration").learn
-        tidy(self._engine.folder, learning)
-        kept = keeping.load(self._engine.folder)
+        tidy(self._searched, learning)
+        kept = keeping.load(self._kept)
         prior = self.prior
         return {
             "prior": prior,
@@ -152,8 +162,8 @@ class Calibration:
 
     def export(self) -> dict[str, Any]:
         """All that is kept, to be carried elsewhere."""
-        return keeping.load(self._engine.folder).to_json()
+        return keeping.load(self._kept).to_json()
 
     def reset(self) -> None:
         """Forget all evidence: the weights are the recipe's again."""
-        keeping.forget(self._engine.folder)
+        keeping.forget(self._kept, self._searched)

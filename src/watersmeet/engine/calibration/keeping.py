@@ -1,23 +1,21 @@
-"""Where what was learnt is kept: one small file in the index folder."""
+"""Where what was learnt is kept: one small value of the index's named state."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import math
-import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from watersmeet.core.errors import IndexProblem
-from watersmeet.core.files import replace_file
 from watersmeet.engine.calibration.belief import Belief, grid
-from watersmeet.engine.calibration.searched import LOCK, SEARCHED
-from watersmeet.engine.calibration.taught import FILE
-from watersmeet.engine.lock import writable, writer_lock
+
+if TYPE_CHECKING:
+    from watersmeet.core.index import State
 
 WAIT = 5.0
 SUM = "sum"
@@ -57,16 +55,14 @@ def _key(query: str, documents: Mapping[str, float]) -> str:
     return hashlib.blake2b(said, digest_size=8).hexdigest()
 
 
-def load(folder: str) -> Kept:
-    try:
-        with open(os.path.join(folder, FILE), encoding="utf8") as file:
-            return _read(json.load(file))
-    except FileNotFoundError:
+def load(state: State) -> Kept:
+    content = state.read()
+    if content is None:
         return Kept()
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise IndexProblem(
-            f"{os.path.join(folder, FILE)} cannot be read: {error}", "`watersmeet calibrate --reset` begins afresh"
-        ) from None
+    try:
+        return _read(json.loads(content))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise IndexProblem(f"{state} cannot be read: {error}", "`watersmeet calibrate --reset` begins afresh") from None
 
 
 def _sum(kept: Mapping[str, object]) -> int:
@@ -86,17 +82,15 @@ def _read(table: dict[str, Any]) -> Kept:
 
 
 @contextmanager
-def changed(folder: str) -> Iterator[Kept]:
+def changed(state: State) -> Iterator[Kept]:
     """What is kept, to be changed by one process at a time; written when the block ends well."""
-    with writer_lock(folder, WAIT, LOCK):
-        kept = load(folder)
+    with state.changing(WAIT) as change:
+        kept = load(state)
         yield kept
-        with writable(folder):
-            replace_file(os.path.join(folder, FILE), json.dumps(kept.to_json()).encode())
+        change.write(json.dumps(kept.to_json()).encode())
 
 
-def forget(folder: str) -> None:
-    with writer_lock(folder, WAIT, LOCK):
-        for name in (FILE, SEARCHED):
-            with suppress(FileNotFoundError):
-                os.unlink(os.path.join(folder, name))
+def forget(*states: State) -> None:
+    for state in states:
+        with state.changing(WAIT) as change:
+            change.write(None)

@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from watersmeet.core.errors import IndexProblem
 
-SEARCHED = "searched.jsonl"
-LOCK = "calibration.lock"
+if TYPE_CHECKING:
+    from watersmeet.core.index import State
+
 SOON = 0.1
 LATELY = 50
 """How many searches are remembered, and for how many seconds an opened document can belong to one."""
 SECONDS = 1800.0
 
 
-def note_search(folder: str, query: str, documents: list[str]) -> None:
+def note_search(state: State, query: str, documents: list[str]) -> None:
     """What was shown for a query. Whatever is older than half an hour goes."""
-    _rewrite(folder, json.dumps({"at": time.time(), "query": query, "documents": documents}) + "\n")
+    _rewrite(state, json.dumps({"at": time.time(), "query": query, "documents": documents}) + "\n")
 
 
-def searched_for(folder: str, document: str) -> str | None:
+def searched_for(state: State, document: str) -> str | None:
     """The last query of the last half hour that showed a document."""
-    for line in reversed(_recent(_lines(os.path.join(folder, SEARCHED)))):
+    for line in reversed(_recent(_lines(state))):
         one = json.loads(line)
         if document in one["documents"]:
             query: str = one["query"]
@@ -32,35 +33,28 @@ def searched_for(folder: str, document: str) -> str | None:
     return None
 
 
-def tidy(folder: str, learn: bool) -> None:
+def tidy(state: State, learn: bool) -> None:
     """Drop what may not be kept any longer: all of it where the index does not learn, else what is too old."""
-    path = os.path.join(folder, SEARCHED)
+    if state.version() is None:  # nearly always
+        return
     if not learn:
-        with suppress(OSError):  # nearly always there is none
-            os.unlink(path)
-    elif len(_recent(lines := _lines(path))) < len(lines):
-        _rewrite(folder)
+        with suppress(IndexProblem), state.changing(SOON) as change:
+            change.write(None)
+    elif len(_recent(lines := _lines(state))) < len(lines):
+        _rewrite(state)
 
 
-def _rewrite(folder: str, *more: str) -> None:
+def _rewrite(state: State, *more: str) -> None:
     """One process at a time; whoever cannot soon leaves it be: no search waits for it."""
-    from watersmeet.core.files import replace_file
-    from watersmeet.engine.lock import writer_lock
-
-    path = os.path.join(folder, SEARCHED)
-    with suppress(OSError, IndexProblem), writer_lock(folder, SOON, LOCK):
-        lines = [*_recent(_lines(path)), *more][-LATELY:]
-        if lines:
-            replace_file(path, "".join(lines).encode())
-        else:
-            os.unlink(path)
+    with suppress(IndexProblem), state.changing(SOON) as change:
+        lines = [*_recent(_lines(state)), *more][-LATELY:]
+        change.write("".join(lines).encode() if lines else None)
 
 
-def _lines(path: str) -> list[str]:
+def _lines(state: State) -> list[str]:
     try:
-        with open(path, encoding="utf8") as file:
-            return file.readlines()
-    except (OSError, UnicodeDecodeError):
+        return (state.read() or b"").decode().splitlines(keepends=True)
+    except (IndexProblem, UnicodeDecodeError):
         return []
 
 

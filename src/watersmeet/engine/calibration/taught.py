@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from watersmeet.core.index import State
     from watersmeet.engine.settings import Settings
-
-FILE = "calibration.json"
 
 
 class Lessons:
-    """The `Taught` port of an index. An index without evidence costs a query one look at the folder."""
+    """The `Taught` port of an index. An index without evidence costs a query one look at the state's version."""
 
-    def __init__(self, folder: str, settings: Settings) -> None:
-        self._folder = folder
+    def __init__(self, state: State, settings: Settings) -> None:
+        self._state = state
         self._settings = settings
 
     def weights(self, collections: tuple[str, ...]) -> Mapping[str, float]:
-        try:
-            when = os.stat(os.path.join(self._folder, FILE)).st_mtime_ns
-        except OSError:
+        version = self._state.version()
+        if version is None:
             return {}
-        return _weights(self._folder, when, tuple(prior_of(self._settings).items()), collections)
+        return _weights(self._state, version, tuple(prior_of(self._settings).items()), collections)
 
 
 def prior_of(settings: Settings) -> dict[str, float]:
@@ -38,13 +35,13 @@ def prior_of(settings: Settings) -> dict[str, float]:
 
 @lru_cache(maxsize=64)
 def _weights(
-    folder: str, when: int, prior: tuple[tuple[str, float], ...], collections: tuple[str, ...]
+    state: State, version: object, prior: tuple[tuple[str, float], ...], collections: tuple[str, ...]
 ) -> Mapping[str, float]:
     """What was learnt elsewhere says nothing of some collections: only what they have taught themselves counts."""
     from watersmeet.engine.calibration.belief import together
     from watersmeet.engine.calibration.keeping import WHOLE, load
 
-    beliefs = load(folder).beliefs
+    beliefs = load(state).beliefs
     asked = {name.casefold() for name in collections} or {WHOLE}
     found = [belief for name, belief in beliefs.items() if name.casefold() in asked]
     return together(found).weights(dict(prior)) if found else {}

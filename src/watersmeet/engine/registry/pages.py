@@ -12,9 +12,10 @@ from watersmeet.core.entities import COPIED, SERVER, TOOL, Entity, Tool, audienc
 from watersmeet.core.ids import chunk_id
 from watersmeet.core.model import DocId
 from watersmeet.core.pages import Chunk, Document
+from watersmeet.core.registry_records import SOURCE
 from watersmeet.core.viewers import AUDIENCE_GATE, ENABLED_GATE, LIFECYCLE_GATE
 from watersmeet.engine.entries import digest
-from watersmeet.store.local.registered import CONTENT, SOURCE
+from watersmeet.store.local.registered import CONTENT
 
 FORM = 4
 """Changes when the documents made of a record do: what is registered is then not unchanged."""

@@ -13,14 +13,15 @@ from watersmeet.core.entities import KINDS, Entity, Refused, Tool
 from watersmeet.core.errors import SourceProblem
 from watersmeet.core.indexing import Found, Skipped
 from watersmeet.core.records import Format, Origin
+from watersmeet.engine import plugins
 from watersmeet.engine.components import build
+from watersmeet.engine.parsers import endings, parsers
 from watersmeet.engine.parsing import unbroken
-from watersmeet.engine.roots import parsers
 from watersmeet.engine.settings import Settings
 from watersmeet.record.written import written
 
 FORMATS = ("gateway", "official", "catalogue", "card", "skill", "beir", "toolset")
-"""Who is asked whether it knows a record, in this order."""
+"""Who is asked whether it knows a record, in this order; then those of other packages."""
 LISTS = {"servers": KINDS[0], "agents": KINDS[1], "skills": KINDS[2], "virtual_servers": KINDS[3], "entities": ""}
 """Lists that a record may be wrapped in, and what their items are if they do not say."""
 SKILL, CORPUS = "SKILL.md", "corpus.jsonl"
@@ -74,7 +75,7 @@ def read(
 
 def understood(values: Iterable[tuple[str, Any] | Refused], origin: Origin) -> Iterator[Item]:
     """What each value says; tools of nobody are put together."""
-    formats: list[Format] = [build("record", name, {}) for name in FORMATS]
+    formats: list[Format] = [build("record", name, {}) for name in (*FORMATS, *plugins.usable("record"))]
     loose: dict[str, Tool] = {}
     more = False
     for value in unbroken(values, lambda reason: Refused(origin.where, reason)):
@@ -126,7 +127,7 @@ def _one(
 
 def _place(place: str, settings: Settings, kind: str) -> Iterator[Item]:
     options = {**settings.of("source", "folder"), "include": list(_ENDINGS), "max_bytes": _LARGEST}
-    source = build("source", "folder", options)
+    source = build("source", "folder", options, endings=endings())
     if not os.path.exists(place):
         raise SourceProblem(f"{place} does not exist", "check the spelling of the path")
     found = []
@@ -245,7 +246,7 @@ def _name(item: Found) -> str:
 
 
 def _skill(item: Found, content: bytes, settings: Settings) -> Iterator[tuple[str, Any] | Refused]:
-    parsed = next(iter(parsers(settings)["md"].parse(item, content)))
+    parsed = next(iter(parsers(settings)[".md"].parse(item, content)))
     if isinstance(parsed, Skipped):
         yield Refused(parsed.path, parsed.reason)
     elif not parsed.fields:

@@ -8,10 +8,11 @@ from difflib import get_close_matches
 from functools import reduce
 from typing import Any, NamedTuple
 
-from watersmeet.core.entities import FORM, SERVER, TOOL_LIST, VIRTUAL, Entity, Refused, entity_of, unembedded
+from watersmeet.core.entities import FORM, SERVER, TOOL_LIST, VIRTUAL, Entity, Refused, entity_of, record, unembedded
 from watersmeet.core.errors import ConfigError, NotRegistered
 from watersmeet.core.model import DocId
 from watersmeet.core.names import entity_path, same_path
+from watersmeet.core.registry_records import SOURCE, Records, Stored
 from watersmeet.engine.batch import Batch
 from watersmeet.engine.entries import digest, prepare
 from watersmeet.engine.registry.pages import hashes, pages, tools_in
@@ -21,7 +22,8 @@ from watersmeet.engine.report import Progress, Tell
 from watersmeet.engine.settings import Settings
 from watersmeet.engine.writing import Writing, writing
 from watersmeet.store.local.catalogue import Changes
-from watersmeet.store.local.registered import SOURCE, claimed, contents, last_row, spelled, stored, tools_of
+from watersmeet.store.local.records import LocalRecords
+from watersmeet.store.local.registered import claimed, contents, last_row, spelled, tools_of
 
 COLLECTION = "registry"
 KEPT = ("status", "enabled")
@@ -99,7 +101,7 @@ def register(
         if lists:
             put.batch.commit()  # a list may be of a server that was read just now
         for done, listed in enumerate(lists, len(offered) + 1):  # noqa: B007 - as above
-            tools = _with_tools(index, listed, server, put.seen)
+            tools = _with_tools(put.records, listed, server, put.seen)
             if isinstance(tools, Refused):
                 report.skipped.append(tools)
             else:
@@ -117,19 +119,19 @@ def _lists(found: Sequence[Item], server: str) -> list[Listed]:
     return [reduce(Listed.joined, lists)] if server and lists else lists
 
 
-def _with_tools(index: Writing, listed: Listed, server: str, seen: dict[str, str]) -> tuple[str, Entity] | Refused:
+def _with_tools(records: Records, listed: Listed, server: str, seen: dict[str, str]) -> tuple[str, Entity] | Refused:
     """The server that the tools are of: a new one, one that was made from such a list, or the one that was named."""
     path = server or listed.path
     bare = path.strip("/")
     if server:  # with or without the slash, if there is such a one
-        path = next((name for name in (path, f"/{bare}", bare) if stored(index.catalogue, name)), path)
-    found = stored(index.catalogue, path)
+        path = next((name for name in (path, f"/{bare}", bare) if records.get(name)), path)
+    found = records.get(path)
     if found is None:
         name = bare if server else listed.name or bare
         return listed.where, Entity(SERVER, path, name, tools=listed.tools, extra={FORM: TOOL_LIST})
-    if found["kind"] != SERVER:
+    if found.record["kind"] != SERVER:
         return Refused(listed.where, f"{path} is registered, and not a server")
-    known = _as_read(found)
+    known = _as_read(found.record)
     if server:
         seen.pop(path, None)
     elif known.extra.get(FORM) != TOOL_LIST:
@@ -146,6 +148,7 @@ class _Putting:
     def __init__(self, index: Writing, report: Registered, keep: bool = True) -> None:
         self.catalogue, self.report, self.keep = index.catalogue, report, keep
         self.batch = Batch(index.catalogue, index.text, index.settings.batch_chunks, index.settings.batch_seconds)
+        self.records: Records = LocalRecords(index.catalogue, self.batch.record)
         self.collection = index.catalogue.collection(COLLECTION)
         self.seen: dict[str, str] = {}
         self.said: dict[str, str] = {}  # what each of these paths says now
@@ -170,14 +173,14 @@ class _Putting:
             self.report.unchanged += 1
             self.said[path] = content
             return
-        found = stored(self.catalogue, path) if owner is not None else None
-        if owner is not None and owner[2] == hash and found is not None and SOURCE not in found:
+        found = self.records.get(path)
+        if owner is not None and owner[2] == hash and found is not None and SOURCE not in found.record:
             self.report.unchanged += 1
-        elif self.keep and found is not None and older(entity, _as_read(found)):
+        elif self.keep and found is not None and older(entity, _as_read(found.record)):
             self.report.twins.append(Twin(where, path, f"{path}: a newer version is registered", path))
             return
         else:
-            self.put(_kept(entity, found) if self.keep and found is not None else entity, entity)
+            self.put(_kept(entity, found.record) if self.keep and found is not None else entity, entity, found)
             self.report.registered += 1
             self.report.tools += len(tools_in(entity))
             self.batch.maybe_commit()
@@ -205,10 +208,14 @@ class _Putting:
                 return identity
         return ""
 
-    def put(self, entity: Entity, read: Entity) -> None:
-        """The entity and its tools, and no longer the tools that it had; `read` is how its record has it."""
+    def put(self, entity: Entity, read: Entity, before: Stored | None) -> None:
+        """The entity's record in place of the one before, the documents of it and of its tools, and no longer those of
+        the tools that it had; `read` is how its record was read."""
         hash, content = hashes(read)
         source = {key: getattr(read, key) for key in KEPT} if read != entity else {}
+        said = {**record(entity), **({SOURCE: source} if source else {})}
+        if before is None or before.record != said:
+            self.records.put(said, before.version if before else None)
         gone = set(tools_of(self.catalogue, entity.path))
         for document, chunks in pages(entity, content, source):
             gone.discard(document.id)
@@ -231,7 +238,7 @@ def restore(index: Writing, records: Sequence[Mapping[str, Any]]) -> None:
     """What was registered, into an index that has begun anew."""
     put = _Putting(index, Registered())
     for found in records:
-        put.put(entity_of(found), _as_read(found))
+        put.put(entity_of(found), _as_read(found), put.records.get(found["path"]))
         put.batch.maybe_commit()
     put.batch.commit()
 
@@ -241,14 +248,13 @@ def change(folder: str, settings: Settings, paths: Sequence[str], changes: Mappi
     with writing(folder, settings) as index:
         put = _Putting(index, Registered())
         changed = 0
-        for path in dict.fromkeys(paths):
-            found = _found(index, path)
-            before = entity_of(found)
+        for path, found in _found(index, put.records, paths).items():
+            before = entity_of(found.record)
             after = replace(before, **changes)
             if after.status != before.status and before.kind == VIRTUAL:
                 raise ConfigError(f"{path} is a virtual server: it is always active", "disable or unregister it")
             if after != before:
-                put.put(after, _as_read(found))
+                put.put(after, _as_read(found.record), found)
                 changed += 1
         put.batch.commit()
     return changed
@@ -258,18 +264,24 @@ def unregister(folder: str, settings: Settings, paths: Sequence[str]) -> int:
     """Forget entities with their tools; all of them, or none."""
     with writing(folder, settings) as index:
         changes = Changes()
-        wanted = list(dict.fromkeys(paths))
-        for path in wanted:
-            name = _found(index, path)["path"]
-            changes.removed += [DocId(name), *tools_of(index.catalogue, name)]
+        records = LocalRecords(index.catalogue, changes.records.append)
+        wanted = _found(index, records, paths)
+        for path, found in wanted.items():
+            records.delete(path, found.version)
+            changes.removed += [DocId(path), *tools_of(index.catalogue, path)]
         index.catalogue.apply(changes)
     return len(wanted)
 
 
-def _found(index: Writing, path: str) -> dict[str, Any]:
-    found = stored(index.catalogue, spelled(index.catalogue, path))
-    if found is None:
-        close = get_close_matches(path, contents(index.catalogue), 1)
-        hint = f"did you mean {close[0]!r}?" if close else "`watersmeet list` shows what there is"
-        raise NotRegistered(f"nothing is registered as {path!r}", hint)
-    return found
+def _found(index: Writing, records: Records, paths: Sequence[str]) -> dict[str, Stored]:
+    """What is registered under these paths, by its own."""
+    known: dict[str, Stored] = {}
+    for path in paths:
+        name = spelled(index.catalogue, path)
+        found = records.get(name)
+        if found is None:
+            close = get_close_matches(path, contents(index.catalogue), 1)
+            hint = f"did you mean {close[0]!r}?" if close else "`watersmeet list` shows what there is"
+            raise NotRegistered(f"nothing is registered as {path!r}", hint)
+        known[name] = found
+    return known

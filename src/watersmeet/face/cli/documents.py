@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from watersmeet.core.model import Result
+from watersmeet.core.place import located
 from watersmeet.face.cli.common import (
     common,
     counted,
@@ -44,16 +45,16 @@ def get_command(identity: str, form: str, index: str, as_json: bool, quiet: bool
 
 def _print_head(found: dict[str, Any], form: str) -> None:
     if form == "markdown":
-        print_line(f"`{found['path']}`")
+        print_line(f"`{located(found['path'], found['where'])}`")
         print()
     elif form or not for_people():
         print_line(found["title"])
-        print_line(near(found["path"]))
+        print_line(located(near(found["path"]), found["where"]))
         print()
     else:
         from watersmeet.face.cli.pretty import print_head
 
-        print_head(found["title"], found["path"])
+        print_head(found["title"], found["path"], found["where"])
 
 
 @click.command("related", epilog="Example: watersmeet related guides/setup.md")

@@ -29,7 +29,7 @@ def inspect_command(file: str, index: str, as_json: bool, quiet: bool) -> None:
 
 def _parts(found: dict[str, Any]) -> list[tuple[str, list[str]]]:
     return [
-        ("headings", [f"{h['line']:>5}  {'  ' * (h['level'] - 1)}{h['text']}" for h in found["headings"]]),
+        ("headings", [f"{h['where']:>6}  {'  ' * (h['level'] - 1)}{h['text']}" for h in found["headings"]]),
         ("links", [f"{link['type']:<9}{_target(link)}" for link in found["links"]]),
         ("tags", [", ".join(found["tags"])] if found["tags"] else []),
         ("front matter", [f"{key}: {_shown(value)}" for key, value in found["front_matter"].items()]),
@@ -49,6 +49,5 @@ def _shown(value: Any) -> str:
 
 
 def _chunk(chunk: dict[str, Any]) -> str:
-    first, last = chunk["lines"]
-    lines = f"lines {first}-{last}"
-    return f"{chunk['id']}  {lines:<14}{len(chunk['text']):>5} characters  {' > '.join(chunk['headings'])}".rstrip()
+    size, path = len(chunk["text"]), " > ".join(chunk["headings"])
+    return f"{chunk['id']}  {chunk['where']:<8}{size:>5} characters  {path}".rstrip()

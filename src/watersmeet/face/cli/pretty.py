@@ -9,10 +9,11 @@ from rich.console import Console
 from rich.text import Text
 
 from watersmeet.core.model import Answer, Evidence, Result
+from watersmeet.core.place import located
 from watersmeet.core.tokens import ASKING, surfaces
 from watersmeet.face.cli.common import near
 from watersmeet.face.cli.streams import console, one_line
-from watersmeet.present.answer import explain_line, in_order, place, where
+from watersmeet.present.answer import breadcrumb, explain_line, in_order, location
 from watersmeet.present.snippet import snippet
 
 BAR = 20
@@ -50,13 +51,12 @@ def _print_line(screen: Console, text: Text) -> None:
 
 
 def _head(number: int, result: Result, explain: bool) -> Text:
-    return Text(f"{number:>2}. ").append(one_line(explain_line(result) if explain else place(result)), "bold")
+    return Text(f"{number:>2}. ").append(one_line(explain_line(result) if explain else breadcrumb(result)), "bold")
 
 
 def _where(result: Result) -> Text:
-    return (
-        Text("    ").append(one_line(where(result, near)), _linked(result.path)).append(f"  {result.score:.3f}", "dim")
-    )
+    named = Text("    ").append(one_line(location(result, near)), _linked(result.path))
+    return named.append(f"  {result.score:.3f}", "dim")
 
 
 def _shares(result: Result) -> list[Text]:
@@ -81,11 +81,11 @@ def _share(e: Evidence, most: float) -> Text:
     return row.append(f"{share:.4f}").append(f"{product}, score {e.score:.4f}{notes}", "dim")
 
 
-def print_head(title: str, path: str) -> None:
-    """Title and path of a document, the path to click."""
+def print_head(title: str, path: str, where: str) -> None:
+    """Title and path of a document, the path to click, and the place of what is shown of it."""
     screen = console()
     screen.print(Text(one_line(title), "bold"))
-    screen.print(Text(one_line(near(path)), _linked(path)), soft_wrap=True)
+    screen.print(Text(one_line(located(near(path), where)), _linked(path)), soft_wrap=True)
     screen.print()
 
 

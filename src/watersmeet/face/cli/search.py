@@ -30,7 +30,7 @@ from watersmeet.face.cli.common import (
 )
 from watersmeet.face.cli.params import flags, given
 from watersmeet.face.search import SearchParams, Sent, ask, filters_of
-from watersmeet.present.answer import breakdown, explain_line, place, routed_line, where
+from watersmeet.present.answer import breadcrumb, breakdown, explain_line, location, routed_line
 from watersmeet.present.snippet import snippet
 
 if TYPE_CHECKING:
@@ -163,8 +163,8 @@ def _print(answer: Answer, explain: bool, quiet: bool, form: str) -> None:
         print_answer(answer, explain, quiet)
         return
     for number, result in enumerate(answer.results, 1):
-        print_line(explain_line(result) if explain else f"{number}. {place(result)}")
-        print_line(f"   {where(result, near)}  score {result.score:.3f}")
+        print_line(explain_line(result) if explain else f"{number}. {breadcrumb(result)}")
+        print_line(f"   {location(result, near)}  score {result.score:.3f}")
         for line in breakdown(result) if explain else ():
             print(f"   {line}")
         for line in snippet(result.text, answer.query):

@@ -65,7 +65,7 @@ def doctor_command(index: str, as_json: bool, quiet: bool) -> None:
         for check in checks:
             if check.ok and quiet:
                 continue
-            print(f"{'ok' if check.ok else 'PROBLEM':<9}{check.name:<15}{check.detail}")
+            print(f"{'ok' if check.ok else 'PROBLEM':<9}{check.name:<14} {check.detail}")
             if check.hint:
                 print(f"{'':<9}  hint: {check.hint}")
     if not well:

@@ -10,9 +10,9 @@ import click
 
 from watersmeet.engine.asked import globs, pairs
 from watersmeet.engine.engine import Engine
+from watersmeet.engine.parsers import endings
 from watersmeet.engine.place import find_index, index_to_make
 from watersmeet.engine.report import SyncReport
-from watersmeet.engine.roots import PARSERS
 from watersmeet.engine.tiers import TIERS
 from watersmeet.face.cli.common import common, loaded, near, print_json, print_line
 from watersmeet.face.cli.progress import progress
@@ -103,7 +103,7 @@ def _print(report: SyncReport, place: str) -> None:
     counts = ", ".join(f"{getattr(report, name)} {name}" for name in COUNTED if getattr(report, name))
     print(f"{counts or 'nothing to index'} in {report.took_ms / 1000:.1f} s")
     if not counts and not report.skipped and not report.documents:
-        print(f"  no file there that can be read is of these kinds: {' '.join(f'.{known}' for known in PARSERS)}")
+        print(f"  no file there that can be read is of these kinds: {' '.join(endings())}")
     for name in ("skipped", "warnings"):
         items = getattr(report, name)
         for item in items[:SHOWN]:

@@ -17,7 +17,7 @@ from watersmeet.face.addresses import without_backends
 from watersmeet.face.rest import problems
 from watersmeet.face.rest.guard import CALLER
 from watersmeet.face.rest.problems import Refused
-from watersmeet.face.search import without_places
+from watersmeet.face.search import without_paths
 from watersmeet.face.service import Service
 from watersmeet.face.tokens import Caller
 
@@ -61,7 +61,7 @@ async def answer(request: Request, work: Callable[[Event], Any], writes: bool = 
         if not working.done():
             return Response(status_code=GONE)
         found, who = working.result(), caller(request)
-        found = found if who.near else without_places(found)
+        found = found if who.near else without_paths(found)
         return reply(found if who.scope == "write" else without_backends(found))
     finally:
         working.cancel()

@@ -29,6 +29,15 @@ COUNTS = """
 CREATE TABLE counts (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID
 """
 
+RECORDS = """
+-- What was registered: documents are derived from it, in the same transaction. Of what was deleted, `record` is NULL.
+-- The version grows with every change, to whichever record.
+CREATE TABLE records (
+    id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, record TEXT, version INTEGER NOT NULL UNIQUE,
+    changed REAL NOT NULL, sum INTEGER NOT NULL
+)
+"""
+
 TABLES = f"""
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
@@ -89,6 +98,7 @@ CREATE TABLE reserved (
 {LEASES};
 {UNSEEN};
 {COUNTS};
+{RECORDS};
 -- Rows to delete from the other stores once no query can still hold them.
 CREATE TABLE dead (row INTEGER PRIMARY KEY, died REAL NOT NULL);
 """

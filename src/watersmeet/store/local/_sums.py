@@ -11,12 +11,18 @@ from typing import Any
 from zlib import crc32
 
 from watersmeet.core.errors import IndexDamaged
+from watersmeet.store.local._places import Columns
 
 HASH = 16
 """How many bytes of a `hash` are the hash itself."""
 META = "check"
 """The entry of `meta` that has the sum of the others."""
-CHUNK = "CAST({0}id AS BLOB), CAST({0}headings AS BLOB), {0}first, {0}last, CAST({0}text AS BLOB)"
+_PLACE = "(SELECT (SELECT place FROM chunks p WHERE p.row = {0}.row) FROM (SELECT '' AS place))"
+"""Empty in formats 1 and 2, whose chunks have no such column: the name means the outer one then."""
+CHUNK = (
+    "CAST({0}.id AS BLOB), CAST({0}.headings AS BLOB), {0}.first, {0}.last, CAST({0}.text AS BLOB),"
+    f" CAST({_PLACE} AS BLOB)"
+)
 HEAD = "CAST({0}name AS BLOB), CAST({0}kind AS BLOB), CAST({0}title AS BLOB), CAST({0}path AS BLOB), {0}modified"
 """What the sums of a chunk and of a document are of. Text that is no longer UTF-8 is read all the same, to be named."""
 
@@ -25,9 +31,9 @@ def said_sum(headings: bytes, text: bytes) -> int:
     return crc32(text, crc32(headings))
 
 
-def place_sum(identity: bytes, first: object, last: object) -> int:
-    """The share of what changes when a chunk moves within its document."""
-    return crc32(b"%b %a %a" % (identity, first, last))
+def place_sum(identity: bytes, first: object, last: object, place: bytes) -> int:
+    """The share of what changes when a chunk moves within its document. Of lines alone it is as it always was."""
+    return crc32(b"%b %a %a%b" % (identity, first, last, place and b" " + place))
 
 
 def head_sum(name: bytes, kind: bytes, title: bytes, path: bytes, modified: object) -> int:
@@ -46,9 +52,11 @@ def has(hash: object, number: int, total: int) -> bool:
     return hash[start : start + 4] == total.to_bytes(4, "little") or len(hash) in (0, HASH)
 
 
-def chunk_is_sound(hash: object, identity: bytes, headings: bytes, first: object, last: object, text: bytes) -> bool:
+def chunk_is_sound(
+    hash: object, identity: bytes, headings: bytes, first: object, last: object, text: bytes, place: bytes
+) -> bool:
     try:
-        return has(hash, 0, said_sum(headings, text) ^ place_sum(identity, first, last))
+        return has(hash, 0, said_sum(headings, text) ^ place_sum(identity, first, last, place))
     except TypeError:  # there is nothing where there should be something
         return False
 
@@ -64,11 +72,11 @@ def fields_are_sound(hash: object, fields: bytes | None) -> bool:
     return fields is not None and has(hash, 1, crc32(fields))
 
 
-def moved(hash: bytes, identity: str, old: tuple[int, int], new: tuple[int, int]) -> bytes:
-    """The hash of a chunk that has other lines: a damaged text stays damaged."""
+def moved(hash: bytes, identity: str, old: Columns, new: Columns) -> bytes:
+    """The hash of a chunk that has another place: a damaged text stays damaged."""
     if len(hash) <= HASH:
         return hash
-    before, after = place_sum(identity.encode(), *old), place_sum(identity.encode(), *new)
+    before, after = (place_sum(identity.encode(), first, last, place.encode()) for first, last, place in (old, new))
     return packed(hash, int.from_bytes(hash[HASH:], "little") ^ before ^ after)
 
 
@@ -99,6 +107,25 @@ def seal(db: sqlite3.Connection, key: int) -> None:
     *head, fields, hash = db.execute(sql, (key,)).fetchone()
     sealed = packed(hash, head_sum(*head), crc32(fields), rows_sum(db, key))
     db.execute("UPDATE documents SET hash = ? WHERE id = ?", (sealed, key))
+
+
+# ---------------------------------------------------------------- what is registered
+
+
+def record_sum(path: bytes, record: bytes | None, version: object, changed: object) -> int:
+    return crc32(repr((path, record, version, changed)).encode())
+
+
+def record_is_sound(path: bytes, record: bytes | None, version: object, changed: object, total: object) -> bool:
+    return record_sum(path, record, version, changed) == total
+
+
+def unsound_records(db: sqlite3.Connection) -> dict[int, str]:
+    """The records that are not as they were written: key and path. A catalogue of an older version has none."""
+    if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'records'").fetchone():
+        return {}
+    rows = db.execute("SELECT id, CAST(path AS BLOB), CAST(record AS BLOB), version, changed, sum FROM records")
+    return {key: bytes(row[0]).decode("utf8", "replace") for key, *row in rows if not record_is_sound(*row)}
 
 
 # ---------------------------------------------------------------- the index's own facts
@@ -138,7 +165,7 @@ def unsound(db: sqlite3.Connection) -> dict[int, str]:
             found[key] = "its name, title or path"
         elif not fields_are_sound(hash, fields):
             found[key] = "its fields"
-    for key, hash, *chunk in db.execute(f"SELECT document, hash, {CHUNK.format('')} FROM chunks"):
+    for key, hash, *chunk in db.execute(f"SELECT document, hash, {CHUNK.format('chunks')} FROM chunks"):
         if not chunk_is_sound(hash, *chunk):
             found[key] = "the text of a chunk"
     for key, hash in db.execute("SELECT id, hash FROM documents").fetchall():
@@ -157,10 +184,12 @@ def damage(db: sqlite3.Connection) -> list[str]:
         names = {
             key: db.execute("SELECT CAST(name AS BLOB) FROM documents WHERE id = ?", (key,)).fetchone() for key in found
         }
+        records = unsound_records(db)
         checked_meta(dict(db.execute("SELECT key, value FROM meta")), "the index")
     except sqlite3.DatabaseError as error:
         return [str(error)]
     except IndexDamaged as error:
         return [str(error)]
     told = [f"{bytes((names[key] or [b'?'])[0]).decode('utf8', 'replace')}: {what}" for key, what in found.items()]
+    told += [f"{path}: its record" for path in records.values()]
     return [f"{one} is not as it was written" for one in told]

@@ -6,11 +6,22 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 
 from watersmeet.core.errors import IndexProblem
 from watersmeet.store.local._counts import expect, recount, seen, stores
 from watersmeet.store.local._paths import Paths, home, rewrite_paths
-from watersmeet.store.local._schema import BY_COLLECTION, BY_DATE, BY_KIND, COUNTS, FORMER_ROOTS, LEASES, UNSEEN
+from watersmeet.store.local._records import adopt
+from watersmeet.store.local._schema import (
+    BY_COLLECTION,
+    BY_DATE,
+    BY_KIND,
+    COUNTS,
+    FORMER_ROOTS,
+    LEASES,
+    RECORDS,
+    UNSEEN,
+)
 from watersmeet.store.local._sums import seal_meta
 
 
@@ -28,13 +39,16 @@ def _with_prefixes(db: sqlite3.Connection, folder: str) -> None:
 
 
 def _with_counts(db: sqlite3.Connection, folder: str) -> None:
-    """From 2 to 3: roots have kinds, chunks places, reservations holders; counts and unseen rows are kept up."""
+    """From 2 to 3: roots have kinds, chunks places, reservations holders, what is registered a table of its own; counts
+    and unseen rows are kept up."""
     for table, columns in ADDED.items():
         for column in columns:
             db.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
-    for statement in (BY_DATE, BY_KIND, BY_COLLECTION, LEASES, UNSEEN, COUNTS):
+    for statement in (BY_DATE, BY_KIND, BY_COLLECTION, LEASES, UNSEEN, COUNTS, RECORDS):
         db.execute(statement)
     recount(db)
+    adopt(db)
+    _drop_former_state(folder)
     for store in stores(db):
         expect(db, store)
         seen(db, store, _held(os.path.join(folder, store)))
@@ -43,6 +57,14 @@ def _with_counts(db: sqlite3.Connection, folder: str) -> None:
         built = json.dumps({**json.loads(known[0]), "format": 3}, sort_keys=True)
         db.execute("UPDATE meta SET value = ? WHERE key = 'fingerprint'", (built,))
         seal_meta(db)
+
+
+def _drop_former_state(folder: str) -> None:
+    """What is kept under other names now, and is made again: rows to embed first, vectors of the vocabulary."""
+    for name in os.listdir(folder):
+        if name == "asked" or (name.endswith(".npy") and "_vocabulary-" in name):
+            with suppress(OSError):  # it is only in the way
+                os.unlink(os.path.join(folder, name))
 
 
 ADDED = {

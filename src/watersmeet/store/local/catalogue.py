@@ -23,11 +23,14 @@ from watersmeet.core.indexing import Found
 from watersmeet.core.model import DocId, Row
 from watersmeet.core.names import is_text, link_key, names_of
 from watersmeet.core.pages import CREATED, Chunk, Document
+from watersmeet.core.place import Place
+from watersmeet.core.registry_records import RecordChange
 from watersmeet.core.viewers import kept_from_some
-from watersmeet.store.local import _counts, _mentions, _withheld
+from watersmeet.store.local import _counts, _mentions, _records, _withheld
 from watersmeet.store.local._connect import FILE, connect, guarded, is_read_only, refuse_read_only
 from watersmeet.store.local._counts import Counts
 from watersmeet.store.local._paths import BASE, HERE, Paths, change_paths, home, paths_of, remembered, rewrite_paths
+from watersmeet.store.local._places import columns
 from watersmeet.store.local._schema import FORMER_NAMES
 from watersmeet.store.local._sums import (
     HASH,
@@ -97,12 +100,13 @@ class Changes:
 
     put: list[Put] = field(default_factory=list)
     files: list[tuple[int, Found, bytes, int]] = field(default_factory=list)  # root, file, hash, seen
-    lines: list[tuple[DocId, list[tuple[int, int]]]] = field(default_factory=list)  # where unchanged chunks now stand
+    places: list[tuple[DocId, list[Place]]] = field(default_factory=list)  # where unchanged chunks now stand
     dates: list[tuple[DocId, datetime | None, datetime | None]] = field(default_factory=list)  # modified, created
     removed: list[DocId] = field(default_factory=list)
     forgotten: list[int] = field(default_factory=list)  # files that are gone
     stale: list[int] = field(default_factory=list)  # files to read again
     reserved: list[int] = field(default_factory=list)  # first rows of reservations now used
+    records: list[RecordChange] = field(default_factory=list)  # of which some of these documents are made
     meta: dict[str, str] = field(default_factory=dict)  # facts about the index
 
 
@@ -364,14 +368,15 @@ class Catalogue:
     def apply(self, changes: Changes) -> None:
         """The commit point: all of it becomes visible, or nothing."""
         with self.transaction() as db:
+            _records.apply(db, changes.records)
             for root, found, digest, seen in changes.files:
                 db.execute(
                     "INSERT INTO files (root, name, stamp, hash, seen) VALUES (?, ?, ?, ?, ?) ON CONFLICT (root, name)"
                     " DO UPDATE SET stamp = excluded.stamp, hash = excluded.hash, seen = excluded.seen",
                     (root, found.name, " ".join(map(str, found.stamp)), digest, seen),
                 )
-            for document, lines in changes.lines:
-                _place(db, document, lines)
+            for document, places in changes.places:
+                _place(db, document, places)
             for document, modified, created in changes.dates:
                 _date(db, document, modified, created)
             counts = Counts(db)
@@ -435,18 +440,17 @@ def _remove(db: sqlite3.Connection, document: DocId, counts: Counts, keep: froze
     return set(rows)
 
 
-def _place(db: sqlite3.Connection, document: DocId, lines: Sequence[tuple[int, int]]) -> None:
+def _place(db: sqlite3.Connection, document: DocId, places: Sequence[Place]) -> None:
     found = db.execute(
-        "SELECT c.row, c.id, c.ordinal, c.first, c.last, c.hash FROM chunks c JOIN documents d ON d.id = c.document"
-        " WHERE d.name = ?",
+        "SELECT c.row, c.id, c.ordinal, c.hash, c.first, c.last, c.place FROM chunks c"
+        " JOIN documents d ON d.id = c.document WHERE d.name = ?",
         (document,),
     ).fetchall()
-    for row, identity, ordinal, first, last, hash in found:
-        old = (first, last)
-        new = lines[ordinal] if ordinal < len(lines) else old
-        if old != new:
-            placed = moved(hash, identity, old, new)
-            db.execute("UPDATE chunks SET first = ?, last = ?, hash = ? WHERE row = ?", (*new, placed, row))
+    for row, identity, ordinal, hash, *old in found:
+        new = columns(places[ordinal]) if ordinal < len(places) else tuple(old)
+        if tuple(old) != new:
+            placed = moved(hash, identity, (old[0], old[1], old[2]), new)
+            db.execute("UPDATE chunks SET first = ?, last = ?, place = ?, hash = ? WHERE row = ?", (*new, placed, row))
 
 
 def _date(db: sqlite3.Connection, name: DocId, modified: datetime | None, created: datetime | None) -> None:
@@ -495,8 +499,8 @@ def _put(db: sqlite3.Connection, put: Put, path: str, counts: Counts) -> None:
     ).fetchone()[0]
     counts.added(document.kind, [*keep], kept_from_some(document.fields), keep - before)
     db.executemany(
-        "INSERT INTO chunks (row, id, document, ordinal, headings, first, last, hash, text)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO chunks (row, id, document, ordinal, headings, first, last, place, hash, text)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [_chunk_row(s, key, n) for n, s in enumerate(put.chunks)],
     )
     db.executemany("INSERT OR IGNORE INTO facets VALUES (?, ?, ?)", [(*facet, key) for facet in facets_of(document)])
@@ -514,8 +518,9 @@ def _put(db: sqlite3.Connection, put: Put, path: str, counts: Counts) -> None:
 def _chunk_row(stored: StoredChunk, document: int, ordinal: int) -> tuple[Any, ...]:
     chunk, headings = stored.chunk, json.dumps(stored.chunk.headings, ensure_ascii=False)
     said = said_sum(headings.encode(), chunk.text.encode())
-    hash = packed(stored.hash, said ^ place_sum(chunk.id.encode(), *chunk.lines))
-    return (stored.row, chunk.id, document, ordinal, headings, *chunk.lines, hash, chunk.text)
+    first, last, place = columns(chunk.place)
+    hash = packed(stored.hash, said ^ place_sum(chunk.id.encode(), first, last, place.encode()))
+    return (stored.row, chunk.id, document, ordinal, headings, first, last, place, hash, chunk.text)
 
 
 def _said(document: Document) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from watersmeet.core.tokens import words
 from watersmeet.core.viewers import AUDIENCE_GATE, PUBLIC
 from watersmeet.store.local._counts import CHUNKS, KIND
 from watersmeet.store.local._links import resolved
+from watersmeet.store.local._places import place_of
 from watersmeet.store.local._sums import CHUNK, HEAD, chunk_is_sound, fields_are_sound, head_is_sound
 from watersmeet.store.local.view import CatalogueView
 
@@ -28,7 +29,7 @@ _RECORD = (
 )
 _PASSAGE = (
     f"SELECT CASE WHEN json_valid(d.fields) THEN d.fields ->> '$.\"{CREATED}\"' END, d.file,"
-    f" c.hash, d.hash, {CHUNK.format('c.')}, {HEAD.format('d.')}"
+    f" c.hash, d.hash, {CHUNK.format('c')}, {HEAD.format('d.')}"
     " FROM chunks c JOIN documents d ON d.id = c.document"
 )
 
@@ -45,8 +46,9 @@ class DocumentsView(CatalogueView):
 
     def _passage(self, row: Sequence[Any]) -> Passage | None:
         """None if it is not what was written."""
-        created, file, chunk, document, identity, headings, first, last, text, name, kind, title, path, modified = row
-        sound = chunk_is_sound(chunk, identity, headings, first, last, text)
+        created, file, chunk, document, *said, name, kind, title, path, modified = row
+        identity, headings, first, last, text, spot = said
+        sound = chunk_is_sound(chunk, *said)
         if sound and head_is_sound(document, name, kind, title, path, modified):
             with suppress(ValueError, TypeError):  # an older version wrote no sums to go by
                 return Passage(
@@ -57,7 +59,7 @@ class DocumentsView(CatalogueView):
                     self._on_disk(path.decode(), file),
                     _moment(modified),
                     tuple(json.loads(headings)),
-                    (first, last),
+                    place_of(file, first, last, spot.decode()),
                     text.decode(),
                     created or "",
                 )

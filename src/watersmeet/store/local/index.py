@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, ClassVar
 
+from watersmeet.core.index import Check
 from watersmeet.store.local.snapshot import LocalSnapshot
+from watersmeet.store.local.state import FileState
 
 IDLE = 60.0
 """Seconds that a reader stays open when nobody needs it."""
@@ -53,6 +55,19 @@ class Local:
                 old = self._idle.pop(0) if self._idle[0].last_used < now - IDLE else None
             if old is not None:  # the last used is used next: after many at once, most would keep an old state for ever
                 old.close()
+
+    def state(self, name: str) -> FileState:
+        return FileState(self.folder, name)
+
+    def check(self) -> list[Check]:
+        from watersmeet.store.local.health import check_files
+
+        return check_files(self.folder, self.find)
+
+    def size_bytes(self) -> int:
+        from watersmeet.store.local.health import size_of
+
+        return size_of(self.folder)
 
     def close(self) -> None:
         while self._idle:

@@ -1,36 +1,22 @@
-"""The registered entities of a catalogue, as whoever holds the writer lock needs them."""
+"""What an import into a registry looks up in the index besides records: ids, spellings, what else says the same."""
 
 from __future__ import annotations
-
-import json
-from typing import Any
 
 from watersmeet.core.entities import TOOL
 from watersmeet.core.model import DocId
 from watersmeet.core.names import entity_path, is_text, link_key, same_path
+from watersmeet.store.local._records import stored
 from watersmeet.store.local.catalogue import Catalogue
 
 CONTENT = "@content"
 """The facet that says what an entity says, wherever it is registered."""
-SOURCE = "@source"
-"""The field for what the record of an entity says of it, where that was changed here."""
-
-
-def stored(catalogue: Catalogue, path: str) -> dict[str, Any] | None:
-    """The record that is registered under a path, with what its source says otherwise."""
-    if not is_text(path):
-        return None
-    found = catalogue.db.execute(
-        "SELECT fields FROM documents WHERE name = ? AND kind <> ? AND file IS NULL", (path, TOOL)
-    ).fetchone()
-    return record_of(found[0]) if found else None
 
 
 def spelled(catalogue: Catalogue, path: str) -> str:
     """The path of the entity that is registered under this path, however it is written; empty if none is."""
     if not is_text(path):
         return ""
-    if stored(catalogue, path) is not None:
+    if stored(catalogue.db, path) is not None:
         return path
     found = catalogue.db.execute(
         "SELECT d.name FROM names n JOIN documents d ON d.id = n.document"
@@ -72,18 +58,3 @@ def contents(catalogue: Catalogue) -> dict[str, str]:
         (CONTENT,),
     )
     return dict(rows.fetchall())
-
-
-def everything(catalogue: Catalogue) -> list[dict[str, Any]]:
-    """All records, as `stored` gives them."""
-    rows = catalogue.db.execute(
-        "SELECT d.fields FROM facets f JOIN documents d ON d.id = f.document WHERE f.key = ? ORDER BY d.name",
-        (CONTENT,),
-    )
-    return [record for (fields,) in rows if (record := record_of(fields))]
-
-
-def record_of(fields: str | bytes) -> dict[str, Any] | None:
-    found = json.loads(fields)
-    record: dict[str, Any] | None = found.get("record")
-    return {**record, SOURCE: found[SOURCE]} if record and SOURCE in found else record

@@ -181,15 +181,9 @@ class LocalSnapshot(DocumentsView):
         if known is None or known[0] != tier.folder:
             if known is not None:
                 known[1].close()
-            self._stores[tier.name] = known = (tier.folder, self.store(tier))
+            self._stores[tier.name] = known = (tier.folder, store_of(tier, self._folder, self._find))
         reader = known[1].reader()
         return reader.without(self._kept_from(seen)) if tier.name == SPARSE and seen.gates else reader
-
-    def store(self, tier: Tier) -> Any:
-        """The store of a tier's vectors, opened to read."""
-        kind = "postings" if tier.name == SPARSE else "vectors"
-        place = {"folder": os.path.join(self._folder, tier.folder)}
-        return self._find(kind)(**place) if tier.name == SPARSE else self._find(kind)(**place, dimension=tier.dimension)
 
     def _kept_from(self, seen: Condition) -> list[Row]:
         """The rows that a viewer may not see: private ones only, so that public ones need not be listed."""
@@ -229,6 +223,12 @@ class LocalSnapshot(DocumentsView):
             return self.added_since(after)
         ((count,),) = self._ask("SELECT count(*) FROM unseen WHERE store = ? AND row > ?", [tier.folder, after])
         return int(count)
+
+
+def store_of(tier: Tier, index: str, find: Find) -> Any:
+    """The store of a tier's vectors, opened to read."""
+    place = {"folder": os.path.join(index, tier.folder)}
+    return find("postings")(**place) if tier.name == SPARSE else find("vectors")(**place, dimension=tier.dimension)
 
 
 def check_there(tier: Tier, index: str) -> None:

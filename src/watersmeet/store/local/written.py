@@ -13,11 +13,11 @@ from watersmeet.core.entities import TOOL
 from watersmeet.core.model import Row
 from watersmeet.core.names import ALIAS
 from watersmeet.core.pages import Chunk, Document
-from watersmeet.store.local import _mentions, _withheld
+from watersmeet.store.local import _mentions, _records, _withheld
 from watersmeet.store.local._counts import recount
+from watersmeet.store.local._places import place_of
 from watersmeet.store.local._sums import HASH, fields_are_sound, seal_meta, unsound
 from watersmeet.store.local.catalogue import SAID, Catalogue, StoredChunk
-from watersmeet.store.local.registered import record_of
 
 
 def written(catalogue: Catalogue) -> Iterator[tuple[Document, list[StoredChunk]]]:
@@ -25,7 +25,7 @@ def written(catalogue: Catalogue) -> Iterator[tuple[Document, list[StoredChunk]]
     kept as written, tags and aliases are in lower case, and in the order of the alphabet."""
     rows = catalogue.db.execute(
         "SELECT d.id, d.name, d.kind, d.title, d.path, d.file, d.fields,"
-        " c.row, c.id, c.text, c.headings, c.first, c.last, substr(c.hash, 1, 16)"
+        " c.row, c.id, c.text, c.headings, substr(c.hash, 1, 16), c.first, c.last, c.place"
         " FROM documents d JOIN chunks c ON c.document = d.id ORDER BY d.id, c.ordinal"
     )
     for (key, name, kind, title, path, file, text), found in groupby(rows, key=lambda row: row[:7]):
@@ -36,8 +36,8 @@ def written(catalogue: Catalogue) -> Iterator[tuple[Document, list[StoredChunk]]
         yield (
             document,
             [
-                StoredChunk(Row(row), Chunk(identity, name, text, tuple(json.loads(headings)), (first, last)), hash)
-                for *_, row, identity, text, headings, first, last, hash in found
+                StoredChunk(Row(row), Chunk(identity, name, text, tuple(json.loads(path)), place_of(file, *at)), hash)
+                for row, identity, text, path, hash, *at in (one[7:] for one in found)
             ],
         )
 
@@ -80,49 +80,40 @@ def correct(
         seal_meta(db)
 
 
-def sound_records(catalogue: Catalogue) -> list[dict[str, Any]]:
-    """What is registered and is as it was written."""
-    rows = catalogue.db.execute(
-        "SELECT hash, CAST(fields AS BLOB) FROM documents WHERE file IS NULL AND kind <> ?", (TOOL,)
-    )
-    records = [record_of(fields) for hash, fields in rows if fields_are_sound(hash, fields)]
-    return [record for record in records if record]
-
-
 def reread(catalogue: Catalogue) -> list[dict[str, Any]]:
     """See to it that damaged documents are written again: their files are to be read, the records of entities are
-    returned. A record that is damaged itself goes, with what belongs to it: it has to be registered again."""
+    returned. A record that is damaged in all places goes: it has to be registered again."""
     found = unsound(catalogue.db)
     again: dict[str, dict[str, Any]] = {}
     with catalogue.transaction() as db:
+        _records.mend(db)
         for key in found:
-            sql = "SELECT CAST(name AS BLOB), file, CAST(fields AS BLOB), hash FROM documents WHERE id = ?"
+            sql = "SELECT file, CAST(fields AS BLOB), hash FROM documents WHERE id = ?"
             row = db.execute(sql, (key,)).fetchone()
             if row is None:  # a chunk that says it belongs to nobody
                 _forget(db, key)
                 continue
-            name, file, fields, hash = row
+            file, fields, hash = row
             db.execute("UPDATE documents SET hash = x'' WHERE id = ?", (key,))
             if file is not None:
                 db.execute("UPDATE files SET stamp = '', hash = x'' WHERE id = ?", (file,))
                 continue
-            record = _registered(db, name, fields) if fields_are_sound(hash, fields) else None
+            record = _registered(db, fields) if fields_are_sound(hash, fields) else None
             if record:
                 again[record["path"]] = record
-            else:
+            else:  # whose it was is not certain
                 _forget(db, key)
+                again |= {known["path"]: known for known in _records.sound(db)}
         recount(db)
     return list(again.values())
 
 
-def _registered(db: sqlite3.Connection, name: bytes, fields: bytes) -> dict[str, Any] | None:
+def _registered(db: sqlite3.Connection, fields: bytes) -> dict[str, Any] | None:
     """The record of the entity that this is, or that this is a tool of."""
-    record = record_of(fields)
-    if record and record.get("kind") == TOOL:
-        sql = "SELECT CAST(fields AS BLOB), hash FROM documents WHERE name = ? AND file IS NULL"
-        server = db.execute(sql, (record.get("server"),)).fetchone()
-        return record_of(server[0]) if server and fields_are_sound(server[1], server[0]) else None
-    return record
+    record = _records.record_of(fields) or {}
+    owner = record.get("server" if record.get("kind") == TOOL else "path")
+    known = _records.stored(db, owner) if owner else None
+    return known.record if known else None
 
 
 def _forget(db: sqlite3.Connection, key: int) -> None:

@@ -1,0 +1,126 @@
+"""Where in its document something stands, and the one way to write that down."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from watersmeet.core.directions import one_line
+
+Range = tuple[int, int]
+"""First and last, from 1; both are meant."""
+
+LONGEST = 100
+"""So many characters of the name of a sheet or an anchor are kept."""
+_WRITTEN = re.compile(
+    r"(?::(?P<lines>\d{1,15}(?:-\d{1,15})?)|p\. (?P<pages>\d{1,9}(?:-\d{1,9})?)|slide (?P<slides>\d{1,9}(?:-\d{1,9})?)"
+    r"|sheet (?P<sheet>.+)|#(?P<anchor>.+))?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The lines of the text that we keep; and pages, slides, a sheet or an anchor, where the format has such."""
+
+    lines: Range | None = None
+    pages: Range | None = None
+    slides: Range | None = None
+    sheet: str = ""
+    anchor: str = ""
+
+    def __post_init__(self) -> None:
+        if self.lines:
+            _check(self.lines)
+        if not self.has_spot:  # nearly all: there are some for each paragraph
+            return
+        for span in filter(None, (self.pages, self.slides)):
+            _check(span)
+        for name in ("sheet", "anchor"):
+            object.__setattr__(self, name, one_line(getattr(self, name))[:LONGEST].rstrip())
+        if sum(map(bool, (self.pages, self.slides, self.sheet, self.anchor))) > 1:
+            raise ValueError("a place is pages, slides, a sheet or an anchor: one of them")
+
+    @property
+    def has_spot(self) -> bool:
+        return bool(self.pages or self.slides or self.sheet or self.anchor)
+
+    @property
+    def spot(self) -> str:
+        """Without the lines: `p. 3`, `p. 3-4`, `slide 4`, `sheet Budget`, `#install`, or nothing."""
+        if self.pages:
+            return f"p. {_range(self.pages)}"
+        if self.slides:
+            return f"slide {_range(self.slides)}"
+        return f"sheet {self.sheet}" if self.sheet else f"#{self.anchor}" if self.anchor else ""
+
+    @property
+    def where(self) -> str:
+        """For showing: the spot, else the first line (`:12`), else nothing."""
+        return self.spot or (f":{self.lines[0]}" if self.lines else "")
+
+    @property
+    def extent(self) -> str:
+        """For citing: the spot, else all lines (`:12-18`), else nothing."""
+        return self.spot or (f":{self.lines[0]}-{self.lines[1]}" if self.lines else "")
+
+    def within(self, outer: Place) -> Place:
+        """With the spot of what it is a part of, if it has none of its own."""
+        return self if self.has_spot or not outer.has_spot else replace(outer, lines=self.lines)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"where": self.where, "lines": list(self.lines) if self.lines else None}
+
+    @classmethod
+    def read(cls, written: str) -> Place:
+        """What `spot`, `where` or `extent` has written."""
+        match = _WRITTEN.fullmatch(written)
+        if match is None:
+            raise ValueError(f"not a place: {written!r}")
+        spans = {name: _span(match[name]) for name in ("lines", "pages", "slides")}
+        return cls(**spans, sheet=match["sheet"] or "", anchor=match["anchor"] or "")
+
+
+NOWHERE = Place()
+
+
+def joined(places: Sequence[Place]) -> Place:
+    """The place of parts that are read together: pages, slides and lines from the first to the last of them; of sheets
+    and anchors, that of the first part that has one: there its reader begins."""
+    if len(places) == 1:
+        return places[0]
+    lines = _around(one.lines for one in places)
+    spots = [one for one in places if one.has_spot]
+    if not spots:
+        return Place(lines)
+    first = spots[0]
+    pages = _around(one.pages for one in spots) if first.pages else None
+    slides = _around(one.slides for one in spots) if first.slides else None
+    return replace(first, lines=lines, pages=pages, slides=slides)
+
+
+def located(name: str, where: str) -> str:
+    """A document or a file and the place in it: `a.md:12`, `a.html#install`, `a.pdf p. 3`."""
+    return f"{name} {where}" if where and where[0] not in ":#" else name + where
+
+
+def _check(span: Range) -> None:
+    if not 1 <= span[0] <= span[1]:
+        raise ValueError(f"a place from {span[0]} to {span[1]}")
+
+
+def _range(span: Range) -> str:
+    return str(span[0]) if span[0] == span[1] else f"{span[0]}-{span[1]}"
+
+
+def _span(written: str | None) -> Range | None:
+    if not written:
+        return None
+    first, _, last = written.partition("-")
+    return int(first), int(last or first)
+
+
+def _around(spans: Iterable[Range | None]) -> Range | None:
+    ends = list(zip(*filter(None, spans), strict=True))
+    return (min(ends[0]), max(ends[1])) if ends else None

@@ -1,0 +1,87 @@
+"""Small named state in a folder: one private file for each name, replaced whole."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from watersmeet.core.errors import ConfigError, IndexProblem
+from watersmeet.core.files import replace_file
+from watersmeet.store.local._lockfile import passing_lock, writable
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """The `State` port. The name is that of the file; a lock file lies beside it only while it is being changed."""
+
+    folder: str
+    name: str
+
+    def __post_init__(self) -> None:
+        if not self.name or os.path.basename(self.name) != self.name or self.name.startswith("."):
+            raise ConfigError(f"a state cannot be called {self.name!r}", "it is the name of a file, without its folder")
+
+    def __str__(self) -> str:
+        return self.path
+
+    @property
+    def path(self) -> str:
+        return os.path.join(self.folder, self.name)
+
+    def version(self) -> object:
+        """Time, size and place on disk: of two values written in one tick of the clock, the files are two."""
+        try:
+            found = os.stat(self.path)
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size, found.st_ino
+
+    def read(self) -> bytes | None:
+        try:
+            with open(self.path, "rb", opener=_without_waiting) as file:
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    raise IndexProblem(f"{self} is not a file", "remove it")
+                return file.read()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise IndexProblem(f"{self} cannot be read: {error.strerror}", "check its permissions") from error
+
+    @contextmanager
+    def changing(self, wait: float) -> Iterator[FileStateChange]:
+        with passing_lock(f"{self.path}.lock", wait):
+            yield FileStateChange(self)
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """For `open`: of a pipe in place of a file there is nobody at the other end."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+@dataclass(frozen=True, slots=True)
+class FileStateChange:
+    """The value while its lock is held."""
+
+    state: FileState
+
+    def read(self) -> bytes | None:
+        return self.state.read()
+
+    def write(self, content: bytes | None) -> None:
+        with writable(self.state.folder):
+            self._sweep()
+            if content is not None:
+                replace_file(self.state.path, content)
+                return
+            with suppress(FileNotFoundError):
+                os.unlink(self.state.path)
+
+    def _sweep(self) -> None:
+        """Remove what a writer that was killed left behind."""
+        for name in os.listdir(self.state.folder):
+            if name.startswith(f".{self.state.name}-"):
+                with suppress(OSError):
+                    os.unlink(os.path.join(self.state.folder, name))
