@@ -20,7 +20,7 @@ from watersmeet.core.boosts import boost, mentions, singular
 from watersmeet.core.entities import KINDS, TOOL, Entity, entity_of
 from watersmeet.core.errors import IndexBusy
 from watersmeet.core.facets import facets_of
-from watersmeet.core.index import Record, Statistics, Tier, Unseen
+from watersmeet.core.index import Check, Record, Statistics, Tier, Unseen
 from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Passage, Row
 from watersmeet.core.names import ALIAS, WORDS_ONLY, link_key, names_of
 from watersmeet.core.pages import CREATED, Link
@@ -54,7 +54,7 @@ class Kept:
 
     def passage(self, n: int) -> Passage:
         d, chunk = self.document, self.chunks[n]
-        where = (d.kind, d.title, d.path, d.modified, chunk.headings, chunk.lines, chunk.text)
+        where = (d.kind, d.title, d.path, d.modified, chunk.headings, chunk.place, chunk.text)
         return Passage(chunk.id, d.id, *where, self.fields.get(CREATED, ""))
 
     def parent(self, n: int) -> Passage | None:
@@ -433,6 +433,12 @@ class MemoryIndex:
 
     def state(self, name: str) -> MemoryState:
         return self._states[name]
+
+    def check(self) -> list[Check]:
+        return []
+
+    def size_bytes(self) -> int:
+        return self.latest.text_bytes()
 
     def close(self) -> None:
         pass

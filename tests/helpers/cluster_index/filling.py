@@ -124,7 +124,7 @@ class ClusterFilling:
             known = [(terms[name, token], name, count) for name in FIELDS for token, count in counts[name].items()]
             lengths = {name: sum(counts[name].values()) for name in FIELDS}
             hash = sha256("\0".join((*text.values(), chunk.text)).encode()).digest()
-            place = (json.dumps(chunk.headings), *chunk.lines, chunk.text, hash)
+            place = (json.dumps(chunk.headings), json.dumps(asdict(chunk.place)), chunk.text, hash)
             words = (json.dumps(known), json.dumps(lengths), [term for term, _, _ in known])
             lines.append((row, chunk.id, key, ordinal, *place, *words, commit, None))
         _copy(db, "chunks", lines)

@@ -17,6 +17,7 @@ from cluster_index.snapshot import ClusterSnapshot
 from cluster_index.terms import Epoch
 from cluster_index.trips import Trips
 from watersmeet.core.errors import IndexBusy
+from watersmeet.core.index import Check
 
 
 class Cluster:
@@ -79,6 +80,21 @@ class Cluster:
 
     def state(self, name: str) -> ClusterState:
         return ClusterState(self, name)
+
+    def check(self) -> list[Check]:
+        """Whether Qdrant has every row that lives."""
+        ((generation, live),) = self.postgres.ask(
+            "SELECT generation, (SELECT count(*) FROM chunks WHERE died IS NULL) FROM head"
+        )
+        points = self.qdrant.call("GET", f"/collections/{self.collection(generation)}")["points_count"]
+        return [Check("points", points >= live, f"{points} points, {live} live rows")]
+
+    def size_bytes(self) -> int:
+        found = self.postgres.ask(
+            "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class"
+            " WHERE relnamespace = current_schema()::regnamespace"
+        )
+        return int(found[0][0])
 
     def close(self) -> None:
         self.threads.shutdown()

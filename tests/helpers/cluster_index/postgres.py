@@ -29,7 +29,7 @@ CREATE INDEX ON documents (name);
 CREATE INDEX ON documents USING gin (filters);
 CREATE TABLE chunks (
     row bigint PRIMARY KEY, id text NOT NULL, document bigint NOT NULL, ordinal int NOT NULL, headings jsonb NOT NULL,
-    first int NOT NULL, last int NOT NULL, text text NOT NULL, hash bytea NOT NULL, said jsonb NOT NULL,
+    place jsonb NOT NULL, text text NOT NULL, hash bytea NOT NULL, said jsonb NOT NULL,
     lengths jsonb NOT NULL, terms int[] NOT NULL, born bigint NOT NULL, died bigint
 );
 CREATE SEQUENCE rows;

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from datetime import datetime
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from cluster_index.postgres import Postgres
 from watersmeet.common.conditions import Facts, satisfies
 from watersmeet.core.model import ChunkId, Condition, DocId, Passage
+from watersmeet.core.place import Place
 
 LIVE = "{0}.born <= %s AND ({0}.died IS NULL OR {0}.died > %s)"
 """Whether a version of something lives at a commit, which is given twice."""
@@ -34,7 +34,7 @@ class Known(NamedTuple):
 
 
 _SELECT = (
-    "SELECT c.row, c.id, c.ordinal, c.headings, c.first, c.last, c.text, d.key, d.name, d.kind, d.title, d.path,"
+    "SELECT c.row, c.id, c.ordinal, c.headings, c.place, c.text, d.key, d.name, d.kind, d.title, d.path,"
     " d.modified, d.created, d.collection, d.facets, d.called, d.known, d.first_chunk, d.fields ->> 'server'"
     f" FROM chunks c JOIN documents d ON d.key = c.document WHERE {LIVE.format('c')} AND "
 )
@@ -71,21 +71,26 @@ class Rows:
     def learn(self, where: str, values: list[Any], order: str = "c.row") -> list[Known]:
         """Live rows by any condition on chunks `c` and documents `d`, in an order."""
         found = self._postgres.ask(f"{_SELECT}{where} ORDER BY {order}", [self._commit, self._commit, *values])
-        made = [_known(*row) for row in found]
+        made = [_known(line) for line in found]
         self._by_row.update((known.row, known) for known in made)
         self._by_id.update((known.passage.id, known) for known in made)
         return made
 
 
-def _known(
-    row: int, chunk: str, ordinal: int, headings: list[str], start: int, end: int, text: str, key: int, name: str,
-    kind: str, title: str, path: str, modified: datetime | None, created: str, collection: str,
-    facets: list[list[str]], called: list[str], known: list[str], first: str, server: str | None,
-) -> Known:  # fmt: skip
-    where = (modified, tuple(headings), (start, end), text, created)
-    passage = Passage(ChunkId(chunk), DocId(name), kind, title, path, *where)
-    pairs = frozenset((facet, value) for facet, value in facets)
-    words = frozenset(called), frozenset(known)
+def _known(line: Sequence[Any]) -> Known:
+    row, chunk, ordinal, headings, place, text, key, name, kind, title, path, *rest = line
+    modified, created, collection, facets, called, known, first, server = rest
+    spans = {part: tuple(span) if isinstance(span, list) else span for part, span in place.items()}
+    where = (modified, tuple(headings), Place(**spans), text, created)
     return Known(
-        row, passage, ordinal, key, collection, pairs, *words, ChunkId(first), DocId(server) if server else None
+        row,
+        Passage(ChunkId(chunk), DocId(name), kind, title, path, *where),
+        ordinal,
+        key,
+        collection,
+        frozenset((facet, value) for facet, value in facets),
+        frozenset(called),
+        frozenset(known),
+        ChunkId(first),
+        DocId(server) if server else None,
     )

@@ -20,7 +20,8 @@ class InFolder:
     @classmethod
     @contextmanager
     def made(cls, folder: Path) -> Iterator[LocalFilling]:
-        filling = LocalFilling(str(folder / "index"), load(start=str(folder), environ={"WATERSMEET__INDEX__VECTORS": "false"}))
+        settings = load(start=str(folder), environ={"WATERSMEET__INDEX__VECTORS": "false"})
+        filling = LocalFilling(str(folder / "index"), settings)
         with closing(filling.index):
             yield filling
 

@@ -16,6 +16,7 @@ from watersmeet.core.ids import chunk_id
 from watersmeet.core.index import Index, Tier
 from watersmeet.core.model import ChunkId, Condition, DocId
 from watersmeet.core.pages import Chunk, Document, Link
+from watersmeet.core.place import NOWHERE, Place
 from watersmeet.core.viewers import AUDIENCE_GATE, EVERYONE, Viewer, seen_by
 from watersmeet.embed.hashed import Hashed
 from watersmeet.engine.entries import breadcrumb, prepare
@@ -80,10 +81,10 @@ def page(name: str, *sections: tuple[tuple[str, ...], str], collection: str = MA
     document = Document(DocId(name), known.pop("kind", "document"), title, f"/srv/{name}", **known)
     seen: dict[tuple[str, ...], int] = {}
     chunks = []
-    for number, (headings, text) in enumerate(sections):
+    for headings, text in sections:
         ordinal = seen[headings] = seen.get(headings, -1) + 1
-        lines = (10 * number + 1, 10 * number + 5)
-        chunks.append(Chunk(chunk_id(name, headings, ordinal), document.id, text, headings, lines))
+        place = Place(anchor=headings[-1].lower()) if headings else NOWHERE
+        chunks.append(Chunk(chunk_id(name, headings, ordinal), document.id, text, headings, place))
     return Given(document, tuple(chunks), collection)
 
 

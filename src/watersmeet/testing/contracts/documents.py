@@ -9,6 +9,7 @@ import pytest
 from watersmeet.core.index import Snapshot
 from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Passage
 from watersmeet.core.pages import CREATED, Link
+from watersmeet.core.place import Place
 from watersmeet.testing.contracts._base import FilledContract
 from watersmeet.testing.contracts.corpus import (
     ADA,
@@ -44,7 +45,7 @@ class DocumentsContract(FilledContract):
                 "/srv/guides/setup.md",
                 day(1, 5),
                 ("Setup", "Ports"),
-                (11, 15),
+                Place(anchor="ports"),
                 chunk.text,
                 "2025-12-01T00:00:00+00:00",
             )

@@ -215,8 +215,13 @@ class IndexContract(FilledContract):
     def test_facts_are_texts(self, snapshot: Snapshot) -> None:
         assert all(isinstance(value, str) for pair in snapshot.facts().items() for value in pair)
 
-    def test_it_has_a_name(self, filling: Filling) -> None:
-        assert filling.index.place
+    def test_it_has_a_name_and_a_size(self, small: Filling) -> None:
+        assert small.index.place
+        assert small.index.size_bytes() > 0
+        assert small.index.remote in (True, False)
+
+    def test_a_sound_index_is_found_to_be_sound(self, small: Filling) -> None:
+        assert [check for check in small.index.check() if not check.ok] == []
 
     # ------------------------------------------------------------ state
 
