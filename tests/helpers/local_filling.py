@@ -1,4 +1,4 @@
-"""Filling an index in a folder, past sources and parsers: what the engine's writers do, with documents that are given."""
+"""Filling an index in a folder as the engine's writers do, without sources and parsers."""
 
 from __future__ import annotations
 

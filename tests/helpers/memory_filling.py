@@ -7,7 +7,8 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from memory_index import Kept, MemoryIndex
+from memory_index import MemoryIndex
+from memory_kept import Kept
 from watersmeet.core.index import Tier
 from watersmeet.core.model import ChunkId, DocId, Row
 from watersmeet.testing.contracts.corpus import Given

@@ -7,63 +7,28 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import partial, reduce
 from operator import or_
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from bm25 import FIELDS, Postings, rarity, tokens_of
+from bm25 import Postings, rarity
+from memory_kept import Kept
 from watersmeet.common.conditions import Facts, satisfies
-from watersmeet.core.boosts import boost, mentions, singular
-from watersmeet.core.entities import KINDS, TOOL, Entity, entity_of
+from watersmeet.core.boosts import boost, singular
+from watersmeet.core.entities import TOOL, Entity, entity_of
 from watersmeet.core.errors import IndexBusy
-from watersmeet.core.facets import facets_of
 from watersmeet.core.index import Check, Record, Statistics, Tier, Unseen
 from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Passage, Row
-from watersmeet.core.names import ALIAS, WORDS_ONLY, link_key, names_of
-from watersmeet.core.pages import CREATED, Link
+from watersmeet.core.names import link_key
+from watersmeet.core.pages import Link
 from watersmeet.core.ports import Edge, Lead, Mention, Term
 from watersmeet.core.sparse import Weighted
-from watersmeet.core.tokens import words
 from watersmeet.core.viewers import kept_from_some
-from watersmeet.testing.contracts.corpus import Given
 
 UNREADABLE = 1_000
-
-
-class Kept:
-    """A document as it is kept, with a row for each chunk."""
-
-    def __init__(self, key: int, given: Given, rows: Sequence[Row], said: Sequence[Mapping[str, str]]) -> None:
-        self.key, self.document, self.chunks, self.rows, self.said = key, given.document, given.chunks, rows, said
-        self.collection, self.facets = given.collection, frozenset(facets_of(given.document))
-        created = {CREATED: given.document.created.isoformat()} if given.document.created else {}
-        self.fields: dict[str, Any] = {**given.document.fields, **created}
-        self.names = names_of(self.document.id, self.document.aliases)
-        self.keys = [link_key(self.document.id, link.target, link.type) for link in self.document.links]
-        self.record: dict[str, Any] = self.fields.get("record") or {}
-        self.mentions = mentions(entity_of(self.record)) if self.record and self.document.kind in KINDS else {}
-        known_by = [name for name, rank in self.names.items() if rank == ALIAS or "/" not in name]
-        known_by += [value for key, value in self.facets if key == "tag"]
-        self.called = frozenset(word for name in known_by for word in words(name))
-        known_for = self.record.get("metadata", {}).get(WORDS_ONLY.get(self.document.kind, ""))
-        self.known_for = frozenset(words(str(known_for))) if known_for else None
-        self.counts = [{name: Counter(tokens_of(name, one[name])) for name in FIELDS} for one in said]
-
-    def passage(self, n: int) -> Passage:
-        d, chunk = self.document, self.chunks[n]
-        where = (d.kind, d.title, d.path, d.modified, chunk.headings, chunk.place, chunk.text)
-        return Passage(chunk.id, d.id, *where, self.fields.get(CREATED, ""))
-
-    def parent(self, n: int) -> Passage | None:
-        above = self.chunks[n].headings[:-1] if self.chunks[n].headings else None
-        return next((self.passage(m) for m, chunk in enumerate(self.chunks) if chunk.headings == above), None)
-
-    def lead(self, n: int) -> Lead:
-        server = self.fields.get("server") if self.document.kind == TOOL else None
-        return Lead(self.chunks[0].id, self.document.id, self.document.kind, server)
 
 
 def of_each(what: Callable[[Kept, int], Any]) -> Callable[..., dict[ChunkId, Any]]:
@@ -114,8 +79,6 @@ class MemorySnapshot:
 
     def rows(self, condition: Condition) -> list[Row]:
         return sorted(row for kept in self.where(condition) for row in kept.rows)
-
-    # ------------------------------------------------------------ documents
 
     passages = of_each(Kept.passage)
     documents_of = of_each(lambda kept, n: kept.document.id)
@@ -194,8 +157,6 @@ class MemorySnapshot:
     def tags(self, condition: Condition, without: Collection[str]) -> dict[str, int]:
         kept = [one.facets for one in self.where(condition) if one.document.kind not in without]
         return Counter(value for facets in kept for key, value in facets if key == "tag")
-
-    # ------------------------------------------------------------ the whole
 
     def facts(self) -> Mapping[str, str]:
         return self.known
@@ -345,9 +306,9 @@ class MemoryLinks:
     def edges(self, documents: Collection[DocId], *, whole: bool = False) -> dict[DocId, Sequence[Edge] | None]:
         found: dict[DocId, set[Edge]] = {name: set() for name in documents}
         for source, key, link in self.written:
-            target = self.closest(source, key)
-            for end in found.keys() & {source, target} if target else ():
-                found[end].add(Edge(source, target, link.type))
+            if target := self.closest(source, key):
+                for end in found.keys() & {source, target}:
+                    found[end].add(Edge(source, target, link.type))
         many = {name for name, degree in self.degrees(documents).items() if degree > UNREADABLE and not whole}
         return {name: None if name in many else tuple(sorted(one)) for name, one in found.items()}
 
@@ -358,8 +319,8 @@ class MemoryLinks:
 
 class MemoryEntities:
     def __init__(self, snapshot: MemorySnapshot, seen: Condition) -> None:
-        self._snapshot, self._seen = snapshot, seen
-        self.first_chunks = MemoryLinks(snapshot, seen).first_chunks
+        self._snapshot, self.first_chunks = snapshot, MemoryLinks(snapshot, seen).first_chunks
+        self.kinds = partial(snapshot.kinds, seen)
 
     def _mentions(self, words: Sequence[str], kept: Kept) -> Mention | None:
         found = [kept.mentions[word] for word in {*map(singular, words)} if word in kept.mentions]
@@ -372,9 +333,6 @@ class MemoryEntities:
     def mentions(self, words: Sequence[str], ids: Collection[ChunkId]) -> list[Mention]:
         found = of_each(lambda kept, _: self._mentions(words, kept))(self._snapshot, ids)
         return [mention._replace(chunk=chunk) for chunk, mention in found.items()]
-
-    def kinds(self) -> Mapping[str, int]:
-        return self._snapshot.kinds(self._seen)
 
     def leads(self, ids: Collection[ChunkId]) -> Mapping[ChunkId, Lead]:
         return of_each(Kept.lead)(self._snapshot, ids)
@@ -399,7 +357,8 @@ class MemoryState:
     """A value, and what it is changed under; it is its own `StateChange`."""
 
     def __init__(self) -> None:
-        self._lock, self._content, self._version = Lock(), None, 0
+        self._lock, self._version = Lock(), 0
+        self._content: bytes | None = None
 
     def version(self) -> object:
         return None if self._content is None else self._version
@@ -424,15 +383,11 @@ class MemoryIndex:
     place, remote = "memory", False
 
     def __init__(self) -> None:
-        self.latest = MemorySnapshot()
-        self._states: defaultdict[str, MemoryState] = defaultdict(MemoryState)
+        self.latest, self.state = MemorySnapshot(), defaultdict[str, MemoryState](MemoryState).__getitem__
 
     @contextmanager
     def snapshot(self) -> Iterator[MemorySnapshot]:
         yield self.latest
-
-    def state(self, name: str) -> MemoryState:
-        return self._states[name]
 
     def check(self) -> list[Check]:
         return []

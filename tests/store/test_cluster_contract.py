@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cluster_index import Cluster, ClusterFilling
-from clusters import missing, running
+from clusters import NOT_RUN, missing, running
 from watersmeet.testing.contracts.documents import DocumentsContract
 from watersmeet.testing.contracts.entities import EntitiesContract
 from watersmeet.testing.contracts.index import IndexContract
@@ -18,9 +18,7 @@ from watersmeet.testing.contracts.links import LinksContract
 from watersmeet.testing.contracts.vectors import VectorsContract
 from watersmeet.testing.contracts.words import WordsContract
 
-pytestmark = pytest.mark.skipif(
-    bool(missing()), reason=f"NOT RUN: an index over PostgreSQL and Qdrant needs {missing()}"
-)
+pytestmark = pytest.mark.skipif(bool(missing()), reason=NOT_RUN)
 NUMBERS = count()
 
 

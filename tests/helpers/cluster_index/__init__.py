@@ -3,7 +3,7 @@ the other.
 
 Row numbers are never used again; a row is born and dies with a commit's number. A reader takes the number first, asks
 Qdrant, and looks up in PostgreSQL what of that lives at that number: with it comes all that later steps of a query want
-to know, so that a query waits for four answers, one after the other: the snapshot, the search, the rows, the scores that
+to know. So a query waits for four answers, one after the other: the snapshot, the search, the rows, and the scores that
 signals fill in for one another.
 
 Left out, for it is a draft: leases and fences (`filling` is the only writer), a grace period before dead rows go, more

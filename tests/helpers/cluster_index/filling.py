@@ -148,8 +148,8 @@ class ClusterFilling:
             db.execute("SELECT tier, row, vector, terms, weights FROM vectors WHERE row = ANY(%s)", [list(rows)])
         )
         found = db.execute(
-            "SELECT c.row, c.said, c.lengths, d.filters, d.modified FROM chunks c JOIN documents d ON d.key = c.document"
-            " WHERE c.row = ANY(%s) ORDER BY c.row",
+            "SELECT c.row, c.said, c.lengths, d.filters, d.modified FROM chunks c"
+            " JOIN documents d ON d.key = c.document WHERE c.row = ANY(%s) ORDER BY c.row",
             [list(rows)],
         )
         points = []
@@ -215,7 +215,8 @@ def _counts(db: Db) -> dict[int, dict[str, Any]]:
     """Of each audience: documents, chunks, bytes, documents by kind and by collection."""
     found: dict[int, dict[str, Any]] = {}
     for audience, kind, collection, documents, chunks, size in db.execute(
-        "SELECT d.audience, d.kind, d.collection, count(DISTINCT d.key), count(c.row), coalesce(sum(octet_length(c.text)), 0)::int"
+        "SELECT d.audience, d.kind, d.collection, count(DISTINCT d.key), count(c.row),"
+        " coalesce(sum(octet_length(c.text)), 0)::int"
         " FROM documents d LEFT JOIN chunks c ON c.document = d.key WHERE d.died IS NULL GROUP BY 1, 2, 3"
     ):
         one = found.setdefault(audience, {"documents": 0, "chunks": 0, "bytes": 0, "kinds": {}, "collections": {}})
@@ -233,7 +234,8 @@ def _pairs(db: Db, sql: str) -> dict[str, Any]:
 def _averages(db: Db) -> dict[str, float]:
     """Of the rows that everyone may see."""
     sql = (
-        "SELECT l.key, avg(l.value::int)::float FROM chunks c JOIN documents d ON d.key = c.document AND d.audience = 0,"
+        "SELECT l.key, avg(l.value::int)::float FROM chunks c"
+        " JOIN documents d ON d.key = c.document AND d.audience = 0,"
         " jsonb_each_text(c.lengths) l WHERE c.died IS NULL GROUP BY l.key"
     )
     return dict(db.execute(sql).fetchall())

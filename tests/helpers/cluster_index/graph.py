@@ -28,8 +28,8 @@ class ClusterLinks:
         here = [key for (key,) in self._snapshot.named_where("d.key", Condition(), rest, [list(documents)])]
         found = self._snapshot.ask(
             "SELECT o.name, (SELECT count(*) FROM links l WHERE l.document = o.key) + (SELECT count(*) FROM (SELECT 1"
-            " FROM names n JOIN links l ON l.key = n.key JOIN documents d ON d.key = l.document WHERE n.document = o.key"
-            f" AND {where} LIMIT {UNREADABLE + 1}) m) FROM documents o WHERE o.key = ANY(%s)",
+            " FROM names n JOIN links l ON l.key = n.key JOIN documents d ON d.key = l.document"
+            f" WHERE n.document = o.key AND {where} LIMIT {UNREADABLE + 1}) m) FROM documents o WHERE o.key = ANY(%s)",
             [*values, here],
         )
         return dict(found)
@@ -40,15 +40,16 @@ class ClusterLinks:
         written = self._written(readable)
         where, values = self._snapshot.where(self._seen)
         named = self._snapshot.ask(
-            f"SELECT n.key, d.name, n.rank FROM names n JOIN documents d ON d.key = n.document WHERE n.key = ANY(%s) AND {where}",
+            "SELECT n.key, d.name, n.rank FROM names n JOIN documents d ON d.key = n.document"
+            f" WHERE n.key = ANY(%s) AND {where}",
             [list({key for _, key, _ in written}), *values],
         )
         resolve = Resolver(named)
         edges: dict[DocId, dict[Edge, None]] = {name: {} for name in readable}
         for source, key, type in written:
-            target = resolve.closest(source, key)
-            for end in {source, target} & edges.keys() if target else ():
-                edges[end][Edge(source, target, type)] = None
+            if target := resolve.closest(source, key):
+                for end in {source, target} & edges.keys():
+                    edges[end][Edge(source, target, type)] = None
         none = {name: None if name in degrees else () for name in documents}
         return none | {name: tuple(sorted(found)) for name, found in edges.items()}
 

@@ -68,7 +68,7 @@ class Pushed:
 
     def sql(self) -> tuple[str, list[Any]]:
         """Over documents `d`."""
-        parts = [("d.filters && %s", [values]) for values in self._wanted]
+        parts: list[tuple[str, list[Any]]] = [("d.filters && %s", [values]) for values in self._wanted]
         parts += [("NOT d.filters && %s", [values]) for values in self._unwanted]
         parts += [("(NOT d.filters && %s OR d.filters && %s)", [[key], allowed]) for key, allowed in self._gates]
         if self._since:

@@ -80,7 +80,7 @@ class Rows:
 def _known(line: Sequence[Any]) -> Known:
     row, chunk, ordinal, headings, place, text, key, name, kind, title, path, *rest = line
     modified, created, collection, facets, called, known, first, server = rest
-    spans = {part: tuple(span) if isinstance(span, list) else span for part, span in place.items()}
+    spans: dict[str, Any] = {part: tuple(span) if isinstance(span, list) else span for part, span in place.items()}
     where = (modified, tuple(headings), Place(**spans), text, created)
     return Known(
         row,

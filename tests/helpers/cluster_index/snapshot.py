@@ -41,7 +41,8 @@ class ClusterSnapshot(ClusterDocuments):
         self._index.versions = versions or {}
         if commit == self.version:
             return
-        self.version, self._generation, self._epoch, self._facts = commit, generation, epoch, facts
+        self.version, self._generation, self._epoch = commit, generation, epoch
+        self._facts: dict[str, str] = facts
         self.collections: dict[str, dict[str, str]] = collections
         self._tiers = {name: Tier(**one) for name, one in tiers.items()}
         self._audiences = {0: frozenset[str](), **{int(n): frozenset(one) for n, one in summary["audiences"].items()}}
@@ -131,7 +132,8 @@ class ClusterSnapshot(ClusterDocuments):
     def _counted_now(self, seen: Condition) -> list[dict[str, Any]]:
         where, values = self.where(seen)
         found = self.ask(
-            "SELECT d.kind, d.collection, count(DISTINCT d.key), count(c.row), coalesce(sum(octet_length(c.text)), 0)::int"
+            "SELECT d.kind, d.collection, count(DISTINCT d.key), count(c.row),"
+            " coalesce(sum(octet_length(c.text)), 0)::int"
             f" FROM documents d LEFT JOIN chunks c ON c.document = d.key WHERE {where} GROUP BY 1, 2",
             values,
         )
