@@ -1,6 +1,6 @@
 """Do three stores give the same answers? An index in a folder, copied into memory and into PostgreSQL + Qdrant.
 
-`python benchmarks/same_answers.py [--sets cranfield k8s_anchor scifact_train] [--queries 100] [--data FOLDER]`
+    python benchmarks/same_answers.py [--sets cranfield scifact_train] [--queries 100] [--data FOLDER] [--keep]
 
 Each query is asked of all three by the same engine and recipe. What is counted: the same first 10 in the same order,
 the same 10, the same first; and how far apart the scores are at most. Then, for the cluster alone: how many calls to a
@@ -12,28 +12,28 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
+from _common import RESULTS, ROOT, SHARED, keep, machine
+
 sys.path.insert(0, str(ROOT / "tests" / "helpers"))
 
-from cluster_index import Cluster, ClusterFilling  # noqa: E402
-from cluster_index.trips import depth  # noqa: E402
-from clusters import running  # noqa: E402
-from copied import Copied, copied  # noqa: E402
-from memory_filling import MemoryFilling  # noqa: E402
-from watersmeet import Engine  # noqa: E402
-from watersmeet.core.model import Request  # noqa: E402
-from watersmeet.engine.settings import Settings  # noqa: E402
-from watersmeet.engine.settings import load as load_settings  # noqa: E402
-from watersmeet.evaluate.data import Dataset, load  # noqa: E402
-from watersmeet.evaluate.index import indexed  # noqa: E402
+from cluster_index import Cluster, ClusterFilling
+from cluster_index.trips import depth
+from clusters import running
+from copied import Copied, copied
+from memory_filling import MemoryFilling
+from watersmeet import Engine
+from watersmeet.core.model import Request
+from watersmeet.engine.settings import Settings
+from watersmeet.engine.settings import load as load_settings
+from watersmeet.evaluate.data import Dataset, load
+from watersmeet.evaluate.index import indexed
 
-SETS = ("cranfield", "k8s_anchor", "scifact_train")
+SETS = ("cranfield", "metatool", "zoomcamp_faq", "scifact_train")
 DELAYS = (0.0, 0.005, 0.02)
 WARM = 5
 """So many queries are not counted: connections are opened, and statistics are read once for each process."""
@@ -96,9 +96,9 @@ def filled_cluster(name: str, content: Copied) -> tuple[ClusterFilling, float]:
     return filling, time.perf_counter() - start
 
 
-def run(dataset: Dataset, queries: int, mode: str) -> dict[str, Any]:
+def run(dataset: Dataset, queries: int) -> dict[str, Any]:
     settings = load_settings(environ={})
-    made = indexed(dataset, settings, mode, lambda progress: None)
+    made = indexed(dataset, settings, "hybrid", lambda progress: None)
     content = copied(made.folder)
     memory = MemoryFilling()
     content.fill(memory)
@@ -137,20 +137,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", nargs="*", default=SETS)
     parser.add_argument("--queries", type=int, default=100)
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data" / "eval")
-    parser.add_argument("--mode", default="hybrid")
-    parser.add_argument("--save", action="store_true")
+    parser.add_argument("--data", type=Path, default=SHARED / "data" / "eval")
+    parser.add_argument("--keep", action="store_true", help="in benchmarks/results")
     wanted = parser.parse_args()
-    found = {name: run(load(wanted.data / name), wanted.queries, wanted.mode) for name in wanted.sets}
-    text = json.dumps(found, indent=1)
-    print(text)
-    if wanted.save:
-        commit = subprocess.run(
-            ["git", "rev-parse", "--short", "HEAD"], check=True, capture_output=True, text=True
-        ).stdout
-        (ROOT / "benchmarks" / "results" / "same_answers.json").write_text(
-            json.dumps({"commit": commit.strip(), "sets": found}, indent=1) + "\n", "utf8"
-        )
+    figures = {"machine": machine(), "delays": DELAYS}
+    sets = {name: run(load(wanted.data / name), wanted.queries) for name in wanted.sets}
+    print(json.dumps(keep("same_answers", figures | {"sets": sets}, RESULTS if wanted.keep else None), indent=1))
 
 
 if __name__ == "__main__":

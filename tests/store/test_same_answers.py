@@ -76,7 +76,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
         cluster.close()
 
 
-def answers(engine: Engine, condition: Condition = Condition()) -> list[list[tuple[str, float]]]:
+def answers(engine: Engine, condition: Condition) -> list[list[tuple[str, float]]]:
     found = [engine.search(Request(query, condition=condition, viewer=EVERYONE)) for query in QUERIES]
     assert [answer.failures for answer in found] == [()] * len(found)
     assert {answer.mode for answer in found} == {"hybrid"}
