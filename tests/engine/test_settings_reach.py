@@ -203,6 +203,7 @@ def test_the_settings_of_the_engine_are_read_where_it_works(
         engine.sync([vault])
         engine.registry.put(*ENTITIES)
         engine.search(Request("rotate keys"))
+        engine.search("rotate keys", mode="sparse")
         engine.registry.search(EntityRequest("weather", mode="hybrid"))
         engine.registry.find_tools("query the docs")
         engine.compact()
