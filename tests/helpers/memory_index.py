@@ -16,7 +16,6 @@ import numpy as np
 
 from bm25 import Postings, rarity
 from memory_kept import Kept
-from watersmeet.common.conditions import Facts, satisfies
 from watersmeet.core.boosts import boost, singular
 from watersmeet.core.entities import TOOL, Entity, entity_of
 from watersmeet.core.errors import IndexBusy
@@ -27,6 +26,7 @@ from watersmeet.core.pages import Link
 from watersmeet.core.ports import Edge, Lead, Mention, Term
 from watersmeet.core.sparse import Weighted
 from watersmeet.core.viewers import kept_from_some
+from watersmeet.testing.conditions import Facts, satisfies
 
 UNREADABLE = 1_000
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from cluster_index.pushed import Pushed
 from cluster_index.rows import LIVE, Rows
-from watersmeet.common.conditions import in_path
 from watersmeet.core.index import Record
 from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Passage
 from watersmeet.core.pages import Link
 from watersmeet.store.local._links import Resolver
+from watersmeet.testing.conditions import in_path
 
 _RECORD = (
     "SELECT d.name, d.kind, d.title, d.path, d.modified, d.collection, d.fields,"

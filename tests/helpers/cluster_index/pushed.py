@@ -1,6 +1,6 @@
 """A condition as both servers hold it. All but dates is one array of `key=value` for each document.
 
-Globs are narrowed to folders and file names here, and decided by `common.conditions` where a document is looked up: so
+Globs are narrowed to folders and file names here, and decided by `testing.conditions` where a document is looked up: so
 is everything else once more, for only PostgreSQL knows what is true at one moment.
 """
 

@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from cluster_index.postgres import Postgres
-from watersmeet.common.conditions import Facts, satisfies
 from watersmeet.core.model import ChunkId, Condition, DocId, Passage
 from watersmeet.core.place import Place
+from watersmeet.testing.conditions import Facts, satisfies
 
 LIVE = "{0}.born <= %s AND ({0}.died IS NULL OR {0}.died > %s)"
 """Whether a version of something lives at a commit, which is given twice."""
