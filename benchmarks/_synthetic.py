@@ -10,12 +10,11 @@ import sys
 import numpy as np
 
 from watersmeet.core.model import ANY
-from watersmeet.engine.lock import writer_lock
 from watersmeet.engine.models import embedder
 from watersmeet.engine.settings import load
 from watersmeet.engine.tiers import embedder_name, new_tier, open_store, with_tier
-from watersmeet.store.local.catalogue import Catalogue
 from watersmeet.store.local.documents import DocumentsView
+from watersmeet.store.local.opening import bookkeeping
 
 BLOCK = 8192
 
@@ -28,8 +27,7 @@ def synthetic(index: str) -> None:
         rows = list(view.every(ANY))
     view.close()
     chance = np.random.default_rng(3)
-    with writer_lock(index, 10):
-        catalogue = Catalogue(index)
+    with bookkeeping(index, 10) as catalogue:
         tier = new_tier("dense", model, catalogue.meta(), index)
         store = open_store(tier, index)
         writer = store.writer()
@@ -38,7 +36,6 @@ def synthetic(index: str) -> None:
             writer.add(some, chance.standard_normal((len(some), tier.dimension), dtype=np.float32))
         writer.commit()
         catalogue.note_vectors(with_tier(catalogue.meta(), tier), tier.folder, rows)
-        catalogue.close()
         store.close()
 
 

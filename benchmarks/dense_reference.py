@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from watersmeet.core.model import ANY, Condition
+from watersmeet.core.text_fields import breadcrumb
 from watersmeet.embed._locate import locate
-from watersmeet.engine.entries import breadcrumb
 from watersmeet.engine.settings import load
 from watersmeet.evaluate.data import Dataset
 from watersmeet.evaluate.data import load as load_dataset

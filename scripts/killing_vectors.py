@@ -30,7 +30,7 @@ from killing import versions as documents
 
 from watersmeet.core.index import Tier
 from watersmeet.core.model import ANY, ChunkId, Request, Row
-from watersmeet.engine.entries import breadcrumb
+from watersmeet.core.text_fields import breadcrumb
 from watersmeet.engine.tiers import tiers_of
 from watersmeet.store.local.documents import DocumentsView
 from watersmeet.store.local.embeddings import Embeddings, key_of

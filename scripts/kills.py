@@ -64,20 +64,22 @@ Version = tuple[int, int]
 
 def write(situation: str, index: str, root: str, environ: dict[str, str], said: int, entities: list[Any]) -> None:
     """Do it, and say a line for whatever is acknowledged; a line that was written outlives the kill."""
+    from watersmeet.core.writing import Changes, Put
     from watersmeet.engine.report import Progress
-    from watersmeet.store.local.catalogue import Catalogue, Changes
+    from watersmeet.store.local.writer import LocalWriter
 
     os.environ.update(environ)
     waiting: list[list[str]] = []
-    apply = Catalogue.apply
+    commit = LocalWriter.commit
 
-    def noted(self: Catalogue, changes: Changes) -> None:
-        apply(self, changes)
+    def noted(self: LocalWriter, changes: Changes, last: bool = False) -> list[Put]:
+        refused = commit(self, changes, last)
         waiting.extend(["gone", name] for name in changes.removed)
         waiting.extend(["gone", put.moved_from] for put in changes.put if put.moved_from)
         for put in changes.put:
-            text = "\n".join(stored.chunk.text for stored in put.chunks)
+            text = "\n".join(prepared.chunk.text for prepared in put.chunks)
             waiting.append(["there", put.document.id, *(MARK.findall(text)[:1] or [("", "")])[0][:2]])
+        return refused
 
     def tell(step: Progress) -> None:
         if step.doing.startswith("embedding"):
@@ -85,7 +87,7 @@ def write(situation: str, index: str, root: str, environ: dict[str, str], said: 
         os.write(said, "".join(json.dumps(line) + "\n" for line in waiting).encode())
         waiting.clear()
 
-    Catalogue.apply = noted  # type: ignore[method-assign] # to know what a commit held
+    LocalWriter.commit = noted  # type: ignore[method-assign] # to know what a commit held
     with opened(Path(index), environ) as engine:
         os.write(said, b'["begun"]\n')
         if situation == "sync":

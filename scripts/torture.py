@@ -38,7 +38,7 @@ from watersmeet.core.errors import WatersmeetError
 from watersmeet.core.indexing import Found
 from watersmeet.core.model import Condition, Plan
 from watersmeet.core.pages import Document
-from watersmeet.engine.entries import prepare
+from watersmeet.core.text_fields import prepare
 from watersmeet.engine.settings import Settings, load
 from watersmeet.parse.markdown import Markdown
 

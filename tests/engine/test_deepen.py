@@ -19,10 +19,10 @@ import pytest
 
 from watersmeet import Engine
 from watersmeet.core.errors import Degraded, IndexBusy, IndexMismatch, ModelProblem
+from watersmeet.core.locks import locked
 from watersmeet.core.model import Request
 from watersmeet.embed import openai
 from watersmeet.engine import models
-from watersmeet.engine.lock import writer_lock
 from watersmeet.engine.modes import percent
 from watersmeet.engine.settings import load
 from watersmeet.store.local.embeddings import Embeddings
@@ -235,7 +235,7 @@ def test_another_model_is_refused_by_deepen_and_seen_by_doctor(
 def test_who_comes_second_is_told_who_is_embedding(tmp_path: Path, write: Any) -> None:
     with opened(tmp_path, INDEX__DENSE="hashed") as engine:
         engine.sync([write(PAGES)], deepen=False)
-        with writer_lock(engine.folder, 0, "deepen-dense.lock"):
+        with locked(engine.folder, 0, "deepen-dense.lock"):
             with pytest.raises(IndexBusy, match=f"process {os.getpid()} .* is embedding") as busy:
                 engine.deepen(strict=True)
             assert "wait" in busy.value.hint

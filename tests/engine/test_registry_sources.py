@@ -11,7 +11,7 @@ import pytest
 from watersmeet import Engine
 from watersmeet.core.entities import embedding_text, entity_of
 from watersmeet.core.errors import NotRegistered
-from watersmeet.engine.entries import breadcrumb
+from watersmeet.core.text_fields import breadcrumb
 from watersmeet.engine.registry.versions import version
 
 META = "io.modelcontextprotocol.registry/official"

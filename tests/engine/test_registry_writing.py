@@ -13,8 +13,8 @@ import pytest
 from watersmeet import Engine
 from watersmeet.core.entities import Entity, Tool, entity_of, record
 from watersmeet.core.errors import ConfigError, NotFound, SourceProblem
+from watersmeet.core.facts import KEPT
 from watersmeet.core.model import Condition, Request
-from watersmeet.engine.mending import KEPT
 from watersmeet.engine.settings import load
 from watersmeet.store.local.catalogue import Catalogue
 

@@ -13,9 +13,9 @@ import pytest
 from watersmeet import Engine
 from watersmeet.core.errors import ConfigError, IndexBusy, IndexMismatch, SourceProblem
 from watersmeet.core.model import Condition, Request
-from watersmeet.engine.lock import writer_lock
 from watersmeet.engine.report import SyncReport
 from watersmeet.engine.settings import load
+from watersmeet.store.local._turns import writer_lock
 
 
 def counts(report: SyncReport) -> dict[str, int]:

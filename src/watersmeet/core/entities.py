@@ -17,6 +17,10 @@ VISIBILITIES = ("public", "private", "group")
 FORM, LATEST = "form", "isLatest"
 """What an entity's `extra` says of the record that it was read from: its form, and whether it is the last version."""
 OFFICIAL, TOOL_LIST = "official", "tools"
+CONTENT = "@content"
+"""The facet that says what an entity says, wherever it is registered."""
+SOURCE = "@source"
+"""The field for what the record of an entity says of it, where that was changed here."""
 
 COPIED = 1_000
 """So many characters of what is said of a server are said again of each of its tools."""

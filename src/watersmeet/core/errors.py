@@ -7,6 +7,7 @@ What can go wrong, and what the user can do about it. Every face shows `str(erro
   + IndexProblem                the index on disk
     x NoIndex                   there is none here
     x IndexBusy                 another process is writing
+      - LeaseLost               another process took over; nothing was committed
     x IndexMismatch             it was built with other settings
     x IndexDamaged              a file of it cannot be read
     x DiskFull                  nothing was lost, but nothing more fits
@@ -51,6 +52,9 @@ class NoIndex(IndexProblem): ...
 
 
 class IndexBusy(IndexProblem): ...
+
+
+class LeaseLost(IndexBusy): ...
 
 
 class IndexMismatch(IndexProblem): ...

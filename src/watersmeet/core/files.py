@@ -7,6 +7,8 @@ import stat
 from collections.abc import Callable
 from contextlib import suppress
 
+from watersmeet.core.errors import IndexProblem
+
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
 
 
@@ -69,3 +71,9 @@ def _tighten(path: str, found: os.stat_result, mode: int) -> None:
 def can_write(path: str) -> bool:
     """Whether a file or folder can be written by us: not on a disk for reading only, nor without permission."""
     return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
+def refuse_read_only(folder: str, why: str = "no permission to write") -> IndexProblem:
+    return IndexProblem(
+        f"{folder} is read-only: {why}", "search works; to change it, copy it to where you may write, or use --index"
+    )

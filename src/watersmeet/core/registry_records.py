@@ -10,9 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
-SOURCE = "@source"
-"""The key of a record for what was read of it, where that was changed here."""
-
 
 class Stored(NamedTuple):
     """A record as it was last put."""

@@ -10,26 +10,26 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from watersmeet.core.errors import IndexBusy, IndexDamaged
+from watersmeet.core.facts import CURRENT, NEXT
 from watersmeet.core.index import Index, Snapshot, Tier, Vectors
+from watersmeet.core.locks import holder_of, locked
 from watersmeet.core.model import ANY, ChunkId, Condition, Row
+from watersmeet.core.text_fields import breadcrumb
 from watersmeet.core.viewers import EVERYONE
 from watersmeet.engine import embed_first
 from watersmeet.engine.components import build
-from watersmeet.engine.entries import breadcrumb
 from watersmeet.engine.healing import diagnosed
-from watersmeet.engine.lock import holder_of, tighten_index, writer_lock
+from watersmeet.engine.local import bookkeeping, tighten_index
 from watersmeet.engine.models import GuardedEncoder
 from watersmeet.engine.named_state import EMBED_FIRST
 from watersmeet.engine.report import Progress, Tell
 from watersmeet.engine.settings import Settings, cache_folder
 from watersmeet.engine.tiers import (
-    CURRENT,
-    NEXT,
     SPARSE,
     Store,
     check,
@@ -45,7 +45,6 @@ from watersmeet.engine.tiers import (
     with_tier,
 )
 from watersmeet.engine.viewing import seen
-from watersmeet.store.local.catalogue import Catalogue
 from watersmeet.store.local.embeddings import Embeddings, key_of
 
 if TYPE_CHECKING:
@@ -185,17 +184,13 @@ class _Pass:
             thought = view.statistics().chunks - view.left(tier)
         reader = store.reader()
         if reader.size < thought:
-            with writer_lock(self.folder, PATIENCE), closing(Catalogue(self.folder)) as catalogue:
+            with bookkeeping(self.folder, PATIENCE) as catalogue:
                 catalogue.expect_vectors(tier.folder, [Row(int(row)) for row in reader.rows()])
 
     def _note(self, entries: Callable[[Mapping[str, str]], dict[str, str]]) -> None:
         """Under the lock: what the catalogue says of the tier."""
-        with writer_lock(self.folder, PATIENCE):
-            catalogue = Catalogue(self.folder)
-            try:
-                catalogue.set_meta(entries(catalogue.meta()))
-            finally:
-                catalogue.close()
+        with bookkeeping(self.folder, PATIENCE) as catalogue:
+            catalogue.set_meta(entries(catalogue.meta()))
 
     def _window(self, tier: Tier) -> tuple[list[Row], list[str], int]:
         """The next rows to embed with their texts, and how many are missing in all."""
@@ -256,21 +251,17 @@ class _Pass:
 
     def _write(self, store: Store, tier: Tier, rows: Sequence[Row], made: Matrix | list[Weighted]) -> Tier:
         """Under the lock: add what is still live, commit, and let readers know through the catalogue."""
-        with writer_lock(self.folder, PATIENCE):
-            catalogue = Catalogue(self.folder)
-            try:
-                meta = catalogue.meta()
-                live = catalogue.live(rows)
-                keep = [place for place, row in enumerate(rows) if row in live]
-                writer = store.writer()
-                chosen = [made[place] for place in keep] if isinstance(made, list) else made[keep]
-                writer.add([rows[place] for place in keep], chosen)
-                writer.commit()
-                rate = (self.written + len(rows)) / max(1e-3, self.took)
-                tier = replace(tier, rows=store.reader().size, rate=round(rate, 1))
-                catalogue.note_vectors(with_tier(meta, tier, self.key), tier.folder, rows)
-            finally:
-                catalogue.close()
+        with bookkeeping(self.folder, PATIENCE) as catalogue:
+            meta = catalogue.meta()
+            live = catalogue.live(rows)
+            keep = [place for place, row in enumerate(rows) if row in live]
+            writer = store.writer()
+            chosen = [made[place] for place in keep] if isinstance(made, list) else made[keep]
+            writer.add([rows[place] for place in keep], chosen)
+            writer.commit()
+            rate = (self.written + len(rows)) / max(1e-3, self.took)
+            tier = replace(tier, rows=store.reader().size, rate=round(rate, 1))
+            catalogue.note_vectors(with_tier(meta, tier, self.key), tier.folder, rows)
         return tier
 
     def _level(self, tier: Tier) -> Tier:
@@ -320,7 +311,7 @@ def _alone(folder: str, name: str) -> Iterator[None]:
     file = f"deepen-{name}.lock"
     with ExitStack() as stack:
         try:
-            stack.enter_context(writer_lock(folder, 0, file))
+            stack.enter_context(locked(folder, 0, file))
         except IndexBusy:
             raise IndexBusy(
                 f"{holder_of(os.path.join(folder, file))} is embedding for {folder} ({name})",

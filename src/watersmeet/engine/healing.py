@@ -1,22 +1,18 @@
-"""What a sync does about a catalogue that was found damaged: the files that it came from are read again."""
+"""Damage that somebody meets: it is said, and noted for the next writer, who repairs it."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from watersmeet.core.errors import IndexDamaged, WatersmeetError
 from watersmeet.core.model import Failure
-from watersmeet.store.local._connect import ANEW, guarded
-from watersmeet.store.local._intact import mark, marked, unmark
-from watersmeet.store.local._sums import damage
+from watersmeet.store.local._intact import mark
 
 if TYPE_CHECKING:
     from watersmeet.core.index import Index, Snapshot
     from watersmeet.engine.settings import Settings
-    from watersmeet.store.local.catalogue import Catalogue
 
 DAMAGED = ("index", "catalogue", "stores", "text store", "static vectors", "sparse vectors", "dense vectors")
 """Which of doctor's checks tell that a file is damaged."""
@@ -45,31 +41,3 @@ def diagnosed(index: Index, settings: Settings) -> Iterator[None]:
             if not one.ok and one.name in DAMAGED:
                 raise IndexDamaged(f"{one.name}: {one.detail}", one.hint) from error
         raise
-
-
-def heal(catalogue: Catalogue, meta: Mapping[str, str]) -> dict[str, str]:
-    """Nothing, unless a search or `doctor` has met damage; then what is new in the index's own facts.
-
-    What SQLite's indexes have lost is in its tables. Documents that are not as they were written are read again with
-    the next look at their files; what is registered is put again from its record.
-    """
-    if not marked(catalogue.folder):
-        return {}
-    from watersmeet.engine.mending import KEPT
-    from watersmeet.store.local.written import reread
-
-    with guarded(catalogue.path):
-        if not _structure(catalogue):
-            catalogue.db.execute("REINDEX")
-            if not _structure(catalogue):
-                raise IndexDamaged(f"{catalogue.path}: {'; '.join(damage(catalogue.db)[:3])}", ANEW)
-        kept = {found["path"]: found for found in json.loads(meta.get(KEPT, "[]"))}
-        kept |= {found["path"]: found for found in reread(catalogue)}
-    fresh = {KEPT: json.dumps(list(kept.values()))} if kept else {}
-    catalogue.set_meta(fresh)
-    unmark(catalogue.folder)
-    return fresh
-
-
-def _structure(catalogue: Catalogue) -> bool:
-    return [text for (text,) in catalogue.db.execute("PRAGMA integrity_check(1)")] == ["ok"]

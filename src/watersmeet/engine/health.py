@@ -8,13 +8,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from watersmeet.core import vocabulary
-from watersmeet.core.errors import IndexBusy, ModelProblem, WatersmeetError
-from watersmeet.core.files import can_write
+from watersmeet.core.errors import ModelProblem, WatersmeetError
 from watersmeet.core.index import Check, Index, Tier
 from watersmeet.core.model import ANY, Request
 from watersmeet.engine import plugins
 from watersmeet.engine.calibration import keeping
-from watersmeet.engine.lock import writer_lock
 from watersmeet.engine.named_state import CALIBRATION
 from watersmeet.engine.opening import ANEW, check_fingerprint, fingerprint
 from watersmeet.engine.parsers import readers
@@ -41,7 +39,7 @@ def check(index: Index, settings: Settings) -> list[Check]:
     checks += [_with_model(one, index, settings) for one in kept]
     with suppress(WatersmeetError):  # what cannot be read was said
         checks += _built(index, settings)
-    checks += [_vocabulary(index), _calibration(index), _lock(index.place)]
+    checks += [_vocabulary(index), _calibration(index)]
     return sorted(checks, key=lambda one: ORDER.index(one.name) if one.name in ORDER else 0)
 
 
@@ -125,16 +123,6 @@ def _calibration(index: Index) -> Check:
     except WatersmeetError as error:
         return Check("calibration", False, str(error), error.hint)
     return Check("calibration", True, f"{kept.judged} judged, {kept.opened} opened")
-
-
-def _lock(folder: str) -> Check:
-    if not can_write(folder):
-        return Check("writer", True, "nobody can write: the index is read-only, and can be searched")
-    try:
-        with writer_lock(folder, 0):
-            return Check("writer", True, "nobody is writing")
-    except IndexBusy as error:
-        return Check("writer", True, str(error))
 
 
 def asked(engine: Engine) -> Check:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from watersmeet.core.errors import ConfigError, SourceProblem
 from watersmeet.core.indexing import Found, Source
 from watersmeet.core.names import is_text, printable
-from watersmeet.engine.entries import digest
+from watersmeet.core.text_fields import digest
 
 if TYPE_CHECKING:
+    from watersmeet.core.writing import FileState, Root, Writer
     from watersmeet.engine.settings import Settings
-    from watersmeet.store.local.catalogue import Catalogue, FileState, Root
 
 
 def within(place: str, folders: Sequence[str]) -> bool:
@@ -32,9 +32,9 @@ def gone_hint(path: str) -> str:
     )
 
 
-def moved_alone(catalogue: Catalogue) -> str:
+def moved_alone(catalogue: Writer) -> str:
     """What is said of an index that was moved without the folder that it belongs to."""
-    base = catalogue.paths.base or ""
+    base = catalogue.away
     theirs = next((root.path for root in catalogue.roots() if within(root.path, [base])), base)
     return (
         f"this index was moved here without its files and goes on covering {base}: move it back, or give it another "
@@ -64,7 +64,7 @@ def relocate(folder: str, settings: Settings, old: str, new: str) -> int:
         return index.catalogue.relocate([(root, place), *along])
 
 
-def _check(catalogue: Catalogue, root: Root, place: str) -> None:
+def _check(catalogue: Writer, root: Root, place: str) -> None:
     """Raise if a root cannot be at a place. It may lie in another, or around it."""
     for other in catalogue.roots():
         if other.id != root.id and other.path == place:
@@ -75,7 +75,7 @@ def _check(catalogue: Catalogue, root: Root, place: str) -> None:
     _check_kind(catalogue, root, place)
 
 
-def _along(catalogue: Catalogue, root: Root, place: str) -> list[tuple[Root, str]]:
+def _along(catalogue: Writer, root: Root, place: str) -> list[tuple[Root, str]]:
     """The roots in a root that are gone from there and are found in its new place; and where that is."""
     roots = catalogue.roots()
     found = []
@@ -99,7 +99,7 @@ def _root_at(roots: Sequence[Root], old: str) -> Root:
     raise ConfigError(f"{old} is no folder of this index", f"those that it has: {known}")
 
 
-def _check_kind(catalogue: Catalogue, root: Root, place: str) -> None:
+def _check_kind(catalogue: Writer, root: Root, place: str) -> None:
     """What was a folder is no file now, and the other way round."""
     was_file = catalogue.is_one_file(root)
     if was_file is not None and was_file is os.path.isdir(place):
@@ -107,7 +107,7 @@ def _check_kind(catalogue: Catalogue, root: Root, place: str) -> None:
         raise SourceProblem(f"{root.path} was a {was}, and {place} is a {now}", f"name the {was} that it is now")
 
 
-def refuse_copy(catalogue: Catalogue, source: Source, place: str) -> None:
+def refuse_copy(catalogue: Writer, source: Source, place: str) -> None:
     """Raise if a place that is about to be added holds what was read from a root that is gone, and may be its new one.
 
     What is other roots' there, or would come along with it, is no part of the comparison.

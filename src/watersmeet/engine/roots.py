@@ -12,7 +12,7 @@ from watersmeet.core.errors import ConfigError, IndexDamaged, IndexMismatch, Not
 from watersmeet.core.indexing import Found, Skipped, Source
 from watersmeet.core.model import DocId
 from watersmeet.core.names import is_text, printable
-from watersmeet.engine.batch import Batch
+from watersmeet.core.writing import Changes, Root, Writer
 from watersmeet.engine.components import build
 from watersmeet.engine.dates import Dates
 from watersmeet.engine.parsers import endings, parsers
@@ -23,10 +23,7 @@ from watersmeet.engine.settings import Settings
 from watersmeet.engine.sync import FolderSync, ending
 from watersmeet.engine.writing import Writing, writing
 from watersmeet.store.local._connect import FILE
-from watersmeet.store.local.catalogue import Catalogue, Changes, Root
 from watersmeet.store.local.documents import DocumentsView
-from watersmeet.store.local.records import LocalRecords
-from watersmeet.store.local.registered import claimed, tools_of
 
 DEFAULT = "default"
 """The collection of what is given none, and of which nothing is said."""
@@ -61,11 +58,11 @@ def sync(
     if not named:
         _check_known(folder)
     with writing(folder, settings, recreate=recreate) as index:
-        if index.mended:
+        if index.catalogue.mended:
             report.warnings.append(Skipped(folder, "the words were lost and have been made again from the catalogue"))
-        if index.catalogue.paths.away:
+        if index.catalogue.away:
             report.warnings.append(Skipped(folder, moved_alone(index.catalogue)))
-        known = [] if named and not recreate else _there(index.covered, report)
+        known = [] if named and not recreate else _there(index.catalogue.covered, report)
         for place in known:
             try:
                 _sync_one(index, settings, place, "", {}, report, tell)
@@ -179,7 +176,7 @@ def _read(
     dates = Dates(names.dates)
     dated_by = f"dates.{root.id}"
     readers = parsers(settings)
-    batch = Batch(catalogue, index.text, index.settings.batch_chunks, index.settings.batch_seconds)
+    batch = index.batch()
     folder = FolderSync(
         catalogue=catalogue,
         batch=batch,
@@ -194,14 +191,15 @@ def _read(
         dates=dates,
         again=catalogue.meta().get(dated_by) != dates.rule,
     )
-    batch.committed = folder.committed
-    folder.run(place)
+    batch.committed, batch.refused = folder.committed, folder.refused
+    with catalogue.root_lease(root):
+        folder.run(place)
     if folder.again and not scope:
         catalogue.set_meta({dated_by: dates.rule})
 
 
 def _root_for(
-    catalogue: Catalogue, source: Source, place: str, collection: str, meta: Mapping[str, str], report: SyncReport
+    catalogue: Writer, source: Source, place: str, collection: str, meta: Mapping[str, str], report: SyncReport
 ) -> tuple[Root, str]:
     """The root that a place is or lies in, and which part of the root it is. One that was let go of comes back."""
     roots = catalogue.roots()
@@ -227,7 +225,7 @@ def _part(root: Root, place: str) -> str:
     return os.path.relpath(place, root.path) + ("/" if os.path.isdir(place) else "")
 
 
-def _called(catalogue: Catalogue, roots: Sequence[Root], place: str) -> tuple[str, str]:
+def _called(catalogue: Writer, roots: Sequence[Root], place: str) -> tuple[str, str]:
     """A new root's name, and the prefix that its documents have from now on: none if it is the first.
 
     One that was let go of has again what it had. The name is nobody else's, and that of no folder or document that has
@@ -251,7 +249,7 @@ def _called(catalogue: Catalogue, roots: Sequence[Root], place: str) -> tuple[st
     return chosen, f"{chosen}/"
 
 
-def _in_collection(catalogue: Catalogue, root: Root, collection: str, meta: Mapping[str, str]) -> Root:
+def _in_collection(catalogue: Writer, root: Root, collection: str, meta: Mapping[str, str]) -> Root:
     if not collection and not meta:
         return root
     own = catalogue.collections()[root.collection]
@@ -261,7 +259,7 @@ def _in_collection(catalogue: Catalogue, root: Root, collection: str, meta: Mapp
     return replace(root, collection=chosen)
 
 
-def _unused(catalogue: Catalogue, name: str) -> str:
+def _unused(catalogue: Writer, name: str) -> str:
     """A name for a collection that nobody else is in."""
     return _unique(name, {DEFAULT, *catalogue.collections().values()})
 
@@ -274,15 +272,15 @@ def remove(folder: str, settings: Settings, ids: Sequence[DocId]) -> int:
     """Documents by their ids, and whole folders by their names or paths."""
     with writing(folder, settings) as index:
         changes, roots = Changes(), []
-        records = LocalRecords(index.catalogue, changes.records.append)
+        records = index.catalogue.records(changes.records.append)
         documents: dict[DocId, None] = {}
         tools: dict[DocId, None] = {}
         for identity in dict.fromkeys(ids):
-            claim = claimed(index.catalogue, identity)
+            claim = index.catalogue.claimed(identity)
             if claim is True:
                 raise ConfigError(f"{identity} is a tool of a registered server", "register the server without it")
             if claim is False:
-                tools |= dict.fromkeys(tools_of(index.catalogue, identity))
+                tools |= dict.fromkeys(index.catalogue.tools_of(identity))
                 found = records.get(identity)
                 if found is not None:
                     records.delete(identity, found.version)
@@ -299,13 +297,13 @@ def remove(folder: str, settings: Settings, ids: Sequence[DocId]) -> int:
             changes.forgotten += [state.id for state in files]
         changes.removed = list(documents | tools)
         beginnings = [index.catalogue.beginnings(root) for root in roots]
-        index.catalogue.apply(changes)
+        index.catalogue.commit(changes)
         for root, names in zip(roots, beginnings, strict=True):
             index.catalogue.drop_root(root, names)
     return len(documents)
 
 
-def _root_called(catalogue: Catalogue, name: str) -> Root:
+def _root_called(catalogue: Writer, name: str) -> Root:
     if not name:
         raise ConfigError("an empty name was given", "is a variable not set? `watersmeet list` shows what there is")
     roots = catalogue.roots()

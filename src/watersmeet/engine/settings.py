@@ -78,7 +78,7 @@ class WriterSettings:
 
     batch_chunks: int = option(4000, "commit after so many chunks")
     batch_seconds: float = option(3.0, "... or after so many seconds")
-    lock_seconds: float = option(5.0, "how long to wait for another writer")
+    lock_seconds: float = option(5.0, "how long to wait for another writer while it does not get on")
     grace_seconds: float = option(60.0, "how long replaced rows are kept for queries that still read them", least=0)
     compact_share: float = option(0.2, "compact when more than this share of the rows is dead", least=0)
 

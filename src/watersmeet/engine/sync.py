@@ -10,16 +10,16 @@ from dataclasses import dataclass, field, replace
 from watersmeet.core.indexing import Chunker, Found, Parser, Skipped, Source
 from watersmeet.core.model import DocId
 from watersmeet.core.pages import CREATED, Document
+from watersmeet.core.text_fields import Prepared, digest, document_hash, prepare
+from watersmeet.core.writing import FileState, Put, Root, Writer
 from watersmeet.engine.batch import Batch
 from watersmeet.engine.dates import DEFAULT, Dates
-from watersmeet.engine.entries import Prepared, digest, document_hash, prepare
 from watersmeet.engine.parsing import unbroken
 from watersmeet.engine.relocate import within
 from watersmeet.engine.report import Progress, SyncReport, Tell
 from watersmeet.parse._values import created as said_created
 from watersmeet.parse._values import modified as said_modified
 from watersmeet.present.whole import LEVELS, odd_levels
-from watersmeet.store.local.catalogue import Catalogue, FileState, Root
 
 TICK = 2_000_000_000
 """A file that changed less than this (ns) before it was read may change again and keep its time stamp."""
@@ -34,7 +34,7 @@ def ending(name: str) -> str:
 class FolderSync:
     """Syncs one root, or the part `scope` of it."""
 
-    catalogue: Catalogue
+    catalogue: Writer
     batch: Batch
     source: Source
     parsers: Mapping[str, Parser]
@@ -101,6 +101,10 @@ class FolderSync:
         """The batch calls this when so many more files are safe on disk."""
         self._done += files
         self.tell(Progress("committed", self._done, self._total))
+
+    def refused(self, put: Put) -> None:
+        """The batch calls this for a document whose id another process gave away meanwhile."""
+        self.report.skipped.append(Skipped(put.document.path, self._whose(put.document.id)))
 
     def _scan(self, path: str) -> dict[str, Found]:
         found: dict[str, Found] = {}

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Protocol
 
 from watersmeet.core.errors import ConfigError, IndexDamaged, IndexMismatch, ModelProblem
+from watersmeet.core.facts import AGAIN, CURRENT, NEXT
 from watersmeet.core.index import Tier
 from watersmeet.core.model import Row
 from watersmeet.engine.components import build, find, names
@@ -24,9 +25,6 @@ TIERS = ("static", "sparse", "dense")
 """From the quickest to the best; each is a signal of the same name."""
 SPARSE = "sparse"
 """The tier whose model gives weighted terms, where the others' give vectors."""
-CURRENT, NEXT, AGAIN = "tiers", "next_tiers", "tiers_again"
-"""The entries of the catalogue that name the tiers that answer, those that are being made to replace them, and those
-that were there before an index was made anew."""
 GARBAGE = 0.3
 """The share of dead vectors from which on the files are written anew."""
 

@@ -18,8 +18,8 @@ from typing import Any
 
 from watersmeet.core.errors import ConfigError, NotFound, SourceProblem
 from watersmeet.core.files import replace_file
+from watersmeet.core.locks import locked
 from watersmeet.engine.components import KINDS, exists, find, is_built_in, options
-from watersmeet.engine.lock import writer_lock
 from watersmeet.engine.settings import FILE, NAMED, OFF, check, config_folder
 from watersmeet.engine.settingsfile import Table, read
 
@@ -192,7 +192,7 @@ def _changing() -> Iterator[dict[str, str]]:
     """The folders, to change; one process at a time."""
     home = config_folder()
     os.makedirs(home, mode=0o700, exist_ok=True)
-    with writer_lock(home, WAIT, f"{KEPT}.lock"):
+    with locked(home, WAIT, f"{KEPT}.lock"):
         known = trusted()
         yield known
         replace_file(os.path.join(home, KEPT), json.dumps({"folders": known}, indent=1).encode(), 0o600)

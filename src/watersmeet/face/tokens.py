@@ -17,8 +17,8 @@ from typing import Any
 
 from watersmeet.core.errors import ConfigError, NotFound
 from watersmeet.core.files import make_private, replace_file
+from watersmeet.core.locks import locked
 from watersmeet.core.viewers import EVERYONE, Viewer
-from watersmeet.engine.lock import writer_lock
 from watersmeet.engine.settings import config_folder
 
 SCOPES = ("read", "write")
@@ -114,7 +114,7 @@ class Tokens:
     def _alone(self) -> Iterator[None]:
         """One process at a time changes the tokens; two that read before either wrote would lose one's change."""
         make_private(os.path.dirname(self.path))
-        with writer_lock(os.path.dirname(self.path), WAIT, f"{FILE}.lock"):
+        with locked(os.path.dirname(self.path), WAIT, f"{FILE}.lock"):
             yield
 
     def _write(self, tokens: Mapping[str, Token]) -> None:

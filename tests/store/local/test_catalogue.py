@@ -20,9 +20,10 @@ from watersmeet.core.indexing import Found
 from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Row
 from watersmeet.core.pages import Chunk, Document, Link
 from watersmeet.core.place import Place
-from watersmeet.engine.entries import digest
+from watersmeet.core.text_fields import Prepared, digest
+from watersmeet.core.writing import Changes, Put
 from watersmeet.store.local._sums import place_sum
-from watersmeet.store.local.catalogue import Catalogue, Changes, Put, StoredChunk
+from watersmeet.store.local.catalogue import Catalogue, Placed
 from watersmeet.store.local.documents import DocumentsView
 from watersmeet.store.local.graph import LiveLinks
 from watersmeet.store.local.written import written
@@ -48,7 +49,7 @@ def hashed(text: str) -> bytes:
 
 def put(
     catalogue: Catalogue, name: str, texts: list[str] | None = None, rows: list[Row] | None = None, **more: Any
-) -> Put:
+) -> Placed:
     """A document whose chunks have these texts, in rows of its own unless told otherwise."""
     texts = [name] if texts is None else texts
     if rows is None:
@@ -56,32 +57,33 @@ def put(
         rows = [Row(first + n) for n in range(len(texts))]
     document = DocId(name)
     chunks = tuple(
-        StoredChunk(row, Chunk(ChunkId(f"{name}#{n}"), document, text, ("H",), Place((n + 1, n + 1))), hashed(text))
-        for n, (row, text) in enumerate(zip(rows, texts, strict=True))
+        Prepared(Chunk(ChunkId(f"{name}#{n}"), document, text, ("H",), Place((n + 1, n + 1))), {}, hashed(text))
+        for n, text in enumerate(texts)
     )
     moved_from = more.pop("moved_from", None)
     file = more.pop("file", None)
     made = Document(document, more.pop("kind", "document"), name, f"/v/{name}", **more)
-    return Put(made, chunks, hashed("hash"), catalogue.collection("default"), file, moved_from)
+    made_of = Put(made, chunks, hashed("hash"), catalogue.collection("default"), file, moved_from)
+    return Placed(made_of, tuple(rows))
 
 
 def test_a_change_is_visible_after_it_and_not_before(catalogue: Catalogue, view: DocumentsView) -> None:
     made = put(catalogue, "a.md", ["one", "two"])
     with view.moment():
-        catalogue.apply(Changes(put=[made]))
+        catalogue.apply(Changes(), [made])
         assert view.record(DocId("a.md")) is None  # this moment began before
     with view.moment():
         assert [p.text for p in view.passages_of(DocId("a.md"))] == ["one", "two"]
-        assert view.every(ANY) == [stored.row for stored in made.chunks]
+        assert view.every(ANY) == [*made.rows]
     assert catalogue.counts() == (1, 2)
 
 
 def test_all_of_a_change_or_nothing(catalogue: Catalogue, view: DocumentsView) -> None:
-    catalogue.apply(Changes(put=[put(catalogue, "a.md")]))
+    catalogue.apply(Changes(), [put(catalogue, "a.md")])
     one = put(catalogue, "b.md")
-    twice = put(catalogue, "c.md", rows=[one.chunks[0].row])
+    twice = put(catalogue, "c.md", rows=[one.rows[0]])
     with pytest.raises(IndexDamaged):
-        catalogue.apply(Changes(put=[one, twice], removed=[DocId("a.md")]))
+        catalogue.apply(Changes(removed=[DocId("a.md")]), [one, twice])
     with view.moment():
         assert [record.document for record in view.records()] == ["a.md"]
     catalogue.apply(Changes(removed=[DocId("a.md")]))  # and it can go on
@@ -90,25 +92,25 @@ def test_all_of_a_change_or_nothing(catalogue: Catalogue, view: DocumentsView) -
 
 def test_a_replaced_document_leaves_its_rows_dead_but_keeps_those_that_it_kept(catalogue: Catalogue) -> None:
     old = put(catalogue, "a.md", ["one", "two"])
-    catalogue.apply(Changes(put=[old]))
-    kept = old.chunks[0].row
+    catalogue.apply(Changes(), [old])
+    kept = old.rows[0]
     new = put(catalogue, "a.md", ["one", "three"], [kept, catalogue.reserve(1)])
-    catalogue.apply(Changes(put=[new]))
-    assert catalogue.dead(time.time()) == [old.chunks[1].row]
+    catalogue.apply(Changes(), [new])
+    assert catalogue.dead(time.time()) == [old.rows[1]]
     assert catalogue.dead(time.time() - 60) == []  # queries may still hold it
-    assert catalogue.rows_by_hash(DocId("a.md")) == {hashed("one"): [kept], hashed("three"): [new.chunks[1].row]}
-    catalogue.bury([old.chunks[1].row])
+    assert catalogue.rows_by_hash(DocId("a.md")) == {hashed("one"): [kept], hashed("three"): [new.rows[1]]}
+    catalogue.bury([old.rows[1]])
     assert catalogue.dead(time.time()) == []
 
 
 def test_a_moved_document_takes_its_rows_along(catalogue: Catalogue, view: DocumentsView) -> None:
     old = put(catalogue, "a.md", ["one"])
-    catalogue.apply(Changes(put=[old]))
-    catalogue.apply(Changes(put=[put(catalogue, "b.md", ["one"], [old.chunks[0].row], moved_from=DocId("a.md"))]))
+    catalogue.apply(Changes(), [old])
+    catalogue.apply(Changes(), [put(catalogue, "b.md", ["one"], [old.rows[0]], moved_from=DocId("a.md"))])
     assert catalogue.dead(time.time()) == []
     with view.moment():
         assert [record.document for record in view.records()] == ["b.md"]
-        assert view.every(ANY) == [old.chunks[0].row]
+        assert view.every(ANY) == [old.rows[0]]
 
 
 def test_rows_are_never_given_twice_not_even_after_clearing(catalogue: Catalogue) -> None:
@@ -121,10 +123,10 @@ def test_rows_are_never_given_twice_not_even_after_clearing(catalogue: Catalogue
 
 def test_rows_of_a_writer_that_died_are_dead(catalogue: Catalogue) -> None:
     first = catalogue.reserve(3)
-    catalogue.apply(Changes(put=[put(catalogue, "a.md", rows=[Row(first + 1)])]))
-    catalogue.reclaim()
+    catalogue.apply(Changes(), [put(catalogue, "a.md", rows=[Row(first + 1)])])
+    catalogue.begin()
     assert catalogue.dead(time.time()) == [first, first + 2]
-    catalogue.reclaim()
+    catalogue.begin()
     assert len(catalogue.dead(time.time())) == 2
 
 
@@ -136,7 +138,7 @@ def test_every_row_is_live_dead_or_was_never_given(steps: list[tuple[str, list[s
         expected: dict[str, list[str]] = {}
         for name, texts in steps:
             if texts:
-                catalogue.apply(Changes(put=[put(catalogue, name, texts)]))
+                catalogue.apply(Changes(), [put(catalogue, name, texts)])
                 expected[name] = texts
             else:
                 catalogue.apply(Changes(removed=[DocId(name)]))
@@ -160,8 +162,7 @@ def test_files_are_remembered_and_forgotten(catalogue: Catalogue) -> None:
         db.execute("INSERT INTO roots (path, name, collection) VALUES ('/v', 'v', 1)")
     (root,) = catalogue.roots()
     found = Found("a.md", "/v/a.md", (5, 1, 2, 3), 1.0)
-    changes = Changes(put=[put(catalogue, "a.md", file=(root.id, "a.md"))], files=[(root.id, found, b"h", 7)])
-    catalogue.apply(changes)
+    catalogue.apply(Changes(files=[(root.id, found, b"h", 7)]), [put(catalogue, "a.md", file=(root.id, "a.md"))])
     state = catalogue.files(root.id)["a.md"]
     assert (state.stamp, state.hash, state.seen) == (found.stamp, b"h", 7)
     assert catalogue.documents_of(state.id) == [("a.md", hashed("hash"))]
@@ -176,10 +177,10 @@ def test_metadata_of_a_collection_adds_up(catalogue: Catalogue, view: DocumentsV
     first = catalogue.collection("docs", {"sdk": "python"})
     assert catalogue.collection("docs", {"team": "Core"}) == first
     made = put(catalogue, "a.md")
-    catalogue.apply(Changes(put=[Put(made.document, made.chunks, b"", first)]))
+    catalogue.apply(Changes(), [replace(made, put=replace(made.put, collection=first))])
     with view.moment():
         for key, value in (("sdk", "Python"), ("team", "core"), ("collection", "docs")):
-            assert view.every(Condition({key: (value,)})) == [made.chunks[0].row]
+            assert view.every(Condition({key: (value,)})) == [made.rows[0]]
         assert view.every(Condition({"sdk": ("rust",)})) == []
 
 
@@ -187,8 +188,8 @@ def test_filters_and_dates(catalogue: Catalogue, view: DocumentsView) -> None:
     day = datetime(2026, 1, 5, tzinfo=UTC)
     one = put(catalogue, "docs/a.md", tags=("x",), fields={"status": "Beta"}, modified=day)
     two = put(catalogue, "docs/b.md", tags=("x", "y"))
-    catalogue.apply(Changes(put=[one, two]))
-    first, second = one.chunks[0].row, two.chunks[0].row
+    catalogue.apply(Changes(), [one, two])
+    first, second = one.rows[0], two.rows[0]
     with view.moment():
         assert view.every(Condition({"tag": ("X",)})) == [first, second]
         assert view.every(Condition({"tag": ("x",), "status": ("beta",)})) == [first]
@@ -209,7 +210,7 @@ def edges_of(view: DocumentsView, document: DocId) -> list[Any]:
 
 
 def edges(catalogue: Catalogue, view: DocumentsView, document: str, files: dict[str, tuple[Link, ...]]) -> list[Any]:
-    catalogue.apply(Changes(put=[put(catalogue, name, links=links) for name, links in files.items()]))
+    catalogue.apply(Changes(), [put(catalogue, name, links=links) for name, links in files.items()])
     with view.moment():
         return sorted(edges_of(view, DocId(document)))
 
@@ -236,7 +237,7 @@ def test_a_link_means_the_document_that_is_closest(catalogue: Catalogue, view: D
 
 def test_links_are_resolved_when_asked_and_never_stale(catalogue: Catalogue, view: DocumentsView) -> None:
     assert edges(catalogue, view, "a.md", {"a.md": (Link("later"),)}) == []
-    catalogue.apply(Changes(put=[put(catalogue, "x/later.md")]))
+    catalogue.apply(Changes(), [put(catalogue, "x/later.md")])
     with view.moment():
         assert edges_of(view, DocId("a.md")) == [("a.md", "x/later.md", "wiki")]
     catalogue.apply(Changes(removed=[DocId("x/later.md")]))
@@ -274,10 +275,11 @@ PLACES = [
 ]
 
 
-def with_places(catalogue: Catalogue, places: list[Place]) -> Put:
+def with_places(catalogue: Catalogue, places: list[Place]) -> Placed:
     made = put(catalogue, "a.pdf", [f"text {n}" for n in range(len(places))], file=(1, "a.pdf"))
-    moved = [replace(s, chunk=replace(s.chunk, place=place)) for s, place in zip(made.chunks, places, strict=True)]
-    return replace(made, chunks=tuple(moved))
+    said = zip(made.put.chunks, places, strict=True)
+    moved = [replace(one, chunk=replace(one.chunk, place=place)) for one, place in said]
+    return replace(made, put=replace(made.put, chunks=tuple(moved)))
 
 
 def places_of(view: DocumentsView) -> list[Place]:
@@ -290,14 +292,14 @@ def places_of(view: DocumentsView) -> list[Place]:
 
 def test_a_place_comes_back_as_it_was_put(catalogue: Catalogue, view: DocumentsView) -> None:
     made = with_places(catalogue, PLACES)
-    catalogue.apply(Changes(put=[made]))
+    catalogue.apply(Changes(), [made])
     assert places_of(view) == PLACES
     assert [stored.chunk.place for _, chunks in written(catalogue) for stored in chunks] == PLACES
 
 
 def test_a_place_may_change_where_nothing_else_does(catalogue: Catalogue, view: DocumentsView) -> None:
     made = with_places(catalogue, PLACES)
-    catalogue.apply(Changes(put=[made]))
+    catalogue.apply(Changes(), [made])
     moved = [*PLACES[1:], PLACES[0]]
     catalogue.apply(Changes(places=[(DocId("a.pdf"), moved)]))
     assert places_of(view) == moved
@@ -305,7 +307,7 @@ def test_a_place_may_change_where_nothing_else_does(catalogue: Catalogue, view: 
 
 
 def test_what_is_in_no_file_has_no_lines_whatever_was_written(catalogue: Catalogue, view: DocumentsView) -> None:
-    catalogue.apply(Changes(put=[put(catalogue, "/weather")]))  # as earlier versions wrote it: with a line
+    catalogue.apply(Changes(), [put(catalogue, "/weather")])  # as earlier versions wrote it: with a line
     with view.moment():
         (passage,) = view.passages_of(DocId("/weather"))
     assert (passage.lines, passage.where) == (None, "")
@@ -313,7 +315,7 @@ def test_what_is_in_no_file_has_no_lines_whatever_was_written(catalogue: Catalog
 
 @pytest.mark.parametrize("wrong", ["p. 4", "", "x", b"\xff"])
 def test_a_place_that_is_not_as_it_was_written(catalogue: Catalogue, view: DocumentsView, wrong: str | bytes) -> None:
-    catalogue.apply(Changes(put=[with_places(catalogue, [Place(pages=(3, 3))])]))
+    catalogue.apply(Changes(), [with_places(catalogue, [Place(pages=(3, 3))])])
     with catalogue.transaction() as db:
         db.execute("UPDATE chunks SET place = ?", (wrong,))
     with view.moment():

@@ -17,15 +17,16 @@ from watersmeet import Engine
 from watersmeet.core.entities import Entity, Tool
 from watersmeet.core.errors import IndexDamaged, VersionConflict
 from watersmeet.core.registry_records import RecordChange
+from watersmeet.core.writing import Changes, Put
 from watersmeet.engine.settings import load
-from watersmeet.store.local.catalogue import Catalogue, Changes
+from watersmeet.store.local.catalogue import Catalogue
 from watersmeet.store.local.records import LocalRecords
 from watersmeet.testing.contracts.records import RecordsContract, changes, record
 
 COUNT = """
 import sys
 from watersmeet.core.errors import VersionConflict
-from watersmeet.engine.lock import writer_lock
+from watersmeet.store.local._turns import writer_lock
 from watersmeet.store.local.catalogue import Catalogue
 from watersmeet.store.local.records import LocalRecords
 
@@ -172,12 +173,12 @@ class TestInAnIndex:
         engine.registry.put(PDF)
         real = Catalogue.apply
 
-        def overtaken(catalogue: Catalogue, staged: Changes) -> None:
+        def overtaken(catalogue: Catalogue, staged: Changes, *placed: Any) -> list[Put]:
             monkeypatch.setattr(Catalogue, "apply", real)
             found = LocalRecords(catalogue).get("/pdf")
             assert found is not None
             LocalRecords(catalogue).put({**found.record, "description": "theirs"}, found.version)
-            real(catalogue, staged)
+            return real(catalogue, staged, *placed)
 
         monkeypatch.setattr(Catalogue, "apply", overtaken)
         with pytest.raises(VersionConflict, match="/pdf") as problem:

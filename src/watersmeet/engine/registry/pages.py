@@ -8,14 +8,24 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from watersmeet.core.entities import COPIED, SERVER, TOOL, Entity, Tool, audience, embedding_text, record, tool_text
+from watersmeet.core.entities import (
+    CONTENT,
+    COPIED,
+    SERVER,
+    SOURCE,
+    TOOL,
+    Entity,
+    Tool,
+    audience,
+    embedding_text,
+    record,
+    tool_text,
+)
 from watersmeet.core.ids import chunk_id
 from watersmeet.core.model import DocId
 from watersmeet.core.pages import Chunk, Document
-from watersmeet.core.registry_records import SOURCE
+from watersmeet.core.text_fields import digest
 from watersmeet.core.viewers import AUDIENCE_GATE, ENABLED_GATE, LIFECYCLE_GATE
-from watersmeet.engine.entries import digest
-from watersmeet.store.local.registered import CONTENT
 
 FORM = 4
 """Changes when the documents made of a record do: what is registered is then not unchanged."""

@@ -8,22 +8,30 @@ from difflib import get_close_matches
 from functools import reduce
 from typing import Any, NamedTuple
 
-from watersmeet.core.entities import FORM, SERVER, TOOL_LIST, VIRTUAL, Entity, Refused, entity_of, record, unembedded
+from watersmeet.core.entities import (
+    FORM,
+    SERVER,
+    SOURCE,
+    TOOL_LIST,
+    VIRTUAL,
+    Entity,
+    Refused,
+    entity_of,
+    record,
+    unembedded,
+)
 from watersmeet.core.errors import ConfigError, NotRegistered
 from watersmeet.core.model import DocId
 from watersmeet.core.names import entity_path, same_path
-from watersmeet.core.registry_records import SOURCE, Records, Stored
-from watersmeet.engine.batch import Batch
-from watersmeet.engine.entries import digest, prepare
+from watersmeet.core.registry_records import Records, Stored
+from watersmeet.core.text_fields import digest, prepare
+from watersmeet.core.writing import Changes, Put
 from watersmeet.engine.registry.pages import hashes, pages, tools_in
 from watersmeet.engine.registry.reading import Item, Listed
 from watersmeet.engine.registry.versions import newest_first, older
 from watersmeet.engine.report import Progress, Tell
 from watersmeet.engine.settings import Settings
 from watersmeet.engine.writing import Writing, writing
-from watersmeet.store.local.catalogue import Changes
-from watersmeet.store.local.records import LocalRecords
-from watersmeet.store.local.registered import claimed, contents, last_row, spelled, tools_of
 
 COLLECTION = "registry"
 KEPT = ("status", "enabled")
@@ -89,7 +97,7 @@ def register(
     lists = _lists(found, server)
     with writing(folder, settings) as index:
         put = _Putting(index, report, keep)
-        before = last_row(index.catalogue)
+        before = index.catalogue.last_row()
         refused = [item for item in items if isinstance(item, Refused)]
         report.skipped += refused
         done, total = 0, len(found) - len(refused)
@@ -147,8 +155,9 @@ def _as_read(found: Mapping[str, Any]) -> Entity:
 class _Putting:
     def __init__(self, index: Writing, report: Registered, keep: bool = True) -> None:
         self.catalogue, self.report, self.keep = index.catalogue, report, keep
-        self.batch = Batch(index.catalogue, index.text, index.settings.batch_chunks, index.settings.batch_seconds)
-        self.records: Records = LocalRecords(index.catalogue, self.batch.record)
+        self.batch = index.batch()
+        self.batch.refused = self.refused
+        self.records: Records = index.catalogue.records(self.batch.record)
         self.collection = index.catalogue.collection(COLLECTION)
         self.seen: dict[str, str] = {}
         self.said: dict[str, str] = {}  # what each of these paths says now
@@ -156,7 +165,7 @@ class _Putting:
 
     def offer(self, where: str, entity: Entity) -> None:
         same = same_path(entity.path)
-        path = self.written.get(same) or spelled(self.catalogue, entity.path) or entity_path(entity.path)
+        path = self.written.get(same) or self.catalogue.spelled(entity.path) or entity_path(entity.path)
         self.written[same] = path
         entity = entity if entity.path == path else replace(entity, path=path)
         if path in self.seen:
@@ -186,10 +195,15 @@ class _Putting:
             self.batch.maybe_commit()
         self.said[path] = content
 
+    def refused(self, put: Put) -> None:
+        """The batch calls this for a document whose id a file has taken meanwhile."""
+        where = self.seen.get(put.document.id.partition("#")[0], put.document.id)
+        self.report.skipped.append(Refused(where, f"{put.document.id!r} is already the id of another document"))
+
     def compare(self) -> None:
         """Report who says what another one says, now that all have said it."""
         holders: dict[str, str] = {}
-        before = contents(self.catalogue)
+        before = self.catalogue.contents()
         for path in (path for path in before if path not in self.said):
             holders.setdefault(before[path], path)
         for path, content in self.said.items():
@@ -201,7 +215,7 @@ class _Putting:
         """The id that the entity needs and something else has: a file's document, a tool, or an entity like a tool."""
         wanted = {entity.path: False, **{f"{entity.path}#{tool.name}": True for tool in tools_in(entity)}}
         for identity, is_tool in wanted.items():
-            claim = claimed(self.catalogue, identity)
+            claim = self.catalogue.claimed(identity)
             if claim is not None and claim is not is_tool:
                 return identity
             if is_tool and identity in self.seen:
@@ -216,7 +230,7 @@ class _Putting:
         said = {**record(entity), **({SOURCE: source} if source else {})}
         if before is None or before.record != said:
             self.records.put(said, before.version if before else None)
-        gone = set(tools_of(self.catalogue, entity.path))
+        gone = set(self.catalogue.tools_of(entity.path))
         for document, chunks in pages(entity, content, source):
             gone.discard(document.id)
             own = document.id == entity.path
@@ -239,8 +253,7 @@ def restore(index: Writing, records: Sequence[Mapping[str, Any]]) -> None:
     put = _Putting(index, Registered())
     for found in records:
         put.put(entity_of(found), _as_read(found), put.records.get(found["path"]))
-        put.batch.maybe_commit()
-    put.batch.commit()
+    put.batch.commit()  # at once: nobody has a turn before all of it is there
 
 
 def change(folder: str, settings: Settings, paths: Sequence[str], changes: Mapping[str, Any]) -> int:
@@ -264,12 +277,12 @@ def unregister(folder: str, settings: Settings, paths: Sequence[str]) -> int:
     """Forget entities with their tools; all of them, or none."""
     with writing(folder, settings) as index:
         changes = Changes()
-        records = LocalRecords(index.catalogue, changes.records.append)
+        records = index.catalogue.records(changes.records.append)
         wanted = _found(index, records, paths)
         for path, found in wanted.items():
             records.delete(path, found.version)
-            changes.removed += [DocId(path), *tools_of(index.catalogue, path)]
-        index.catalogue.apply(changes)
+            changes.removed += [DocId(path), *index.catalogue.tools_of(path)]
+        index.catalogue.commit(changes)
     return len(wanted)
 
 
@@ -277,10 +290,10 @@ def _found(index: Writing, records: Records, paths: Sequence[str]) -> dict[str, 
     """What is registered under these paths, by its own."""
     known: dict[str, Stored] = {}
     for path in paths:
-        name = spelled(index.catalogue, path)
+        name = index.catalogue.spelled(path)
         found = records.get(name)
         if found is None:
-            close = get_close_matches(path, contents(index.catalogue), 1)
+            close = get_close_matches(path, index.catalogue.contents(), 1)
             hint = f"did you mean {close[0]!r}?" if close else "`watersmeet list` shows what there is"
             raise NotRegistered(f"nothing is registered as {path!r}", hint)
         known[name] = found

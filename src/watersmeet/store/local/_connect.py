@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from watersmeet.core.errors import DiskFull, IndexBusy, IndexDamaged, IndexMismatch, IndexProblem, NoIndex
-from watersmeet.core.files import can_write, private
+from watersmeet.core.files import can_write, private, refuse_read_only
 from watersmeet.store.local._wal import use_wal
 
 FILE = "catalogue.db"
@@ -72,12 +72,6 @@ def connect(folder: str, *, create: bool = False) -> sqlite3.Connection:
 def is_read_only(folder: str) -> bool:
     """Whether an index can be searched and not changed: on a disk for reading only, in an image, of another user."""
     return not (can_write(folder) and can_write(os.path.join(folder, FILE)))
-
-
-def refuse_read_only(folder: str, why: str = "no permission to write") -> IndexProblem:
-    return IndexProblem(
-        f"{folder} is read-only: {why}", "search works; to change it, copy it to where you may write, or use --index"
-    )
 
 
 def still(path: str) -> str:

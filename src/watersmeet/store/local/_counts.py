@@ -8,6 +8,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
+from watersmeet.core.facts import CURRENT, NEXT
 from watersmeet.store.local import _withheld
 
 DOCUMENTS, CHUNKS, PRIVATE = "documents", "chunks", "private chunks"
@@ -15,8 +16,6 @@ KIND = "kind "
 """Before the name of a kind: how many documents are of it."""
 UNSEEN, UNSEEN_PRIVATE = "unseen ", "unseen private "
 """Before the name of a vector store: how many live rows are not in it yet."""
-TIERS = ("tiers", "next_tiers")
-"""The entries of `meta` that name the vector stores of the index."""
 
 
 class Counts:
@@ -61,7 +60,7 @@ class Counts:
 
 def stores(db: sqlite3.Connection) -> list[str]:
     """The folders of the vector stores that answer, and of those that are being made."""
-    found = db.execute("SELECT value FROM meta WHERE key IN (?, ?)", TIERS)
+    found = db.execute("SELECT value FROM meta WHERE key IN (?, ?)", (CURRENT, NEXT))
     return [tier["folder"] for (text,) in found for tier in json.loads(text).values()]
 
 

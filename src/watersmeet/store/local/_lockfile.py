@@ -1,4 +1,4 @@
-"""Lock files, and what the system says when something cannot be written."""
+"""Locks whose files go with them: for what is changed seldom and read by many."""
 
 from __future__ import annotations
 
@@ -7,29 +7,13 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from errno import EACCES, EDQUOT, EFBIG, ENOSPC, EPERM, EROFS
 from typing import IO
 
-from watersmeet.core.errors import DiskFull, IndexBusy, IndexProblem
+from watersmeet.core.errors import IndexBusy
 from watersmeet.core.files import make_private, private
-from watersmeet.store.local._connect import refuse_read_only
+from watersmeet.core.locks import writable
 
 _PAUSE = 0.05  # seconds between two attempts
-
-
-@contextmanager
-def writable(folder: str) -> Iterator[None]:
-    """The system's refusals to write, said so that the user can act on them."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in (ENOSPC, EDQUOT, EFBIG):
-            raise DiskFull(f"{folder}: {error.strerror}", "make room and run the same command again") from error
-        if error.errno in (EROFS, EACCES, EPERM):
-            raise refuse_read_only(folder, error.strerror or str(error)) from error
-        raise IndexProblem(
-            f"{folder} cannot be written: {error.strerror}", "check its permissions, or choose another with --index"
-        ) from error
 
 
 def open_lock(path: str) -> IO[bytes]:

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from watersmeet.core.entities import TOOL
+from watersmeet.core.entities import SOURCE, TOOL
 from watersmeet.core.errors import IndexDamaged, VersionConflict
 from watersmeet.core.names import is_text
-from watersmeet.core.registry_records import SOURCE, RecordChange, Stored
+from watersmeet.core.registry_records import RecordChange, Stored
 from watersmeet.store.local._sums import fields_are_sound, record_is_sound, record_sum, unsound_records
 
 COLUMNS = "CAST(path AS BLOB), CAST(record AS BLOB), version, changed, sum"

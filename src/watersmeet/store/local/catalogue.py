@@ -7,27 +7,30 @@ here swaps a document's rows. A reader opens its transaction here first and filt
 from __future__ import annotations
 
 import json
+import math
 import os
 import sqlite3
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from zlib import crc32
 
+from watersmeet.core.errors import SourceProblem
 from watersmeet.core.facets import facets_of
-from watersmeet.core.files import make_private
+from watersmeet.core.files import make_private, refuse_read_only
 from watersmeet.core.indexing import Found
 from watersmeet.core.model import DocId, Row
 from watersmeet.core.names import is_text, link_key, names_of
-from watersmeet.core.pages import CREATED, Chunk, Document
+from watersmeet.core.pages import CREATED, Document
 from watersmeet.core.place import Place
-from watersmeet.core.registry_records import RecordChange
+from watersmeet.core.text_fields import Prepared
 from watersmeet.core.viewers import kept_from_some
-from watersmeet.store.local import _counts, _mentions, _records, _withheld
-from watersmeet.store.local._connect import FILE, connect, guarded, is_read_only, refuse_read_only
+from watersmeet.core.writing import Changes, FileState, Lease, Put, Root
+from watersmeet.store.local import _counts, _leases, _mentions, _records, _withheld
+from watersmeet.store.local._connect import FILE, connect, guarded, is_read_only
 from watersmeet.store.local._counts import Counts
 from watersmeet.store.local._paths import BASE, HERE, Paths, change_paths, home, paths_of, remembered, rewrite_paths
 from watersmeet.store.local._places import columns
@@ -53,65 +56,18 @@ SAID = "@said"
 
 
 @dataclass(frozen=True, slots=True)
-class FileState:
-    """A file as it was when it was last read."""
+class Placed:
+    """A document to store, with the row of each of its chunks."""
 
-    id: int
-    name: str
-    stamp: tuple[int, ...]
-    hash: bytes
-    seen: int  # ns since the epoch, before the file was read
-
-
-@dataclass(frozen=True, slots=True)
-class Root:
-    """A folder or file that the index covers. `prefix` stands in front of the ids of its documents, for good."""
-
-    id: int
-    path: str
-    name: str
-    collection: int
-    prefix: str
-
-
-@dataclass(frozen=True, slots=True)
-class StoredChunk:
-    row: Row
-    chunk: Chunk
-    hash: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Put:
-    """A document to store in place of what its id, or the one it was moved from, stood for."""
-
-    document: Document
-    chunks: tuple[StoredChunk, ...]
-    hash: bytes
-    collection: int
-    file: tuple[int, str] | None = None  # root and name
-    moved_from: DocId | None = None
+    put: Put
+    rows: tuple[Row, ...]
     words: Mapping[Row, _withheld.Words] = field(default_factory=dict)  # of new rows that not everyone may see
 
 
-@dataclass(slots=True)
-class Changes:
-    """What one transaction makes visible."""
-
-    put: list[Put] = field(default_factory=list)
-    files: list[tuple[int, Found, bytes, int]] = field(default_factory=list)  # root, file, hash, seen
-    places: list[tuple[DocId, list[Place]]] = field(default_factory=list)  # where unchanged chunks now stand
-    dates: list[tuple[DocId, datetime | None, datetime | None]] = field(default_factory=list)  # modified, created
-    removed: list[DocId] = field(default_factory=list)
-    forgotten: list[int] = field(default_factory=list)  # files that are gone
-    stale: list[int] = field(default_factory=list)  # files to read again
-    reserved: list[int] = field(default_factory=list)  # first rows of reservations now used
-    records: list[RecordChange] = field(default_factory=list)  # of which some of these documents are made
-    meta: dict[str, str] = field(default_factory=dict)  # facts about the index
-
-
 class Catalogue:
-    """The writing side. Whoever uses it holds the writer lock."""
+    """The writing side. Whoever uses it holds the writer lock; once it has a lease, it writes only under that one."""
+
+    lease: Lease | None = None
 
     def __init__(self, folder: str) -> None:
         make_private(folder)
@@ -120,6 +76,8 @@ class Catalogue:
         if os.path.exists(self.path) and is_read_only(folder):
             raise refuse_read_only(folder)
         self.db = connect(folder, create=True)
+        self._looked: dict[int, int] = {}  # under which fence the files of each root were looked at
+        self._leased: set[int] = set()  # the roots that are being brought up to date
         with ExitStack() as undo, guarded(self.path):
             undo.callback(self.db.close)
             self.paths = paths_of(folder, self.db)
@@ -133,7 +91,17 @@ class Catalogue:
         with guarded(self.path):
             self.db.execute("BEGIN IMMEDIATE")
             with self.db:
+                if self.lease is not None:
+                    _leases.check(self.db, self.lease, self.folder)
                 yield self.db
+
+    def begin(self) -> None:
+        """Take the lease: whoever had it before commits no more, and what it reserved and left is dead."""
+        with guarded(self.path):
+            self.db.execute("BEGIN IMMEDIATE")
+            with self.db:
+                self.lease = _leases.take(self.db, _leases.WRITER, math.inf)
+                _leases.reclaim(self.db)
 
     # ------------------------------------------------------------ facts about the index
 
@@ -242,6 +210,11 @@ class Catalogue:
         with self.transaction() as db:
             self._remember(db, roots, beginnings)
 
+    @property
+    def away(self) -> str:
+        """The folder that the index belongs to, if it lies elsewhere now; else empty."""
+        return (self.paths.base or "") if self.paths.away else ""
+
     def _remember(
         self, db: sqlite3.Connection, roots: Mapping[str, tuple[str, str]], beginnings: Collection[str]
     ) -> None:
@@ -280,6 +253,7 @@ class Catalogue:
     # ------------------------------------------------------------ what a sync compares with
 
     def files(self, root: int) -> dict[str, FileState]:
+        self._looked[root] = self._fence
         rows = self.db.execute("SELECT id, name, stamp, hash, seen FROM files WHERE root = ?", (root,))
         return {
             name: FileState(identity, name, tuple(map(int, stamp.split())), digest, seen)
@@ -350,31 +324,21 @@ class Catalogue:
         with self.transaction() as db:
             first = int((db.execute("SELECT value FROM meta WHERE key = 'next_row'").fetchone() or ("1",))[0])
             db.execute("INSERT OR REPLACE INTO meta VALUES ('next_row', ?)", (str(first + count),))
-            db.execute("INSERT INTO reserved (first, count) VALUES (?, ?)", (first, count))
+            _leases.reserve(db, first, count, self.lease)
             seal_meta(db)
         return Row(first)
 
-    def reclaim(self) -> None:
-        """Rows that a writer reserved and never used: it died; what it wrote of them is dead."""
-        with self.transaction() as db:
-            for first, count in db.execute("SELECT first, count FROM reserved").fetchall():
-                used = {
-                    r for (r,) in db.execute("SELECT row FROM chunks WHERE row BETWEEN ? AND ?", (first, first + count))
-                }
-                rows = ((row, time.time()) for row in range(first, first + count) if row not in used)
-                db.executemany("INSERT OR IGNORE INTO dead VALUES (?, ?)", rows)
-            db.execute("DELETE FROM reserved")
-
-    def apply(self, changes: Changes) -> None:
-        """The commit point: all of it becomes visible, or nothing."""
+    def apply(self, changes: Changes, placed: Sequence[Placed] = (), reserved: int | None = None) -> list[Put]:
+        """The commit point: all of it becomes visible, or nothing. `placed` are the documents to put, `reserved` the
+        first of the rows that were reserved for them. Returns those whose id is another's."""
         with self.transaction() as db:
             _records.apply(db, changes.records)
-            for root, found, digest, seen in changes.files:
-                db.execute(
-                    "INSERT INTO files (root, name, stamp, hash, seen) VALUES (?, ?, ?, ?, ?) ON CONFLICT (root, name)"
-                    " DO UPDATE SET stamp = excluded.stamp, hash = excluded.hash, seen = excluded.seen",
-                    (root, found.name, " ".join(map(str, found.stamp)), digest, seen),
-                )
+            if reserved is not None:
+                _leases.use(db, reserved, self.folder)
+            read = {file[0] for file in changes.files} | {one.put.file[0] for one in placed if one.put.file}
+            roots = _collections(db, read | self._leased)
+            for entry in changes.files:
+                self._note_file(db, *entry)
             for document, places in changes.places:
                 _place(db, document, places)
             for document, modified, created in changes.dates:
@@ -382,15 +346,49 @@ class Catalogue:
             counts = Counts(db)
             for document in changes.removed:
                 _remove(db, document, counts)
-            for put in changes.put:
-                _put(db, put, self.paths.kept(put.document.path) if put.file else put.document.path, counts)
+            refused = []
+            for one in placed:
+                if _is_anothers(db, one.put):
+                    refused.append(one)
+                else:
+                    file, path = one.put.file, one.put.document.path
+                    where = (self.paths.kept(path), roots[file[0]]) if file else (path, one.put.collection)
+                    _put(db, one, *where, counts)
+            self._refuse(db, refused)
             counts.save()
             db.executemany("DELETE FROM files WHERE id = ?", [(f,) for f in changes.forgotten])
-            db.executemany("UPDATE files SET stamp = '', hash = x'' WHERE id = ?", [(f,) for f in changes.stale])
-            db.executemany("DELETE FROM reserved WHERE first = ?", [(r,) for r in changes.reserved])
-            if changes.meta:
-                db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", changes.meta.items())
+            self.read_again(db, "id = ?", [(f,) for f in changes.stale])
+            if changes.facts:
+                db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", changes.facts.items())
                 seal_meta(db)
+        return [one.put for one in refused]
+
+    def _note_file(self, db: sqlite3.Connection, root: int, found: Found, digest: bytes, seen: int) -> None:
+        """It was read; unless somebody has said since this writer looked that it is to be read again."""
+        db.execute(
+            "INSERT INTO files (root, name, stamp, hash, seen) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (root, name)"
+            " DO UPDATE SET stamp = ?3, hash = ?4, seen = ?5 WHERE seen >= ?6",
+            (root, found.name, " ".join(map(str, found.stamp)), digest, seen, -self._looked.get(root, self._fence)),
+        )
+
+    def _refuse(self, db: sqlite3.Connection, refused: Sequence[Placed]) -> None:
+        """The new rows of what is not stored are dead, and its file is to be read again."""
+        now = time.time()
+        for one in refused:
+            rows = [(row, now) for row in one.rows]
+            sql = "INSERT OR IGNORE INTO dead SELECT ?1, ?2 WHERE NOT EXISTS (SELECT 1 FROM chunks WHERE row = ?1)"
+            db.executemany(sql, rows)
+            if one.put.file:
+                self.read_again(db, "root = ? AND name = ?", [one.put.file])
+
+    def read_again(self, db: sqlite3.Connection, which: str, values: Iterable[Sequence[object]]) -> None:
+        """These files are to be read again, also if another writer that is at their root has just read them."""
+        sql = f"UPDATE files SET stamp = '', hash = x'', seen = {-self._fence} WHERE {which}"
+        db.executemany(sql, values)
+
+    @property
+    def _fence(self) -> int:
+        return self.lease.fence if self.lease else 0
 
     def clear(self, meta: Mapping[str, str]) -> None:
         """Forget everything but the row numbers, which go on, and what was to be read; the other stores start anew."""
@@ -473,9 +471,29 @@ def _begun(created: datetime | None) -> dict[str, str]:
     return {CREATED: created.isoformat()} if created else {}
 
 
-def _put(db: sqlite3.Connection, put: Put, path: str, counts: Counts) -> None:
-    document = put.document
-    keep = frozenset(stored.row for stored in put.chunks)
+def _is_anothers(db: sqlite3.Connection, put: Put) -> bool:
+    """Whether another root's document, or one of the registry, has the id by now."""
+    sql = "SELECT d.file, f.root FROM documents d LEFT JOIN files f ON f.id = d.file WHERE d.name = ?"
+    owner = db.execute(sql, (put.document.id,)).fetchone()
+    if owner is None:
+        return False
+    file, root = owner
+    return file is not None if put.file is None else file is None or root not in (None, put.file[0])
+
+
+def _collections(db: sqlite3.Connection, roots: Collection[int]) -> dict[int, int]:
+    """The collection of each root, as it is by now. Nothing is stored of one that was taken out of the index."""
+    found: dict[int, int] = dict(db.execute("SELECT id, collection FROM roots")) if roots else {}
+    if not found.keys() >= {*roots}:
+        raise SourceProblem(
+            "what is being read was taken out of the index meanwhile", "sync it again if it belongs there"
+        )
+    return found
+
+
+def _put(db: sqlite3.Connection, placed: Placed, path: str, collection: int, counts: Counts) -> None:
+    put, document = placed.put, placed.put.document
+    keep = frozenset(placed.rows)
     before: set[int] = set()
     for old in {document.id, put.moved_from or document.id}:
         before |= _remove(db, old, counts, keep)
@@ -488,7 +506,7 @@ def _put(db: sqlite3.Connection, put: Put, path: str, counts: Counts) -> None:
         (
             document.id,
             file[0] if file else None,
-            put.collection,
+            collection,
             document.kind,
             document.title,
             path,
@@ -501,7 +519,7 @@ def _put(db: sqlite3.Connection, put: Put, path: str, counts: Counts) -> None:
     db.executemany(
         "INSERT INTO chunks (row, id, document, ordinal, headings, first, last, place, hash, text)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [_chunk_row(s, key, n) for n, s in enumerate(put.chunks)],
+        [_chunk_row(row, said, key, n) for n, (row, said) in enumerate(zip(placed.rows, put.chunks, strict=True))],
     )
     db.executemany("INSERT OR IGNORE INTO facets VALUES (?, ?, ?)", [(*facet, key) for facet in facets_of(document)])
     names = ((name, key, rank) for name, rank in names_of(document.id, document.aliases).items())
@@ -511,16 +529,16 @@ def _put(db: sqlite3.Connection, put: Put, path: str, counts: Counts) -> None:
         [(key, link_key(document.id, k.target, k.type), k.target, k.type, k.heading, k.alias) for k in document.links],
     )
     _mentions.put(db, key, document)
-    _withheld.put(db, put.words)
+    _withheld.put(db, placed.words)
     seal(db, key)
 
 
-def _chunk_row(stored: StoredChunk, document: int, ordinal: int) -> tuple[Any, ...]:
-    chunk, headings = stored.chunk, json.dumps(stored.chunk.headings, ensure_ascii=False)
+def _chunk_row(row: Row, prepared: Prepared, document: int, ordinal: int) -> tuple[Any, ...]:
+    chunk, headings = prepared.chunk, json.dumps(prepared.chunk.headings, ensure_ascii=False)
     said = said_sum(headings.encode(), chunk.text.encode())
     first, last, place = columns(chunk.place)
-    hash = packed(stored.hash, said ^ place_sum(chunk.id.encode(), first, last, place.encode()))
-    return (stored.row, chunk.id, document, ordinal, headings, first, last, place, hash, chunk.text)
+    hash = packed(prepared.hash, said ^ place_sum(chunk.id.encode(), first, last, place.encode()))
+    return (row, chunk.id, document, ordinal, headings, first, last, place, hash, chunk.text)
 
 
 def _said(document: Document) -> dict[str, Any]:

@@ -9,14 +9,16 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from typing import Any
 
-from watersmeet.core.errors import IndexDamaged, NoIndex, WatersmeetError
+from watersmeet.core.errors import IndexBusy, IndexDamaged, NoIndex, WatersmeetError
+from watersmeet.core.facts import CURRENT
 from watersmeet.core.index import Check, Tier
 from watersmeet.core.viewers import EVERYONE, seen_by
-from watersmeet.store.local._connect import ANEW, FORMAT
+from watersmeet.store.local._connect import ANEW, FORMAT, is_read_only
 from watersmeet.store.local._intact import mark, unmark
+from watersmeet.store.local._turns import writer_lock
 from watersmeet.store.local._withheld import PUBLIC_TEXT
 from watersmeet.store.local.documents import DocumentsView
-from watersmeet.store.local.snapshot import CURRENT, check_there, store_of
+from watersmeet.store.local.snapshot import check_there, store_of
 
 Find = Callable[[str], Callable[..., Any]]
 FEW = 10_000
@@ -38,7 +40,7 @@ def check_files(folder: str, find: Find) -> list[Check]:
             checks += _stores(folder, find, view)
         except WatersmeetError as error:
             checks.append(Check("stores", False, str(error), error.hint))
-    return [*checks, _disk(folder)]
+    return [*checks, _disk(folder), _lock(folder)]
 
 
 def _catalogue(folder: str, view: DocumentsView) -> Check:
@@ -126,6 +128,16 @@ def _disk(folder: str) -> Check:
     free, size = shutil.disk_usage(folder).free, size_of(folder)
     ok = free > max(50_000_000, size // 4)
     return Check("disk", ok, f"{size / 1e6:.1f} MB used, {free / 1e9:.1f} GB free", "" if ok else "make room")
+
+
+def _lock(folder: str) -> Check:
+    if is_read_only(folder):
+        return Check("writer", True, "nobody can write: the index is read-only, and can be searched")
+    try:
+        with writer_lock(folder, 0):
+            return Check("writer", True, "nobody is writing")
+    except IndexBusy as error:
+        return Check("writer", True, str(error))
 
 
 def size_of(folder: str) -> int:

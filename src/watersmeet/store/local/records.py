@@ -7,8 +7,9 @@ from typing import Any
 
 from watersmeet.core.errors import ConfigError
 from watersmeet.core.registry_records import ChangedRecord, RecordChange, Stored
+from watersmeet.core.writing import Changes
 from watersmeet.store.local._records import COLUMNS, check, following, last, read_back, stored
-from watersmeet.store.local.catalogue import Catalogue, Changes
+from watersmeet.store.local.catalogue import Catalogue
 
 
 class LocalRecords:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from watersmeet.core.entities import TOOL
+from watersmeet.core.entities import CONTENT, TOOL
 from watersmeet.core.model import DocId
 from watersmeet.core.names import entity_path, is_text, link_key, same_path
 from watersmeet.store.local._records import stored
 from watersmeet.store.local.catalogue import Catalogue
-
-CONTENT = "@content"
-"""The facet that says what an entity says, wherever it is registered."""
 
 
 def spelled(catalogue: Catalogue, path: str) -> str:

@@ -13,13 +13,13 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.errors import IndexDamaged, NoIndex, WatersmeetError
+from watersmeet.core.facts import CURRENT, NEXT
 from watersmeet.core.index import Tier, Unseen
 from watersmeet.core.model import ANY, ChunkId, Condition, Row
 from watersmeet.core.ports import Entities, Links, TextReader, TextStore, Words
 from watersmeet.core.viewers import AUDIENCE_GATE, PUBLIC
 from watersmeet.store.local._commits import COMMIT
 from watersmeet.store.local._connect import FILE, FORMAT, is_read_only, still
-from watersmeet.store.local._counts import TIERS
 from watersmeet.store.local._withheld import PUBLIC_TEXT
 from watersmeet.store.local.documents import DocumentsView
 from watersmeet.store.local.live import LiveWords
@@ -27,8 +27,6 @@ from watersmeet.store.local.live import LiveWords
 if TYPE_CHECKING:
     from watersmeet.core.index import Vectors
 
-CURRENT = "tiers"
-"""The entry of the catalogue that names the tiers that answer."""
 SPARSE = "sparse"
 """The tier of weighted terms, where the others have vectors."""
 Find = Callable[[str], Callable[..., Any]]
@@ -80,7 +78,7 @@ class LocalSnapshot(DocumentsView):
             self._forget_text()
         self._facts = facts
         self._readers = {}
-        named = [json.loads(facts.get(key, "{}")) for key in TIERS]
+        named = [json.loads(facts.get(key, "{}")) for key in (CURRENT, NEXT)]
         self._expected = frozenset(tier["folder"] for tiers in named for tier in tiers.values())
         self._tiers = {name: Tier(**found) for name, found in json.loads(facts.get(CURRENT, "{}")).items()}
         built = json.loads(facts.get("fingerprint", "{}"))

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from watersmeet.core.errors import ConfigError, IndexProblem
 from watersmeet.core.files import replace_file
-from watersmeet.store.local._lockfile import passing_lock, writable
+from watersmeet.core.locks import writable
+from watersmeet.store.local._lockfile import passing_lock
 
 
 @dataclass(frozen=True, slots=True)

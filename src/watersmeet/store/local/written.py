@@ -7,7 +7,7 @@ import sqlite3
 import time
 from collections.abc import Iterator, Mapping
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from watersmeet.core.entities import TOOL
 from watersmeet.core.model import Row
@@ -17,7 +17,15 @@ from watersmeet.store.local import _mentions, _records, _withheld
 from watersmeet.store.local._counts import recount
 from watersmeet.store.local._places import place_of
 from watersmeet.store.local._sums import HASH, fields_are_sound, seal_meta, unsound
-from watersmeet.store.local.catalogue import SAID, Catalogue, StoredChunk
+from watersmeet.store.local.catalogue import SAID, Catalogue
+
+
+class StoredChunk(NamedTuple):
+    """A live row, and what was indexed of it."""
+
+    row: Row
+    chunk: Chunk
+    hash: bytes
 
 
 def written(catalogue: Catalogue) -> Iterator[tuple[Document, list[StoredChunk]]]:
@@ -66,11 +74,7 @@ def correct(
             (old,) = db.execute("SELECT hash FROM chunks WHERE row = ?", (row,)).fetchone()
             db.execute("UPDATE chunks SET hash = ? WHERE row = ?", (hash + old[HASH:], row))
         documents = "SELECT c.document FROM json_each(?) j JOIN chunks c ON c.row = j.value"
-        db.execute(
-            "UPDATE files SET stamp = '', hash = x'' WHERE id IN"
-            f" (SELECT file FROM documents WHERE id IN ({documents}))",
-            (rows,),
-        )
+        catalogue.read_again(db, f"id IN (SELECT file FROM documents WHERE id IN ({documents}))", [(rows,)])
         db.execute(f"UPDATE documents SET hash = x'' WHERE id IN ({documents})", (rows,))
         _withheld.put(db, words)
         if words:
@@ -96,7 +100,7 @@ def reread(catalogue: Catalogue) -> list[dict[str, Any]]:
             file, fields, hash = row
             db.execute("UPDATE documents SET hash = x'' WHERE id = ?", (key,))
             if file is not None:
-                db.execute("UPDATE files SET stamp = '', hash = x'' WHERE id = ?", (file,))
+                catalogue.read_again(db, "id = ?", [(file,)])
                 continue
             record = _registered(db, fields) if fields_are_sound(hash, fields) else None
             if record:

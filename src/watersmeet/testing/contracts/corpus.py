@@ -17,9 +17,9 @@ from watersmeet.core.index import Index, Tier
 from watersmeet.core.model import ChunkId, Condition, DocId
 from watersmeet.core.pages import Chunk, Document, Link
 from watersmeet.core.place import NOWHERE, Place
+from watersmeet.core.text_fields import breadcrumb, prepare
 from watersmeet.core.viewers import AUDIENCE_GATE, EVERYONE, Viewer, seen_by
 from watersmeet.embed.hashed import Hashed
-from watersmeet.engine.entries import breadcrumb, prepare
 from watersmeet.engine.registry.pages import pages
 
 if TYPE_CHECKING:

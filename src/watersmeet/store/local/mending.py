@@ -12,44 +12,52 @@ from contextlib import closing, suppress
 
 from watersmeet.core.entities import TOOL, entity_of, unembedded
 from watersmeet.core.errors import IndexDamaged, NoIndex
+from watersmeet.core.facts import KEPT
 from watersmeet.core.indexing import Entry
 from watersmeet.core.model import Row
 from watersmeet.core.pages import Document
-from watersmeet.engine.entries import prepare
-from watersmeet.engine.opening import open_text
-from watersmeet.engine.settings import Settings
+from watersmeet.core.ports import TextStore
+from watersmeet.core.text_fields import prepare
 from watersmeet.store.local._withheld import PUBLIC_TEXT, Words, analysed, private, shared
 from watersmeet.store.local.catalogue import Catalogue
 from watersmeet.store.local.records import LocalRecords
 from watersmeet.store.local.written import correct, written
 
-KEPT = "registered"
-"""Where the catalogue keeps what is registered until it is put again."""
+OpenText = Callable[[str, str], TextStore]
+"""A text store of a kind, in a folder."""
+MANY = 256
+"""So many documents are written between two signs of life."""
 
 
-def mend(catalogue: Catalogue, settings: Settings, kind: str, meta: Mapping[str, str]) -> dict[str, str]:
+def mend(
+    catalogue: Catalogue, open_text: OpenText, kind: str, meta: Mapping[str, str], renew: Callable[[], None]
+) -> dict[str, str]:
     """What is new in the index's own facts; nothing if the text store has every live row that it should have, and
     never had a private one."""
     live, withheld = shared(catalogue.db), private(catalogue.db)
     exposed = meta.get(PUBLIC_TEXT, "unknown" if withheld else meta["text_folder"]) != meta["text_folder"]
-    if not exposed and not (live and _lacks(catalogue.folder, kind, meta["text_folder"], live)):
+    folder = os.path.join(catalogue.folder, meta["text_folder"])
+    if not exposed and not (live and _lacks(open_text(kind, folder), live)):
         return {}
-    return rewrite(catalogue, settings, kind, meta)
+    return rewrite(catalogue, open_text, kind, meta, renew)
 
 
-def rewrite(catalogue: Catalogue, settings: Settings, kind: str, meta: Mapping[str, str]) -> dict[str, str]:
+def rewrite(
+    catalogue: Catalogue, open_text: OpenText, kind: str, meta: Mapping[str, str], renew: Callable[[], None]
+) -> dict[str, str]:
     """The live rows in a text store of another name, which is whole before the catalogue names it.
 
     A catalogue of an older version does not give back every word: such files are to be read again, and what is
-    registered so is put again by the next writer.
+    registered so is put again by the next writer. `renew` is called now and then, while the work gets on.
     """
     name = next_folder(catalogue.folder, meta["text_folder"])
     fresh = {"text_folder": name, PUBLIC_TEXT: name}
     hashes: dict[Row, bytes] = {}
     again: set[str] = set()
     words: dict[Row, Words] = {}
-    with closing(open_text(kind, catalogue.folder, name, settings)) as store, closing(store.writer()) as text:
-        text.add(_entries(catalogue, hashes, again, words, text.analyse))
+    folder = os.path.join(catalogue.folder, name)
+    with closing(open_text(kind, folder)) as store, closing(store.writer()) as text:
+        text.add(_entries(catalogue, hashes, again, words, text.analyse, renew))
         text.commit()
     if again:
         fresh |= registered(catalogue, meta)
@@ -73,8 +81,8 @@ def next_folder(folder: str, text_folder: str) -> str:
     return f"text-{number}"
 
 
-def _lacks(folder: str, kind: str, text_folder: str, live: int) -> bool:
-    with closing(open_text(kind, folder, text_folder)) as store:
+def _lacks(opened: TextStore, live: int) -> bool:
+    with closing(opened) as store:
         try:
             return store.reader().size < live
         except (NoIndex, IndexDamaged):
@@ -87,11 +95,14 @@ def _entries(
     again: set[str],
     words: dict[Row, Words],
     analyse: Callable[[str, str], str],
+    renew: Callable[[], None],
 ) -> Iterator[Entry]:
     """All live rows but private ones, whose words go into `words`. `hashes` gets those that now say something else, and
     `again` those of them that are registered."""
     withheld = private(catalogue.db)
-    for document, chunks in written(catalogue):
+    for number, (document, chunks) in enumerate(written(catalogue)):
+        if number % MANY == 0:
+            renew()
         made = prepare(document, [one.chunk for one in chunks], _also(document))
         for prepared, stored in zip(made, chunks, strict=True):
             if prepared.hash != stored.hash:

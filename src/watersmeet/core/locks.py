@@ -1,0 +1,134 @@
+"""Locks on files, across processes and threads: the system frees them when a process ends, however it ends."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from errno import EACCES, EDQUOT, EFBIG, ENOSPC, EPERM, EROFS
+from typing import IO
+
+from watersmeet.core.errors import DiskFull, IndexBusy, IndexProblem
+from watersmeet.core.files import make_private, private, refuse_read_only
+
+PAUSE = 0.02
+"""Seconds between two tries."""
+
+
+class FileLock:
+    """A lock on a file in a folder, which says who holds it. It is free again after `release`."""
+
+    def __init__(self, folder: str, name: str) -> None:
+        self.folder = folder
+        self.path = os.path.join(folder, name)
+        self._file: IO[bytes] | None = None
+
+    @property
+    def is_held(self) -> bool:
+        return self._file is not None
+
+    def attempt(self) -> bool:
+        """Take it if nobody has it."""
+        with writable(self.folder):
+            make_private(self.folder)
+            file = open(self.path, "ab", buffering=0, opener=private)  # noqa: SIM115 - `release` closes it
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            return False
+        self._file = file
+        return True
+
+    def take(self, wait: float) -> None:
+        """Wait for it as long as its holder gets on with its work."""
+        self.wait_for(self.attempt, wait)
+
+    def wait_for(self, attempt: Callable[[], bool], wait: float) -> None:
+        """Try until it succeeds; `IndexBusy` after `wait` seconds without a sign of life from the holder."""
+        sign, end = self.sign(), time.monotonic() + wait
+        while not attempt():
+            if self.sign() != sign:
+                sign, end = self.sign(), time.monotonic() + wait
+            if time.monotonic() >= end:
+                raise IndexBusy(
+                    f"{holder_of(self.path)} is writing to {self.folder}",
+                    f"waited {wait:g} s; try again when it is done, or raise writer.lock_seconds."
+                    " Searching works meanwhile",
+                )
+            time.sleep(PAUSE)
+
+    def sign(self) -> int:
+        """Changes when the holder does, and when it renews the lock."""
+        try:
+            return os.stat(self.path).st_mtime_ns
+        except OSError:
+            return 0
+
+    def say_who(self) -> None:
+        """Write into the file who holds it."""
+        if self._file is not None:
+            self._file.truncate(0)
+            with suppress(OSError):  # a full disk: the lock holds all the same, only unsigned
+                self._file.write(json.dumps(_signature()).encode())
+
+    def renew(self) -> None:
+        """Show those who wait that the work gets on."""
+        if self._file is not None:
+            os.utime(self._file.fileno())
+
+    def release(self) -> None:
+        file, self._file = self._file, None
+        if file is not None:
+            with file:
+                file.truncate(0)
+
+
+@contextmanager
+def locked(folder: str, wait: float, name: str) -> Iterator[None]:
+    """Hold the lock on a file of the folder."""
+    lock = FileLock(folder, name)
+    lock.take(wait)
+    try:
+        lock.say_who()
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def writable(folder: str) -> Iterator[None]:
+    """The system's refusals to write, said so that the user can act on them."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (ENOSPC, EDQUOT, EFBIG):
+            raise DiskFull(f"{folder}: {error.strerror}", "make room and run the same command again") from error
+        if error.errno in (EROFS, EACCES, EPERM):
+            raise refuse_read_only(folder, error.strerror or str(error)) from error
+        raise IndexProblem(
+            f"{folder} cannot be written: {error.strerror}", "check its permissions, or choose another with --index"
+        ) from error
+
+
+def holder_of(path: str) -> str:
+    """Who holds the lock on this file, as far as it says."""
+    try:
+        with open(path, encoding="utf8") as file:
+            holder = json.load(file)
+        since = datetime.fromtimestamp(holder["since"]).strftime("%H:%M:%S")
+        return f"process {holder['pid']} on {holder['host']} (`{holder['command']}`, since {since})"
+    except (OSError, ValueError, KeyError, TypeError):
+        return "another process"
+
+
+def _signature() -> dict[str, object]:
+    import socket  # only writers need it
+
+    command = " ".join([os.path.basename(sys.argv[0] or "python"), *sys.argv[1:3]])[:80]
+    return {"pid": os.getpid(), "host": socket.gethostname(), "since": time.time(), "command": command}

@@ -1,0 +1,112 @@
+"""Leases and reserved rows in the catalogue's tables: who writes, and which rows were promised to whom.
+
+The lock on `writer.lock` decides who writes to a local index, and while it is held its lease does not expire. The fence
+is for a writer that has lost the lock without knowing: its next transaction is refused.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sqlite3
+import time
+from contextlib import suppress
+
+from watersmeet.core.errors import LeaseLost
+from watersmeet.core.writing import Lease
+
+WRITER = "writer"
+RESERVED_SECONDS = 3600.0
+"""How long rows are kept for a writer of another machine, of which nobody here knows whether it lives."""
+AGAIN = "nothing of it was committed; run the same command again"
+
+
+def take(db: sqlite3.Connection, name: str, expires: float) -> Lease:
+    """A new lease, with the next fence; whoever had one before has lost it."""
+    holder = this_process()
+    (fence,) = db.execute(
+        "INSERT INTO leases VALUES (?1, ?2, ?3, 1)"
+        " ON CONFLICT (name) DO UPDATE SET holder = ?2, expires = ?3, fence = fence + 1 RETURNING fence",
+        (name, holder, expires),
+    ).fetchone()
+    return Lease(name, holder, expires, fence)
+
+
+def check(db: sqlite3.Connection, lease: Lease, folder: str) -> None:
+    """Raise if another has taken the lease since."""
+    found = db.execute("SELECT holder, fence FROM leases WHERE name = ?", (lease.name,)).fetchone()
+    if found != (lease.holder, lease.fence):
+        raise LeaseLost(f"another process has taken over the writing to {folder}", AGAIN)
+
+
+def reserve(db: sqlite3.Connection, first: int, count: int, lease: Lease | None) -> None:
+    holder, expires, fence = (
+        (lease.holder, min(lease.expires, time.time() + RESERVED_SECONDS), lease.fence) if lease else ("", 0.0, 0)
+    )
+    db.execute("INSERT INTO reserved VALUES (?, ?, ?, ?, ?)", (first, count, holder, expires, fence))
+
+
+def use(db: sqlite3.Connection, first: int, folder: str) -> None:
+    """The rows of a reservation are about to live; raise if they were reclaimed."""
+    if db.execute("DELETE FROM reserved WHERE first = ?", (first,)).rowcount != 1:
+        raise LeaseLost(f"the rows that were reserved in {folder} have been reclaimed meanwhile", AGAIN)
+
+
+def give_back(db: sqlite3.Connection, first: int) -> None:
+    """Rows that will not be used after all."""
+    for count in db.execute("SELECT count FROM reserved WHERE first = ?", (first,)).fetchall():
+        _bury(db, first, *count)
+
+
+def reclaim(db: sqlite3.Connection) -> None:
+    """Rows that a writer reserved and never used, once it is dead for certain or its time is over."""
+    now = time.time()
+    for first, count, holder, expires in db.execute("SELECT first, count, holder, expires FROM reserved").fetchall():
+        if expires <= now or is_dead(holder):
+            _bury(db, first, count)
+
+
+def _bury(db: sqlite3.Connection, first: int, count: int) -> None:
+    """They never lived; what other stores have of them is dead."""
+    sql = "SELECT row FROM chunks WHERE row BETWEEN ? AND ?"
+    used = {row for (row,) in db.execute(sql, (first, first + count - 1))}
+    rows = [(row, time.time()) for row in range(first, first + count) if row not in used]
+    db.executemany("INSERT OR IGNORE INTO dead VALUES (?, ?)", rows)
+    db.execute("DELETE FROM reserved WHERE first = ?", (first,))
+
+
+def this_process() -> str:
+    """A name for a writer in this process, which nobody else has or will have."""
+    return f"{_machine()} {os.getpid()} {_started(os.getpid())} {secrets.token_hex(4)}"
+
+
+def is_dead(holder: str) -> bool:
+    """Whether the process of a holder has certainly ended: of other machines nothing is certain."""
+    machine, _, rest = holder.partition(" ")
+    if machine != _machine():
+        return False
+    pid, started, _ = rest.split(" ")
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:  # it is another user's
+        return False
+    return started != _started(int(pid))
+
+
+def _machine() -> str:
+    """This machine, or container: process numbers mean the same only within one."""
+    space = ""
+    with suppress(OSError):
+        space = os.readlink("/proc/self/ns/pid").removeprefix("pid:")
+    return f"{os.uname().nodename}{space}".replace(" ", "-")
+
+
+def _started(pid: int) -> str:
+    """When a process began, as the system counts; `?` where it does not say."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[19].decode()
+    except (OSError, IndexError):
+        return "?"
