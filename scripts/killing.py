@@ -32,7 +32,7 @@ from typing import Any
 
 from watersmeet import Engine
 from watersmeet.core.errors import NoIndex
-from watersmeet.core.indexing import Found
+from watersmeet.core.indexing import Found, SourceRoot
 from watersmeet.core.model import ChunkId, Request
 from watersmeet.engine.parsers import endings
 from watersmeet.engine.settings import load
@@ -121,7 +121,8 @@ class Corpus:
 
     def in_order(self, only_touched: bool) -> list[list[str]]:
         """The documents of each file that a sync reads, in the order in which it commits them."""
-        found = [item.name for item in Folder(endings=endings()).scan(str(self.root)) if isinstance(item, Found)]
+        scan = Folder(endings=endings()).scan(SourceRoot("folder", str(self.root)), {})
+        found = [item.name for item in scan if isinstance(item, Found)]
         names = [name for name in found if name in self.touched or not only_touched]
         return [[r["_id"] for r in self.records[n]] if n in self.records else [n] for n in names]
 

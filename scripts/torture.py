@@ -75,7 +75,7 @@ def page(number: int, version: int) -> str:
 @lru_cache(maxsize=5000)
 def expected(name: str, number: int, version: int) -> dict[str, tuple[bytes, str]]:
     """The chunks of a page by id: hash of what is indexed, and text."""
-    (document,) = Markdown().parse(Found(name, name, (), 0.0), page(number, version).encode())
+    (document,) = Markdown().parse(Found(name, name, "0"), page(number, version).encode())
     assert isinstance(document, Document)
     return {p.chunk.id: (p.hash, p.chunk.text) for p in prepare(document, Headings().split(document))}
 

@@ -115,12 +115,11 @@ def test_its_parser_has_settings(estuary: Environment, coast: Path, home: Path) 
 
 
 def test_its_source_finds_what_it_finds(estuary: Environment, plain: Environment, coast: Path) -> None:
-    chosen = {"WATERSMEET__INDEX__SOURCE": "listing"}
-    assert answers(estuary.run("sync", "boats.txt", "--json", cwd=coast, **chosen))["added"] == 1
-    assert list(found(estuary, coast, "water", **chosen)) == ["mole.tide"]
-    missed = plain.run("sync", "boats.txt", cwd=coast, **chosen)
+    assert answers(estuary.run("sync", "listing:boats.txt", "--json", cwd=coast))["added"] == 1
+    assert list(found(estuary, coast, "water")) == ["mole.tide"]
+    missed = plain.run("sync", "listing:boats.txt", cwd=coast)
     assert missed.returncode == 2
-    assert "index.source names 'listing', no source" in missed.stderr
+    assert "listing:boats.txt does not exist" in missed.stderr
 
 
 def test_its_stage_has_its_say(estuary: Environment, plain: Environment, coast: Path) -> None:

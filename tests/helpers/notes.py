@@ -9,7 +9,7 @@ from watersmeet.parse.markdown import Markdown
 
 def read(text: str | bytes, name: str = "folder/My note.md") -> Document:
     content = text.encode() if isinstance(text, str) else text
-    (document,) = Markdown().parse(Found(name, f"/root/{name}", (0,), 0.0), content)
+    (document,) = Markdown().parse(Found(name, f"/root/{name}", "0"), content)
     assert isinstance(document, Document)
     return document
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from watersmeet.core.indexing import Found, Skipped
+from watersmeet.core.indexing import Found, Skipped, SourceRoot, Whole
 from watersmeet.engine.parsers import endings
 from watersmeet.source import folder as source
 
@@ -24,16 +24,23 @@ def write(top: Path, *names: str, text: str = "x") -> Path:
     return top
 
 
+def scan(top: Path | str, folder: source.Folder | None = None) -> list[Found | Skipped]:
+    """What is found and reported; a folder is always looked through to its end."""
+    *items, end = (folder or Folder()).scan(SourceRoot("folder", str(top)), {})
+    assert end == Whole()
+    return [item for item in items if isinstance(item, Found | Skipped)]
+
+
 def names(top: Path, folder: source.Folder | None = None) -> list[str]:
     """What is found, in order; nothing may be reported."""
-    items = list((folder or Folder()).scan(str(top)))
+    items = scan(top, folder)
     assert [item for item in items if isinstance(item, Skipped)] == []
     return [item.name for item in items if isinstance(item, Found)]
 
 
 def report(top: Path, folder: source.Folder | None = None) -> tuple[set[str], dict[str, str]]:
     """What is found, and what is reported, by path below the root."""
-    items = list((folder or Folder()).scan(str(top)))
+    items = scan(top, folder)
     skipped = {item.path.removeprefix(f"{top}/"): item.reason for item in items if isinstance(item, Skipped)}
     return {item.name for item in items if isinstance(item, Found)}, skipped
 

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import codecs
+import io
 import os
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from watersmeet.parse._decode import decode
+from watersmeet.parse._decode import decode, decode_lines
 
 TEXT = "Naïve café, größer\nsecond line\n"
 
@@ -76,3 +77,40 @@ def test_any_bytes_give_text_or_a_reason(content: bytes):
 @given(st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=200))
 def test_utf8_survives(text: str):
     assert decode(text.encode()).text == text.removeprefix("\ufeff")
+
+
+ENCODED = st.tuples(st.text(max_size=40), st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "utf-32", "utf-16-le"]))
+
+
+@given(st.binary(max_size=60) | ENCODED.map(lambda made: made[0].encode(made[1], "surrogatepass")))
+def test_line_by_line_it_is_the_same(content: bytes) -> None:
+    whole = decode(content)
+    lines, warnings, refusal = decode_lines(io.BytesIO(content))
+    assert (list(lines), warnings, refusal) == (list(io.StringIO(whole.text)), whole.warnings, whole.refusal)
+
+
+def test_utf_8_is_never_held_as_a_whole() -> None:
+    class Stream(io.BytesIO):
+        largest = 0
+
+        def read(self, size: int | None = -1, /) -> bytes:
+            assert size is not None
+            assert size > 0
+            self.largest = max(self.largest, size)
+            return super().read(size)
+
+        def read1(self, size: int | None = -1, /) -> bytes:
+            return self.read(size)
+
+    for mark in (b"", codecs.BOM_UTF8):
+        stream = Stream(mark + "größer\r\n".encode() * 400_000)
+        lines = decode_lines(stream).lines
+        assert sum(line == "größer\n" for line in lines) == 400_000
+        assert stream.largest <= 1 << 20
+        assert not stream.closed
+
+
+def test_what_is_not_text_is_not_read_to_its_end() -> None:
+    stream = io.BytesIO(b"\0" * 10_000_000)
+    assert decode_lines(stream).refusal == "binary"
+    assert stream.tell() < 1_000_000

@@ -12,7 +12,7 @@ from watersmeet.core.pages import Block, Document, Link
 from watersmeet.core.place import Place
 from watersmeet.parse.jsonl import Jsonl
 
-FOUND = Found("corpus.jsonl", "/root/corpus.jsonl", (0,), 0.0)
+FOUND = Found("corpus.jsonl", "/root/corpus.jsonl", "0")
 
 
 def read(*lines: str | dict[str, Any]) -> list[Document | Skipped]:

@@ -159,7 +159,7 @@ def test_an_impossible_number_or_date_stays_text():
 
 
 def test_binary_is_skipped_with_its_reason():
-    (skipped,) = Markdown().parse(Found("x.md", "/root/x.md", (0,), 0.0), bytes(range(256)) * 10)
+    (skipped,) = Markdown().parse(Found("x.md", "/root/x.md", "0"), bytes(range(256)) * 10)
     assert skipped == Skipped("/root/x.md", "binary")
 
 
@@ -242,7 +242,7 @@ pieces = st.sampled_from(
 @settings(max_examples=400, deadline=None)
 @given(st.lists(pieces | st.text(max_size=5), max_size=40).map("".join))
 def test_any_text_is_read_with_sound_lines(text: str):
-    (document,) = Markdown().parse(Found("n.md", "n.md", (0,), 0.0), text.encode())
+    (document,) = Markdown().parse(Found("n.md", "n.md", "0"), text.encode())
     if isinstance(document, Skipped):
         return
     last_line = 1 + text.replace("\r\n", "\n").replace("\r", "\n").count("\n")

@@ -9,7 +9,7 @@ from watersmeet.parse.text import Text
 
 
 def read(text: str, name: str) -> Document:
-    (document,) = Text().parse(Found(name, f"/root/{name}", (0,), 0.0), text.encode())
+    (document,) = Text().parse(Found(name, f"/root/{name}", "0"), text.encode())
     assert isinstance(document, Document)
     return document
 
@@ -42,4 +42,4 @@ def test_an_empty_file_has_no_sections():
 
 
 def test_binary_is_skipped():
-    assert list(Text().parse(Found("x.txt", "/x.txt", (0,), 0.0), b"\0\1\2")) == [Skipped("/x.txt", "binary")]
+    assert list(Text().parse(Found("x.txt", "/x.txt", "0"), b"\0\1\2")) == [Skipped("/x.txt", "binary")]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from trees import Folder
+from trees import Folder, scan
 from watersmeet.core.indexing import Found, Skipped
 
 EVERYTHING = Folder(include=["*[!~]"])
@@ -31,7 +31,7 @@ def kept_by_git(top: Path) -> set[str]:
 
 
 def kept_by_us(top: Path) -> set[str]:
-    found = list(EVERYTHING.scan(str(top)))
+    found = scan(str(top), EVERYTHING)
     assert all(isinstance(item, Found) for item in found)
     return {item.name for item in found if isinstance(item, Found)}
 
@@ -150,12 +150,12 @@ def test_a_gitignore_that_is_no_file_is_none(tree: Callable[[dict[str, str]], Pa
 
 def test_a_gitignore_that_cannot_be_used_is_reported(tree: Callable[[dict[str, str]], Path]) -> None:
     top = tree({"a.md": "", ".gitignore": "a.md\n" * 2_100_000})
-    reported = [item for item in Folder().scan(str(top)) if isinstance(item, Skipped)]
+    reported = [item for item in scan(str(top)) if isinstance(item, Skipped)]
     assert [item.path for item in reported] == [str(top / ".gitignore")]
     assert "larger than 10 MB" in reported[0].reason
 
 
 def test_gitignore_can_be_switched_off(tree: Callable[[dict[str, str]], Path]) -> None:
     top = tree({"a.md": "", ".gitignore": "*.md\n"})
-    assert list(Folder().scan(str(top))) == []
-    assert len(list(Folder(gitignore=False).scan(str(top)))) == 1
+    assert scan(str(top)) == []
+    assert len(scan(str(top), Folder(gitignore=False))) == 1

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from trees import Folder, names, nobody, report, write
+from trees import Folder, names, nobody, report, scan, write
 from watersmeet.core.errors import SourceProblem
 from watersmeet.core.indexing import Found, Skipped
 
@@ -71,7 +71,7 @@ def test_names_that_are_not_text(tmp_path: Path) -> None:
     assert found == {"café.md"}
     assert skipped == dict.fromkeys(("caf\\xe9.md", "bad\\xff", "link\\xfe.md"), "name is not valid UTF-8")
     with pytest.raises(SourceProblem, match="UTF-8"):
-        Folder().scan(os.fsdecode(root + b"/bad\xff"))
+        scan(os.fsdecode(root + b"/bad\xff"))
 
 
 def test_permission_denied(open_place: Path) -> None:
@@ -79,7 +79,7 @@ def test_permission_denied(open_place: Path) -> None:
     (open_place / "closed").chmod(0)
     (open_place / "secret.md").chmod(0)
     with nobody():
-        items = list(Folder().scan(str(open_place)))
+        items = scan(str(open_place))
         by_name = {item.name: item for item in items if isinstance(item, Found)}
         assert set(by_name) == {"a.md", "secret.md"}
         refused = Skipped(str(open_place / "closed"), "cannot be read: Permission denied")
@@ -88,7 +88,7 @@ def test_permission_denied(open_place: Path) -> None:
             str(open_place / "secret.md"), "cannot be read: Permission denied"
         )
         with pytest.raises(SourceProblem, match="Permission denied"):
-            Folder().scan(str(open_place / "closed"))
+            scan(str(open_place / "closed"))
 
 
 def test_ignored_and_excluded_things_are_not_reported(tmp_path: Path) -> None:
@@ -125,9 +125,9 @@ def test_a_link_that_leads_out_is_followed_only_if_the_user_says_so(tmp_path: Pa
 def test_a_root_may_be_a_link(tmp_path: Path) -> None:
     write(tmp_path, "real/sub/a.md")
     (tmp_path / "link").symlink_to("real")
-    (item,) = Folder().scan(str(tmp_path / "link"))
+    (item,) = scan(str(tmp_path / "link"))
     assert isinstance(item, Found)
-    assert (item.name, item.path) == ("sub/a.md", str(tmp_path / "link" / "sub" / "a.md"))
+    assert (item.name, item.uri) == ("sub/a.md", str(tmp_path / "link" / "sub" / "a.md"))
 
 
 def test_a_thing_with_two_names_is_read_once_and_keeps_its_own(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_a_root_that_cannot_be_read_is_an_error(tmp_path: Path, make: str) -> No
     if make == "fifo":
         os.mkfifo(root)
     with pytest.raises(SourceProblem, match=r"root\.md") as problem:
-        Folder().scan(str(root))
+        scan(str(root))
     assert problem.value.hint
 
 
@@ -209,7 +209,7 @@ def test_a_root_that_cannot_be_read_is_an_error(tmp_path: Path, make: str) -> No
 
 
 def one(top: Path, folder: Folder | None = None) -> Found:
-    (item,) = (folder or Folder()).scan(str(top))
+    (item,) = scan(str(top), folder)
     assert isinstance(item, Found)
     return item
 
@@ -244,7 +244,7 @@ def test_read_of_what_has_changed_since(tmp_path: Path) -> None:
 def test_a_file_that_says_it_is_empty_is_read_to_its_limit(tmp_path: Path) -> None:
     """Files of /proc have no size: what they give must count all the same."""
     source = Path("/proc/self/maps")
-    found = Found("maps.txt", str(source), (0, 0, 0, 0), 0.0)
+    found = Found("maps.txt", str(source), "0 0 0 0")
     content = Folder().read(found)
     assert isinstance(content, bytes)
     assert b"python" in content

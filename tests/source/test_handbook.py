@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from trees import Folder
+from trees import scan
 from watersmeet.core.indexing import Found
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
@@ -19,9 +19,9 @@ LINK = re.compile(r"(?<!\])\]\(([^)\s]+)\)")
 
 @pytest.fixture(scope="module")
 def pages() -> dict[str, str]:
-    items = list(Folder().scan(str(HANDBOOK)))
+    items = scan(str(HANDBOOK))
     assert all(isinstance(item, Found) for item in items)
-    return {item.name: Path(item.path).read_text("utf-8") for item in items if isinstance(item, Found)}
+    return {item.name: Path(item.uri).read_text("utf-8") for item in items if isinstance(item, Found)}
 
 
 def headings(text: str) -> set[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +60,10 @@ def document_hash(document: Document, prepared: Sequence[Prepared]) -> bytes:
 
 
 def digest(*parts: str | bytes) -> bytes:
+    return digest_of(parts)
+
+
+def digest_of(parts: Iterable[str | bytes]) -> bytes:
     state = hashlib.blake2b(digest_size=16)
     for part in parts:
         state.update(part if isinstance(part, bytes) else part.encode("utf8", "surrogatepass"))

@@ -6,7 +6,7 @@ words are kept, are the store's own. Between two commits a writer may let others
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -37,20 +37,22 @@ class FileState:
 
     id: int
     name: str
-    stamp: tuple[int, ...]
+    stamp: str  # empty: it is to be read again
     hash: bytes
     seen: int  # ns since the epoch, before the file was read; negative if it is to be read again
 
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A folder or file that the index covers. `prefix` stands in front of the ids of its documents, for good."""
+    """A folder, file or address that is covered. `prefix` stands in front of the ids of its documents, for good."""
 
     id: int
     path: str
     name: str
     collection: int
     prefix: str
+    kind: str = "folder"  # the source that reads it
+    cursor: str = ""  # where that goes on
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,7 @@ class Changes:
     removed: list[DocId] = field(default_factory=list)
     forgotten: list[int] = field(default_factory=list)  # files that are gone
     stale: list[int] = field(default_factory=list)  # files to read again
+    cursors: dict[int, str] = field(default_factory=dict)  # where sources go on, by root
     records: list[RecordChange] = field(default_factory=list)  # of which some of these documents are made
     facts: dict[str, str] = field(default_factory=dict)  # about the index
 
@@ -121,7 +124,7 @@ class Roots(Protocol):
         """Whether a root is a file, and no folder; unknown as long as nothing was read from it."""
         ...
 
-    def add_root(self, path: str, name: str, collection: int, prefix: str) -> Root: ...
+    def add_root(self, path: str, name: str, collection: int, prefix: str, kind: str = "folder") -> Root: ...
     def drop_root(self, root: Root, beginnings: Collection[str]) -> None: ...
     def relocate(self, moves: Sequence[tuple[Root, str]]) -> int:
         """The content of these roots lies there now; how many documents that are."""
@@ -138,8 +141,15 @@ class KnownFiles(Protocol):
     """What a sync compares with."""
 
     def files(self, root: int) -> dict[str, FileState]: ...
-    def documents_of(self, file: int) -> list[tuple[DocId, bytes]]: ...
-    def dated(self, file: int) -> list[tuple[DocId, float | None, dict[str, Any]]]:
+    def count_of(self, file: int) -> int:
+        """How many documents a file holds."""
+        ...
+
+    def documents_of(self, file: int) -> Iterator[tuple[DocId, bytes]]:
+        """The documents of a file and their hashes; meanwhile some of them may go."""
+        ...
+
+    def dated(self, file: int) -> Iterator[tuple[DocId, float | None, dict[str, Any]]]:
         """The documents of a file, when each was last changed, and what it says of itself."""
         ...
 

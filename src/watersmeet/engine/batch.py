@@ -17,6 +17,9 @@ from watersmeet.core.writing import Changes, Put, Writer
 RENEW_SECONDS = 0.5
 """How often a writer shows that it gets on."""
 
+SMALL = 10
+"""So many removed, moved or dated documents weigh as much as a new chunk."""
+
 
 @dataclass(slots=True)
 class Batch:
@@ -32,6 +35,7 @@ class Batch:
     _changes: Changes = field(default_factory=Changes)
     _files: int = 0
     _chunks: int = 0
+    _small: int = 0
     _since: float = field(default_factory=time.monotonic)
     _renewed: float = 0.0
 
@@ -50,10 +54,12 @@ class Batch:
     def place(self, document: DocId, prepared: Sequence[Prepared]) -> None:
         """It says what it said, perhaps some lines further down or on another page."""
         self._changes.places.append((document, [p.chunk.place for p in prepared]))
+        self._small += 1
 
     def date(self, document: DocId, modified: datetime | None, created: datetime | None) -> None:
         """It says what it said, and counts as changed at another time."""
         self._changes.dates.append((document, modified, created))
+        self._small += 1
 
     def record(self, change: RecordChange) -> None:
         """Commit it with the documents that are made of it."""
@@ -61,6 +67,7 @@ class Batch:
 
     def remove(self, document: DocId) -> None:
         self._changes.removed.append(document)
+        self._small += 1
 
     def file(self, root: int, found: Found, hash: bytes, seen: int) -> None:
         """The file is wholly in this batch or an earlier one."""
@@ -70,10 +77,15 @@ class Batch:
     def forget(self, file: int) -> None:
         self._changes.forgotten.append(file)
 
+    def cursor(self, root: int, cursor: str) -> None:
+        """Where the root's source goes on, once this batch is committed."""
+        self._changes.cursors[root] = cursor
+
     def maybe_commit(self) -> None:
         """Commit if the batch is full or has waited for long enough; then whoever waits may write."""
         now = time.monotonic()
-        if self._chunks >= self.max_chunks or now - self._since > self.max_seconds:
+        full = self._chunks >= self.max_chunks or self._small >= SMALL * self.max_chunks
+        if full or now - self._since > self.max_seconds:
             self.commit()
             self.writer.take_turns()
             self._since = self._renewed = time.monotonic()
@@ -85,7 +97,7 @@ class Batch:
         """`last`: of a sync, after which there is time to join what was written."""
         changes, files = self._changes, self._files
         refused = self.writer.commit(changes, last)
-        self._changes, self._files, self._chunks = Changes(), 0, 0
+        self._changes, self._files, self._chunks, self._small = Changes(), 0, 0, 0
         self._since = time.monotonic()
         self.committed(files)
         for put in refused:

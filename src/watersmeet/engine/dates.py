@@ -1,19 +1,17 @@
-"""When was a document last changed? What it says itself, else its repository, else its file. And when was it begun?
+"""When was a document last changed? What it says itself, else what its source says. And when was it begun?
 
 `date:` and `created:` in a document, and a date in a file's name, say when it was begun, and nothing of its changes.
 """
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from watersmeet.core.errors import ConfigError, nearest
-from watersmeet.core.indexing import Found
-from watersmeet.engine.commits import Commits, history
+from watersmeet.core.indexing import CarriedDates, Content, Dating, Found
 
 SOURCES = ("matter", "name", "git", "mtime")
 DEFAULT = ("matter", "git", "mtime")
@@ -28,13 +26,11 @@ _DATE = re.compile(
 
 @dataclass(slots=True)
 class Dates:
-    """Asked for each document that is read; `expected` are the paths of all files that will be read in this sync."""
+    """Asked for each document that is read: what it says goes with what its source says, in this order."""
 
     order: Sequence[str]
-    expected: Collection[str] = ()
-    _tops: dict[str, str] = field(default_factory=dict)
-    _histories: dict[str, Commits] = field(default_factory=dict)
-    _path: str = ""
+    dating: Dating = field(default_factory=CarriedDates)
+    _name: str = ""
     _known: dict[str, datetime | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -47,19 +43,17 @@ class Dates:
         """What an index was dated by."""
         return f"{VERSION} {' '.join(self.order)}"
 
-    def of(self, said: datetime | None, item: Found, content: bytes) -> datetime | None:
-        """When a document was last changed that says this of itself.
-
-        `content` is what the file holds now: a commit dates a file only as long as that is what it committed.
-        """
-        if self._path != item.path:  # one file may hold many documents
-            self._path, self._known = item.path, {}
+    def of(self, said: datetime | None, item: Found, content: Content) -> datetime | None:
+        """When a document was last changed that says this of itself. `content` is what the file holds now."""
+        if self._name != item.name:  # one file may hold many documents
+            self._name, self._known = item.name, {}
         for source in self.order:
             if source == "matter":
                 found = said
             else:
                 if source not in self._known:
-                    self._known[source] = self._of_file(source, item, content)
+                    by_name = source == "name"
+                    self._known[source] = named(item.name) if by_name else self.dating.of(item, content, source)
                 found = self._known[source]
             if found is not None:
                 return found
@@ -68,36 +62,6 @@ class Dates:
     def begun(self, said: datetime | None, item: Found) -> datetime | None:
         """When a document was begun that says this of itself."""
         return said or named(item.name)
-
-    def _of_file(self, source: str, item: Found, content: bytes) -> datetime | None:
-        if source == "name":
-            return named(item.name)
-        if source == "git":
-            return self._committed(item.path, content)
-        return datetime.fromtimestamp(item.mtime, UTC)
-
-    def _committed(self, path: str, content: bytes) -> datetime | None:
-        top = self._top(os.path.dirname(path))
-        if not top:
-            return None
-        if top not in self._histories:
-            here = [p for p in (*self.expected, path) if self._top(os.path.dirname(p)) == top]
-            self._histories[top] = history(top, {_below(p, top) for p in here})
-        return self._histories[top].of(_below(path, top), content)
-
-    def _top(self, folder: str) -> str:
-        """The work tree that a folder lies in; empty if in none."""
-        if folder not in self._tops:
-            parent = os.path.dirname(folder)
-            if os.path.exists(os.path.join(folder, ".git")):
-                self._tops[folder] = folder
-            else:
-                self._tops[folder] = self._top(parent) if parent != folder else ""
-        return self._tops[folder]
-
-
-def _below(path: str, top: str) -> str:
-    return path[len(top.rstrip("/")) + 1 :]
 
 
 def named(name: str) -> datetime | None:

@@ -78,7 +78,7 @@ def _built(index: Index, settings: Settings) -> list[Check]:
     except WatersmeetError as error:
         checks.append(Check("settings", False, str(error), error.hint))
     checks += [_model(settings, name, embedder) for name in TIERS if (embedder := embedder_name(settings, name))]
-    missing = [path for path in facts.roots if not os.path.exists(path)]
+    missing = [path for path in facts.roots if os.path.isabs(path) and not os.path.exists(path)]
     gone = "mount them; or `watersmeet relocate OLD NEW`, or `watersmeet remove PATH`"
     detail = "gone: " + ", ".join(missing) if missing else "all there"
     return [*checks, Check("sources", not missing, detail, gone if missing else "")]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from watersmeet.core.errors import SourceProblem
@@ -10,26 +9,29 @@ from watersmeet.core.indexing import Skipped
 from watersmeet.core.pages import Document
 from watersmeet.engine.components import build
 from watersmeet.engine.parsers import endings, parsers
-from watersmeet.engine.parsing import unbroken
+from watersmeet.engine.parsing import reader_of, unbroken
 from watersmeet.engine.settings import Settings
-from watersmeet.engine.sync import ending
+from watersmeet.engine.sources import Sources
 
 
 def inspect(path: str, settings: Settings) -> dict[str, Any]:
     names = settings.section("index")
-    source = build("source", names.source, settings.of("source", names.source), endings=endings())
-    if not os.path.isfile(path):
+    sources = Sources(settings)
+    kind, place = sources.locate(path)
+    found = place.only
+    if found is None:
         raise SourceProblem(f"{path} is not a file", f"name a file that ends in {' '.join(endings())}")
-    found = next(iter(source.scan(os.path.realpath(path))))
-    content = found if isinstance(found, Skipped) else source.read(found)
+    if isinstance(found, Skipped):
+        raise SourceProblem(f"{found.path}: {found.reason}")
+    content = sources.of(kind).read(found)
     if isinstance(content, Skipped):
         raise SourceProblem(f"{content.path}: {content.reason}")
-    parser = parsers(settings).get(ending(found.name))
+    parser = reader_of(parsers(settings), found)
     if parser is None:
         raise SourceProblem(f"no parser reads {path}", f"name a file that ends in {' '.join(endings())}")
     warnings = []
     documents = []
-    for parsed in unbroken(parser.parse(found, content), lambda reason: Skipped(found.path, reason)):
+    for parsed in unbroken(parser.parse(found, content), lambda reason: Skipped(found.uri, reason)):
         if isinstance(parsed, Document):
             documents.append(parsed)
         else:

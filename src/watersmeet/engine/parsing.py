@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from watersmeet.core.errors import WatersmeetError
+from watersmeet.core.indexing import Found
 
 T = TypeVar("T")
+
+
+def ending(name: str) -> str:
+    """How a name ends, with the dot, as parsers say what they read."""
+    return "." + name.rsplit(".", 1)[-1].casefold()
+
+
+def reader_of(parsers: Mapping[str, T], item: Found) -> T | None:
+    """By what the source says that it is, else by the ending of its name."""
+    return parsers.get(item.media) or parsers.get(ending(item.name))
 
 
 def unbroken(items: Iterable[T], failed: Callable[[str], T]) -> Iterator[T]:

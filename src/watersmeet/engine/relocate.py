@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from shlex import quote
 from typing import TYPE_CHECKING
 
 from watersmeet.core.errors import ConfigError, SourceProblem
-from watersmeet.core.indexing import Found, Source
-from watersmeet.core.names import is_text, printable
-from watersmeet.core.text_fields import digest
+from watersmeet.core.indexing import Content, Found, Located, Skipped, Source, SourceRoot
+from watersmeet.core.text_fields import digest_of
+from watersmeet.engine.sources import Sources
 
 if TYPE_CHECKING:
     from watersmeet.core.writing import FileState, Root, Writer
     from watersmeet.engine.settings import Settings
-
-
-def within(place: str, folders: Sequence[str]) -> bool:
-    """Whether a place is one of these folders, or lies in one."""
-    return any(place == folder or place.startswith(folder.rstrip("/") + "/") for folder in folders)
 
 
 def gone_hint(path: str) -> str:
@@ -35,7 +29,8 @@ def gone_hint(path: str) -> str:
 def moved_alone(catalogue: Writer) -> str:
     """What is said of an index that was moved without the folder that it belongs to."""
     base = catalogue.away
-    theirs = next((root.path for root in catalogue.roots() if within(root.path, [base])), base)
+    beginning = base.rstrip("/") + "/"
+    theirs = next((root.path for root in catalogue.roots() if f"{root.path}/".startswith(beginning)), base)
     return (
         f"this index was moved here without its files and goes on covering {base}: move it back, or give it another "
         f"name; if the files lie elsewhere now, `watersmeet relocate {quote(theirs)} NEW` says where"
@@ -52,19 +47,20 @@ def relocate(folder: str, settings: Settings, old: str, new: str) -> int:
     for path in (old, new):
         if not path:
             raise ConfigError("an empty path was given", "is a variable not set?")
-        if "\0" in path or not is_text(path):
-            raise SourceProblem(f"{printable(path)}: name is not valid UTF-8", "check its spelling, or rename it")
-    place = os.path.realpath(new)
-    if not os.path.exists(place):
-        raise SourceProblem(f"{place} does not exist", "name the folder where the files are now")
+    sources = Sources(settings)
+    _, before = sources.locate(old)
+    _, place = sources.locate(new)
+    if not place.exists:
+        raise SourceProblem(f"{place.uri} does not exist", "name the folder where the files are now")
     with writing(folder, settings) as index:
-        root = _root_at(index.catalogue.roots(), old)
-        _check(index.catalogue, root, place)
-        along = _along(index.catalogue, root, place)
-        return index.catalogue.relocate([(root, place), *along])
+        root = _root_at(index.catalogue.roots(), before, old)
+        source = sources.of(root.kind)
+        _check(index.catalogue, source, root, place.uri)
+        along = _along(index.catalogue, source, root, place.uri)
+        return index.catalogue.relocate([(root, place.uri), *along])
 
 
-def _check(catalogue: Writer, root: Root, place: str) -> None:
+def _check(catalogue: Writer, source: Source, root: Root, place: str) -> None:
     """Raise if a root cannot be at a place. It may lie in another, or around it."""
     for other in catalogue.roots():
         if other.id != root.id and other.path == place:
@@ -72,61 +68,60 @@ def _check(catalogue: Writer, root: Root, place: str) -> None:
                 f"{place} is in this index already",
                 f"`watersmeet remove {quote(root.path)}` forgets what was read from the old place",
             )
-    _check_kind(catalogue, root, place)
+    was_file = catalogue.is_one_file(root)
+    if was_file is not None and was_file is (source.locate(place).only is None):
+        was, now = ("file", "folder") if was_file else ("folder", "file")
+        raise SourceProblem(f"{root.path} was a {was}, and {place} is a {now}", f"name the {was} that it is now")
 
 
-def _along(catalogue: Writer, root: Root, place: str) -> list[tuple[Root, str]]:
+def _along(catalogue: Writer, source: Source, root: Root, place: str) -> list[tuple[Root, str]]:
     """The roots in a root that are gone from there and are found in its new place; and where that is."""
-    roots = catalogue.roots()
     found = []
-    for other in roots:
+    for other in _gone(catalogue, source, root.kind):
         there = place.rstrip("/") + other.path[len(root.path.rstrip("/")) :]
-        if other.id == root.id or not within(other.path, [root.path]) or os.path.exists(other.path):
+        if other.id == root.id or not source.within(other.path, root.path):
             continue
         with suppress(ConfigError, SourceProblem):
-            if os.path.exists(there):
-                _check(catalogue, other, there)
+            if source.locate(there).exists:
+                _check(catalogue, source, other, there)
                 found.append((other, there))
     return found
 
 
-def _root_at(roots: Sequence[Root], old: str) -> Root:
-    paths = {old, os.path.abspath(old), os.path.realpath(old)}
+def _gone(catalogue: Writer, source: Source, kind: str) -> list[Root]:
+    """The roots of a kind that are not where they were."""
+    return [root for root in catalogue.roots() if root.kind == kind and not source.locate(root.path).exists]
+
+
+def _root_at(roots: Sequence[Root], place: Located, old: str) -> Root:
     for root in roots:
-        if root.path in paths:
+        if root.path in (place.uri, *place.spellings):
             return root
     known = ", ".join(root.path for root in roots) or "none"
     raise ConfigError(f"{old} is no folder of this index", f"those that it has: {known}")
 
 
-def _check_kind(catalogue: Writer, root: Root, place: str) -> None:
-    """What was a folder is no file now, and the other way round."""
-    was_file = catalogue.is_one_file(root)
-    if was_file is not None and was_file is os.path.isdir(place):
-        was, now = ("file", "folder") if was_file else ("folder", "file")
-        raise SourceProblem(f"{root.path} was a {was}, and {place} is a {now}", f"name the {was} that it is now")
-
-
-def refuse_copy(catalogue: Writer, source: Source, place: str) -> None:
+def refuse_copy(catalogue: Writer, source: Source, place: SourceRoot) -> None:
     """Raise if a place that is about to be added holds what was read from a root that is gone, and may be its new one.
 
     What is other roots' there, or would come along with it, is no part of the comparison.
     """
-    roots = catalogue.roots()
-    gone = [root for root in roots if not os.path.exists(root.path)]
+    gone = _gone(catalogue, source, place.kind)
     if not gone:
         return
-    there = [item for item in source.scan(place) if isinstance(item, Found)]
+    there = [item for item in source.scan(place, {}) if isinstance(item, Found)]
     for root in gone:
         try:
-            _check(catalogue, root, place)
+            _check(catalogue, source, root, place.uri)
         except (ConfigError, SourceProblem):
             continue
-        theirs = [*(other.path for other in roots), *(path for _, path in _along(catalogue, root, place))]
-        if _same(catalogue.files(root.id), [item for item in there if not within(item.path, theirs)], source):
+        theirs = [other.path for other in catalogue.roots()]
+        theirs += [path for _, path in _along(catalogue, source, root, place.uri)]
+        others = [item for item in there if not any(source.within(item.uri, path) for path in theirs)]
+        if _same(catalogue.files(root.id), others, source):
             raise SourceProblem(
-                f"{place} holds what was read from {root.path}, which is gone",
-                f"say that it has moved: `watersmeet relocate {quote(root.path)} {quote(place)}`; "
+                f"{place.uri} holds what was read from {root.path}, which is gone",
+                f"say that it has moved: `watersmeet relocate {quote(root.path)} {quote(place.uri)}`; "
                 f"else forget the old one first: `watersmeet remove {quote(root.path)}`",
             )
 
@@ -141,10 +136,14 @@ def _same(known: Mapping[str, FileState], there: Sequence[Found], source: Source
 
 
 def _equal(state: FileState, item: Found, source: Source) -> bool:
-    """Size and time of a file stay when it is moved; where only its time differs, it is read."""
-    if state.stamp[:2] == item.stamp[:2]:
+    """Size and time, with which stamps of files begin, stay when one is moved; if only its time differs, it is read."""
+    before, now = state.stamp.split()[:2], item.stamp.split()[:2]
+    if before == now:
         return True
-    if state.stamp[:1] != item.stamp[:1]:
+    if before[:1] != now[:1]:
         return False
-    content = source.read(item)
-    return isinstance(content, bytes) and digest(content) == state.hash
+    stream = source.open(item)
+    if isinstance(stream, Skipped):
+        return False
+    with stream:
+        return digest_of(Content(stream).blocks()) == state.hash

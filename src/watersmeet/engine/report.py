@@ -21,6 +21,28 @@ class Progress:
 
 Tell = Callable[[Progress], None]
 
+MOST_SAID = 100
+"""So much of one kind is said of a file; the rest is counted."""
+
+
+@dataclass(slots=True)
+class Remarks:
+    """What there is to say of the documents of one file: a file of a million may have a million."""
+
+    path: str
+    rest: str  # what the others are, behind their number
+    said: list[Skipped] = field(default_factory=list)
+    more: int = 0
+
+    def add(self, reason: str) -> None:
+        if len(self.said) < MOST_SAID:
+            self.said.append(Skipped(self.path, reason))
+        else:
+            self.more += 1
+
+    def all(self) -> list[Skipped]:
+        return [*self.said, Skipped(self.path, f"{self.more:,} {self.rest}")] if self.more else self.said
+
 
 @dataclass(slots=True)
 class SyncReport:

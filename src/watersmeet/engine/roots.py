@@ -1,29 +1,39 @@
-"""Which folders an index covers, and the sync of some of them."""
+"""Which folders and addresses an index covers, and the sync of some of them."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import closing
-from dataclasses import replace
+from contextlib import ExitStack, closing, suppress
+from dataclasses import dataclass, replace
 from itertools import chain, count
 
-from watersmeet.core.errors import ConfigError, IndexDamaged, IndexMismatch, NotFound, SourceProblem
-from watersmeet.core.indexing import Found, Skipped, Source
+from watersmeet.core.errors import (
+    ConfigError,
+    IndexDamaged,
+    IndexMismatch,
+    NotFound,
+    SourceProblem,
+    UnknownComponent,
+)
+from watersmeet.core.indexing import Found, Located, Skipped, Source, SourceRoot
 from watersmeet.core.model import DocId
-from watersmeet.core.names import is_text, printable
 from watersmeet.core.writing import Changes, Root, Writer
 from watersmeet.engine.components import build
 from watersmeet.engine.dates import Dates
-from watersmeet.engine.parsers import endings, parsers
+from watersmeet.engine.parsers import endings, parsers, readers
+from watersmeet.engine.parsing import reader_of
 from watersmeet.engine.plugins import broken
-from watersmeet.engine.relocate import gone_hint, moved_alone, refuse_copy, within
+from watersmeet.engine.relocate import gone_hint, moved_alone, refuse_copy
 from watersmeet.engine.report import SyncReport, Tell
 from watersmeet.engine.settings import Settings
-from watersmeet.engine.sync import FolderSync, ending
+from watersmeet.engine.sources import Sources
+from watersmeet.engine.spooling import Spooled
+from watersmeet.engine.sync import RootSync
 from watersmeet.engine.writing import Writing, writing
 from watersmeet.store.local._connect import FILE
 from watersmeet.store.local.documents import DocumentsView
+from watersmeet.store.local.roots import committed_roots
 
 DEFAULT = "default"
 """The collection of what is given none, and of which nothing is said."""
@@ -41,59 +51,55 @@ def sync(
     """Without paths: all that the index knows of. `recreate` reads all of that again, too."""
     if not all(map(os.fspath, paths)):
         raise ConfigError("an empty path was given", "is a variable not set? `watersmeet sync .` indexes this folder")
-    for path in [os.fspath(path) for path in paths]:
-        if "\0" in path or not is_text(path):
-            raise SourceProblem(f"{printable(path)}: name is not valid UTF-8", "check its spelling, or rename it")
-    places = list(dict.fromkeys(map(os.path.realpath, paths)))
-    for place in places:
-        if not os.path.exists(place):
-            raise SourceProblem(f"{place} does not exist", "check the spelling of the path")
-        if not is_text(place):
-            raise SourceProblem(f"{printable(place)}: name is not valid UTF-8", "rename it")
-    if not places and (collection or meta or not os.path.exists(os.path.join(folder, FILE))):
+    if not paths and (collection or meta or not os.path.exists(os.path.join(folder, FILE))):
         raise ConfigError("no path was named", "say what to index: `watersmeet sync PATH`")
     report = SyncReport()
     report.warnings += [Skipped(f"plug-in {name}", f"{why}; {why.hint}") for name, why in broken("parse").items()]
-    named = _readable(settings, places, report) if places else []
+    sources = Sources(settings)
+    named = _named(sources, [os.fspath(path) for path in paths], report) if paths else {}
     if not named:
         _check_known(folder)
-    with writing(folder, settings, recreate=recreate) as index:
+    with ExitStack() as stack:
+        fetched = _fetched(folder, sources, named, recreate, tell, stack)
+        index = stack.enter_context(writing(folder, settings, recreate=recreate))
+        run = _Run(index, sources, fetched, report, tell)
         if index.catalogue.mended:
             report.warnings.append(Skipped(folder, "the words were lost and have been made again from the catalogue"))
         if index.catalogue.away:
             report.warnings.append(Skipped(folder, moved_alone(index.catalogue)))
-        known = [] if named and not recreate else _there(index.catalogue.covered, report)
-        for place in known:
-            try:
-                _sync_one(index, settings, place, "", {}, report, tell)
-            except SourceProblem as problem:  # the others need not wait for it
-                report.warnings.append(Skipped(place, str(problem)))
-        others = named if collection or meta else [place for place in named if not within(place, known)]
-        _sync_named(index, settings, others, collection, meta, report, tell)
+        known = [] if named and not recreate else run.known(index.catalogue.covered)
+        others = {
+            uri: kind
+            for uri, kind in named.items()
+            if collection or meta or not any(sources.of(kind).within(uri, place) for place in known)
+        }
+        run.named(others, collection, meta)
         index.compact()
         report.documents, report.chunks = index.catalogue.counts()
     return report
 
 
-def _sync_named(
-    index: Writing,
-    settings: Settings,
-    places: Sequence[str],
-    collection: str,
-    meta: Mapping[str, str],
-    report: SyncReport,
-    tell: Tell,
-) -> None:
-    """What cannot be read, or is not to be read twice, is left out and said. If that is all, it is an error."""
-    problems: dict[str, SourceProblem] = {}
-    for place in places:
-        try:
-            _sync_one(index, settings, place, collection, meta, report, tell)
-        except SourceProblem as problem:
-            problems[place] = problem
-    if problems and len(problems) == len(places):
-        raise next(iter(problems.values()))
-    report.warnings += [Skipped(place, f"{problem}; {problem.hint}") for place, problem in problems.items()]
+def _named(sources: Sources, uris: Sequence[str], report: SyncReport) -> dict[str, str]:
+    """What is to be read, with its kind. Files that cannot be are no part of the index; if nothing is left, that is an
+    error."""
+    places: dict[str, tuple[str, Located]] = {}
+    for uri in uris:
+        kind, place = sources.locate(uri)
+        if not place.exists:
+            raise SourceProblem(f"{place.uri} does not exist", "check the spelling of the path")
+        places[place.uri] = kind, place
+    refused = {uri: item for uri, (_, place) in places.items() if (item := _refused(place.only)) is not None}
+    report.skipped += refused.values()
+    if len(refused) == len(places):
+        first = report.skipped[0]
+        raise SourceProblem(f"{first.path}: {first.reason}", "name a folder, or a file of a kind that can be read")
+    return {uri: kind for uri, (kind, _) in places.items() if uri not in refused}
+
+
+def _refused(item: Found | Skipped | None) -> Skipped | None:
+    if isinstance(item, Found) and reader_of(readers(), item) is None:
+        return Skipped(item.uri, f"no parser reads this ending; known: {' '.join(endings())}")
+    return item if isinstance(item, Skipped) else None
 
 
 def _check_known(folder: str) -> None:
@@ -109,142 +115,174 @@ def _check_known(folder: str) -> None:
         raise ConfigError("this index knows of no folder", "say what to index: `watersmeet sync PATH`")
 
 
-def _there(roots: Sequence[str], report: SyncReport) -> list[str]:
-    """The roots that there are. One that is gone is said to be."""
-    gone = [path for path in roots if not os.path.exists(path)]
-    report.warnings += [Skipped(path, f"it is gone; {gone_hint(path)}") for path in gone]
-    return [path for path in roots if path not in gone]
+def _fetched(
+    folder: str, sources: Sources, named: Mapping[str, str], recreate: bool, tell: Tell, stack: ExitStack
+) -> dict[str, Spooled]:
+    """What slow sources say, by their addresses: read before the index is locked, and kept as long as the stack."""
+    fetched: dict[str, Spooled] = {}
+    wanted = {uri: kind for uri, kind in named.items() if sources.is_slow(kind)}
+    if named and not wanted and not recreate:
+        return fetched
+    from tempfile import TemporaryDirectory  # most syncs need none
+
+    known = committed_roots(folder, lambda root: sources.is_slow(root.kind))
+    if not named or recreate:
+        wanted |= {uri: state.root.kind for uri, state in known.items()}
+    rule = Dates(sources.settings.section("index").dates).rule
+    for uri, kind in wanted.items():
+        state = None if recreate else known.get(uri)
+        again = state is None or state.meta.get(_dated_by(state.root)) != rule
+        place = stack.enter_context(TemporaryDirectory(prefix="watersmeet-"))
+        fetched[uri] = Spooled(sources.of(kind), place, state.files if state else {}, again)
+        fetched[uri].fetch(SourceRoot(kind, uri, "" if again or state is None else state.root.cursor), tell)
+    return fetched
 
 
-def _readable(settings: Settings, places: Sequence[str], report: SyncReport) -> list[str]:
-    """Without the files that cannot be read: they are no part of the index. If nothing is left, that is an error."""
-    kept = []
-    names = settings.section("index")
-    source: Source = build("source", names.source, settings.of("source", names.source), endings=endings())
-    for place in places:
-        refused = [] if os.path.isdir(place) else [_refused(item) for item in source.scan(place)]
-        report.skipped += [item for item in refused if item is not None]
-        if not refused or None in refused:
-            kept.append(place)
-    if not kept:
-        first = report.skipped[0]
-        raise SourceProblem(f"{first.path}: {first.reason}", "name a folder, or a file of a kind that can be read")
-    return kept
+def _dated_by(root: Root) -> str:
+    """The fact that says by which rule a root was dated."""
+    return f"dates.{root.id}"
 
 
-def _refused(item: Found | Skipped) -> Skipped | None:
-    if isinstance(item, Found) and ending(item.name) not in endings():
-        return Skipped(item.path, f"no parser reads this ending; known: {' '.join(endings())}")
-    return item if isinstance(item, Skipped) else None
+@dataclass(slots=True)
+class _Run:
+    """A sync that holds the index."""
 
+    index: Writing
+    sources: Sources
+    fetched: Mapping[str, Spooled]
+    report: SyncReport
+    tell: Tell
 
-def _sync_one(
-    index: Writing,
-    settings: Settings,
-    place: str,
-    collection: str,
-    meta: Mapping[str, str],
-    report: SyncReport,
-    tell: Tell,
-) -> None:
-    before = index.catalogue.roots()
-    names = settings.section("index")
-    source: Source = build("source", names.source, settings.of("source", names.source), endings=endings())
-    root, scope = _root_for(index.catalogue, source, place, collection, meta, report)
-    around = [other for other in before if other.path != place and within(place, [other.path])]
-    if around and root.id not in [
-        other.id for other in before
-    ]:  # it has come back: what was read of it is no longer another's
-        outer = max(around, key=lambda other: len(other.path))
-        _read(index, settings, source, outer, _part(outer, place), place, report, tell)
-    _read(index, settings, source, root, scope, place, report, tell)
+    def known(self, uris: Sequence[str]) -> list[str]:
+        """Sync what the index covers, as far as it is there; which that is. What is gone is said to be."""
+        kinds = {root.path: root.kind for root in self.index.catalogue.roots()}
+        there = []
+        for uri in uris:
+            try:
+                kind, place = self.sources.locate(uri, kinds.get(uri, ""))
+                if not place.exists:
+                    self.report.warnings.append(Skipped(uri, f"it is gone; {gone_hint(uri)}"))
+                    continue
+                there.append(uri)
+                self.one(uri, kind, "", {})
+            except (SourceProblem, UnknownComponent) as problem:  # the others need not wait for it
+                self.report.warnings.append(Skipped(uri, str(problem)))
+        return there
 
+    def named(self, places: Mapping[str, str], collection: str, meta: Mapping[str, str]) -> None:
+        """What cannot be read, or is not to be read twice, is left out and said. If that is all, it is an error."""
+        problems: dict[str, SourceProblem] = {}
+        for uri, kind in places.items():
+            try:
+                self.one(uri, kind, collection, meta)
+            except SourceProblem as problem:
+                problems[uri] = problem
+        if problems and len(problems) == len(places):
+            raise next(iter(problems.values()))
+        self.report.warnings += [Skipped(uri, f"{problem}; {problem.hint}") for uri, problem in problems.items()]
 
-def _read(
-    index: Writing,
-    settings: Settings,
-    source: Source,
-    root: Root,
-    scope: str,
-    place: str,
-    report: SyncReport,
-    tell: Tell,
-) -> None:
-    """Bring a root, or a part of it, up to date."""
-    catalogue = index.catalogue
-    names = settings.section("index")
-    dates = Dates(names.dates)
-    dated_by = f"dates.{root.id}"
-    readers = parsers(settings)
-    batch = index.batch()
-    folder = FolderSync(
-        catalogue=catalogue,
-        batch=batch,
-        source=source,
-        parsers=readers,
-        chunker=build("chunk", names.chunk, settings.of("chunk", names.chunk)),
-        report=report,
-        tell=tell,
-        root=root,
-        scope=scope,
-        others=[other for other in catalogue.roots() if other.id != root.id],
-        dates=dates,
-        again=catalogue.meta().get(dated_by) != dates.rule,
-    )
-    batch.committed, batch.refused = folder.committed, folder.refused
-    with catalogue.root_lease(root):
-        folder.run(place)
-    if folder.again and not scope:
-        catalogue.set_meta({dated_by: dates.rule})
+    def one(self, uri: str, kind: str, collection: str, meta: Mapping[str, str]) -> None:
+        source = self.sources.of(kind)
+        if source.slow and uri not in self.fetched:
+            self.report.warnings.append(Skipped(uri, "it came into the index meanwhile; the next sync reads it"))
+            return
+        if source.slow:
+            self.fetched[uri].check()
+        before = self.index.catalogue.roots()
+        root, scope = _root_for(self.index.catalogue, source, SourceRoot(kind, uri), collection, meta, self.report)
+        around = [other for other in before if other.path != uri and _lies_in(source, kind, uri, other)]
+        if around and root.id not in [other.id for other in before]:
+            # it has come back: what was read of it is no longer another's
+            outer = max(around, key=lambda other: len(other.path))
+            self.read(source, outer, _part(source, outer, uri), uri)
+        self.read(source, root, scope, uri)
+
+    def read(self, source: Source, root: Root, scope: str, uri: str) -> None:
+        """Bring a root, or a part of it, up to date."""
+        catalogue, settings = self.index.catalogue, self.sources.settings
+        names = settings.section("index")
+        dates = Dates(names.dates)
+        spooled = self.fetched.get(uri)
+        again = spooled.again if spooled else catalogue.meta().get(_dated_by(root)) != dates.rule
+        batch = self.index.batch()
+        run = RootSync(
+            catalogue=catalogue,
+            batch=batch,
+            source=spooled or source,
+            parsers=parsers(settings),
+            chunker=build("chunk", names.chunk, settings.of("chunk", names.chunk)),
+            report=self.report,
+            tell=self.tell,
+            root=root,
+            scope=scope,
+            others=[other for other in catalogue.roots() if other.id != root.id],
+            dates=dates,
+            again=again,
+            before=spooled.before if spooled else None,
+            read_at=spooled.began if spooled else 0,
+        )
+        batch.committed, batch.refused = run.committed, run.refused
+        with catalogue.root_lease(root):
+            run.run(uri)
+        if again and not scope:
+            catalogue.set_meta({_dated_by(root): dates.rule})
 
 
 def _root_for(
-    catalogue: Writer, source: Source, place: str, collection: str, meta: Mapping[str, str], report: SyncReport
+    catalogue: Writer,
+    source: Source,
+    place: SourceRoot,
+    collection: str,
+    meta: Mapping[str, str],
+    report: SyncReport,
 ) -> tuple[Root, str]:
     """The root that a place is or lies in, and which part of the root it is. One that was let go of comes back."""
-    roots = catalogue.roots()
-    around = [root for root in roots if within(place, [root.path])]
+    roots, uri = catalogue.roots(), place.uri
+    around = [root for root in roots if _lies_in(source, place.kind, uri, root)]
     root = max(around, key=lambda root: len(root.path), default=None)  # a root may lie in another
-    if root and place == root.path:
+    if root and uri == root.path:
         return _in_collection(catalogue, root, collection, meta), ""
-    if root and place not in catalogue.former_roots():
+    if root and uri not in catalogue.former_roots():
         if collection or meta:
-            raise ConfigError(f"{place} is part of {root.path}", "a collection is given to the whole of it")
-        return root, _part(root, place)
+            raise ConfigError(f"{uri} is part of {root.path}", "a collection is given to the whole of it")
+        return root, _part(source, root, uri)
     refuse_copy(catalogue, source, place)
-    name, prefix = _called(catalogue, roots, place)
+    name, prefix = _called(catalogue, source, place, roots)
     for root in roots:
-        if within(root.path, [place]):
+        if root.kind == place.kind and source.within(root.path, uri):
             report.warnings.append(Skipped(root.path, "it is in this index already, and keeps its ids"))
     chosen = catalogue.collection(collection or (_unused(catalogue, name) if meta else DEFAULT), meta)
-    return catalogue.add_root(place, name, chosen, prefix), ""
+    return catalogue.add_root(uri, name, chosen, prefix, place.kind), ""
 
 
-def _part(root: Root, place: str) -> str:
+def _lies_in(source: Source, kind: str, uri: str, root: Root) -> bool:
+    """Whether something is a root, or a part of one that can be read by itself."""
+    return uri == root.path or (kind == root.kind and not source.slow and source.within(uri, root.path))
+
+
+def _part(source: Source, root: Root, uri: str) -> str:
     """A place in a root, as a scope of it."""
-    return os.path.relpath(place, root.path) + ("/" if os.path.isdir(place) else "")
+    return uri[len(root.path.rstrip("/")) + 1 :] + ("/" if source.locate(uri).only is None else "")
 
 
-def _called(catalogue: Writer, roots: Sequence[Root], place: str) -> tuple[str, str]:
+def _called(catalogue: Writer, source: Source, place: SourceRoot, roots: Sequence[Root]) -> tuple[str, str]:
     """A new root's name, and the prefix that its documents have from now on: none if it is the first.
 
     One that was let go of has again what it had. The name is nobody else's, and that of no folder or document that has
     no prefix in front of it.
     """
     former = catalogue.former_roots()
-    if place in former:
-        return former[place]
-    name = os.path.basename(place) or "root"
+    if place.uri in former:
+        return former[place.uri]
+    name = source.locate(place.uri).name
     if not roots and not former:
         return name, ""
     taken = {root.name for root in roots} | catalogue.former_names()
-    bare = [root.path for root in roots if not root.prefix]
+    bare = [root.path for root in roots if not root.prefix and root.kind == place.kind]
     chosen = next(
         one
         for one in chain([name], (f"{name}-{number}" for number in count(2)))
-        if one not in taken
-        and not catalogue.begins(one)
-        and not any(os.path.lexists(os.path.join(path, one)) for path in bare)
+        if one not in taken and not catalogue.begins(one) and not any(source.holds(path, one) for path in bare)
     )
     return chosen, f"{chosen}/"
 
@@ -286,7 +324,7 @@ def remove(folder: str, settings: Settings, ids: Sequence[DocId]) -> int:
                     records.delete(identity, found.version)
             owner = index.catalogue.owner(identity)
             if owner is None:
-                roots.append(_root_called(index.catalogue, identity))
+                roots.append(_root_called(index.catalogue, Sources(settings), identity))
                 continue
             documents[identity] = None
             if owner[1] is not None:
@@ -303,12 +341,16 @@ def remove(folder: str, settings: Settings, ids: Sequence[DocId]) -> int:
     return len(documents)
 
 
-def _root_called(catalogue: Writer, name: str) -> Root:
+def _root_called(catalogue: Writer, sources: Sources, name: str) -> Root:
     if not name:
         raise ConfigError("an empty name was given", "is a variable not set? `watersmeet list` shows what there is")
     roots = catalogue.roots()
-    paths = (os.path.realpath(name), os.path.abspath(name)) if is_text(name) and "\0" not in name else ()
-    found = [root for root in roots if root.path in paths] or [root for root in roots if root.name == name.rstrip("/")]
-    if found:
-        return found[0]
+    with suppress(SourceProblem):  # no path, but perhaps a name
+        _, place = sources.locate(name)
+        for root in roots:
+            if root.path in (place.uri, *place.spellings):
+                return root
+    for root in roots:
+        if root.name == name.rstrip("/"):
+            return root
     raise NotFound(f"no document or folder called {name!r}", "`watersmeet list` shows what there is")

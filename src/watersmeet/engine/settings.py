@@ -59,7 +59,7 @@ class IndexSettings:
 
     text: str = option("tantivy", "text store: tantivy or fts5")
     chunk: str = option("headings", "chunker")
-    source: str = option("folder", "where documents come from")
+    source: str = option("folder", "the source that reads paths; an address is read by the one that takes it")
     vectors: bool = option(True, "embed what is indexed")
     static: str = option("static", "embedder of the quick vectors; empty: none")
     sparse: str = option("terms", "encoder of the weighted terms: terms or splade; empty: none")
@@ -299,11 +299,6 @@ def cache_folder(environ: Mapping[str, str] | None = None) -> str:
 def secret(name: str) -> str:
     """What the environment keeps under a name, such as a key; never shown and never stored."""
     return os.environ.get(name, "")
-
-
-def for_child(added: Mapping[str, str], without: str) -> dict[str, str]:
-    """The environment that a process of ours gets: all but the names that begin so, and these."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(without)} | dict(added)
 
 
 def from_environ(environ: Mapping[str, str]) -> Table:

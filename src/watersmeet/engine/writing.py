@@ -88,5 +88,5 @@ def _opening(folder: str, settings: Settings) -> Any:
 def _check_there(roots: Sequence[str]) -> None:
     """Nothing is begun anew that could not be read again."""
     for path in roots:
-        if not os.path.exists(path):
+        if os.path.isabs(path) and not os.path.exists(path):
             raise SourceProblem(f"{path} is gone", f"mount it; {gone_hint(path)}")

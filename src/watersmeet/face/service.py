@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -190,11 +190,16 @@ def sync(service: Service, paths: list[str], anywhere: bool, tell: Tell) -> dict
     """Bring the index up to date. Who is not at this machine may only name what lies in a folder it knows."""
     if any("\0" in path for path in paths):
         raise ConfigError("no path holds a zero", "name the folders to index in `paths`")
-    known = [os.path.realpath(root) for root in service.engine.status()["roots"]]
-    for path in paths if not anywhere else ():
-        real = os.path.realpath(path)
-        if not any(real == root or real.startswith(root.rstrip("/") + "/") for root in known):
-            raise ConfigError(
-                "a path lies in no folder of this index", "`watersmeet sync PATH` on the machine adds one"
-            )
-    return service.engine.sync(paths, tell=tell).to_json()
+    named = paths if anywhere else [_in_a_root(path, service.engine.status()["roots"]) for path in paths]
+    return service.engine.sync(named, tell=tell).to_json()
+
+
+def _in_a_root(path: str, roots: Sequence[str]) -> str:
+    """A root as the index calls it, or a path in one: whole, so that it cannot be taken for an address."""
+    real = os.path.realpath(path)
+    folders = [os.path.realpath(root) for root in roots if os.path.isabs(root)]
+    if path in roots:
+        return path
+    if any(real == root or real.startswith(root.rstrip("/") + "/") for root in folders):
+        return real
+    raise ConfigError("a path lies in no folder of this index", "`watersmeet sync PATH` on the machine adds one")

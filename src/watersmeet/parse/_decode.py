@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import codecs
-from typing import NamedTuple
+import io
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO, NamedTuple
 
 _BOMS = (  # UTF-32 first: its little-endian mark begins with that of UTF-16
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -15,6 +17,7 @@ _BOMS = (  # UTF-32 first: its little-endian mark begins with that of UTF-16
 _CONTROLS = bytes(code for code in range(32) if chr(code) not in "\t\n\r\f\x1b") + b"\x7f"
 _HIGH = bytes(range(128, 256))
 _SAMPLE = 8192
+_BLOCK = 1 << 20
 
 
 class Decoded(NamedTuple):
@@ -40,6 +43,58 @@ def decode(content: bytes) -> Decoded:
         return Decoded(_tidy(content.decode("utf-8")))
     except UnicodeDecodeError:
         return _damaged(content)
+
+
+class DecodedLines(NamedTuple):
+    """The same line by line, for a text that need not be held."""
+
+    lines: Iterable[str]
+    warnings: tuple[str, ...] = ()
+    refusal: str = ""
+
+
+def decode_lines(stream: BinaryIO) -> DecodedLines:
+    """As `decode`: UTF-8 is looked through first and then read as it comes, anything else is read as a whole."""
+    stream.seek(0)
+    head = stream.read(_SAMPLE)
+    encoding = _plain(head, stream)
+    stream.seek(0)
+    if encoding:
+        return DecodedLines(_lines(stream, encoding))
+    if b"\0" in head and not head.startswith(tuple(mark for mark, _ in _BOMS)) and not _wide(head):
+        return DecodedLines((), refusal="binary")
+    text, warnings, refusal = decode(stream.read())
+    return DecodedLines(io.StringIO(text), warnings, refusal)
+
+
+def _plain(head: bytes, stream: BinaryIO) -> str:
+    """The codec of UTF-8 that `decode` would take as it is; empty for anything else."""
+    marked = head.startswith(codecs.BOM_UTF8)
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    size = controls = 0
+    block = head
+    try:
+        while block:
+            text = decoder.decode(block)
+            if b"\0" in block or (marked and "\ufffd" in text):
+                return ""
+            size += len(block)
+            controls += len(block) - len(block.translate(None, _CONTROLS))
+            block = stream.read(_BLOCK)
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return ""
+    if controls > (0 if marked else 0.1 * size):
+        return ""
+    return "utf-8-sig" if marked else "utf-8"
+
+
+def _lines(stream: BinaryIO, encoding: str) -> Iterator[str]:
+    text = io.TextIOWrapper(stream, encoding, newline=None)
+    try:
+        yield from iter(text.readline, "")  # of the text itself, `yield from` would close the stream, too
+    finally:
+        text.detach()  # the stream is whoever's gave it
 
 
 def _strictly(content: bytes, encoding: str) -> Decoded:

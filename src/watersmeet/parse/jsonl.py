@@ -7,15 +7,16 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, BinaryIO, ClassVar
 
 from watersmeet.core.indexing import Found, Skipped
 from watersmeet.core.limits import MOST_LINKS, MOST_TAGS
 from watersmeet.core.model import DocId
 from watersmeet.core.pages import Block, Document, Link, Section
 from watersmeet.core.place import Place
+from watersmeet.core.spill import Spill
 from watersmeet.parse._blocks import paragraphs
-from watersmeet.parse._decode import decode
+from watersmeet.parse._decode import decode_lines
 from watersmeet.parse._inline import distinct, limited, listed_tags
 from watersmeet.parse._outline import outline
 from watersmeet.parse._values import clean, created, modified, plain
@@ -37,13 +38,16 @@ class Jsonl:
     reads: ClassVar[tuple[str, ...]] = ("application/jsonl", "application/x-ndjson", ".jsonl")
 
     def parse(self, found: Found, content: bytes) -> Iterator[Document | Skipped]:
-        text, warnings, refusal = decode(content)
+        return self.parse_stream(found, io.BytesIO(content))
+
+    def parse_stream(self, found: Found, stream: BinaryIO) -> Iterator[Document | Skipped]:
+        lines, warnings, refusal = decode_lines(stream)
         if refusal:
-            yield Skipped(found.path, refusal)
+            yield Skipped(found.uri, refusal)
             return
-        lines_by_id: dict[str, int] = {}
+        lines_by_id: Spill[int] = Spill()
         bad = 0
-        for number, line in enumerate(io.StringIO(text), 1):
+        for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
             try:
@@ -52,17 +56,17 @@ class Jsonl:
                 earlier = lines_by_id.get(identity)
                 if earlier is not None:
                     raise _Unusable(f"the id {identity[:200]!r} is already used in line {earlier}")
-                yield _document(found.path, number, identity, record, warnings)
+                yield _document(found.uri, number, identity, record, warnings)
                 lines_by_id[identity] = number
             except _Unusable as problem:
                 bad += 1
                 if bad <= _MOST_REASONS:
-                    yield Skipped(f"{found.path}:{number}", str(problem))
+                    yield Skipped(f"{found.uri}:{number}", str(problem))
                 if bad == _GIVE_UP and not lines_by_id:
-                    yield Skipped(found.path, f"no record in the first {bad} lines; the rest was not read")
+                    yield Skipped(found.uri, f"no record in the first {bad} lines; the rest was not read")
                     return
         if bad > _MOST_REASONS:
-            yield Skipped(found.path, f"{bad - _MOST_REASONS:,} more lines hold no record that can be used")
+            yield Skipped(found.uri, f"{bad - _MOST_REASONS:,} more lines hold no record that can be used")
 
 
 def _document(path: str, number: int, id_: str, record: dict[str, Any], warnings: tuple[str, ...]) -> Document:

@@ -28,7 +28,7 @@ class Markdown:
     def parse(self, found: Found, content: bytes) -> Iterator[Document | Skipped]:
         text, warnings, refusal = decode(content)
         if refusal:
-            yield Skipped(found.path, refusal)
+            yield Skipped(found.uri, refusal)
             return
         matter = front_matter(text)
         fields = matter.fields
@@ -43,7 +43,7 @@ class Markdown:
             id=DocId(found.name),
             kind="document",
             title=_title(fields.get("title"), sections, found.name),
-            path=found.path,
+            path=found.uri,
             sections=sections,
             modified=modified(fields),
             created=created(fields),

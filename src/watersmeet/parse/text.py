@@ -25,7 +25,7 @@ class Text:
     def parse(self, found: Found, content: bytes) -> Iterator[Document | Skipped]:
         text, warnings, refusal = decode(content)
         if refusal:
-            yield Skipped(found.path, refusal)
+            yield Skipped(found.uri, refusal)
             return
         blocks = tuple(paragraphs(text))
         name = PurePosixPath(found.name)
@@ -34,7 +34,7 @@ class Text:
             id=DocId(found.name),
             kind="document",
             title=underlined or name.stem,
-            path=found.path,
+            path=found.uri,
             sections=(Section((), 0, blocks[0].place, blocks),) if blocks else (),
             warnings=warnings,
         )

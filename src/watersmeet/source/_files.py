@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from typing import BinaryIO
 
 from watersmeet.core.indexing import Skipped
 from watersmeet.core.names import printable
@@ -12,28 +13,38 @@ from watersmeet.core.names import printable
 
 def fetch(path: str, limit: int, setting: str) -> bytes | Skipped:
     """The content of a regular file; a FIFO or a device is neither waited for nor read."""
+    stream = opened(path, limit, setting)
+    if isinstance(stream, Skipped):
+        return stream
+    parts: list[bytes] = []
+    room = limit + 1
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-        try:
-            status = os.fstat(handle)
-            if not stat.S_ISREG(status.st_mode):
-                return Skipped(printable(path), "not a regular file")
-            if status.st_size > limit:
-                return Skipped(printable(path), too_large(limit, setting))
-            parts: list[bytes] = []
-            room = limit + 1
-            ask = status.st_size + 1
-            while part := os.read(handle, min(ask, room)):
+        with stream:
+            ask = os.fstat(stream.fileno()).st_size + 1
+            while part := os.read(stream.fileno(), min(ask, room)):
                 parts.append(part)
                 room -= len(part)
                 ask = 1 << 16
-        finally:
-            os.close(handle)
     except OSError as error:
         return Skipped(printable(path), in_words(error))
     if room == 0:
         return Skipped(printable(path), too_large(limit, setting))
     return b"".join(parts)
+
+
+def opened(path: str, limit: int, setting: str) -> BinaryIO | Skipped:
+    """A regular file that is no larger than that, to be read and closed."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        status = os.fstat(handle)
+    except OSError as error:
+        return Skipped(printable(path), in_words(error))
+    refusal = "not a regular file" if not stat.S_ISREG(status.st_mode) else ""
+    refusal = refusal or (too_large(limit, setting) if status.st_size > limit else "")
+    if refusal:
+        os.close(handle)
+        return Skipped(printable(path), refusal)
+    return os.fdopen(handle, "rb")
 
 
 def in_words(error: OSError) -> str:

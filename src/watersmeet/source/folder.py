@@ -9,25 +9,29 @@ from __future__ import annotations
 import os
 import stat
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import BinaryIO
 
 from watersmeet.common.globs import Pattern, pattern
 from watersmeet.core.errors import SourceProblem
-from watersmeet.core.indexing import Found, Skipped
+from watersmeet.core.indexing import Dating, Found, Located, Offer, Skipped, Source, SourceRoot, Whole
 from watersmeet.core.names import is_text, printable
 from watersmeet.core.options import option
-from watersmeet.source._files import fetch, in_words, too_large
+from watersmeet.source._files import fetch, in_words, opened, too_large
+from watersmeet.source._git_dates import GitDates
 from watersmeet.source._ignore import Chain, Rules, above, ignored, of_folder
 
 _NEVER = frozenset({".git", "node_modules", "__pycache__"})
 _MARKS = frozenset({"pyvenv.cfg", "catalogue.db"})
 """A folder that holds one of these is a virtual environment or an index."""
+_NEITHER = "neither a folder nor a regular file"
 _OUTSIDE = "symlink that leads out of the folder; `outside_links = true` under [source.folder] follows it"
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
+class Folder(Source):
     """Files below a root: named by their path, told apart from their earlier state by a stat."""
 
     endings: tuple[str, ...]  # of the files that a parser reads
@@ -44,9 +48,9 @@ class Folder:
     max_bytes: int = option(10_000_000, "the largest file to read, in bytes")
     max_bytes_jsonl: int = option(1_000_000_000, "the largest .jsonl file to read, in bytes")
 
-    def scan(self, root: str) -> Iterator[Found | Skipped]:
+    def scan(self, root: SourceRoot, known: Mapping[str, str]) -> Iterator[Offer]:
         """Everything below a folder in a repeatable order, or the one file that was named."""
-        place = os.path.abspath(root)
+        place = os.path.abspath(root.uri)
         if not is_text(place):
             raise SourceProblem(f"{printable(place)}: name is not valid UTF-8", "rename it")
         try:
@@ -61,13 +65,41 @@ class Folder:
         if stat.S_ISDIR(status.st_mode):
             return _Walk(self, place).run()
         if not stat.S_ISREG(status.st_mode):
-            raise SourceProblem(
-                f"{printable(place)}: neither a folder nor a regular file", "name a folder or a file to read"
-            )
-        return self._only(place, status)
+            raise SourceProblem(f"{printable(place)}: {_NEITHER}", "name a folder or a file to read")
+        return iter((self._only(place, status), Whole()))
 
     def read(self, found: Found) -> bytes | Skipped:
-        return fetch(found.path, *self.limit(found.name))
+        return fetch(found.uri, *self.limit(found.name))
+
+    def open(self, found: Found) -> BinaryIO | Skipped:
+        return opened(found.uri, *self.limit(found.name))
+
+    def dating(self, found: Collection[Found]) -> Dating:
+        return GitDates([item.uri for item in found])
+
+    def locate(self, uri: str) -> Located:
+        """A path, with its symlinks followed."""
+        if "\0" in uri or not is_text(uri):
+            raise SourceProblem(f"{printable(uri)}: name is not valid UTF-8", "check its spelling, or rename it")
+        place = os.path.realpath(uri)
+        if not is_text(place):
+            raise SourceProblem(f"{printable(place)}: name is not valid UTF-8", "rename it")
+        only: Found | Skipped | None = None
+        try:
+            status = os.stat(place)
+            if stat.S_ISREG(status.st_mode):
+                only = self._only(place, status)
+            elif not stat.S_ISDIR(status.st_mode):
+                only = Skipped(place, _NEITHER)
+        except OSError:
+            status = None
+        return Located(place, os.path.basename(place) or "root", status is not None, only, (uri, os.path.abspath(uri)))
+
+    def within(self, uri: str, place: str) -> bool:
+        return _is_above(place, uri)
+
+    def holds(self, place: str, name: str) -> bool:
+        return os.path.lexists(os.path.join(place, name))
 
     def limit(self, name: str) -> tuple[int, str]:
         """How large a file may be, and the setting that says so."""
@@ -82,15 +114,22 @@ class Folder:
         limit, setting = self.limit(name)
         if status.st_size > limit:
             return Skipped(path, too_large(limit, setting))
-        stamp = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-        return Found(name, path, stamp, status.st_mtime)
+        stamp = f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
+        return Found(name, path, stamp, _moment(status.st_mtime), os.path.splitext(name)[1].casefold())
 
-    def _only(self, place: str, status: os.stat_result) -> Iterator[Found | Skipped]:
+    def _only(self, place: str, status: os.stat_result) -> Found | Skipped:
         name = os.path.basename(place)
         if _Wanted(self).matches(name, name) or name.lower().endswith(self.endings):
-            yield self.offer(name, place, status)
-        else:
-            yield Skipped(printable(place), f"not a kind of file that can be read; known: {' '.join(self.endings)}")
+            return self.offer(name, place, status)
+        return Skipped(printable(place), f"not a kind of file that can be read; known: {' '.join(self.endings)}")
+
+
+def _moment(seconds: float) -> datetime | None:
+    """None for what no calendar has."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 class _Wanted:
@@ -148,7 +187,7 @@ class _Walk:
         self._seen: dict[tuple[int, int], str] = {}
         """Device and inode of what was read, and under which name: that of a folder ends in a slash."""
 
-    def run(self) -> Iterator[Found | Skipped]:
+    def run(self) -> Iterator[Offer]:
         chain: Chain = ()
         if self._folder.gitignore:
             rules, self._outer = above(self._real)
@@ -168,6 +207,7 @@ class _Walk:
                 yield self._folder.offer(name, path, status)
             else:
                 yield Skipped(printable(path), f"symlink to a file that is read already: {known}")
+        yield Whole()
 
     def _remember_parents(self, root: str) -> None:
         """A link to a folder above the root leads back to the root, and so is a loop."""

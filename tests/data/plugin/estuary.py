@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from watersmeet.core.indexing import Found, Skipped
+from watersmeet.core.indexing import Found, Offer, Skipped, Source, SourceRoot, Whole
 from watersmeet.core.model import DocId, Plan, Ranking
 from watersmeet.core.options import option
 from watersmeet.core.pages import Block, Document, Section
+from watersmeet.core.place import Place
 from watersmeet.core.ports import Reading
 
 
@@ -25,26 +25,29 @@ class Tides:
 
     def parse(self, found: Found, content: bytes) -> Iterator[Document | Skipped]:
         lines = content.decode("utf8").splitlines()
-        blocks = tuple(Block(line, number, number) for number, line in enumerate(lines, 1) if line)
+        blocks = tuple(Block(line, Place((number, number))) for number, line in enumerate(lines, 1) if line)
         title = f"{self.title} {Path(found.name).stem}"
-        yield Document(DocId(found.name), "document", title, found.path, (Section((), 0, 1, blocks),))
+        yield Document(DocId(found.name), "document", title, found.uri, (Section((), 0, Place((1, 1)), blocks),))
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
-    """The files that a text file names, one a line, if a parser reads them."""
+class Listing(Source):
+    """The files that a text file names, one a line, if a parser reads them: `listing:FILE`."""
+
+    schemes: ClassVar[tuple[str, ...]] = ("listing:",)
 
     endings: tuple[str, ...]
 
-    def scan(self, root: str) -> Iterator[Found | Skipped]:
-        for name in Path(root).read_text("utf8").split():
+    def scan(self, root: SourceRoot, known: Mapping[str, str]) -> Iterator[Offer]:
+        listing = Path(root.uri.removeprefix("listing:"))
+        for name in listing.read_text("utf8").split():
             if name.endswith(self.endings):
-                path = os.path.join(os.path.dirname(root), name)
-                seen = os.stat(path)
-                yield Found(name, path, (seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino), seen.st_mtime)
+                path = listing.absolute().parent / name
+                yield Found(name, str(path), str(path.stat().st_mtime_ns))
+        yield Whole()
 
     def read(self, found: Found) -> bytes | Skipped:
-        return Path(found.path).read_bytes()
+        return Path(found.uri).read_bytes()
 
 
 @dataclass(frozen=True, slots=True)

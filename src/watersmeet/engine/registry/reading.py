@@ -11,7 +11,7 @@ from typing import Any
 
 from watersmeet.core.entities import KINDS, Entity, Refused, Tool
 from watersmeet.core.errors import SourceProblem
-from watersmeet.core.indexing import Found, Skipped
+from watersmeet.core.indexing import Found, Skipped, Source, SourceRoot
 from watersmeet.core.records import Format, Origin
 from watersmeet.engine import plugins
 from watersmeet.engine.components import build
@@ -127,14 +127,14 @@ def _one(
 
 def _place(place: str, settings: Settings, kind: str) -> Iterator[Item]:
     options = {**settings.of("source", "folder"), "include": list(_ENDINGS), "max_bytes": _LARGEST}
-    source = build("source", "folder", options, endings=endings())
+    source: Source = build("source", "folder", options, endings=endings())
     if not os.path.exists(place):
         raise SourceProblem(f"{place} does not exist", "check the spelling of the path")
-    found = []
-    for item in source.scan(place):
+    found: list[Found] = []
+    for item in source.scan(SourceRoot("folder", place), {}):
         if isinstance(item, Skipped):
             yield Refused(item.path, item.reason)
-        else:
+        elif isinstance(item, Found):
             found.append(item)
     skills = _skill_names(found)
     folders: dict[str, list[tuple[str, list[Item]]]] = {}
@@ -143,9 +143,9 @@ def _place(place: str, settings: Settings, kind: str) -> Iterator[Item]:
         if isinstance(content, Skipped):
             yield Refused(content.path, content.reason)
             continue
-        origin = Origin(item.path, skills.get(item.path) or _name(item), kind, item.path)
-        is_skill = item.path.casefold().endswith(".md")
-        values = _skill(item, content, settings) if is_skill else written(content, item.path)
+        origin = Origin(item.uri, skills.get(item.uri) or _name(item), kind, item.uri)
+        is_skill = item.uri.casefold().endswith(".md")
+        values = _skill(item, content, settings) if is_skill else written(content, item.uri)
         folder, _, name = item.name.rpartition("/")
         folders.setdefault(folder, []).append((name, list(understood(values, origin))))
     for files in folders.values():
@@ -201,7 +201,7 @@ def _folder(path: str) -> str:
 def _skill_names(found: list[Found]) -> dict[str, str]:
     """What the folder of each skill is called, wherever the reading began: by its own name, and by those above it
     as far as two skills would be called the same."""
-    waiting = {item.path: os.path.dirname(os.path.abspath(item.path)).split(os.sep) for item in found}
+    waiting = {item.uri: os.path.dirname(os.path.abspath(item.uri)).split(os.sep) for item in found}
     waiting = {path: parts for path, parts in waiting.items() if os.path.basename(path) == SKILL}
     names: dict[str, str] = {}
     depth = 1
@@ -239,9 +239,9 @@ def _name(item: Found) -> str:
     """What a record of this file is called if it does not say: after its folder if that holds nothing else."""
     folder, _, name = item.name.rpartition("/")
     if name == CORPUS:
-        return folder or _folder(item.path)
+        return folder or _folder(item.uri)
     if _stem(name) == "tools":
-        return _folder(item.path)
+        return _folder(item.uri)
     return name.rpartition(".")[0]
 
 
@@ -250,7 +250,7 @@ def _skill(item: Found, content: bytes, settings: Settings) -> Iterator[tuple[st
     if isinstance(parsed, Skipped):
         yield Refused(parsed.path, parsed.reason)
     elif not parsed.fields:
-        yield Refused(item.path, "; ".join(parsed.warnings) or "no front matter")
+        yield Refused(item.uri, "; ".join(parsed.warnings) or "no front matter")
     else:
         text = content.decode("utf8", "replace").lstrip("\ufeff").replace("\r\n", "\n")
-        yield item.path, {"front_matter": dict(parsed.fields), "body": _MATTER.sub("", text, count=1).strip()}
+        yield item.uri, {"front_matter": dict(parsed.fields), "body": _MATTER.sub("", text, count=1).strip()}

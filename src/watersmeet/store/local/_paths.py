@@ -91,13 +91,19 @@ def _came_along(here: str, before: str, sample: Sequence[tuple[str, str, str]]) 
     """
     if not sample:
         return not os.path.exists(before)
-    sizes = [int(stamp.split()[0]) for _, _, stamp in sample]
+    sizes = [_size(stamp) for _, _, stamp in sample]
     ours = _sizes(Paths(here), sample)
     same = sum(map(int.__eq__, ours, sizes))
     same_before = sum(map(int.__eq__, _sizes(Paths(before), sample), sizes))
     if 2 * sum(size >= 0 for size in ours) >= len(sample):
         return same > 0 or not same_before
     return same > 0 and same >= same_before
+
+
+def _size(stamp: str) -> int:
+    """The size that a folder's stamps begin with; what no file has for those of other sources."""
+    first = stamp.partition(" ")[0]
+    return int(first) if first.isdecimal() else -2
 
 
 def _sizes(paths: Paths, sample: Iterable[tuple[str, str, str]]) -> list[int]:

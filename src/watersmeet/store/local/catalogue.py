@@ -49,8 +49,11 @@ from watersmeet.store.local._sums import (
     seal,
     seal_meta,
 )
+from watersmeet.store.local.roots import files_in, roots_in
 
 HASHED = f"substr(hash, 1, {HASH})"
+PAGE = 1000
+"""How many documents of a file are looked at together."""
 SAID = "@said"
 """The field for aliases and tags as they are written: their words are indexed, and other tables have lower case."""
 
@@ -161,8 +164,7 @@ class Catalogue:
         return dict(self.db.execute("SELECT id, name FROM collections"))
 
     def roots(self) -> list[Root]:
-        rows = self.db.execute("SELECT id, path, name, collection, prefix FROM roots ORDER BY id")
-        return [Root(id, self.paths.on_disk(path), *others) for id, path, *others in rows]
+        return roots_in(self.db, self.paths)
 
     def former_roots(self) -> dict[str, tuple[str, str]]:
         """Name and prefix of the roots that were let go of, by their paths."""
@@ -182,14 +184,14 @@ class Catalogue:
         sql = "SELECT d.name FROM documents d JOIN files f ON f.id = d.file WHERE f.root = ?"
         return {root.name, *(name.partition("/")[0] for (name,) in self.db.execute(sql, (root.id,)))}
 
-    def add_root(self, path: str, name: str, collection: int, prefix: str) -> Root:
+    def add_root(self, path: str, name: str, collection: int, prefix: str, kind: str = "folder") -> Root:
         with self.transaction() as db:
             db.execute("DELETE FROM former_roots WHERE path = ?", (self.paths.kept(path),))
             identity = db.execute(
-                "INSERT INTO roots (path, name, collection, prefix) VALUES (?, ?, ?, ?) RETURNING id",
-                (self.paths.kept(path), name, collection, prefix),
+                "INSERT INTO roots (path, name, collection, prefix, kind) VALUES (?, ?, ?, ?, ?) RETURNING id",
+                (self.paths.kept(path), name, collection, prefix, kind),
             ).fetchone()[0]
-        return Root(identity, path, name, collection, prefix)
+        return Root(identity, path, name, collection, prefix, kind)
 
     def drop_root(self, root: Root, beginnings: Collection[str]) -> None:
         """Its collection goes with the last that is in it. What its ids began with is kept for it as long as there are
@@ -254,19 +256,27 @@ class Catalogue:
 
     def files(self, root: int) -> dict[str, FileState]:
         self._looked[root] = self._fence
-        rows = self.db.execute("SELECT id, name, stamp, hash, seen FROM files WHERE root = ?", (root,))
-        return {
-            name: FileState(identity, name, tuple(map(int, stamp.split())), digest, seen)
-            for identity, name, stamp, digest, seen in rows
-        }
+        return files_in(self.db, root)
 
-    def documents_of(self, file: int) -> list[tuple[DocId, bytes]]:
-        return self.db.execute(f"SELECT name, {HASHED} FROM documents WHERE file = ?", (file,)).fetchall()
+    def count_of(self, file: int) -> int:
+        """How many documents a file holds."""
+        return int(self.db.execute("SELECT count(*) FROM documents WHERE file = ?", (file,)).fetchone()[0])
 
-    def dated(self, file: int) -> list[tuple[DocId, float | None, dict[str, Any]]]:
+    def documents_of(self, file: int) -> Iterator[tuple[DocId, bytes]]:
+        """The documents of a file and their hashes, a page at a time: meanwhile some of them may go."""
+        return ((name, digest) for _, name, digest in self._paged(f"name, {HASHED}", file))
+
+    def dated(self, file: int) -> Iterator[tuple[DocId, float | None, dict[str, Any]]]:
         """The documents of a file, when each was last changed, and what it says of itself."""
-        found = self.db.execute("SELECT name, modified, fields FROM documents WHERE file = ?", (file,))
-        return [(name, modified, json.loads(fields)) for name, modified, fields in found]
+        found = self._paged("name, modified, fields", file)
+        return ((name, modified, json.loads(fields)) for _, name, modified, fields in found)
+
+    def _paged(self, columns: str, file: int) -> Iterator[tuple[Any, ...]]:
+        sql = f"SELECT id, {columns} FROM documents WHERE file = ? AND id > ? ORDER BY id LIMIT {PAGE}"
+        last = -1
+        while page := self.db.execute(sql, (file, last)).fetchall():
+            yield from page
+            last = page[-1][0]
 
     def owner(self, document: DocId) -> tuple[int, int | None, bytes] | None:
         """A document's key, file and hash, if there is such a document."""
@@ -358,6 +368,7 @@ class Catalogue:
             counts.save()
             db.executemany("DELETE FROM files WHERE id = ?", [(f,) for f in changes.forgotten])
             self.read_again(db, "id = ?", [(f,) for f in changes.stale])
+            db.executemany("UPDATE roots SET cursor = ?2 WHERE id = ?1", changes.cursors.items())
             if changes.facts:
                 db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", changes.facts.items())
                 seal_meta(db)
@@ -368,7 +379,7 @@ class Catalogue:
         db.execute(
             "INSERT INTO files (root, name, stamp, hash, seen) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (root, name)"
             " DO UPDATE SET stamp = ?3, hash = ?4, seen = ?5 WHERE seen >= ?6",
-            (root, found.name, " ".join(map(str, found.stamp)), digest, seen, -self._looked.get(root, self._fence)),
+            (root, found.name, found.stamp, digest, seen, -self._looked.get(root, self._fence)),
         )
 
     def _refuse(self, db: sqlite3.Connection, refused: Sequence[Placed]) -> None:
@@ -408,6 +419,7 @@ class Catalogue:
                 db.execute(f"DELETE FROM {table}")
             _mentions.clear(db)
             _withheld.clear(db)
+            db.execute("UPDATE roots SET cursor = ''")
             db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta.items())
             seal_meta(db)
 

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import IO
 
-from watersmeet.engine.settings import for_child
+from watersmeet.core.indexing import Content, Found
+from watersmeet.core.processes import environment
 
 SECONDS = 5.0
 """How long one call may take; what was read until then counts."""
@@ -31,6 +32,42 @@ _QUIET = {"GIT_OPTIONAL_LOCKS": "0", "GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_
 
 
 @dataclass(slots=True)
+class GitDates:
+    """The commits that left files as they are; `paths` are those of all files that will be asked for."""
+
+    paths: Collection[str]
+    _tops: dict[str, str] = field(default_factory=dict)
+    _histories: dict[str, Commits] = field(default_factory=dict)
+
+    def of(self, found: Found, content: Content, by: str) -> datetime | None:
+        """A commit dates a file only as long as that is what it committed."""
+        return self._committed(found.uri, content) if by == "git" else found.modified
+
+    def _committed(self, path: str, content: Content) -> datetime | None:
+        top = self._top(os.path.dirname(path))
+        if not top:
+            return None
+        if top not in self._histories:
+            here = [p for p in (*self.paths, path) if self._top(os.path.dirname(p)) == top]
+            self._histories[top] = history(top, {_below(p, top) for p in here})
+        return self._histories[top].of(_below(path, top), content)
+
+    def _top(self, folder: str) -> str:
+        """The work tree that a folder lies in; empty if in none."""
+        if folder not in self._tops:
+            parent = os.path.dirname(folder)
+            if os.path.exists(os.path.join(folder, ".git")):
+                self._tops[folder] = folder
+            else:
+                self._tops[folder] = self._top(parent) if parent != folder else ""
+        return self._tops[folder]
+
+
+def _below(path: str, top: str) -> str:
+    return path[len(top.rstrip("/")) + 1 :]
+
+
+@dataclass(slots=True)
 class Commits:
     """The committed content of the files that were asked for, and when each was committed, read when first needed."""
 
@@ -39,7 +76,7 @@ class Commits:
     _times: dict[str, int] | None = None
     _oldest: int | None = None
 
-    def of(self, name: str, content: bytes) -> datetime | None:
+    def of(self, name: str, content: Content) -> datetime | None:
         """None for a file that is not committed, or was changed since."""
         known = self.blobs.get(name)
         if known is None or known != blob(content, known):
@@ -77,10 +114,13 @@ def history(top: str, names: Collection[str]) -> Commits:
     return Commits(top, blobs)
 
 
-def blob(content: bytes, like: str) -> str:
+def blob(content: Content, like: str) -> str:
     """Git's name for a file's content, by the hash that `like` was made with."""
     make = hashlib.sha256 if len(like) == 64 else hashlib.sha1
-    return make(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+    state = make(b"blob %d\0" % content.size(), usedforsecurity=False)
+    for block in content.blocks():
+        state.update(block)
+    return state.hexdigest()
 
 
 def _paths(names: Collection[str]) -> list[str]:
@@ -99,7 +139,7 @@ def _parts(top: str, *arguments: str) -> Iterator[str]:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env=for_child(_QUIET, without="GIT_"),
+            env=environment(_QUIET, without="GIT_"),
         )
     except OSError:  # there is no git
         return
