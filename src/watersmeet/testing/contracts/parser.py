@@ -5,18 +5,23 @@ Subclass it with a fixture `parser` and with `samples`: names of files that it r
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator, Mapping
 
 import pytest
 
-from watersmeet.core.indexing import Found, Parser, Skipped
+from watersmeet.core.indexing import Found, Parser, Skipped, StreamParser
 from watersmeet.core.pages import Block, Document
-from watersmeet.testing.contracts._offers import found_as
 
 READS = re.compile(r"\.[^A-Z/\s]+|[a-z0-9.+-]+/[a-z0-9.+*-]+")
 """An ending with its dot, or a media type."""
 BROKEN = (b"", b"\0\0\0", b"\xff\xfe\x00\xd8", b"\xc3\x28" * 50, b"---\n: [\n", b'{"', bytes(range(256)) * 4)
+
+
+def found_as(name: str, content: bytes) -> Found:
+    """A file of this name."""
+    return Found(name, f"/srv/{name}", f"{len(content)} bytes")
 
 
 def blocks_of(document: Document) -> Iterator[Block]:
@@ -69,6 +74,15 @@ class ParserContract:
         for name, content in self.samples.items():
             found = found_as(name, content)
             assert self._read(parser, found, content) == self._read(parser, found, content)
+
+    def test_a_stream_gives_the_same_documents(self, parser: Parser) -> None:
+        """Where a parser need not hold a file to read it."""
+        if not isinstance(parser, StreamParser):
+            return
+        for name, content in self.samples.items():
+            found = found_as(name, content)
+            whole = self._read(parser, found, content)[0]
+            assert list(parser.parse_stream(found, io.BytesIO(content))) == whole
 
     def test_half_a_file_is_read_or_passed_over(self, parser: Parser) -> None:
         """Nothing is raised: what is wrong with a part is said of that part."""
