@@ -6,6 +6,7 @@ import os
 import runpy
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -21,6 +22,14 @@ if os.environ.get("WATERSMEET_TEST_PERTURB") or os.environ.get("WATERSMEET_TEST_
     perturbed = Path(__file__).parent / "helpers" / "perturbed"
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(perturbed), os.environ.get("PYTHONPATH"))))
     runpy.run_path(str(perturbed / "sitecustomize.py"))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """What could not run here is said aloud."""
+    reasons = {report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.stats.get("skipped", ())}
+    for reason in sorted(reason for reason in reasons if reason.startswith("NOT RUN")):
+        terminalreporter.write_line(reason, red=True)
+
 
 VAULT = {
     "index.md": "# Home\n\nWelcome. See [[Setup]] and [the guide](guides/keys.md).\n",

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from watersmeet.core.meaning import nearest, score
@@ -32,12 +34,12 @@ class Table:
     def __init__(self, cosines: dict[str, dict[str, float]]) -> None:
         self.cosines = cosines
 
-    def nearest(self, text: str, condition: Condition, limit: int) -> list[Near]:
-        found = [Near(chunk, cosine) for chunk, cosine in self.cosines[text].items()]
-        return sorted(found, key=lambda near: -near.cosine)[:limit]
+    def nearest(self, texts: Sequence[str], condition: Condition, limit: int) -> list[list[Near]]:
+        ranked = [sorted(self.cosines[text], key=lambda chunk: -self.cosines[text][chunk])[:limit] for text in texts]
+        return self.score(texts, dict.fromkeys(chunk for one in ranked for chunk in one))
 
-    def score(self, text: str, ids) -> list[Near]:
-        return [Near(chunk, self.cosines[text][chunk]) for chunk in ids]
+    def score(self, texts: Sequence[str], ids) -> list[list[Near]]:
+        return [[Near(chunk, self.cosines[text][chunk]) for chunk in ids] for text in texts]
 
 
 def test_what_is_near_to_one_part_is_found_though_it_is_far_from_the_whole() -> None:

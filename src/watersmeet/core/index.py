@@ -82,14 +82,18 @@ class Unseen(NamedTuple):
 class Vectors(Protocol):
     """The vectors, or weighted terms, of one tier: live chunks only, the condition held before ranking.
 
-    Scores are cosines, or sums of products of weights. What is zero, or not there yet, has none.
+    Scores are cosines, or sums of products of weights. What is zero, or not there yet, has none. Several queries are
+    asked at once, since the store may be far away: each has its own scores in the answer.
     """
 
-    def nearest(self, query: Vector | Weighted, condition: Condition, limit: int) -> list[tuple[ChunkId, float]]:
-        """The best, in descending order; of equal ones, those whose ids come first."""
+    def nearest(
+        self, queries: Sequence[Vector | Weighted], condition: Condition, limit: int
+    ) -> list[dict[ChunkId, float]]:
+        """The best of each query, in descending order; of equal ones, those whose ids come first. Behind them what only
+        the other queries rank."""
         ...
 
-    def score(self, query: Vector | Weighted, ids: Collection[ChunkId]) -> dict[ChunkId, float]: ...
+    def score(self, queries: Sequence[Vector | Weighted], ids: Collection[ChunkId]) -> list[dict[ChunkId, float]]: ...
     def read(self, ids: Sequence[ChunkId]) -> Matrix:
         """The vectors of those of these chunks that are held, in this order. Weighted terms cannot be read."""
         ...

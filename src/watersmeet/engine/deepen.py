@@ -295,8 +295,8 @@ def level(vectors: Vectors, seen: Condition, held: int, sample: Sequence[ChunkId
     if held <= NEAREST:  # too few to know
         return 0.0
     neighbour = max(NEAREST, min(NEIGHBOUR, held // SHARE))
-    found = [vectors.nearest(vector, seen, neighbour + 1) for vector in vectors.read(sample)]
-    near = sorted(nearest[-1][1] for nearest in found if nearest)
+    found = [list(vectors.nearest([vector], seen, neighbour + 1)[0].values()) for vector in vectors.read(sample)]
+    near = sorted(cosines[-1] for cosines in found if cosines)
     return near[len(near) // 2] if near else 0.0
 
 

@@ -46,25 +46,31 @@ class TierMeanings:
     _model: dict[str, Model] = field(default_factory=dict)
     """The model, by the fingerprint of the vectors that it was compared with."""
 
-    def nearest(self, text: str, condition: Condition, limit: int) -> list[Near]:
+    def nearest(self, texts: Sequence[str], condition: Condition, limit: int) -> list[list[Near]]:
         vectors, model = self._ready()
-        query = model.embed_query(text)
-        found = near_of(vectors.nearest(query, condition, limit))
+        queries = [model.embed_query(text) for text in texts]
+        found = [near_of(one.items()) for one in vectors.nearest(queries, condition, limit)]
         other = self._other()
         if other is None:
             return found
-        likely = [chunk for chunk, _ in other[0].nearest(other[1].embed_query(text), condition, limit)]
-        missing = [chunk for chunk, held in zip(likely, _held(vectors, query, likely), strict=True) if not held]
-        found += self._estimated(text, vectors, query, missing)
-        return sorted(found, key=lambda near: (-near.cosine, near.chunk))[:limit]
+        likely = other[0].nearest([other[1].embed_query(text) for text in texts], condition, limit)
+        ranked = {near.chunk for one in found for near in one}.union(*likely)
+        both = self.score(texts, ranked)
+        return (
+            [sorted(one, key=lambda near: (-near.cosine, near.chunk))[:limit] for one in both]
+            if len(both) == 1
+            else both
+        )
 
-    def score(self, text: str, ids: Collection[ChunkId]) -> list[Near]:
+    def score(self, texts: Sequence[str], ids: Collection[ChunkId]) -> list[list[Near]]:
         vectors, model = self._ready()
-        query = model.embed_query(text)
-        found = vectors.score(query, ids)
-        near = near_of([(chunk, found[chunk]) for chunk in ids if chunk in found])
-        missing = [chunk for chunk in ids if chunk not in found]
-        return near + self._estimated(text, vectors, query, missing) if missing else near
+        queries = [model.embed_query(text) for text in texts]
+        scored: list[list[Near]] = []
+        for text, query, found in zip(texts, queries, vectors.score(queries, ids), strict=True):
+            near = near_of([(chunk, found[chunk]) for chunk in ids if chunk in found])
+            missing = [chunk for chunk in ids if chunk not in found]
+            scored.append(near + self._estimated(text, vectors, query, missing) if missing else near)
+        return scored
 
     def _ready(self) -> tuple[Vectors, Model]:
         """The vectors and the model that made them; raises what is wrong with either."""
@@ -105,10 +111,10 @@ class TierMeanings:
 
         theirs_of, model = other
         asked = model.embed_query(text)
-        guessed = theirs_of.score(asked, missing)
-        near = [chunk for chunk, _ in theirs_of.nearest(asked, self.seen, SAMPLE // 4)]
+        (near,) = theirs_of.nearest([asked], self.seen, SAMPLE // 4)
         sample = list(dict.fromkeys([*self.snapshot.sample(SAMPLE, self.seen), *near]))
-        theirs, ours = theirs_of.score(asked, sample), vectors.score(query, sample)
+        (guessed,), (theirs,) = theirs_of.score([asked], missing), theirs_of.score([asked], sample)
+        (ours,) = vectors.score([query], sample)
         both = sorted(theirs.keys() & ours.keys())
         if not both or not guessed:
             return []
@@ -118,11 +124,6 @@ class TierMeanings:
             return []
         mapped = np.interp(list(guessed.values()), scale_from, scale_to)
         return [Near(chunk, cosine, True) for chunk, cosine in zip(guessed, mapped.tolist(), strict=True)]
-
-
-def _held(vectors: Vectors, query: Any, ids: Sequence[ChunkId]) -> list[bool]:
-    there = vectors.score(query, ids)
-    return [chunk in there for chunk in ids]
 
 
 def _absent(name: str, switched_off: bool) -> ModelProblem:

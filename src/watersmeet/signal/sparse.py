@@ -19,7 +19,7 @@ class Sparse:
     def rank(self, plan: Plan) -> Ranking:
         if not plan.words:  # a query of punctuation means nothing
             return Ranking("sparse")
-        return by_meaning("sparse", self.sparse.nearest(plan.semantic_text, plan.condition, plan.pool))
+        return by_meaning("sparse", self.sparse.nearest([plan.semantic_text], plan.condition, plan.pool)[0])
 
     def score(self, plan: Plan, ids: Collection[ChunkId]) -> dict[ChunkId, float]:
-        return {near.chunk: near.cosine for near in self.sparse.score(plan.semantic_text, ids)}
+        return {near.chunk: near.cosine for near in self.sparse.score([plan.semantic_text], ids)[0]}

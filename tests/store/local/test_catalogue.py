@@ -23,7 +23,7 @@ from watersmeet.core.place import Place
 from watersmeet.core.text_fields import Prepared, digest
 from watersmeet.core.writing import Changes, Put
 from watersmeet.store.local._sums import place_sum
-from watersmeet.store.local.catalogue import Catalogue, Placed, facets_of
+from watersmeet.store.local.catalogue import Catalogue, Placed
 from watersmeet.store.local.documents import DocumentsView
 from watersmeet.store.local.graph import LiveLinks
 from watersmeet.store.local.written import written
@@ -182,12 +182,6 @@ def test_metadata_of_a_collection_adds_up(catalogue: Catalogue, view: DocumentsV
         for key, value in (("sdk", "Python"), ("team", "core"), ("collection", "docs")):
             assert view.every(Condition({key: (value,)})) == [made.rows[0]]
         assert view.every(Condition({"sdk": ("rust",)})) == []
-
-
-def test_what_can_be_filtered_by() -> None:
-    fields = {"Draft": True, "n": 3, "list": ["A", 1.5, {"no": 1}], "none": None, "long": "x" * 300}
-    document = Document(DocId("a"), "document", "A", "/a", tags=("Tag",), fields=fields)
-    assert set(facets_of(document)) == {("tag", "tag"), ("draft", "true"), ("n", "3"), ("list", "a"), ("list", "1.5")}
 
 
 def test_filters_and_dates(catalogue: Catalogue, view: DocumentsView) -> None:

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from records_contract import RecordsContract, changes, record
 from watersmeet import Engine
 from watersmeet.core.entities import Entity, Tool
 from watersmeet.core.errors import IndexDamaged, VersionConflict
@@ -22,6 +21,7 @@ from watersmeet.core.writing import Changes, Put
 from watersmeet.engine.settings import load
 from watersmeet.store.local.catalogue import Catalogue
 from watersmeet.store.local.records import LocalRecords
+from watersmeet.testing.contracts.records import RecordsContract, changes, record
 
 COUNT = """
 import sys

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from watersmeet.common.globs import Pattern, pattern
+from watersmeet.core.facets import tag_names
 from watersmeet.core.model import Condition
 
 _SPECIAL = "*?[\\"
@@ -178,12 +179,6 @@ def _kinds(wanted: Sequence[str], known: Known) -> list[str]:
 
 def _tags(wanted: Sequence[str]) -> list[str]:
     return [name for tag in wanted for name in tag_names(tag)]
-
-
-def tag_names(tag: str) -> list[str]:
-    """A tag as it is kept, also where it is written `#tag` or `tag/`."""
-    low = tag.casefold()
-    return sorted({low, low.removeprefix("#").rstrip("/")} - {""})
 
 
 def lowered(values: Sequence[str]) -> str:

@@ -19,6 +19,7 @@ from typing import Any
 from zlib import crc32
 
 from watersmeet.core.errors import SourceProblem
+from watersmeet.core.facets import facets_of
 from watersmeet.core.files import make_private, refuse_read_only
 from watersmeet.core.indexing import Found
 from watersmeet.core.model import DocId, Row
@@ -556,22 +557,3 @@ def _said(document: Document) -> dict[str, Any]:
     """Aliases and tags as they are written, if what is kept of them in other tables would not give them back."""
     plain = not document.aliases and list(document.tags) == sorted({tag.casefold() for tag in document.tags})
     return {} if plain else {SAID: [list(document.aliases), list(document.tags)]}
-
-
-def facets_of(document: Document) -> Iterator[tuple[str, str]]:
-    """What a document can be filtered by: (key, value) in lower case; lists give one each."""
-    for tag in document.tags:
-        yield "tag", tag.casefold()
-    for key, value in document.fields.items():
-        for item in value if isinstance(value, list) else [value]:
-            text = facet_value(item)
-            if text is not None:
-                yield key.casefold(), text
-
-
-def facet_value(value: Any) -> str | None:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str | int | float) and len(str(value)) <= 256:
-        return str(value).casefold()
-    return None

@@ -82,6 +82,8 @@ class LiveWords:
         return self._text.frequency(field, text) + (aside.frequency(field, text) if aside else 0)
 
     def match(self, terms: Sequence[Term], condition: Condition, limit: int) -> list[tuple[ChunkId, float]]:
+        if limit < 1:
+            return []
         text, aside = self._text, self._private()
         weighed = aside.weighed(terms) if aside else terms
         found, ids = best(

@@ -1,4 +1,4 @@
-"""What every implementation of `Records` must do: subclass it with a fixture `records`."""
+"""The contract of `Records`: what is registered, by path, with versions. Subclass it with a fixture `records`."""
 
 from __future__ import annotations
 

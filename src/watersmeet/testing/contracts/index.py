@@ -1,0 +1,264 @@
+"""The contract of `Index` and `Snapshot`: one moment, whatever is committed meanwhile; and small named values."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
+import pytest
+
+from watersmeet.core.errors import IndexBusy, NoIndex
+from watersmeet.core.index import Snapshot
+from watersmeet.core.model import ANY, DocId
+from watersmeet.core.ports import Term
+from watersmeet.core.viewers import EVERYONE, gates
+from watersmeet.testing.contracts._base import FilledContract
+from watersmeet.testing.contracts.corpus import (
+    ADA,
+    EVERYONES,
+    HARBOUR,
+    MODEL,
+    STATIC,
+    Filling,
+    chunk_of,
+    page,
+    seen,
+    vectors,
+)
+
+OLD = page("a.md", (("One",), "An auk on the rock."), (("Two",), "The auk dives."), links=())
+NEW = page("a.md", (("One",), "A tern over the sea."), (("Three",), "The tern dives."), links=())
+OTHER = page("b.md", ((), "Gulls everywhere."))
+
+
+def answers(snapshot: Snapshot) -> tuple[object, ...]:
+    """What is asked of a moment: words, vectors, documents."""
+    words = snapshot.words(ANY)
+    assert words is not None
+    terms = [Term("body", word) for word in ("auk", "tern", "gulls", "dives")]
+    (near,) = snapshot.vectors(STATIC, ANY).nearest([MODEL.embed_query("the auk dives")], ANY, 10)
+    found = {chunk for chunk, _ in words.match(terms, ANY, 10)}
+    return (
+        found,
+        {chunk: passage.text for chunk, passage in snapshot.passages(found).items()},
+        {*near},
+        [(record.document, record.chunks) for record in snapshot.records()],
+        [passage.text for passage in snapshot.passages_of(DocId("a.md"))],
+        snapshot.statistics().chunks,
+        snapshot.newest(ANY, 10),
+    )
+
+
+class IndexContract(FilledContract):
+    # ------------------------------------------------------------ moments
+
+    @pytest.fixture
+    def small(self, filling: Filling) -> Filling:
+        filling.put([OLD, OTHER])
+        filling.embed(STATIC, vectors([OLD, OTHER]))
+        return filling
+
+    def test_nothing_was_ever_put_into_it(self, filling: Filling) -> None:
+        try:
+            with filling.index.snapshot() as snapshot:
+                assert snapshot.words(ANY) is None
+                assert snapshot.records() == []
+        except NoIndex:
+            pass  # or there is none
+
+    @pytest.mark.parametrize("asked_before", [True, False])
+    def test_what_is_committed_meanwhile_is_not_seen(self, small: Filling, asked_before: bool) -> None:
+        with small.index.snapshot() as snapshot:
+            before = answers(snapshot)
+        with small.index.snapshot() as snapshot:
+            if asked_before:
+                assert answers(snapshot) == before
+            small.put([NEW, page("c.md", ((), "A tern and an auk."))])
+            small.remove([OTHER.document.id])
+            assert answers(snapshot) == before
+        with small.index.snapshot() as snapshot:
+            after = answers(snapshot)
+        assert after[3] == [("a.md", 2), ("c.md", 1)]
+        assert after[4] == ["A tern over the sea.", "The tern dives."]
+
+    def test_a_document_that_says_less_has_fewer_chunks(self, small: Filling) -> None:
+        small.put([page("a.md", (("Two",), "The auk dives."))])
+        with small.index.snapshot() as snapshot:
+            assert [passage.text for passage in snapshot.passages_of(DocId("a.md"))] == ["The auk dives."]
+            assert snapshot.passages([OLD.chunks[0].id]) == {}
+            words = snapshot.words(ANY)
+            assert words is not None
+            assert words.match([Term("body", "rock")], ANY, 10) == []
+            assert words.score([Term("body", "rock")], [OLD.chunks[0].id]) == {}
+
+    def test_several_moments_are_open_at_once(self, small: Filling) -> None:
+        with small.index.snapshot() as first:
+            one = answers(first)
+            small.put([NEW])
+            small.embed(STATIC, vectors([NEW]))
+            with small.index.snapshot() as second:
+                two = answers(second)
+                assert two != one
+                assert answers(first) == one
+                assert answers(second) == two
+
+    def test_the_threads_of_a_query_share_its_moment(self, small: Filling) -> None:
+        with small.index.snapshot() as snapshot, ThreadPoolExecutor(4) as threads:
+            alone = answers(snapshot)
+            assert all(found == alone for found in threads.map(lambda _: answers(snapshot), range(16)))
+
+    def test_versions_change_with_every_commit(self, small: Filling) -> None:
+        def version() -> object:
+            with small.index.snapshot() as snapshot:
+                return snapshot.version
+
+        versions = [version()]
+        assert version() == versions[0]
+        small.put([NEW])
+        versions.append(version())
+        small.embed(STATIC, vectors([NEW]))
+        versions.append(version())
+        small.remove([OTHER.document.id])
+        versions.append(version())
+        assert len(set(map(repr, versions))) == 4
+
+    def test_generations_change_when_stores_are_replaced(self, small: Filling) -> None:
+        def generation() -> str:
+            with small.index.snapshot() as snapshot:
+                return snapshot.generation
+
+        first = generation()
+        small.put([NEW])
+        assert generation() == first
+        with small.index.snapshot() as snapshot:
+            before = answers(snapshot)
+        small.rebuild()
+        assert generation() != first
+        with small.index.snapshot() as snapshot:
+            assert answers(snapshot) == before
+
+    def test_what_was_given_stays_good_in_a_generation(self, small: Filling) -> None:
+        """A pipeline keeps what a snapshot gave, for as long as the index gives that snapshot again."""
+        with small.index.snapshot() as first:
+            words = first.words(ANY)
+        small.put([NEW])
+        with small.index.snapshot() as second:
+            if second is first and words is not None:
+                assert {chunk for chunk, _ in words.match([Term("body", "tern")], ANY, 10)} == {
+                    chunk.id for chunk in NEW.chunks
+                }
+
+    # ------------------------------------------------------------ what it says of itself
+
+    def test_nothing_is_damaged(self, snapshot: Snapshot) -> None:
+        snapshot.passages([chunk_of("rust.md")])
+        assert dict(snapshot.damaged) == {}
+
+    def test_statistics_are_of_what_is_seen(self, snapshot: Snapshot) -> None:
+        found = snapshot.statistics()
+        assert found.documents == len(HARBOUR)
+        assert found.chunks == sum(len(given.chunks) for given in HARBOUR)
+        assert found.kinds["text"] == 1
+        assert snapshot.kinds() == found.kinds
+        assert snapshot.kinds(EVERYONES) == snapshot.statistics(EVERYONES).kinds
+        assert found.collections["handbook"] == 1
+        fewer = snapshot.statistics(EVERYONES)
+        assert (found.documents - fewer.documents, fewer.kinds["mcp_server"]) == (4, 1)
+        assert snapshot.statistics(seen(ADA)).documents == fewer.documents + 1
+
+    def test_how_long_all_texts_are(self, snapshot: Snapshot) -> None:
+        texts = {given.document.id: sum(len(c.text.encode()) for c in given.chunks) for given in HARBOUR}
+        assert snapshot.text_bytes() == sum(texts.values())
+        assert snapshot.text_bytes(seen(ADA)) - snapshot.text_bytes(EVERYONES) == texts[DocId("private/ada.md")]
+
+    def test_a_sample_is_always_the_same(self, snapshot: Snapshot) -> None:
+        everything = [chunk.id for given in HARBOUR for chunk in given.chunks]
+        few = snapshot.sample(5)
+        assert len(set(few)) == 5
+        assert snapshot.sample(5) == few
+        assert set(snapshot.sample(1000)) == set(everything)
+        assert chunk_of("private/ada.md") not in snapshot.sample(1000, EVERYONES)
+        hidden = snapshot.sample(1000, EVERYONES, outside=True)
+        assert {*hidden, *snapshot.sample(1000, EVERYONES)} == {*everything}
+        assert chunk_of("private/ada.md") in hidden
+        assert len(hidden) == len(everything) - len(snapshot.sample(1000, EVERYONES))
+
+    def test_what_was_added_since(self, small: Filling) -> None:
+        with small.index.snapshot() as snapshot:
+            last = snapshot.last_row()
+            assert snapshot.added_since(last) == 0
+        small.put([NEW, page("c.md", ((), "An auk."), fields={"@audience": ["user:ada"]})])
+        with small.index.snapshot() as snapshot:
+            assert snapshot.added_since(last) == 3
+            assert snapshot.added_since(last, EVERYONES) == 2
+            assert snapshot.added_since(snapshot.last_row()) == 0
+
+    def test_tiers_and_coverage(self, snapshot: Snapshot) -> None:
+        (tier,) = snapshot.tiers().values()
+        assert (tier.name, tier.model, tier.fingerprint, tier.dimension) == (
+            "static",
+            STATIC.model,
+            STATIC.fingerprint,
+            STATIC.dimension,
+        )
+        assert snapshot.coverage(tier) == snapshot.coverage(tier, EVERYONES) == 1.0
+        assert snapshot.unseen(tier, 10) == []
+
+    def test_only_gates_that_keep_something_out_are_needed(self, snapshot: Snapshot) -> None:
+        everyone = gates(EVERYONE)
+        assert snapshot.needed(everyone) == everyone
+
+    def test_without_a_registry_no_gate_is_needed(self, small: Filling) -> None:
+        with small.index.snapshot() as snapshot:
+            assert snapshot.needed(gates(EVERYONE)) == {}
+
+    def test_facts_are_texts(self, snapshot: Snapshot) -> None:
+        assert all(isinstance(value, str) for pair in snapshot.facts().items() for value in pair)
+
+    def test_it_has_a_name_and_a_size(self, small: Filling) -> None:
+        assert small.index.place
+        assert small.index.size_bytes() > 0
+        assert small.index.remote in (True, False)
+
+    def test_a_sound_index_is_found_to_be_sound(self, small: Filling) -> None:
+        assert [check for check in small.index.check() if not check.ok] == []
+
+    # ------------------------------------------------------------ state
+
+    def test_a_value_is_read_as_it_was_written(self, small: Filling) -> None:
+        state = small.index.state("calibration")
+        assert (state.version(), state.read()) == (None, None)
+        with state.changing(5) as change:
+            assert change.read() is None
+            change.write(b"one")
+        first = state.version()
+        assert state.read() == b"one"
+        with state.changing(5) as change:
+            assert change.read() == b"one"
+            change.write(b"\x00two")
+        assert small.index.state("calibration").read() == b"\x00two"
+        assert state.version() not in (None, first)
+        assert small.index.state("other").read() is None
+        with state.changing(5) as change:
+            change.write(None)
+        assert (state.version(), state.read()) == (None, None)
+
+    def test_one_changes_a_value_at_a_time(self, small: Filling) -> None:
+        state, held, enough = small.index.state("calibration"), Event(), Event()
+
+        def hold() -> None:
+            with state.changing(5) as change:
+                held.set()
+                enough.wait(30)
+                change.write(b"held")
+
+        with ThreadPoolExecutor(1) as threads:
+            holding = threads.submit(hold)
+            assert held.wait(30)
+            try:
+                with pytest.raises(IndexBusy), small.index.state("calibration").changing(0.05):
+                    pass
+            finally:
+                enough.set()
+            holding.result()
+        assert state.read() == b"held"

@@ -1,0 +1,127 @@
+"""The contract of `Source`: what there is at a place, what has changed there, and what is gone.
+
+Subclass it with the fixtures `source` and `place`: a place that holds nothing yet, which tests may change.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import pytest
+
+from watersmeet.core.errors import SourceProblem
+from watersmeet.core.indexing import Found, Gone, Same, Skipped, Source, SourceRoot, Whole
+
+FILES = {"a.md": b"# A\n\nA tern.\n", "notes/b.md": b"# B\n\nAn auk.\n", "notes/deep/c.md": "Möwen\n".encode()}
+
+
+class Place(Protocol):
+    """Where a source looks, as whoever owns it sees it."""
+
+    @property
+    def root(self) -> SourceRoot: ...
+    @property
+    def missing(self) -> SourceRoot:
+        """An address of the same kind at which there is nothing."""
+        ...
+
+    def write(self, name: str, content: bytes) -> None: ...
+    def remove(self, name: str) -> None: ...
+
+
+class SourceContract:
+    @pytest.fixture
+    def source(self) -> Source:
+        raise NotImplementedError("the contract of a source needs the fixture `source`")
+
+    @pytest.fixture
+    def place(self) -> Place:
+        raise NotImplementedError("the contract of a source needs the fixture `place`")
+
+    def _filled(self, place: Place) -> None:
+        for name, content in FILES.items():
+            place.write(name, content)
+
+    def _found(self, source: Source, place: Place) -> dict[str, Found]:
+        offers = list(source.scan(place.root, {}))
+        assert isinstance(offers[-1], Whole)
+        assert [one for one in offers if isinstance(one, Skipped)] == []
+        found = [one for one in offers if isinstance(one, Found)]
+        assert len({one.name for one in found}) == len(found) == len(offers) - 1
+        return {one.name: one for one in found}
+
+    def _known(self, source: Source, place: Place) -> dict[str, str]:
+        return {name: one.stamp for name, one in self._found(source, place).items()}
+
+    def test_all_that_there_is_is_found(self, source: Source, place: Place) -> None:
+        assert self._found(source, place) == {}
+        self._filled(place)
+        found = self._found(source, place)
+        assert found.keys() == FILES.keys()
+        assert all(one.stamp and one.uri for one in found.values())
+        assert all(one.modified is None or one.modified.tzinfo for one in found.values())
+
+    def test_what_was_found_can_be_read(self, source: Source, place: Place) -> None:
+        self._filled(place)
+        for name, found in self._found(source, place).items():
+            assert source.read(found) == FILES[name]
+            stream = source.open(found)
+            assert not isinstance(stream, Skipped)
+            with stream:
+                assert stream.read() == FILES[name]
+                stream.seek(0)
+                assert stream.read() == FILES[name]
+
+    def test_what_is_unchanged_keeps_its_stamp(self, source: Source, place: Place) -> None:
+        self._filled(place)
+        known = self._known(source, place)
+        again = list(source.scan(place.root, known))
+        same = {one.name for one in again if isinstance(one, Same)}
+        same |= {one.name for one in again if isinstance(one, Found) and known.get(one.name) == one.stamp}
+        assert same == FILES.keys()
+        assert isinstance(again[-1], Whole)
+
+    def test_what_has_changed_has_another_stamp(self, source: Source, place: Place) -> None:
+        self._filled(place)
+        known = self._known(source, place)
+        place.write("a.md", b"# A\n\nA tern and an auk.\n")
+        place.write("new.md", b"new\n")
+        offers = list(source.scan(place.root, known))
+        changed = {one.name for one in offers if isinstance(one, Found) and known.get(one.name) != one.stamp}
+        assert changed == {"a.md", "new.md"}
+        (found,) = [one for one in offers if isinstance(one, Found) and one.name == "a.md"]
+        assert source.read(found) == b"# A\n\nA tern and an auk.\n"
+
+    def test_what_is_gone_is_not_named_or_said_to_be_gone(self, source: Source, place: Place) -> None:
+        self._filled(place)
+        known = self._known(source, place)
+        place.remove("notes/b.md")
+        offers = list(source.scan(place.root, known))
+        there = {one.name for one in offers if isinstance(one, Found | Same)}
+        gone = {one.name for one in offers if isinstance(one, Gone)}
+        assert there == FILES.keys() - {"notes/b.md"}
+        assert isinstance(offers[-1], Whole) or gone == {"notes/b.md"}
+
+    def test_what_went_after_the_scan_is_passed_over(self, source: Source, place: Place) -> None:
+        self._filled(place)
+        found = self._found(source, place)["notes/b.md"]
+        place.remove("notes/b.md")
+        for skipped in (source.read(found), source.open(found)):
+            assert isinstance(skipped, Skipped)
+            assert skipped.reason
+
+    def test_a_place_that_is_not_there_is_never_whole(self, source: Source, place: Place) -> None:
+        """Or all that was found there before would be deleted."""
+        try:
+            offers = list(source.scan(place.missing, {}))
+        except SourceProblem:
+            return
+        assert not any(isinstance(one, Whole) for one in offers)
+
+    def test_an_address_has_one_spelling(self, source: Source, place: Place) -> None:
+        self._filled(place)
+        located = source.locate(place.root.uri)
+        assert located.exists
+        assert located.name
+        assert source.locate(located.uri).uri == located.uri
+        assert source.within(located.uri, located.uri)

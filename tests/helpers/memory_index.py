@@ -1,0 +1,399 @@
+"""An index in memory: every answer computed the plain way, from what was put. It knows the port and no other store."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial, reduce
+from operator import or_
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from bm25 import Postings, rarity
+from memory_kept import Kept
+from watersmeet.core.boosts import boost, singular
+from watersmeet.core.entities import TOOL, Entity, entity_of
+from watersmeet.core.errors import IndexBusy
+from watersmeet.core.index import Check, Record, Statistics, Tier, Unseen
+from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Passage, Row
+from watersmeet.core.names import link_key
+from watersmeet.core.pages import Link
+from watersmeet.core.ports import Edge, Lead, Mention, Term
+from watersmeet.core.sparse import Weighted
+from watersmeet.core.viewers import kept_from_some
+from watersmeet.testing.conditions import Facts, satisfies
+
+UNREADABLE = 1_000
+
+
+def of_each(what: Callable[[Kept, int], Any]) -> Callable[..., dict[ChunkId, Any]]:
+    """A method that says something of each chunk that there is, given its document and its number there."""
+
+    def asked(self: MemorySnapshot, ids: Collection[ChunkId]) -> dict[ChunkId, Any]:
+        found = {chunk: what(*self.places[chunk]) for chunk in ids if chunk in self.places}
+        return {chunk: value for chunk, value in found.items() if value is not None}
+
+    return asked
+
+
+@dataclass(eq=False)
+class MemorySnapshot:
+    """All that there is after one commit; never changed."""
+
+    version: int = 0
+    number: int = 0  # of the generation
+    documents: Mapping[DocId, Kept] = field(default_factory=dict)
+    collections: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    models: Mapping[str, Tier] = field(default_factory=dict)
+    made: Mapping[str, Mapping[Row, Any]] = field(default_factory=dict)
+    known: Mapping[str, str] = field(default_factory=dict)  # what it says of itself
+
+    def __post_init__(self) -> None:
+        self.generation, self.damaged, self.outdated = str(self.number), dict[str, None](), False
+        self.kept = dict(sorted(self.documents.items()))
+        self.places = {chunk.id: (kept, n) for kept in self.kept.values() for n, chunk in enumerate(kept.chunks)}
+        self.row_of = {chunk: kept.rows[n] for chunk, (kept, n) in self.places.items()}
+        self.id_of = {row: chunk for chunk, row in self.row_of.items()}
+        self.named_by: defaultdict[str, list[tuple[int, int, DocId]]] = defaultdict(list)
+        for name, kept in self.kept.items():
+            for key, rank in kept.names.items():
+                self.named_by[key].append((rank, len(name), name))
+        self._passing: dict[str, frozenset[DocId]] = {}
+        self._words: dict[str, MemoryWords] = {}
+
+    def passing(self, condition: Condition) -> frozenset[DocId]:
+        if repr(condition) not in self._passing:
+            both = [(kept, kept.document, self.collections.get(kept.collection, {})) for kept in self.kept.values()]
+            facts = [Facts(d.id, d.kind, k.collection, metadata, k.facets, d.modified) for k, d, metadata in both]
+            found = frozenset(DocId(one.name) for one in facts if satisfies(one, condition))
+            self._passing[repr(condition)] = found
+        return self._passing[repr(condition)]
+
+    def where(self, condition: Condition) -> list[Kept]:
+        return [kept for name, kept in self.kept.items() if name in self.passing(condition)]
+
+    def rows(self, condition: Condition) -> list[Row]:
+        return sorted(row for kept in self.where(condition) for row in kept.rows)
+
+    passages = of_each(Kept.passage)
+    documents_of = of_each(lambda kept, n: kept.document.id)
+    owners_of = of_each(lambda kept, n: kept.key)
+    dates_of = of_each(lambda kept, n: kept.document.modified)
+    parents = of_each(Kept.parent)
+
+    def around(self, ids: Collection[ChunkId], before: int, after: int) -> dict[ChunkId, list[Passage]]:
+        there = [(chunk, *self.places[chunk]) for chunk in ids if chunk in self.places]
+        return {one: self.passages_of(k.document.id)[max(0, n - before) : n + after + 1] for one, k, n in there}
+
+    def newest(self, condition: Condition, limit: int) -> list[ChunkId]:
+        kept = self.where(condition)
+        kept.sort(key=lambda k: k.document.modified.timestamp() if k.document.modified else -math.inf, reverse=True)
+        return [one.chunks[0].id for one in kept if one.chunks][:limit]
+
+    def passages_of(self, document: DocId) -> list[Passage]:
+        kept = self.kept.get(document)
+        return [kept.passage(n) for n in range(len(kept.chunks))] if kept else []
+
+    def record(self, document: DocId, condition: Condition = ANY) -> Record | None:
+        return next((one for one in self.records(condition) if one.document == document), None)
+
+    def records(self, condition: Condition = ANY) -> list[Record]:
+        both = [(kept, kept.document) for kept in self.where(condition)]
+        return [Record(d.id, d.kind, d.title, d.path, d.modified, k.collection, k.fields, len(k.rows)) for k, d in both]
+
+    def only(self, documents: Collection[DocId], condition: Condition) -> set[DocId]:
+        return {*documents} & self.passing(condition)
+
+    def links_of(self, document: DocId) -> list[Link]:
+        return list(self.kept[document].document.links) if document in self.kept else []
+
+    def named_texts(self) -> list[tuple[DocId, DocId, str]]:
+        links = MemoryLinks(self, ANY)
+        found = [(one, links.closest(one, key), link.alias) for one, key, link in links.written if link.alias]
+        return [(source, target, text) for source, target, text in found if target]
+
+    def names_of(self, documents: Collection[DocId]) -> dict[DocId, frozenset[str]]:
+        return {name: self.kept[name].called if name in self.kept else frozenset() for name in documents}
+
+    def words_only(self, documents: Collection[DocId]) -> dict[DocId, frozenset[str]]:
+        found = {name: self.kept[name].known_for for name in documents if name in self.kept}
+        return {name: known for name, known in found.items() if known}
+
+    def collections_of(self, documents: Collection[str]) -> set[str]:
+        return {self.kept[DocId(name)].collection for name in documents if name in self.kept}
+
+    def at(self, paths: Collection[str], condition: Condition) -> list[DocId]:
+        return [kept.document.id for kept in self.where(condition) if kept.document.path in paths]
+
+    def named(self, key: str, condition: Condition) -> dict[DocId, int]:
+        return {name: rank for rank, _, name in sorted(self.named_by[key]) if name in self.passing(condition)}
+
+    def titled(self, key: str, condition: Condition) -> list[DocId]:
+        titles = self.titles(condition, len(self.kept)) or ()
+        return [name for name, title in titles if link_key(DocId(""), title, "wiki") == key]
+
+    def titles(self, condition: Condition, limit: int) -> list[tuple[DocId, str]] | None:
+        found = [(kept.document.id, kept.document.title) for kept in self.where(condition)]
+        return found if len(found) <= limit else None
+
+    def fields(self, condition: Condition = ANY) -> set[str]:
+        own = {key for kept in self.where(condition) for key, _ in kept.facets}
+        every = own.union(*({key.casefold() for key in one} for one in self.collections.values()))
+        return {key for key in every if not key.startswith("@")}
+
+    def values_of(self, key: str, condition: Condition) -> list[str]:
+        found: Counter[str] = Counter()
+        for kept in self.where(condition):
+            metadata = [(k.casefold(), v.casefold()) for k, v in self.collections.get(kept.collection, {}).items()]
+            values = [value for name, value in (*kept.facets, *metadata) if name == key]
+            found.update({"kind": [kept.document.kind], "collection": [kept.collection]}.get(key, values))
+        return sorted(found, key=lambda value: (-found[value], value))
+
+    def tags(self, condition: Condition, without: Collection[str]) -> dict[str, int]:
+        kept = [one.facets for one in self.where(condition) if one.document.kind not in without]
+        return Counter(value for facets in kept for key, value in facets if key == "tag")
+
+    def facts(self) -> Mapping[str, str]:
+        return self.known
+
+    def tiers(self) -> Mapping[str, Tier]:
+        return self.models
+
+    def needed(self, gates: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+        return {k: v for k, v in gates.items() if len(self.passing(Condition(gates={k: v}))) < len(self.kept)}
+
+    def words(self, seen: Condition) -> MemoryWords | None:
+        if repr(seen) not in self._words and self.version:
+            self._words[repr(seen)] = MemoryWords(self, seen)
+        return self._words.get(repr(seen))
+
+    def vectors(self, tier: Tier, seen: Condition) -> MemoryVectors:
+        return MemoryVectors(self, self.made[tier.name], seen)
+
+    def links(self, seen: Condition) -> MemoryLinks:
+        return MemoryLinks(self, seen)
+
+    def entities(self, seen: Condition) -> MemoryEntities:
+        return MemoryEntities(self, seen)
+
+    def kinds(self, seen: Condition = ANY) -> Mapping[str, int]:
+        return Counter(kept.document.kind for kept in self.where(seen))
+
+    def statistics(self, seen: Condition = ANY) -> Statistics:
+        kept = self.where(seen)
+        collections = dict.fromkeys(self.collections, 0) | Counter(one.collection for one in kept)
+        return Statistics(len(kept), len(self.rows(seen)), kinds=self.kinds(seen), collections=collections)
+
+    def text_bytes(self, seen: Condition = ANY) -> int:
+        return sum(len(chunk.text.encode()) for kept in self.where(seen) for chunk in kept.chunks)
+
+    def sample(self, most: int, seen: Condition = ANY, *, outside: bool = False) -> list[ChunkId]:
+        rows = {*self.rows(ANY)} - {*self.rows(seen)} if outside else self.rows(seen)
+        return sorted(self.id_of[row] for row in rows)[:most]
+
+    def last_row(self) -> int:
+        return max(self.rows(ANY), default=0)
+
+    def added_since(self, row: int, seen: Condition = ANY) -> int:
+        return sum(one > row for one in self.rows(seen))
+
+    def coverage(self, tier: Tier, seen: Condition = ANY) -> float:
+        rows, made = self.rows(seen), self.made.get(tier.name, {})
+        return sum(row in made for row in rows) / len(rows) if rows else 1.0
+
+    def left(self, tier: Tier, after: int = 0) -> int:
+        return len(self.unseen(tier, len(self.id_of), after=after))
+
+    def unseen(self, tier: Tier, limit: int, first: Sequence[ChunkId] = (), after: int = 0) -> list[Unseen]:
+        made = self.made.get(tier.name, {})
+        order = dict.fromkeys([*(self.row_of[one] for one in first if one in self.row_of), *self.rows(ANY)])
+        rows = [row for row in order if row not in made and row > after][:limit]
+        found = [(row, kept.passage(n)) for row in rows for kept, n in [self.places[self.id_of[row]]]]
+        return [Unseen(row, passage.title, passage.headings, passage.text) for row, passage in found]
+
+
+class _Scored:
+    """What words and vectors have in common: scores of all that is seen, `scores(query)`."""
+
+    def __init__(self, snapshot: MemorySnapshot, seen: Condition) -> None:
+        self._snapshot = snapshot
+        self._ids = [snapshot.id_of[row] for row in snapshot.rows(seen)]
+
+    def scores(self, query: Any) -> dict[ChunkId, float]:
+        raise NotImplementedError
+
+    def match(self, query: Any, condition: Condition, limit: int) -> list[tuple[ChunkId, float]]:
+        passing, scores = self._snapshot.passing(condition), self.scores(query)
+        owners = self._snapshot.documents_of(scores)
+        found = [hit for hit in scores.items() if owners[hit[0]] in passing]
+        return sorted(found, key=lambda hit: (-hit[1], hit[0]))[:limit]
+
+    def scored(self, query: Any, ids: Collection[ChunkId]) -> dict[ChunkId, float]:
+        scores = self.scores(query)
+        return {chunk: scores[chunk] for chunk in ids if chunk in scores}
+
+
+class MemoryWords(_Scored):
+    score = _Scored.scored
+
+    def __init__(self, snapshot: MemorySnapshot, seen: Condition) -> None:
+        super().__init__(snapshot, seen)
+        placed = [snapshot.places[chunk] for chunk in self._ids]
+        public = [not kept_from_some(kept.document.fields) for kept, _ in placed]
+        self._postings = Postings([kept.counts[n] for kept, n in placed], public)
+        self.size, self.frequency = self._postings.size, self._postings.frequency
+
+    def scores(self, query: Sequence[Term]) -> dict[ChunkId, float]:
+        return {self._ids[n]: score for n, score in self._postings.scores(query).items()}
+
+
+class MemoryVectors(_Scored):
+    def __init__(self, snapshot: MemorySnapshot, made: Mapping[Row, Any], seen: Condition) -> None:
+        super().__init__(snapshot, seen)
+        self._made = {chunk: made[snapshot.row_of[chunk]] for chunk in self._ids if snapshot.row_of[chunk] in made}
+
+    def nearest(self, queries: Sequence[Any], condition: Condition, limit: int) -> list[dict[ChunkId, float]]:
+        found = [dict(self.match(query, condition, limit)) for query in queries]
+        every = self.score(queries, set[ChunkId]().union(*found))
+        return [ranked | scored for ranked, scored in zip(found, every, strict=True)]
+
+    def score(self, queries: Sequence[Any], ids: Collection[ChunkId]) -> list[dict[ChunkId, float]]:
+        return [self.scored(query, ids) for query in queries]
+
+    def scores(self, query: Any) -> dict[ChunkId, float]:
+        if isinstance(query, Weighted):
+            return self._sums(query)
+        matrix = np.array([*self._made.values()] or [0 * query]).astype(np.float16).astype(np.float32)
+        lengths = np.sqrt(np.einsum("ij,ij->i", matrix, matrix)) * np.sqrt(query @ query)
+        products = zip(self._made, np.einsum("ij,j->i", matrix, query).tolist(), lengths.tolist(), strict=False)
+        return {chunk: product / length for chunk, product, length in products if length}
+
+    def _sums(self, query: Weighted) -> dict[ChunkId, float]:
+        held = {one: dict(zip(w.terms.tolist(), w.weights.tolist(), strict=True)) for one, w in self._made.items()}
+        counts = Counter(term for one in held.values() for term in one)
+        wanted = dict(zip(query.terms.tolist(), query.weights.tolist(), strict=True))
+        if query.rarely:
+            wanted = {term: weight * rarity(counts[term], len(held)) for term, weight in wanted.items()}
+        sums = {chunk: sum(wanted[term] * one[term] for term in wanted.keys() & one) for chunk, one in held.items()}
+        return {chunk: total for chunk, total in sums.items() if total}
+
+    def read(self, ids: Sequence[ChunkId]) -> Any:
+        return np.array([self._made[chunk] for chunk in ids if chunk in self._made])
+
+
+class MemoryLinks:
+    def __init__(self, snapshot: MemorySnapshot, seen: Condition) -> None:
+        self._snapshot, self._seen = snapshot, snapshot.passing(seen)
+        kept = [(kept.document.id, kept) for kept in snapshot.where(seen)]
+        self.written = [(name, *link) for name, k in kept for link in zip(k.keys, k.document.links, strict=True)]
+
+    def closest(self, source: DocId, key: str) -> DocId | None:
+        """In the same folder, then by the closest name, then the shortest."""
+        folder = source.rpartition("/")[0]
+        named = [one for one in self._snapshot.named_by[key] if one[2] in self._seen and one[2] != source]
+        return min(named, key=lambda one: (one[2].rpartition("/")[0] != folder, one))[2] if named else None
+
+    def degrees(self, documents: Collection[DocId]) -> dict[DocId, int]:
+        kept, said = self._snapshot.kept, Counter(key for _, key, _ in self.written)
+        there = [name for name in documents if name in kept]
+        return {name: len(kept[name].keys) + sum(said[key] for key in kept[name].names) for name in there}
+
+    def edges(self, documents: Collection[DocId], *, whole: bool = False) -> dict[DocId, Sequence[Edge] | None]:
+        found: dict[DocId, set[Edge]] = {name: set() for name in documents}
+        for source, key, link in self.written:
+            if target := self.closest(source, key):
+                for end in found.keys() & {source, target}:
+                    found[end].add(Edge(source, target, link.type))
+        many = {name for name, degree in self.degrees(documents).items() if degree > UNREADABLE and not whole}
+        return {name: None if name in many else tuple(sorted(one)) for name, one in found.items()}
+
+    def first_chunks(self, documents: Collection[DocId], condition: Condition) -> dict[DocId, ChunkId]:
+        found = self._snapshot.only(documents, condition)
+        return {name: self._snapshot.kept[name].chunks[0].id for name in found if self._snapshot.kept[name].chunks}
+
+
+class MemoryEntities:
+    def __init__(self, snapshot: MemorySnapshot, seen: Condition) -> None:
+        self._snapshot, self.first_chunks = snapshot, MemoryLinks(snapshot, seen).first_chunks
+        self.kinds = partial(snapshot.kinds, seen)
+
+    def _mentions(self, words: Sequence[str], kept: Kept) -> Mention | None:
+        found = [kept.mentions[word] for word in {*map(singular, words)} if word in kept.mentions]
+        return Mention(kept.chunks[0].id, reduce(or_, found), len(found)) if found else None
+
+    def mentioning(self, words: Sequence[str], condition: Condition, limit: int) -> list[Mention]:
+        found = [(m, k.key) for k in self._snapshot.where(condition) if (m := self._mentions(words, k))]
+        return [m for m, _ in sorted(found, key=lambda one: (-boost(one[0].places), -one[0].words, one[1]))][:limit]
+
+    def mentions(self, words: Sequence[str], ids: Collection[ChunkId]) -> list[Mention]:
+        found = of_each(lambda kept, _: self._mentions(words, kept))(self._snapshot, ids)
+        return [mention._replace(chunk=chunk) for chunk, mention in found.items()]
+
+    def leads(self, ids: Collection[ChunkId]) -> Mapping[ChunkId, Lead]:
+        return of_each(Kept.lead)(self._snapshot, ids)
+
+    def chunks(self, leads: Collection[ChunkId]) -> dict[ChunkId, ChunkId]:
+        first = of_each(lambda kept, _: kept.chunks[:2])(self._snapshot, leads)
+        return {chunk.id: lead for lead, chunks in first.items() for chunk in chunks}
+
+    def entities(self, documents: Collection[DocId]) -> dict[DocId, Entity]:
+        return {name: entity_of(one) for name, one in self.records(documents).items() if one["kind"] != TOOL}
+
+    def tools(self, names: Collection[str], condition: Condition) -> list[tuple[DocId, str]]:
+        tools = [k.document for k in self._snapshot.where(condition) if k.document.kind == TOOL]
+        return [(tool.id, tool.title) for tool in tools if tool.id in names or tool.title in names]
+
+    def records(self, documents: Collection[DocId]) -> dict[DocId, dict[str, Any]]:
+        kept = self._snapshot.kept
+        return {name: kept[name].record for name in documents if name in kept and kept[name].record}
+
+
+class MemoryState:
+    """A value, and what it is changed under; it is its own `StateChange`."""
+
+    def __init__(self) -> None:
+        self._lock, self._version = Lock(), 0
+        self._content: bytes | None = None
+
+    def version(self) -> object:
+        return None if self._content is None else self._version
+
+    def read(self) -> bytes | None:
+        return self._content
+
+    def write(self, content: bytes | None) -> None:
+        self._content, self._version = content, self._version + 1
+
+    @contextmanager
+    def changing(self, wait: float) -> Iterator[MemoryState]:
+        if not self._lock.acquire(timeout=wait):
+            raise IndexBusy("another thread is changing it", "wait until it is done")
+        try:
+            yield self
+        finally:
+            self._lock.release()
+
+
+class MemoryIndex:
+    place, remote = "memory", False
+
+    def __init__(self) -> None:
+        self.latest, self.state = MemorySnapshot(), defaultdict[str, MemoryState](MemoryState).__getitem__
+
+    @contextmanager
+    def snapshot(self) -> Iterator[MemorySnapshot]:
+        yield self.latest
+
+    def check(self) -> list[Check]:
+        return []
+
+    def size_bytes(self) -> int:
+        return self.latest.text_bytes()
+
+    def close(self) -> None:
+        pass

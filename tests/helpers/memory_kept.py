@@ -1,0 +1,51 @@
+"""A document as an index in memory keeps it: all that is asked of one is made when it is put."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bm25 import FIELDS, tokens_of
+from watersmeet.core.boosts import mentions
+from watersmeet.core.entities import KINDS, TOOL, entity_of
+from watersmeet.core.facets import facets_of
+from watersmeet.core.model import Passage, Row
+from watersmeet.core.names import ALIAS, WORDS_ONLY, link_key, names_of
+from watersmeet.core.pages import CREATED
+from watersmeet.core.ports import Lead
+from watersmeet.core.tokens import words
+from watersmeet.testing.contracts.corpus import Given
+
+
+class Kept:
+    """A document as it is kept, with a row for each chunk."""
+
+    def __init__(self, key: int, given: Given, rows: Sequence[Row], said: Sequence[Mapping[str, str]]) -> None:
+        self.key, self.document, self.chunks, self.rows, self.said = key, given.document, given.chunks, rows, said
+        self.collection, self.facets = given.collection, frozenset(facets_of(given.document))
+        created = {CREATED: given.document.created.isoformat()} if given.document.created else {}
+        self.fields: dict[str, Any] = {**given.document.fields, **created}
+        self.names = names_of(self.document.id, self.document.aliases)
+        self.keys = [link_key(self.document.id, link.target, link.type) for link in self.document.links]
+        self.record: dict[str, Any] = self.fields.get("record") or {}
+        self.mentions = mentions(entity_of(self.record)) if self.record and self.document.kind in KINDS else {}
+        known_by = [name for name, rank in self.names.items() if rank == ALIAS or "/" not in name]
+        known_by += [value for key, value in self.facets if key == "tag"]
+        self.called = frozenset(word for name in known_by for word in words(name))
+        known_for = self.record.get("metadata", {}).get(WORDS_ONLY.get(self.document.kind, ""))
+        self.known_for = frozenset(words(str(known_for))) if known_for else None
+        self.counts = [{name: Counter(tokens_of(name, one[name])) for name in FIELDS} for one in said]
+
+    def passage(self, n: int) -> Passage:
+        d, chunk = self.document, self.chunks[n]
+        where = (d.kind, d.title, d.path, d.modified, chunk.headings, chunk.place, chunk.text)
+        return Passage(chunk.id, d.id, *where, self.fields.get(CREATED, ""))
+
+    def parent(self, n: int) -> Passage | None:
+        above = self.chunks[n].headings[:-1] if self.chunks[n].headings else None
+        return next((self.passage(m) for m, chunk in enumerate(self.chunks) if chunk.headings == above), None)
+
+    def lead(self, n: int) -> Lead:
+        server = self.fields.get("server") if self.document.kind == TOOL else None
+        return Lead(self.chunks[0].id, self.document.id, self.document.kind, server)

@@ -1,0 +1,49 @@
+"""The contract of a source, passed by ours."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from watersmeet.core.indexing import Source, SourceRoot
+from watersmeet.source.folder import Folder
+from watersmeet.testing.contracts.source import Place, SourceContract
+
+
+@dataclass
+class InFolder:
+    folder: Path
+    written: int = 0
+
+    @property
+    def root(self) -> SourceRoot:
+        return SourceRoot("folder", str(self.folder))
+
+    @property
+    def missing(self) -> SourceRoot:
+        return SourceRoot("folder", str(self.folder / "missing"))
+
+    def write(self, name: str, content: bytes) -> None:
+        self.written += 1
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        os.utime(path, (1_700_000_000 + self.written, 1_700_000_000 + self.written))
+
+    def remove(self, name: str) -> None:
+        (self.folder / name).unlink()
+
+
+class TestFolder(SourceContract):
+    @pytest.fixture
+    def source(self) -> Source:
+        return Folder((".md", ".txt"))
+
+    @pytest.fixture
+    def place(self, tmp_path: Path) -> Place:
+        folder = tmp_path / "place"
+        folder.mkdir()
+        return InFolder(folder)
