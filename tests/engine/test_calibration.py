@@ -19,8 +19,9 @@ from watersmeet.core.model import Condition, Request
 from watersmeet.engine.calibration.belief import FAR, SIGNALS, Belief, grid
 from watersmeet.engine.calibration.searched import SECONDS
 from watersmeet.engine.calibration.taught import Lessons, prior_of
-from watersmeet.engine.named_state import CALIBRATION, RECENT_SEARCHES, state_of
+from watersmeet.engine.named_state import CALIBRATION, RECENT_SEARCHES
 from watersmeet.engine.settings import load
+from watersmeet.store.local.state import FileState
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 PRIOR = {"lexical": 0.3, "static": 0.1, "dense": 0.6}
@@ -168,7 +169,7 @@ def test_signals_without_a_weight_of_their_own_start_from_1(engine: Engine, tmp_
     assert prior_of(settings) == {"lexical": 0.3, "static": 1.0, "dense": 1.0}
     engine.calibration.judge(JUDGED)
     assert math.isclose(
-        sum(Lessons(state_of(engine.folder, CALIBRATION), settings).weights(()).values()), 2.3, abs_tol=1e-3
+        sum(Lessons(FileState(engine.folder, CALIBRATION), settings).weights(()).values()), 2.3, abs_tol=1e-3
     )
 
 
@@ -268,7 +269,7 @@ def test_a_damaged_file_is_found_by_the_doctor_and_named_by_a_search(engine: Eng
 def test_a_search_does_not_wait_for_whoever_is_learning(embedded: Path, tmp_path: Path) -> None:
     shutil.copytree(embedded, tmp_path / "index")
     settings = load(start=str(tmp_path), environ={"WATERSMEET__CALIBRATION__LEARN": "true"})
-    states = [state_of(str(tmp_path / "index"), name) for name in (CALIBRATION, RECENT_SEARCHES)]
+    states = [FileState(str(tmp_path / "index"), name) for name in (CALIBRATION, RECENT_SEARCHES)]
     with Engine(tmp_path / "index", settings) as learning, states[0].changing(0), states[1].changing(0):
         assert learning.search("how do I log on?").results
 

@@ -6,14 +6,12 @@ import json
 import os
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from watersmeet import Engine
 from watersmeet.core.model import ANY
-from watersmeet.engine.components import find
 from watersmeet.engine.settings import load
 from watersmeet.store.local.snapshot import LocalSnapshot
 from watersmeet.store.local.view import CatalogueView
@@ -140,7 +138,7 @@ def test_stores_that_are_replaced_stay_for_those_who_read(tmp_path: Path, small:
     records(root / "a.jsonl", range(5))
     small.sync([root])
     with Engine(small.folder, small.settings) as reader:
-        with CatalogueView.moment(view := LocalSnapshot(small.folder, partial(find, "store"))):
+        with CatalogueView.moment(view := LocalSnapshot(small.folder, small.index.make)):
             small.sync([root], recreate=True)
             view._renew()
             assert view.words(ANY).size == 5

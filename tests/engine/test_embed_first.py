@@ -9,12 +9,13 @@ import pytest
 from watersmeet.core.index import State
 from watersmeet.core.model import ChunkId
 from watersmeet.engine import embed_first
-from watersmeet.engine.named_state import EMBED_FIRST, state_of
+from watersmeet.engine.named_state import EMBED_FIRST
+from watersmeet.store.local.state import FileState
 
 
 @pytest.fixture
 def state(tmp_path: Path) -> State:
-    return state_of(str(tmp_path), EMBED_FIRST)
+    return FileState(str(tmp_path), EMBED_FIRST)
 
 
 @pytest.fixture(autouse=True)

@@ -14,12 +14,13 @@ from watersmeet import Engine
 from watersmeet.core.errors import Degraded, ModelProblem
 from watersmeet.core.model import ANY, Ranking, Request
 from watersmeet.engine import embed_first
-from watersmeet.engine.named_state import EMBED_FIRST, state_of
+from watersmeet.engine.named_state import EMBED_FIRST
 from watersmeet.engine.settings import load
-from watersmeet.engine.tiers import model_of, open_store
+from watersmeet.engine.tiers import model_of
 from watersmeet.signal.dense import Dense
 from watersmeet.store.local import _known
 from watersmeet.store.local import index as local
+from watersmeet.store.local.state import FileState
 
 
 def opened(folder: Path, **settings: str) -> Engine:
@@ -57,7 +58,7 @@ def test_vectors_that_the_catalogue_does_not_tell_of_yet_are_not_counted_twice(
         with other.snapshot() as view:
             tier = view.tiers()["dense"]
             rows = view.every(ANY)[-2:]
-        store = open_store(tier, other.folder)
+        store = other.index.vector_store(tier)
         writer = store.writer()
         writer.add(rows, model_of(other.settings, "dense", "hashed").embed(["a", "b"]))  # type: ignore[union-attr]
         writer.commit()  # and the catalogue would be told next
@@ -140,7 +141,7 @@ class TestEmbedFirst:
     def test_it_is_forgotten_once_everything_is_embedded(self, behind: Engine) -> None:
         behind.search("new tide")
         file = Path(behind.folder, EMBED_FIRST)
-        noted = embed_first.read(state_of(behind.folder, EMBED_FIRST))
+        noted = embed_first.read(FileState(behind.folder, EMBED_FIRST))
         assert noted == [result.id for result in behind.search("new tide").results]
         behind.deepen()
         assert not file.exists()

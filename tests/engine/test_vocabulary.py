@@ -12,13 +12,13 @@ import pytest
 
 from watersmeet.core.vocabulary import PUBLIC, Terms, vocabulary
 from watersmeet.embed.static import Static
-from watersmeet.engine.named_state import state_of
 from watersmeet.engine.vocabulary import States, vectors, vectors_in
+from watersmeet.store.local.state import FileState
 
 
 @pytest.fixture
 def states(tmp_path: Path) -> States:
-    return partial(state_of, str(tmp_path))
+    return partial(FileState, str(tmp_path))
 
 
 def made(*terms: str, model: str = "m") -> Terms:

@@ -11,8 +11,9 @@ from click.testing import CliRunner, Result
 from watersmeet.core.errors import ConfigError, SourceProblem
 from watersmeet.engine.calibration.belief import Belief, grid
 from watersmeet.engine.calibration.keeping import WHOLE, changed
-from watersmeet.engine.named_state import CALIBRATION, state_of
+from watersmeet.engine.named_state import CALIBRATION
 from watersmeet.face.cli.main import cli
+from watersmeet.store.local.state import FileState
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 JUDGED = {
@@ -94,7 +95,7 @@ def test_tune_measures_the_weights_that_it_prints_whatever_the_index_has_learnt(
     belief = Belief()
     for _ in range(200):
         belief = belief.learn([0.4 + 0.6 * point[2] for point in grid()])
-    with changed(state_of(".watersmeet", CALIBRATION)) as kept:
+    with changed(FileState(".watersmeet", CALIBRATION)) as kept:
         kept.beliefs[WHOLE] = belief
     assert json.loads(run("calibrate", "--json").stdout)["collections"]["*"]["weights"]["dense"] > 0.8
     told = json.loads(run(*words).stdout)
