@@ -12,6 +12,7 @@ from watersmeet.core.index import Snapshot, Tier
 from watersmeet.core.model import ANY, ChunkId
 from watersmeet.core.pages import CREATED
 from watersmeet.engine.place import open_index
+from watersmeet.engine.settings import load
 from watersmeet.store.local.catalogue import SAID, Catalogue
 from watersmeet.store.local.written import written
 from watersmeet.testing.contracts.corpus import Filling, Given
@@ -34,7 +35,11 @@ class Copied(NamedTuple):
 
 def copied(folder: str) -> Copied:
     """All that there is in an index; what was embedded is not embedded again."""
-    with closing(open_index(folder)) as index, index.snapshot() as snapshot, closing(Catalogue(folder)) as catalogue:
+    with (
+        closing(open_index(folder, load(environ={}))) as index,
+        index.snapshot() as snapshot,
+        closing(Catalogue(folder)) as catalogue,
+    ):
         given = list(_given(snapshot, catalogue))
         ids = [chunk.id for one in given for chunk in one.chunks]
         tiers = {}

@@ -277,8 +277,8 @@ class Check:
     hint: str = ""
 
 
-class Index(Protocol):
-    """Where everything is kept: any number of readers, and writers that take turns."""
+class ReadableIndex(Protocol):
+    """Where everything is kept, as far as a search needs it."""
 
     @property
     def place(self) -> str:
@@ -290,17 +290,31 @@ class Index(Protocol):
         """Whether another machine is asked: then signals wait beside one another, and not one after the other."""
         ...
 
+    def snapshot(self) -> AbstractContextManager[Snapshot]:
+        """One moment, for one query; its threads may share it. `NoIndex` if there is nothing there."""
+        ...
+
+    def state(self, name: str) -> State: ...
+    def check(self) -> list[Check]:
+        """What could be wrong with what is kept, all of it read; what is damaged is left aside from then on."""
+        ...
+
+    def size_bytes(self) -> int:
+        """How much room it takes."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Index(ReadableIndex, Protocol):
+    """The same with what changes it: any number of readers, and writers that take turns."""
+
     @property
     def format(self) -> int:
         """Raised when what is kept changes in a way that an earlier version cannot read."""
         ...
 
     def exists(self) -> bool: ...
-    def snapshot(self) -> AbstractContextManager[Snapshot]:
-        """One moment, for one query; its threads may share it. `NoIndex` if there is nothing there."""
-        ...
-
-    def state(self, name: str) -> State: ...
     def writer(self, opening: Opening, recreate: bool = False) -> AbstractContextManager[Writer]:
         """Open it for writing, made if there is none; with `recreate`, begun anew. `IndexBusy` if others write and
         nobody gets on for longer than the opening allows."""
@@ -334,13 +348,3 @@ class Index(Protocol):
     def note_damage(self, reason: str) -> None:
         """The next writer repairs it."""
         ...
-
-    def check(self) -> list[Check]:
-        """What could be wrong with what is kept, all of it read; what is damaged is left aside from then on."""
-        ...
-
-    def size_bytes(self) -> int:
-        """How much room it takes."""
-        ...
-
-    def close(self) -> None: ...

@@ -11,12 +11,12 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 from weakref import WeakKeyDictionary
 
 from watersmeet.core import tokens
 from watersmeet.core.errors import ConfigError, IndexBusy, ModelProblem, NoIndex, WatersmeetError, nearest
-from watersmeet.core.index import Index, Snapshot
+from watersmeet.core.index import Index, ReadableIndex, Snapshot
 from watersmeet.core.model import Answer, Condition, DocId, Passage, Request, Result
 from watersmeet.core.viewers import seen_by
 from watersmeet.engine.asked import asked_for
@@ -52,9 +52,13 @@ if TYPE_CHECKING:
 class Engine:
     """An index and what can be asked of it. Opening one is cheap; it may be shared by threads."""
 
-    def __init__(self, index: str | os.PathLike[str] | Index, settings: Settings | None = None) -> None:
+    def __init__(self, index: str | os.PathLike[str] | ReadableIndex, settings: Settings | None = None) -> None:
         self.settings = settings or loaded()
-        self.index = open_index(os.fspath(index), self.settings) if isinstance(index, str | os.PathLike) else index
+        self.index = (
+            open_index(os.fspath(index), self.settings)
+            if isinstance(index, str | os.PathLike)
+            else cast(Index, index)  # `writing` says so if it can only be searched
+        )
         self.folder = self.index.place
         self._recipes = {self.settings.recipe: self.settings}
         self._threads = Threads(most=8)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from watersmeet.core.errors import SourceProblem
+from watersmeet.core.errors import IndexProblem, SourceProblem
 from watersmeet.core.facts import KEPT
 from watersmeet.core.index import Index
 from watersmeet.core.writing import Opening, Writer
@@ -43,6 +43,8 @@ class Writing:
 @contextmanager
 def writing(index: Index, settings: Settings, *, recreate: bool = False) -> Iterator[Writing]:
     """Open the index for writing, made if there is none; refuse to mix what does not belong together."""
+    if not hasattr(index, "writer"):
+        raise IndexProblem(f"{index.place} can only be searched", "write to it where it is kept")
     with diagnosed(index, settings), index.writer(_opening(index, settings), recreate) as writer:
         opened = Writing(writer, settings.section("writer"))
         again = json.loads(writer.meta().get(KEPT, "[]"))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from watersmeet.core.entities import AGENT, SERVER, SKILL, Entity, Tool, unembedded
 from watersmeet.core.ids import chunk_id
-from watersmeet.core.index import Index, Tier
+from watersmeet.core.index import ReadableIndex, Tier
 from watersmeet.core.model import ChunkId, Condition, DocId
 from watersmeet.core.pages import Chunk, Document, Link
 from watersmeet.core.place import NOWHERE, Place
@@ -53,7 +53,7 @@ class Filling(Protocol):
     """An index that can be filled by a test. Each call is one commit."""
 
     @property
-    def index(self) -> Index: ...
+    def index(self) -> ReadableIndex: ...
     def collect(self, name: str, metadata: Mapping[str, str]) -> None:
         """A collection has this metadata."""
         ...
