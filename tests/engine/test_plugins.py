@@ -15,7 +15,12 @@ from environments import Environment, announce
 from watersmeet.engine.components import KINDS, PLUGGED
 
 PROJECT = Path(__file__).parents[1] / "data" / "plugin"
-PLUGINS = ["plug-in tides (parse)", "plug-in listing (source)", "plug-in ebb (stage)"]
+PLUGINS = [
+    "plug-in pond (index)",
+    "plug-in tides (parse)",
+    "plug-in listing (source)",
+    "plug-in ebb (stage)",
+]
 STAGES = {"WATERSMEET__PIPELINE__STAGES": '["ebb", "top", "unit"]'}
 MARK = "from pathlib import Path\nPath({!r}).write_text('it ran')\n"
 """A module that leaves a trace when it is imported."""
@@ -120,6 +125,16 @@ def test_its_source_finds_what_it_finds(estuary: Environment, plain: Environment
     missed = plain.run("sync", "listing:boats.txt", cwd=coast)
     assert missed.returncode == 2
     assert "listing:boats.txt does not exist" in missed.stderr
+
+
+def test_its_store_is_named_by_an_address(estuary: Environment, plain: Environment, coast: Path) -> None:
+    pond = f"pond://{coast}/water"
+    assert answers(estuary.run("sync", ".", "--index", pond, "--json", cwd=coast))["added"] == 3
+    assert set(found(estuary, coast, "water", "--index", pond)) == {"mole.md", "mole.tide"}
+    assert (coast / "water" / "catalogue.db").exists()
+    missed = plain.run("search", "water", "--index", pond, cwd=coast)
+    assert missed.returncode == 2
+    assert "no index called 'pond'" in missed.stderr
 
 
 def test_its_stage_has_its_say(estuary: Environment, plain: Environment, coast: Path) -> None:

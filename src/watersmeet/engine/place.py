@@ -37,6 +37,11 @@ def is_address(place: str) -> bool:
     return "://" in place
 
 
+def absolute(place: str) -> str:
+    """A place that means the same from every folder."""
+    return place if is_address(place) else os.path.abspath(place)
+
+
 def _holds_index(folder: str) -> bool:
     return bool(find("index", LOCAL)(folder, make=None).exists())
 

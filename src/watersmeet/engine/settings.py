@@ -57,7 +57,9 @@ class PipelineSettings:
 class IndexSettings:
     """How documents become an index. Another text store, chunker or embedder needs `sync --recreate`."""
 
-    store: str = option("local", "where an index is kept that is no address; `SCHEME://...` names its store itself")
+    store: str = option(
+        "local", "where an index is kept that is no address; `SCHEME://...` names its store itself", outside=True
+    )
     text: str = option("tantivy", "text store: tantivy or fts5")
     chunk: str = option("headings", "chunker")
     source: str = option("folder", "the source that reads paths; an address is read by the one that takes it")

@@ -1,11 +1,11 @@
-"""A package that adds a parser, a source and a stage."""
+"""A package that adds a parser, a source, a stage and a store."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from watersmeet.core.indexing import Found, Offer, Skipped, Source, SourceRoot, Whole
 from watersmeet.core.model import DocId, Plan, Ranking
@@ -13,6 +13,7 @@ from watersmeet.core.options import option
 from watersmeet.core.pages import Block, Document, Section
 from watersmeet.core.place import Place
 from watersmeet.core.ports import Reading
+from watersmeet.store.local.index import Local
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +64,15 @@ class Ebb:
         return ranking.multiplied(
             "ebb", {chunk: self.factor for chunk, one in passages.items() if self.word in one.text}
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Pond:
+    """An index that is named by an address: `pond://FOLDER`. What it keeps, it keeps as `local` does."""
+
+    place: str
+    make: Any
+    cache: str
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(Local(self.place.removeprefix("pond://"), self.make, self.cache), name)

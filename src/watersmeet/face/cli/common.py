@@ -67,7 +67,7 @@ def _shared(several: bool) -> Callable[[F], F]:
         click.option(
             "--index",
             "indexes" if several else "index",
-            metavar="DIR",
+            metavar="DIR|URL",
             default=() if several else "",
             multiple=several,
             type=click.Path(),

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from watersmeet.core.errors import ConfigError, NoIndex
-from watersmeet.engine.place import find_index, index_to_make
+from watersmeet.engine.place import absolute, find_index, index_to_make
 from watersmeet.face.cli.common import common, inside, print_json
 from watersmeet.face.clients.changes import Change, entering, leaving, write
 from watersmeet.face.clients.places import CLIENTS, SCOPES, client
@@ -121,9 +121,9 @@ def _what(inside: str, index: str) -> tuple[list[str], str, str]:
         return ["--in", path], f"the documents in {path}", ""
     missing = ""
     try:
-        place = os.path.abspath(find_index(index))
+        place = absolute(find_index(index))
     except NoIndex:
-        place = os.path.abspath(index_to_make(index))
+        place = absolute(index_to_make(index))
         missing = f"there is no index yet in {place}: `watersmeet sync PATH --index {_quoted(place)}` makes it"
     folder = os.path.dirname(place) if os.path.basename(place) == ".watersmeet" else place
     return ["--index", place], f"the documents indexed in {folder}", missing

@@ -11,7 +11,7 @@ import click
 
 from watersmeet.core.errors import ConfigError, NoIndex, SourceProblem
 from watersmeet.engine.engine import Engine
-from watersmeet.engine.place import find_index, index_in, index_to_make
+from watersmeet.engine.place import absolute, find_index, index_in, index_to_make
 from watersmeet.face.cli.common import KEPT, common, inside, loaded
 
 inside_flag = inside(f"Serve this folder; it is indexed first. {KEPT}")
@@ -102,7 +102,7 @@ def _engine(inside: str, index: str, may_be_new: bool, quiet: bool) -> Engine:
     except NoIndex:
         if not may_be_new:
             raise
-        place = os.path.abspath(index_to_make(index))
+        place = absolute(index_to_make(index))
         if not quiet:
             print(
                 f"there is no index yet: it is expected in {place}; `watersmeet sync PATH --index {shlex.quote(place)}`"
