@@ -44,15 +44,15 @@ import sys
 import numpy
 
 from watersmeet import Engine
-from watersmeet.engine import writing
+from watersmeet.store.local.index import Local
 
-drop = writing.drop
+drop = Local._drop
 
 def told(*given):
     print("ready", file=sys.stderr, flush=True)
     drop(*given)
 
-writing.drop = told
+Local._drop = told
 Engine(sys.argv[1]).compact(grace=0)
 """
 """The clock starts when it comes to the vectors: `killing.py` disturbs what is before that."""

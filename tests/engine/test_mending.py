@@ -107,9 +107,7 @@ def test_a_store_that_lacks_rows_is_lost(kept: Engine, write: Write) -> None:
     vault = write(PAGES)
     kept.sync([vault])
     lose(kept)
-    from watersmeet.engine.opening import open_text
-
-    store = open_text(kept.settings.section("index").text, kept.folder, "text-1")
+    store = kept.index.make(kept.settings.section("index").text)(folder=f"{kept.folder}/text-1")
     with store.writer() as writer:
         writer.commit()
     store.close()

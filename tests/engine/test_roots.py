@@ -356,7 +356,7 @@ class TestMeanwhile:
         moved = b.parent / "moved"
         shutil.copytree(b, moved)
         waiting = threading.Thread(target=lambda: engine.sync(recreate=recreate))
-        with writing(str(engine.folder), engine.settings) as index:
+        with writing(engine.index, engine.settings) as index:
             waiting.start()
             time.sleep(0.5)
             root = next(root for root in index.catalogue.roots() if root.path == str(b))

@@ -204,7 +204,7 @@ def test_a_folder_that_is_removed_when_there_is_only_something_to_forget(engine:
     engine.sync([pages])
     shutil.rmtree(pages)
     pages.mkdir()
-    with opened(engine.folder) as other, writing(engine.folder, engine.settings) as index:
+    with opened(engine.folder) as other, writing(engine.index, engine.settings) as index:
         (root,) = index.catalogue.roots()
         with index.catalogue.root_lease(root):
             lost = list(index.catalogue.files(root.id).values())
@@ -317,7 +317,7 @@ def test_what_could_not_be_committed_gives_its_rows_back(engine: Engine, tmp_pat
         chunk = Chunk(ChunkId("the same"), DocId(name), f"says {name}", (), Place((1, 1)))
         return Put(document, tuple(prepare(document, [chunk])), b"", 1)
 
-    with writing(engine.folder, engine.settings) as index:
+    with writing(engine.index, engine.settings) as index:
         with pytest.raises(IndexDamaged):
             index.catalogue.commit(Changes(put=[put("a"), put("b")]))
         assert index.catalogue.counts() == (0, 0)

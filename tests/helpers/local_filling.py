@@ -16,7 +16,7 @@ from watersmeet.core.text_fields import document_hash, prepare
 from watersmeet.core.writing import Changes, Put
 from watersmeet.engine.place import open_index
 from watersmeet.engine.settings import Settings
-from watersmeet.engine.tiers import open_store, tiers_of, with_tier
+from watersmeet.engine.tiers import tiers_of, with_tier
 from watersmeet.engine.writing import writing
 from watersmeet.store.local.writer import LocalWriter
 from watersmeet.testing.contracts.corpus import Given
@@ -24,14 +24,14 @@ from watersmeet.testing.contracts.corpus import Given
 
 class LocalFilling:
     def __init__(self, folder: str, settings: Settings) -> None:
-        self.index, self._folder, self._settings = open_index(folder), folder, settings
+        self.index, self._folder, self._settings = open_index(folder, settings), folder, settings
 
     def collect(self, name: str, metadata: Mapping[str, str]) -> None:
-        with writing(self._folder, self._settings) as opened:
+        with writing(self.index, self._settings) as opened:
             opened.catalogue.collection(name, metadata)
 
     def put(self, given: Sequence[Given]) -> None:
-        with writing(self._folder, self._settings) as opened:
+        with writing(self.index, self._settings) as opened:
             writer = opened.catalogue
             collections = {name: writer.collection(name) for name in {one.collection for one in given}}
             changes = Changes()
@@ -42,17 +42,17 @@ class LocalFilling:
             writer.commit(changes)
 
     def remove(self, documents: Collection[DocId]) -> None:
-        with writing(self._folder, self._settings) as opened:
+        with writing(self.index, self._settings) as opened:
             opened.catalogue.commit(Changes(removed=list(documents)))
 
     def embed(self, tier: Tier, vectors: Mapping[ChunkId, Any]) -> None:
-        with writing(self._folder, self._settings) as opened:
+        with writing(self.index, self._settings) as opened:
             writer = opened.catalogue
             known = tiers_of(writer.meta()).get(tier.name, tier)
             with self.index.snapshot() as snapshot:
                 rows = snapshot.rows(vectors)
             made = [vectors[chunk] for chunk in rows]
-            with closing(open_store(known, self._folder, self._settings)) as store:
+            with closing(self.index.vector_store(known)) as store:
                 adding = store.writer()
                 adding.add(list(rows.values()), made if isinstance(made[0], Weighted) else np.array(made))
                 adding.commit()
@@ -60,6 +60,6 @@ class LocalFilling:
             writer.note_vectors(with_tier(writer.meta(), known), known.folder, list(rows.values()))
 
     def rebuild(self) -> None:
-        with writing(self._folder, self._settings) as opened:
+        with writing(self.index, self._settings) as opened:
             assert isinstance(opened.catalogue, LocalWriter)
             opened.catalogue.rewrite()

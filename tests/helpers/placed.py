@@ -35,4 +35,4 @@ class Placed:
                 block = Block(line, replace(spot, lines=lines))
                 sections[-1] = replace(sections[-1], blocks=(*sections[-1].blocks, block))
         kept = tuple(section for section in sections if section.level or section.blocks)
-        yield Document(DocId(found.name), "document", found.name, found.path, kept)
+        yield Document(DocId(found.name), "document", found.name, found.uri, kept)

@@ -134,7 +134,7 @@ def test_terms_are_gathered_again_when_enough_has_changed(
     engine.sync([write(REGIONS)])
     file = tmp_path / "index" / "concept_vocabulary.json"
     first = file.read_bytes()
-    refresh(str(file.parent), engine.settings)
+    refresh(engine.index, engine.settings)
     assert file.read_bytes() == first
     engine.sync([write({"more.md": "# Moat\n\nThe drawbridge spans a moat.\n"})])
     assert "drawbridge" in json.loads(file.read_text("utf8"))["terms"]

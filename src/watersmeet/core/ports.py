@@ -65,22 +65,6 @@ class TextReader(Protocol):
         ...
 
 
-class View(Protocol):
-    """What is live, as of one moment: the catalogue inside a read transaction."""
-
-    def resolve(self, rows: Collection[Row], condition: Condition) -> dict[Row, ChunkId]:
-        """The public ids of those rows that are live and satisfy the condition."""
-        ...
-
-    def rows(self, ids: Collection[ChunkId]) -> dict[ChunkId, Row]:
-        """The live row of each chunk that there is."""
-        ...
-
-    def matching(self, condition: Condition, limit: int) -> list[Row] | None:
-        """All live rows that satisfy the condition; None if there are more than `limit`."""
-        ...
-
-
 class Words(Protocol):
     """What signals ask of the words: live chunks only, the condition held before ranking.
 

@@ -390,7 +390,7 @@ class Engine:
         """Raises what keeps the index from being asked, if anything does."""
         with self.snapshot() as view:
             self.sight(view, None).pipeline(self.settings, WORDS)
-            view.statistics()
+            view.kinds()
 
     def doctor(self) -> list[Check]:
         """Everything that could be wrong, looked at."""

@@ -18,7 +18,6 @@ from watersmeet.core.index import Tier, Unseen
 from watersmeet.core.model import ANY, ChunkId, Condition, Row
 from watersmeet.core.ports import Entities, Links, TextReader, TextStore, Words
 from watersmeet.core.viewers import AUDIENCE_GATE, PUBLIC
-from watersmeet.store.local._commits import COMMIT
 from watersmeet.store.local._connect import FILE, FORMAT, is_read_only, still
 from watersmeet.store.local._withheld import PUBLIC_TEXT
 from watersmeet.store.local.documents import DocumentsView
@@ -231,6 +230,8 @@ def store_of(tier: Tier, index: str, make: Make) -> Any:
 
 def check_there(tier: Tier, index: str) -> None:
     """A store without its commit file looks like one that nothing was written to yet."""
+    from watersmeet.store.local._commits import COMMIT  # only where there are vectors
+
     size = 0
     with suppress(OSError):
         size = os.path.getsize(os.path.join(index, tier.folder, COMMIT))
