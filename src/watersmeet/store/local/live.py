@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from watersmeet.core.model import ANY, ChunkId, Condition, Row
 from watersmeet.core.ports import Term, TextReader
 from watersmeet.core.viewers import AUDIENCE_GATE
-from watersmeet.store.local.view import CatalogueView
+from watersmeet.store.local.view import FEW, CatalogueView
 
 if TYPE_CHECKING:
     from watersmeet.store.local.snapshot import LocalSnapshot
@@ -33,24 +33,34 @@ Search = Callable[[int, Sequence[Row] | None], list[tuple[Row, float]]]
 
 
 def best(
-    search: Search, view: CatalogueView, condition: Condition, limit: int
+    search: Search, view: CatalogueView, condition: Condition, limit: int, few: int = FEW
 ) -> tuple[list[tuple[Row, float]], dict[Row, ChunkId]]:
-    """The best rows that are live and satisfy the condition, equal ones in the order of their ids, and all ids."""
+    """The best rows that are live and satisfy the condition, equal ones in the order of their ids, and all ids.
+
+    `few`: so many rows the store had better be told, instead of being asked for more than are wanted.
+    """
     if limit < 1:
         return [], {}
     share = view.share(condition) if condition else 1.0
-    within = view.few(condition) if share < RARE else None
+    within = view.few(condition, few) if share < RARE else None
     fetch = limit + limit // 4 + 8
     if within is None and share < 1:
         fetch = int(min(MOST_FETCHED, max(fetch, SPARE * limit / max(share, 0.01))))
+    ids: dict[Row, ChunkId] = {}
+    decided: set[Row] = set()
     while True:
         offered = search(fetch, within)
-        ids = view.resolve([row for row, _ in offered], condition if within is None else ANY)
+        new = [row for row, _ in offered if row not in decided]
+        ids |= view.resolve(new, condition if within is None else ANY)
+        decided.update(new)
         found = sorted((hit for hit in offered if hit[0] in ids), key=lambda hit: (-hit[1], ids[hit[0]]))
         if len(offered) < fetch or (len(found) >= limit and _no_more(found[limit - 1][1], offered)):
             return found[:limit], ids
-        if within is None and condition and fetch >= MOST_FETCHED and len(found) < limit:
+        if len(found) >= limit:  # there are enough: only equal ones are looked for
+            fetch = min(4 * fetch, max(fetch + 1, MOST_EQUAL))
+        elif within is None and condition and fetch >= MOST_FETCHED:
             within = view.every(condition)
+            decided.clear()
         else:
             fetch *= 4
 

@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from watersmeet.store.local.snapshot import LocalSnapshot
 
 
+FEW = 20_000
+"""So many rows are gathered rather than scanned for among all: a condition that one in a hundred passes, at a million
+rows, takes 4 ms of CPU instead of 140."""
+
+
 class LiveVectors:
     """The `Vectors` port of a snapshot; which files it reads, the snapshot says each time."""
 
@@ -29,7 +34,7 @@ class LiveVectors:
 
     def _nearest(self, query: Any, condition: Condition, limit: int) -> dict[ChunkId, float]:
         reader = self._view.reader(self._tier, self._seen)
-        found, ids = best(lambda fetch, within: reader.search(query, fetch, within), self._view, condition, limit)
+        found, ids = best(lambda fetch, within: reader.search(query, fetch, within), self._view, condition, limit, FEW)
         return {ids[row]: score for row, score in found}
 
     def score(self, queries: Sequence[Any], ids: Collection[ChunkId]) -> list[dict[ChunkId, float]]:

@@ -22,7 +22,7 @@ T = TypeVar("T")
 SAMPLE = 256
 """So many rows show which share of all a condition lets through."""
 FEW = 5_000
-"""A condition that lets through no more documents, or rows, is read from its own end."""
+"""A condition that lets through no more documents is read from its own end."""
 REREAD = "`watersmeet sync` reads it again"
 
 
@@ -152,13 +152,12 @@ class CatalogueView:
             known.shares[key] = len(passed) / max(1, len(known.sample))
         return known.shares[key]
 
-    def few(self, condition: Condition) -> list[Row] | None:
-        """The rows that satisfy a condition, in ascending order; None if they may be many."""
-        known, key = self._known.few, repr(condition)
+    def few(self, condition: Condition, most: int) -> list[Row] | None:
+        """The rows that satisfy a condition, in ascending order; None if they may be more than so many."""
+        known, key = self._known.few, f"{most} {condition!r}"
         if key not in known:
-            documents = self._few_documents(condition)
-            found = None if documents is None else self._rows_of(documents, condition, FEW)
-            known[key] = found
+            documents = self._few_documents(condition, most)
+            known[key] = None if documents is None else self._rows_of(documents, condition, most)
         return known[key]
 
     def every(self, condition: Condition) -> list[Row]:
@@ -170,11 +169,11 @@ class CatalogueView:
             known[key] = sorted(row for (row,) in self._ask(sql, values))
         return known[key] or []
 
-    def _few_documents(self, condition: Condition) -> list[int] | None:
+    def _few_documents(self, condition: Condition, most: int = FEW) -> list[int] | None:
         """The documents of the part of a condition that fewest satisfy; None if no part is satisfied by few."""
         for sql, values in drivers(condition, self._choices()):
-            found = self._ask(f"{sql} LIMIT {FEW + 1}", values)
-            if len(found) <= FEW:
+            found = self._ask(f"{sql} LIMIT {most + 1}", values)
+            if len(found) <= most:
                 return [key for (key,) in found]
         return None
 
