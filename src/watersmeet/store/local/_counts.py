@@ -58,6 +58,16 @@ class Counts:
         )
 
 
+def count(db: sqlite3.Connection, name: str) -> int:
+    found = db.execute("SELECT value FROM counts WHERE name = ?", (name,)).fetchone()
+    return int(found[0]) if found else 0
+
+
+def shared(db: sqlite3.Connection) -> int:
+    """How many live rows a text store must have."""
+    return count(db, CHUNKS) - count(db, PRIVATE)
+
+
 def stores(db: sqlite3.Connection) -> list[str]:
     """The folders of the vector stores that answer, and of those that are being made."""
     found = db.execute("SELECT value FROM meta WHERE key IN (?, ?)", (CURRENT, NEXT))

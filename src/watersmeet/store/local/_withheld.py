@@ -79,12 +79,3 @@ def private(db: sqlite3.Connection) -> set[str]:
         (AUDIENCE_GATE, PUBLIC),
     )
     return {name for (name,) in found}
-
-
-SHARED = "SELECT count(*) FROM chunks c"
-ASIDE = " WHERE c.row NOT IN (SELECT row FROM withheld)"
-
-
-def shared(db: sqlite3.Connection) -> int:
-    """How many live rows a text store must have."""
-    return int(db.execute(SHARED + (ASIDE if there(db) else "")).fetchone()[0])

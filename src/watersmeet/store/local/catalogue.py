@@ -322,10 +322,7 @@ class Catalogue:
         return {row for (row,) in found}
 
     def counts(self) -> tuple[int, int]:
-        documents, chunks = self.db.execute(
-            "SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM chunks)"
-        ).fetchone()
-        return documents, chunks
+        return _counts.count(self.db, _counts.DOCUMENTS), _counts.count(self.db, _counts.CHUNKS)
 
     # ------------------------------------------------------------ writing
 

@@ -18,7 +18,8 @@ from watersmeet.core.model import Row
 from watersmeet.core.pages import Document
 from watersmeet.core.ports import TextStore
 from watersmeet.core.text_fields import prepare
-from watersmeet.store.local._withheld import PUBLIC_TEXT, Words, analysed, private, shared
+from watersmeet.store.local._counts import shared
+from watersmeet.store.local._withheld import PUBLIC_TEXT, Words, analysed, private
 from watersmeet.store.local.catalogue import Catalogue
 from watersmeet.store.local.records import LocalRecords
 from watersmeet.store.local.written import correct, written
@@ -34,8 +35,8 @@ def mend(
 ) -> dict[str, str]:
     """What is new in the index's own facts; nothing if the text store has every live row that it should have, and
     never had a private one."""
-    live, withheld = shared(catalogue.db), private(catalogue.db)
-    exposed = meta.get(PUBLIC_TEXT, "unknown" if withheld else meta["text_folder"]) != meta["text_folder"]
+    live, public = shared(catalogue.db), meta.get(PUBLIC_TEXT)
+    exposed = bool(private(catalogue.db)) if public is None else public != meta["text_folder"]
     folder = os.path.join(catalogue.folder, meta["text_folder"])
     if not exposed and not (live and _lacks(open_text(kind, folder), live)):
         return {}

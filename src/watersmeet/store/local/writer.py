@@ -19,8 +19,9 @@ from watersmeet.core.registry_records import RecordChange
 from watersmeet.core.viewers import kept_from_some
 from watersmeet.core.writing import Changes, Opening, Put, Root
 from watersmeet.store.local import _leases, registered
+from watersmeet.store.local._counts import shared
 from watersmeet.store.local._turns import WriterLock, root_lock
-from watersmeet.store.local._withheld import PUBLIC_TEXT, analysed, shared
+from watersmeet.store.local._withheld import PUBLIC_TEXT, analysed
 from watersmeet.store.local.catalogue import Catalogue, Placed
 from watersmeet.store.local.mending import rewrite
 from watersmeet.store.local.records import LocalRecords
