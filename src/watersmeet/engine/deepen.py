@@ -23,7 +23,7 @@ from watersmeet.core.vectors import VectorCache, key_of
 from watersmeet.core.viewers import EVERYONE
 from watersmeet.engine import embed_first
 from watersmeet.engine.components import build
-from watersmeet.engine.healing import diagnosed
+from watersmeet.engine.healing import diagnosed, met
 from watersmeet.engine.models import GuardedEncoder
 from watersmeet.engine.named_state import EMBED_FIRST
 from watersmeet.engine.report import Progress, Tell
@@ -31,6 +31,7 @@ from watersmeet.engine.settings import Settings, cache_folder
 from watersmeet.engine.tiers import (
     SPARSE,
     Store,
+    all_tiers,
     check,
     check_dimension,
     check_models,
@@ -118,9 +119,10 @@ class _Pass:
     def run(self) -> None:
         with self.index.snapshot() as view:
             outdated, meta = view.outdated, dict(view.facts())
-        if outdated:
-            self._note(lambda meta: {})  # whoever writes makes an index of today of it
         check_models(self.settings, meta)
+        if outdated:
+            with self.index.bookkeeping(PATIENCE):  # whoever writes makes an index of today of it
+                pass
         tier, store = self._opened(meta)
         cache: VectorCache = build(
             "store",
@@ -135,7 +137,7 @@ class _Pass:
                 if not rows:  # the model is not even loaded if there is nothing for it to do
                     if self.name == "dense" and not self.after:
                         embed_first.forget(self.index.state(EMBED_FIRST))
-                    whole = not self.after
+                    whole = not self.after and not missing  # what is damaged is read again first
                     break
                 check(tier, self.model)
                 check_dimension(tier, self.model, self.model.dimension)
@@ -146,7 +148,7 @@ class _Pass:
                 self.written += len(rows)
             tier = self._level(tier)
             if whole and self.key == NEXT:  # it has seen everything, and the next writer removes the one before
-                self._note(lambda meta: replaced(meta, tier))
+                self._note(tier, lambda meta: replaced(meta, tier))
         finally:
             cache.close()
             store.close()
@@ -170,22 +172,29 @@ class _Pass:
             store.close()
             tier = new_tier(self.name, self.model, self.index, meta, tier.folder)
             store = self.index.vector_store(tier)
-        self._compare(tier, store)
-        return tier, store
+        return self._compared(tier, store), store
 
-    def _compare(self, tier: Tier, store: Store) -> None:
-        """A store that holds fewer rows than the catalogue thinks, such as one from a backup, is looked through."""
+    def _compared(self, tier: Tier, store: Store) -> Tier:
+        """A store that holds another number of rows than was noted, such as one from a backup, is looked through."""
         with self.index.snapshot() as view:
             thought = view.statistics().chunks - view.left(tier)
         reader = store.reader()
-        if reader.size < thought:
-            with self.index.bookkeeping(PATIENCE) as catalogue:
-                catalogue.expect_vectors(tier.folder, [Row(int(row)) for row in reader.rows()])
-
-    def _note(self, entries: Callable[[Mapping[str, str]], dict[str, str]]) -> None:
-        """Under the lock: what the catalogue says of the tier."""
+        if reader.size >= thought and reader.size == tier.rows:
+            return tier
+        tier = replace(tier, rows=reader.size)
         with self.index.bookkeeping(PATIENCE) as catalogue:
-            catalogue.set_meta(entries(catalogue.meta()))
+            meta = catalogue.meta()
+            if tier.folder in [known.folder for known in all_tiers(meta)]:
+                catalogue.expect_vectors(tier.folder, [Row(int(row)) for row in reader.rows()])
+                catalogue.set_meta(with_tier(meta, tier, self.key))
+        return tier
+
+    def _note(self, tier: Tier, entries: Callable[[Mapping[str, str]], dict[str, str]]) -> None:
+        """Under the lock: what the catalogue says of the tier, unless the index was begun anew meanwhile."""
+        with self.index.bookkeeping(PATIENCE) as catalogue:
+            meta = catalogue.meta()
+            if tier.folder in [known.folder for known in all_tiers(meta)]:
+                catalogue.note_vectors(entries(meta), tier.folder, ())
 
     def _window(self, tier: Tier) -> tuple[list[Row], list[str], int]:
         """The next rows to embed with their texts, and how many are missing in all."""
@@ -193,6 +202,7 @@ class _Pass:
             first = embed_first.read(self.index.state(EMBED_FIRST)) if self.name == "dense" else []
             found = view.unseen(tier, self._width(), first, self.after)
             missing = view.left(tier, self.after)
+            met(view, self.index)
         texts = [f"{breadcrumb(title, headings)}\n{text}" for _, title, headings, text in found]
         return [row for row, *_ in found], texts, missing
 
@@ -278,7 +288,7 @@ class _Pass:
             level_text=text,
         )
         if measured != tier:
-            self._note(lambda meta: with_tier(meta, measured, self.key))
+            self._note(tier, lambda meta: with_tier(meta, measured, self.key))
         return measured
 
 

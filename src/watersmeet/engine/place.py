@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from watersmeet.core.errors import IndexProblem, NoIndex, SourceProblem
+from watersmeet.core.errors import ConfigError, IndexProblem, NoIndex, SourceProblem
 from watersmeet.core.index import FOLDER, Index
 from watersmeet.core.names import is_text, printable
 from watersmeet.engine.components import build, find
@@ -27,6 +27,8 @@ def open_index(place: str, settings: Settings) -> Index:
     def make(kind: str) -> Callable[..., Any]:
         return partial(build, "store", kind, settings.of("store", kind))
 
+    if sign and scheme not in getattr(find("index", name), "schemes", (scheme,)):
+        raise ConfigError(f"{place} is no address of an index", f"name a folder, such as {place.partition('://')[2]}")
     table = settings.of("store", name) if name != LOCAL else {}
     index: Index = build("index", name, table, place=place, make=make, cache=cache_folder())
     return index
@@ -43,7 +45,12 @@ def absolute(place: str) -> str:
 
 
 def _holds_index(folder: str) -> bool:
-    return bool(find("index", LOCAL)(folder, make=None).exists())
+    if find("index", LOCAL)(folder, make=None).exists():
+        return True
+    from watersmeet.engine.diagnostics import loaded
+
+    settings = loaded()
+    return settings.section("index").store != LOCAL and open_index(folder, settings).exists()
 
 
 def find_index(named: str = "", start: str = ".") -> str:

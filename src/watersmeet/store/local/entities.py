@@ -67,9 +67,12 @@ class LiveEntities:
     def kinds(self) -> Mapping[str, int]:
         """How many documents there are of each kind."""
         self._renew()
-        if self._kinds is None:
-            self._kinds = self._view.kinds(self._seen)
-        return self._kinds
+        version, kinds = self._version, self._kinds
+        if kinds is None:
+            kinds = self._view.kinds(self._seen)
+            if self._version == version:  # else somebody else's moment has begun
+                self._kinds = kinds
+        return kinds
 
     def mentions(self, words: Sequence[str], ids: Collection[ChunkId]) -> list[Mention]:
         held, _ = self._found(words, KINDS)

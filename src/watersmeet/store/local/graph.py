@@ -42,20 +42,24 @@ class LiveLinks:
         if whole:
             return self._read(list(documents), list(documents))
         self._renew()
-        known = {document: self._edges[document] for document in documents if document in self._edges}
+        if len(self._edges) > REMEMBERED:
+            self._edges = {}
+        held = self._edges  # what comes late is of the moment in which it began
+        known = {document: held[document] for document in documents if document in held}
         unknown = [document for document in documents if document not in known]
         if not unknown:
             return known
         read = self._read(unknown, [name for name, links in self.degrees(unknown).items() if links <= UNREADABLE])
-        if len(self._edges) > REMEMBERED:
-            self._edges = {}
-        self._edges.update(read)
+        held.update(read)
         return known | read
 
     def degrees(self, documents: Collection[DocId]) -> dict[DocId, int]:
         """Nobody counts further than it takes to know that a document is a list of everything."""
         self._renew()
-        known = {document: self._degrees[document] for document in documents if document in self._degrees}
+        if len(self._degrees) > REMEMBERED:
+            self._degrees = {}
+        held = self._degrees
+        known = {document: held[document] for document in documents if document in held}
         unknown = [document for document in documents if document not in known]
         if not unknown:
             return known
@@ -69,9 +73,7 @@ class LiveLinks:
                 [*values, json.dumps(unknown)],
             )
         )
-        if len(self._degrees) > REMEMBERED:
-            self._degrees = {}
-        self._degrees.update(counted)
+        held.update(counted)
         return known | counted
 
     def _read(self, documents: Sequence[DocId], readable: Sequence[DocId]) -> dict[DocId, Sequence[Edge] | None]:

@@ -126,15 +126,14 @@ class LiveWords:
 
     def _private(self) -> WithheldWords | None:
         """The words of private rows that are seen, as of this moment; None if there are none."""
-        view = self._view
-        if self._aside_version != view.version:
+        view, version = self._view, self._view.version  # what comes late is of the moment in which it began
+        if self._aside_version != version:
             aside = None
             if view.withholds():
                 from watersmeet.store.local.withheld import WithheldWords
 
                 aside = WithheldWords(view, self._seen, self._text)
-            self._aside = aside if aside and aside.size else None
-            self._aside_version = view.version
+            self._aside, self._aside_version = aside if aside and aside.size else None, version
         return self._aside
 
 

@@ -162,12 +162,18 @@ class LocalSnapshot(DocumentsView):
     def reader(self, tier: Tier, seen: Condition) -> Any:
         """The files of a tier as of this moment, or why they cannot be read."""
         key = (tier.folder, tuple(seen.gates.items()) if tier.name == SPARSE else ())
-        if key not in self._readers:
+        readers = self._readers  # what comes late is of the moment in which it began
+        if key not in readers:
+            if len(readers) >= MOST_VIEWERS:
+                readers.clear()
+            found: Any
             try:
-                self._readers[key] = self._opened(tier, seen)
+                found = self._opened(tier, seen)
             except WatersmeetError as problem:
-                self._readers[key] = problem
-        found = self._readers[key]
+                found = problem
+            readers[key] = found
+        else:
+            found = readers[key]
         if isinstance(found, WatersmeetError):
             raise found.with_traceback(None)  # or all that ever raised it is kept
         return found
@@ -203,16 +209,21 @@ class LocalSnapshot(DocumentsView):
     def unseen(self, tier: Tier, limit: int, first: Sequence[ChunkId] = (), after: int = 0) -> list[Unseen]:
         table, which = ("unseen", [tier.folder]) if tier.folder in self._expected else ("chunks", [])
         store = "store = ? AND " if which else ""  # nothing is in a store that nobody knows of yet
-        wanted: list[Row] = []
+        found: dict[Row, Unseen] = {}
         if first:
             rows = self.rows(first)
             listed = json.dumps([rows[chunk] for chunk in first if chunk in rows])
             sql = f"SELECT row FROM json_each(?) j JOIN {table} u ON {store}u.row = j.value WHERE u.row > ?"
-            wanted = [row for (row,) in self._ask(sql, [listed, *which, after])]
-        if len(wanted) < limit:
-            sql = f"SELECT row FROM {table} WHERE {store}row > ? ORDER BY row LIMIT ?"
-            wanted += [row for (row,) in self._ask(sql, [*which, after, limit])]
-        return [Unseen(*one) for one in self.texts(list(dict.fromkeys(wanted))[:limit])]
+            wanted = [row for (row,) in self._ask(sql, [listed, *which, after])][:limit]
+            found = {one[0]: Unseen(*one) for one in self.texts(wanted)}
+        sql = f"SELECT row FROM {table} WHERE {store}row > ? ORDER BY row LIMIT ?"
+        while len(found) < limit:  # of those that follow, some may be damaged
+            wanted = [row for (row,) in self._ask(sql, [*which, after, limit])]
+            if not wanted:
+                break
+            found |= {one[0]: Unseen(*one) for one in self.texts(wanted)}
+            after = wanted[-1]
+        return list(found.values())[:limit]
 
     def left(self, tier: Tier, after: int = 0) -> int:
         """How many rows a tier's model has still to read."""

@@ -125,6 +125,7 @@ def _forget(db: sqlite3.Connection, key: int) -> None:
     rows = db.execute("SELECT row FROM chunks WHERE document = ?", (key,)).fetchall()
     db.executemany("INSERT OR IGNORE INTO dead VALUES (?, ?)", [(row, now) for (row,) in rows])
     db.executemany("DELETE FROM unseen WHERE row = ?", rows)
+    _withheld.forget(db, [row for (row,) in rows])
     for table in ("chunks", "facets", "names", "links"):
         db.execute(f"DELETE FROM {table} WHERE document = ?", (key,))
     _mentions.forget(db, key)
