@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from watersmeet.engine.named_state import CALIBRATION
 from watersmeet.engine.opening import ANEW, check_fingerprint, fingerprint
 from watersmeet.engine.parsers import readers
 from watersmeet.engine.settings import Settings
+from watersmeet.engine.sources import Sources
 from watersmeet.engine.tiers import TIERS, check_models, embedder_name, model_of, outdated
 from watersmeet.engine.vocabulary import terms_in, terms_of
 
@@ -78,7 +78,7 @@ def _built(index: Index, settings: Settings) -> list[Check]:
     except WatersmeetError as error:
         checks.append(Check("settings", False, str(error), error.hint))
     checks += [_model(settings, name, embedder) for name in TIERS if (embedder := embedder_name(settings, name))]
-    missing = [path for path in facts.roots if os.path.isabs(path) and not os.path.exists(path)]
+    missing = Sources(settings).gone(facts.roots)
     gone = "mount them; or `watersmeet relocate OLD NEW`, or `watersmeet remove PATH`"
     detail = "gone: " + ", ".join(missing) if missing else "all there"
     return [*checks, Check("sources", not missing, detail, gone if missing else "")]

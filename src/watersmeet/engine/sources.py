@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from watersmeet.core.errors import UnknownComponent
@@ -50,3 +51,7 @@ class Sources:
         """What an address is, and the kind that reads it: that which it has in an index, else by how it begins."""
         kind = kind or self.kind_of(uri)
         return kind, self.of(kind).locate(uri)
+
+    def gone(self, uris: Sequence[str]) -> list[str]:
+        """Those of which their source says that there is nothing any more."""
+        return [uri for uri in uris if not self.locate(uri)[1].exists]

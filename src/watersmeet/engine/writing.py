@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from watersmeet.engine.healing import diagnosed
 from watersmeet.engine.opening import check_fingerprint, fingerprint
 from watersmeet.engine.relocate import gone_hint
 from watersmeet.engine.settings import Settings, WriterSettings
+from watersmeet.engine.sources import Sources
 from watersmeet.engine.tiers import check_models
 
 
@@ -65,11 +65,9 @@ def _opening(index: Index, settings: Settings) -> Opening:
         check_fingerprint(json.loads(meta["fingerprint"]), wanted)
         check_models(settings, meta)
 
-    return Opening(wanted, check, _check_there, writer.lock_seconds, writer.grace_seconds)
+    def check_there(places: Sequence[str]) -> None:
+        """Nothing is begun anew that could not be read again."""
+        for place in Sources(settings).gone(places):
+            raise SourceProblem(f"{place} is gone", f"mount it; {gone_hint(place)}")
 
-
-def _check_there(roots: Sequence[str]) -> None:
-    """Nothing is begun anew that could not be read again."""
-    for path in roots:
-        if os.path.isabs(path) and not os.path.exists(path):
-            raise SourceProblem(f"{path} is gone", f"mount it; {gone_hint(path)}")
+    return Opening(wanted, check, check_there, writer.lock_seconds, writer.grace_seconds)
