@@ -19,6 +19,7 @@ from watersmeet.core.model import ANY, ChunkId, Condition, Row
 from watersmeet.core.ports import Entities, Links, TextReader, TextStore, Words
 from watersmeet.core.viewers import AUDIENCE_GATE, PUBLIC
 from watersmeet.store.local._connect import FILE, FORMAT, is_read_only, still
+from watersmeet.store.local._counts import CHUNKS, UNSEEN
 from watersmeet.store.local._withheld import PUBLIC_TEXT
 from watersmeet.store.local.documents import DocumentsView
 from watersmeet.store.local.live import LiveWords
@@ -227,6 +228,9 @@ class LocalSnapshot(DocumentsView):
 
     def left(self, tier: Tier, after: int = 0) -> int:
         """How many rows a tier's model has still to read."""
+        if not after:
+            counts = self.counts()
+            return counts.get(UNSEEN + tier.folder, 0) if tier.folder in self._expected else counts.get(CHUNKS, 0)
         if tier.folder not in self._expected:
             return self.added_since(after)
         ((count,),) = self._ask("SELECT count(*) FROM unseen WHERE store = ? AND row > ?", [tier.folder, after])
