@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 
 import pytest
@@ -58,6 +59,19 @@ def matches(glob: str, path: str, is_folder: bool = False) -> bool:
         (r"a\\b", "a\\b", True),
         ("a\\", "a\\", False),
         (r"\!a", "!a", True),
+        ("[+-9]x", "/x", False),
+        ("x/[+-9]", "x/5", True),
+        ("x/[+-9]", "x/.", True),
+        ("x/[+-9]", "x//", False),
+        ("x/[!a]", "x//", False),
+        ("[b-a]", "a", False),
+        ("[b-a]", "b", True),
+        ("[!b-a]", "b", False),
+        ("a*b", "a\nb", True),
+        ("x/**", "x/a\nb", True),
+        ("a.b?", "axbc", False),
+        ("(a|b)*", "(a|b)c", True),
+        ("(a|b)*", "ac", False),
         ("", "", False),
         ("/", "a", False),
     ],
@@ -97,6 +111,31 @@ def test_a_hostile_pattern_is_no_slower_than_it_is_long(glob: str) -> None:
     for path in ("a" * 250, "x/" + "a" * 250, "/".join("a" * 1_000)):
         assert not matches(glob, path)
     assert time.process_time() - began < 1.0
+
+
+def test_a_hostile_pattern_has_the_right_answer() -> None:
+    glob = "*a*a*a*a*a*a*a*a*a*a*b"
+    began = time.process_time()
+    assert not matches(glob, "a" * 200_000)
+    assert not matches(glob, "a" * 9 + "b")
+    assert matches(glob, "a" * 10 + "b")
+    assert matches(glob, "a" * 200_000 + "b")
+    assert matches("x/" + glob, "x/" + "ca" * 10 + "cb")
+    assert not matches("x/" + glob, "x/" + "ca" * 10 + "/cb")
+    assert time.process_time() - began < 1.0
+
+
+@pytest.mark.parametrize("glob", ["?*" * 20_000, "漢*" * 5_000, "[a-z]" * 50_000, "\\a" * 1_000_000])
+def test_a_pattern_that_is_too_large_can_match_nothing(glob: str) -> None:
+    assert pattern(glob) is None
+
+
+def test_a_name_that_is_not_utf8_has_characters_too() -> None:
+    name = os.fsdecode(b"\xff\xfe.md")
+    assert matches("??.md", name)
+    assert matches("[!a]*[!a].md", name)
+    assert not matches("?.md", name)
+    assert matches(name.replace(".md", "*"), name)
 
 
 @given(st.text("ab*?[]!-\\/^:", max_size=30), st.text("ab/-]", max_size=30))

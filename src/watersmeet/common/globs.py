@@ -3,8 +3,9 @@
 `*`, `?` and `[a-z]` stop at a slash, `**` between slashes does not; a backslash takes the next character as
 it is. A pattern without a slash is held against the last part of a path, any other against the whole of it.
 
-All ways through a pattern are followed at once, as the bits of a number, so that no pattern, however hostile,
-takes more than one step for each character of the path.
+A pattern is read here, since pathspec differs from git in brackets and stars, and is matched by RE2: no pattern,
+however hostile, takes more than linear time. One that is too large for RE2 (`MEMORY`, `patterns.LONGEST`) can match
+nothing.
 """
 
 from __future__ import annotations
@@ -12,9 +13,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-_STAR = "star"  # any characters but a slash
-_DEEP = "deep"  # any characters
-_MAYBE = "maybe"  # the three tokens that begin here may be left out: `**/` stands for no folder, too
+from watersmeet.common.patterns import BadPattern, compiled, encoded
+
+MEMORY = 256_000
+"""Bytes for one pattern: room for some hundred wildcards."""
+
+_STAR = "[^/]*"
+_DEEP = ".*"
+_FOLDERS = "(?:.*/)?"  # `**/` stands for no folder, too
+_ONE = "[^/]"
+_NONE = r"[^\x{0}-\x{10ffff}]"
 
 _SPECIAL = "*?[\\"
 _CLASSES = {
@@ -31,21 +39,6 @@ _CLASSES = {
     "upper": ("AZ",),
     "xdigit": ("09", "AF", "af"),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class _Set:
-    """One character out of some ranges, never a slash."""
-
-    ranges: tuple[str, ...] = ()
-    negated: bool = False
-
-    def accepts(self, character: str) -> bool:
-        inside = any(span[0] <= character <= span[1] for span in self.ranges)
-        return inside is not self.negated and character != "/"
-
-
-_Token = str | _Set  # a string of one character is that character
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +75,29 @@ def pattern(text: str, may_negate: bool = True) -> Pattern | None:
     rest = text[1:]
     if by_name and text[0] == "*" and _first_special(rest) == len(rest):
         return Pattern(lambda name: name.endswith(rest), "", by_name, folders_only, negated)
-    tokens = _tokens(text, wildcard)
-    if tokens is None:
+    expression = _expression(text, wildcard)
+    try:
+        matcher = None if expression is None else compiled(f"(?s){expression}", memory=MEMORY)
+    except BadPattern:
         return None
-    return Pattern(_Machine(text[:wildcard], tokens).accepts, "", by_name, folders_only, negated)
+    if matcher is None:
+        return None
+    head = text[:wildcard]
+
+    def test(path: str) -> bool:
+        return path.startswith(head) and matcher.fullmatch(encoded(path)) is not None
+
+    return Pattern(test, "", by_name, folders_only, negated)
 
 
 def _first_special(text: str) -> int:
     return min((at for at in map(text.find, _SPECIAL) if at >= 0), default=len(text))
 
 
-def _tokens(text: str, at: int) -> list[_Token] | None:
-    """The tokens from the first wildcard on; None if a bracket or a backslash is left open."""
-    found: list[_Token] = []
-    start = at
+def _expression(text: str, start: int) -> str | None:
+    """The pattern for RE2, whose first wildcard is at `start`; None if a bracket or a backslash is left open."""
+    found = [_literal(character) for character in text[:start]]
+    at = start
     while at < len(text):
         character = text[at]
         if character == "*":
@@ -107,8 +109,8 @@ def _tokens(text: str, at: int) -> list[_Token] | None:
             if end - at == 1 or not free or not (end == len(text) or text.startswith(("/", "\\/"), end)):
                 found.append(_STAR)
             elif text.startswith("/", end):
-                if found[-3:] != [_MAYBE, _DEEP, "/"]:
-                    found += [_MAYBE, _DEEP, "/"]
+                if found[-1:] != [_FOLDERS]:
+                    found.append(_FOLDERS)
                 end += 1
             else:
                 found.append(_DEEP)
@@ -117,19 +119,19 @@ def _tokens(text: str, at: int) -> list[_Token] | None:
             bracket = _bracket(text, at + 1)
             if bracket is None:
                 return None
-            token, at = bracket
-            found.append(token)
+            part, at = bracket
+            found.append(part)
         else:
             if character == "\\":
                 at += 1
                 if at == len(text):
                     return None
-            found.append(_Set(negated=True) if character == "?" else text[at])
+            found.append(_ONE if character == "?" else _literal(text[at]))
             at += 1
-    return found
+    return "".join(found)
 
 
-def _bracket(text: str, at: int) -> tuple[_Set, int] | None:
+def _bracket(text: str, at: int) -> tuple[str, int] | None:
     """The set that begins behind an opening bracket, and where the text goes on."""
     negated = text.startswith(("!", "^"), at)
     at += negated
@@ -157,58 +159,19 @@ def _bracket(text: str, at: int) -> tuple[_Set, int] | None:
         ranges.append((previous if is_range else text[at]) + text[at])
         previous = "" if is_range else text[at]
         at += 1
-    return (_Set(tuple(ranges), negated), at + 1) if at < len(text) else None
+    return (_set(ranges, negated), at + 1) if at < len(text) else None
 
 
-class _Machine:
-    """Bit i of a state says: the first i tokens may have been used up by what was read so far."""
+def _set(ranges: list[str], negated: bool) -> str:
+    """One character out of some ranges, never a slash."""
+    spans = [(span[0], span[1]) for span in ranges]
+    if negated:
+        spans.append(("/", "/"))
+    else:  # "." and "0" are the neighbours of the slash
+        spans = [part for low, high in spans for part in ((low, min(high, ".")), (max(low, "0"), high))]
+    inside = "".join(f"{_literal(low)}-{_literal(high)}" for low, high in spans if low <= high)
+    return f"[{'^' if negated else ''}{inside}]" if inside else _NONE
 
-    __slots__ = ("_final", "_head", "_literals", "_loops", "_maybes", "_moves", "_sets", "_start", "_stay")
 
-    def __init__(self, head: str, tokens: list[_Token]) -> None:
-        self._head = head
-        self._literals: dict[str, int] = {}
-        self._sets: dict[_Set, int] = {}
-        self._maybes = self._loops = deep = 0
-        for position, token in enumerate(tokens):
-            bit = 1 << position
-            if isinstance(token, _Set):
-                self._sets[token] = self._sets.get(token, 0) | bit
-            elif token == _MAYBE:
-                self._maybes |= bit
-            elif token in (_STAR, _DEEP):
-                self._loops |= bit
-                deep |= bit if token == _DEEP else 0
-            else:
-                self._literals[token] = self._literals.get(token, 0) | bit
-        self._stay = {"/": deep}
-        self._moves: dict[str, tuple[int, int]] = {}
-        self._final = 1 << len(tokens)
-        self._start = self._arrive(1)
-
-    def accepts(self, path: str) -> bool:
-        if not path.startswith(self._head):
-            return False
-        state = self._start
-        for character in path[len(self._head) :]:
-            move = self._moves.get(character) or self._learn(character)
-            state = self._arrive((state & move[0]) << 1) | state & move[1]
-            state |= (state & self._loops) << 1
-            if not state:
-                return False
-        return state & self._final != 0
-
-    def _arrive(self, state: int) -> int:
-        """The state, with what may be left out left out."""
-        left_out = state & self._maybes
-        state |= left_out << 1 | left_out << 3
-        return state | (state & self._loops) << 1
-
-    def _learn(self, character: str) -> tuple[int, int]:
-        """Which tokens use this character up, and which of the stars swallow it."""
-        takes = self._literals.get(character, 0)
-        for token, bits in self._sets.items():
-            if token.accepts(character):
-                takes |= bits
-        self._moves[character] = move = (takes, self._stay.get(character, self._loops))
-        return move
+def _literal(character: str) -> str:
+    return character if character.isascii() and character.isalnum() else f"\\x{{{ord(character):x}}}"

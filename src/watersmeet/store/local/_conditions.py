@@ -167,7 +167,7 @@ def path_matches(name: str, globs: str) -> bool:
     return any(rule.matches(last, name, False) for rule in _patterns(globs))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=32)  # times 20 globs, times what globs.MEMORY allows each
 def _patterns(globs: str) -> tuple[Pattern, ...]:
     return tuple(rule for rule in (pattern(glob, may_negate=False) for glob in json.loads(globs)) if rule)
 
