@@ -116,6 +116,34 @@ def test_toml_that_is_not_understood_is_refused(text: str) -> None:
         toml_entry.put(text, "mcp_servers", "watersmeet", ENTRY)
 
 
+HEADERS = ["[history]", "[mcp_servers.other]", "[ mcp_servers . 'b c' ] # odd", "[mcp_servers.other.env]", "[[list]]"]
+STATEMENTS = st.lists(
+    st.sampled_from(["a = 1", "b = 'x' # note", "c = [\n  1, # one\n]", "e.f = {g=1}"]), unique=True, max_size=3
+)
+FILLING = st.lists(st.sampled_from(["", "# about it", "  # more", "\t"]), max_size=3)
+TABLES = st.tuples(FILLING, st.sampled_from(HEADERS), STATEMENTS, FILLING)
+
+
+@given(FILLING, STATEMENTS, st.lists(TABLES, unique_by=lambda table: table[1], max_size=5), st.integers(0, 5))
+def test_any_order_of_tables_comes_out_as_it_went_in(
+    head: list[str], first: list[str], tables: list[tuple[list[str], str, list[str], list[str]]], at: int
+) -> None:
+    """Tables of a container may stand far apart, as TOML allows: ours is appended, so they often do."""
+    blocks = ["\n".join([*before, header, *body, *after, ""]) for before, header, body, after in tables]
+    text = "\n".join([*head, *first, ""]) + "".join(blocks)
+    put = toml_entry.put(text, "mcp_servers", "watersmeet", ENTRY)
+    assert put.startswith(text)
+    assert tomllib.loads(put)["mcp_servers"]["watersmeet"] == ENTRY
+    assert toml_entry.take(put, "mcp_servers", "watersmeet", False).rstrip() == text.rstrip()
+
+    block = "[mcp_servers.watersmeet] # ours\nargs = []\n[mcp_servers.watersmeet.env]\nA = '1'\n"
+    among = "\n".join([*head, *first, ""]) + "".join([*blocks[:at], block, *blocks[at:]])
+    changed = toml_entry.put(among, "mcp_servers", "watersmeet", ENTRY)
+    assert tomllib.loads(changed)["mcp_servers"]["watersmeet"] == {**ENTRY, "env": {"A": "1"}}
+    taken = toml_entry.take(changed, "mcp_servers", "watersmeet", False)
+    assert taken.split() == text.split()
+
+
 BEFORE = {
     "claude-code": '{\n  "mcpServers": {\n    "other": {"command": "npx", "args": ["-y"]}\n  },\n  "z": 1\n}\n',
     "cursor": '{"mcpServers": {}}',

@@ -6,6 +6,7 @@ import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -104,6 +105,43 @@ def test_any_patterns(forest: Path, rules: str, nested: str) -> None:
     (forest / ".gitignore").write_text(rules)
     (forest / "b" / ".gitignore").write_text(nested)
     assert kept_by_us(forest) == kept_by_git(forest)
+
+
+def test_first_difference_from_git_characters_are_compared(tree: Callable[[dict[str, str]], Path]) -> None:
+    """To git `é` is two bytes, so that `?` is half of it."""
+    top = tree({".gitignore": "?.md\n[à-ü].txt\n", "é.md": "", "a.md": "", "ab.md": "", "é.txt": "", "z.txt": ""})
+    git(top, "init", "-q")
+    assert "é.md" in kept_by_git(top)
+    assert {"a.md", "ab.md"} & kept_by_git(top) == {"ab.md"}
+    assert kept_by_us(top) == {"ab.md", "z.txt"}
+
+
+def test_second_difference_from_git_a_link_to_a_folder_is_one(tree: Callable[[dict[str, str]], Path]) -> None:
+    top = tree({".gitignore": "linked/\n", "deep/real/a.md": ""})
+    (top / "linked").symlink_to("deep/real")
+    git(top, "init", "-q")
+    assert "linked" in kept_by_git(top)
+    found = scan(str(top), EVERYTHING)
+    assert [item.name for item in found if isinstance(item, Found)] == ["deep/real/a.md"]
+    assert not any(isinstance(item, Skipped) for item in found), "it is left out, not met a second time"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_git_agrees_on_seeded_patterns(tmp_path: Path, seed: int) -> None:
+    """Letters of other scripts too, but no wildcard for just one of them: that is the first difference."""
+    random = Random(seed)  # noqa: S311
+    pieces = [*WILD, *SETS, *PLAIN, "é", "漢", ".md", "ab"]
+    pieces = [piece for piece in pieces if "?" not in piece and not piece.startswith(("[!", "[^"))]
+    names = sorted({"".join(random.choices(["a", "b", "ab", "é", "漢", "-", ".md"], k=3)) for _ in range(25)})
+    paths = [f"{folder}{name}" for folder in ("", "a/", "b/é/") for name in names if not name.startswith(".")]
+    git(tmp_path, "init", "-q")
+    for path in paths:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).touch()
+    for _ in range(40):
+        rules = "\n".join("".join(random.choices(pieces, k=random.randint(1, 5))) for _ in range(3))
+        (tmp_path / ".gitignore").write_text(rules)
+        assert kept_by_us(tmp_path) == kept_by_git(tmp_path), rules
 
 
 def test_rules_from_above_the_root_count(tree: Callable[[dict[str, str]], Path]) -> None:
