@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from watersmeet.common.patterns import BadPattern, compiled, encoded
-
 MEMORY = 256_000
 """Bytes for one pattern: room for some hundred wildcards."""
 
@@ -41,7 +39,7 @@ _CLASSES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Pattern:
     """One line of a .gitignore, or one glob."""
 
@@ -75,6 +73,8 @@ def pattern(text: str, may_negate: bool = True) -> Pattern | None:
     rest = text[1:]
     if by_name and text[0] == "*" and _first_special(rest) == len(rest):
         return Pattern(lambda name: name.endswith(rest), "", by_name, folders_only, negated)
+    from watersmeet.common.patterns import BadPattern, compiled, encoded  # every search loads this file, few match
+
     expression = _expression(text, wildcard)
     try:
         matcher = None if expression is None else compiled(f"(?s){expression}", memory=MEMORY)
