@@ -2,8 +2,8 @@
 
 RE2 matches (https://github.com/google/re2/wiki/Syntax). A pattern may come from a stranger's folder: no text takes
 more than linear time, and no pattern more than `MEMORY`. What RE2 cannot do is refused with a reason: backreferences,
-looking ahead or behind, possessive parts. `\\d \\w \\s \\b` know ASCII alone; `\\pL` is a letter of any script, `\\pN`
-a number.
+looking ahead or behind, possessive parts. `\\w` and `\\d` mean letters and digits of any script, as in Python;
+`\\s` and `\\b` know ASCII alone.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ MEMORY = 2_000_000
 LONGEST = 10_000
 """Characters of a pattern: reading one takes time and memory before RE2 counts it."""
 
-_BOUNDARY = re.compile(r"(?<!\\)(?:\\\\)*\\[bB]")
-_NO_LEAST = re.compile(r"(?<!\\)(?:\\\\)*\{,\d+\}")
+_WORD, _DIGIT = r"\pL\pM\pN_", r"\p{Nd}"
+_PARTS = re.compile(r"\\.|\{,\d+\}|\[\^?\]?|\[:\w+:\]|.", re.DOTALL)
 
 
 class BadPattern(ValueError):
@@ -30,14 +30,31 @@ class Regular:
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
-        if not pattern.isascii() and _BOUNDARY.search(pattern):
-            raise BadPattern(r"\b and \B know ASCII letters alone: write (?:^|\PL) and (?:\PL|$) around other scripts")
-        if _NO_LEAST.search(pattern):
-            raise BadPattern("a repetition needs its least number: write {0,2}, not {,2}")
-        self._matcher = compiled(pattern, any_case=True)
+        self._matcher = compiled(_any_script(pattern), any_case=True)
 
     def occurs_in(self, text: str) -> bool:
         return self._matcher.search(encoded(text)) is not None
+
+
+def _any_script(pattern: str) -> str:
+    """The pattern with `\\w` and `\\d` written out: RE2's own know ASCII alone."""
+    parts, in_class = [], False
+    for part in _PARTS.findall(pattern):
+        if part in (r"\w", r"\d"):
+            inner = _WORD if part == r"\w" else _DIGIT
+            part = inner if in_class else f"[{inner}]"
+        elif part in (r"\W", r"\D") and not in_class:
+            part = f"[^{_WORD if part == chr(92) + 'W' else _DIGIT}]"
+        elif part in (r"\b", r"\B") and not pattern.isascii():
+            raise BadPattern(r"\b and \B know ASCII letters alone: write (?:^|\PL) and (?:\PL|$) around other scripts")
+        elif part.startswith("{,") and not in_class:
+            raise BadPattern("a repetition needs its least number: write {0,2}, not {,2}")
+        elif part.startswith("[") and not in_class:
+            in_class = True
+        elif part == "]":
+            in_class = False
+        parts.append(part)
+    return "".join(parts)
 
 
 def compiled(expression: str, any_case: bool = False, memory: int = MEMORY) -> Any:
