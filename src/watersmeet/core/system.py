@@ -6,7 +6,6 @@ folders cannot be flushed to the disk, nothing is done.
 
 from __future__ import annotations
 
-import importlib
 import os
 import time
 from contextlib import suppress
@@ -53,9 +52,11 @@ def unlock_file(handle: int) -> None:
 
 
 def _at_locked_byte(handle: int, operation: str) -> None:
-    msvcrt: Any = importlib.import_module("msvcrt")
+    import msvcrt
+
+    system: Any = msvcrt  # whose types are known on Windows only
     os.lseek(handle, LOCKED_BYTE, os.SEEK_SET)
-    msvcrt.locking(handle, getattr(msvcrt, operation), 1)
+    system.locking(handle, getattr(system, operation), 1)
 
 
 def is_ours(found: os.stat_result) -> bool:
