@@ -90,7 +90,7 @@ class FileLock:
             return False
 
     def remove(self) -> None:
-        """The file goes, and with it the lock. Windows keeps it while others wait for it: then it stays, empty."""
+        """The file goes, and with it the lock. Windows removes no file that is open: there it stays, empty."""
         if self._file is not None:
             with suppress(OSError):
                 os.unlink(self.path)
