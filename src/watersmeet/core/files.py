@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from watersmeet.core.errors import IndexProblem
+from watersmeet.core.system import is_ours, replace_path
 
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
 
@@ -24,7 +25,7 @@ def replace_file(path: str, content: bytes, mode: int = FILE_MODE) -> None:
             file.write(content)
         if mode != FILE_MODE:
             os.chmod(made, mode)
-        os.replace(made, path)
+        replace_path(made, path)
     finally:
         with suppress(OSError):  # it is in place by now, unless something went wrong
             os.unlink(made)
@@ -63,7 +64,7 @@ def tighten(folder: str, ours: Callable[[str], bool] = lambda name: True) -> Non
 
 
 def _tighten(path: str, found: os.stat_result, mode: int) -> None:
-    if found.st_uid == os.geteuid() and stat.S_IMODE(found.st_mode) & ~mode:
+    if is_ours(found) and stat.S_IMODE(found.st_mode) & ~mode:
         with suppress(OSError):  # it is gone by now, or its file system knows no modes
             os.chmod(path, stat.S_IMODE(found.st_mode) & mode)
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from errno import EACCES, EDQUOT, EFBIG, ENOSPC, EPERM, EROFS
 from typing import IO
 
 from watersmeet.core.errors import DiskFull, IndexBusy, IndexProblem
 from watersmeet.core.files import make_private, private, refuse_read_only
+from watersmeet.core.system import lock_file, unlock_file
 
 PAUSE = 0.02
 """Seconds between two tries."""
@@ -37,11 +37,11 @@ class FileLock:
         with writable(self.folder):
             make_private(self.folder)
             file = open(self.path, "ab", buffering=0, opener=private)  # noqa: SIM115 - `release` closes it
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.close()
-            return False
+            with ExitStack() as undo:
+                undo.callback(file.close)
+                if not lock_file(file.fileno()):
+                    return False
+                undo.pop_all()
         self._file = file
         return True
 
@@ -80,13 +80,28 @@ class FileLock:
     def renew(self) -> None:
         """Show those who wait that the work gets on."""
         if self._file is not None:
-            os.utime(self._file.fileno())
+            os.utime(self._file.fileno() if os.utime in os.supports_fd else self.path)
+
+    def in_place(self) -> bool:
+        """Whether the file that is locked still goes by its name: whoever had it before may have removed it."""
+        try:
+            return self._file is not None and os.path.samestat(os.fstat(self._file.fileno()), os.stat(self.path))
+        except FileNotFoundError:
+            return False
+
+    def remove(self) -> None:
+        """The file goes, and with it the lock. Windows removes no file that is open: there it stays, empty."""
+        if self._file is not None:
+            with suppress(OSError):
+                os.unlink(self.path)
+        self.release()
 
     def release(self) -> None:
         file, self._file = self._file, None
         if file is not None:
             with file:
                 file.truncate(0)
+                unlock_file(file.fileno())
 
 
 @contextmanager
@@ -99,6 +114,26 @@ def locked(folder: str, wait: float, name: str) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+@contextmanager
+def passing_lock(path: str, wait: float) -> Iterator[None]:
+    """A lock whose file goes when the block ends; `IndexBusy` if others hold it for longer than `wait` seconds.
+
+    Whoever waited for a file that is gone by then begins again with the one that is there now.
+    """
+    lock, end = FileLock(*os.path.split(path)), time.monotonic() + wait
+    while not (lock.attempt() and lock.in_place()):
+        if lock.is_held:
+            lock.release()
+            continue
+        if time.monotonic() >= end:
+            raise IndexBusy(f"another process holds {path}", f"waited {wait:g} s; try again when it is done")
+        time.sleep(PAUSE)
+    try:
+        yield
+    finally:
+        lock.remove()
 
 
 @contextmanager

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import re
 from pathlib import Path
 
 from watersmeet.core.errors import ModelMissing
+from watersmeet.core.system import slashed
 
 _WANTED = [
     "*.json",
@@ -21,7 +23,7 @@ _WANTED = [
 
 def locate(model: str, file: str, download: bool) -> Path:
     """The folder that `model` names. A name alone is never one of the working folder's, which may be anybody's."""
-    if not model or model.startswith(("/", "./", "../", "~")):
+    if not model or os.path.isabs(model) or slashed(model).startswith(("/", "./", "../", "~")):
         folder = Path(model).expanduser()
         if model and folder.is_dir():
             return folder

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from watersmeet.core.errors import ConfigError, SourceProblem
 from watersmeet.core.indexing import Content, Found, Located, Skipped, Source, SourceRoot
+from watersmeet.core.system import is_within, trimmed
 from watersmeet.core.text_fields import digest_of
 from watersmeet.engine.sources import Sources
 
@@ -30,8 +31,7 @@ def gone_hint(path: str) -> str:
 def moved_alone(catalogue: Writer) -> str:
     """What is said of an index that was moved without the folder that it belongs to."""
     base = catalogue.away
-    beginning = base.rstrip("/") + "/"
-    theirs = next((root.path for root in catalogue.roots() if f"{root.path}/".startswith(beginning)), base)
+    theirs = next((root.path for root in catalogue.roots() if is_within(root.path, base)), base)
     return (
         f"this index was moved here without its files and goes on covering {base}: move it back, or give it another "
         f"name; if the files lie elsewhere now, `watersmeet relocate {quote(theirs)} NEW` says where"
@@ -79,7 +79,7 @@ def _along(catalogue: Writer, source: Source, root: Root, place: str) -> list[tu
     """The roots in a root that are gone from there and are found in its new place; and where that is."""
     found = []
     for other in _gone(catalogue, source, root.kind):
-        there = place.rstrip("/") + other.path[len(root.path.rstrip("/")) :]
+        there = trimmed(place) + other.path[len(trimmed(root.path)) :]
         if other.id == root.id or not source.within(other.path, root.path):
             continue
         with suppress(ConfigError, SourceProblem):

@@ -19,6 +19,7 @@ from watersmeet.core.errors import (
 from watersmeet.core.index import Index
 from watersmeet.core.indexing import Found, Located, Skipped, Source, SourceRoot
 from watersmeet.core.model import DocId
+from watersmeet.core.system import slashed, trimmed
 from watersmeet.core.writing import Changes, Root, Writer
 from watersmeet.engine.components import build
 from watersmeet.engine.dates import Dates
@@ -261,7 +262,7 @@ def _lies_in(source: Source, kind: str, uri: str, root: Root) -> bool:
 
 def _part(source: Source, root: Root, uri: str) -> str:
     """A place in a root, as a scope of it."""
-    return uri[len(root.path.rstrip("/")) + 1 :] + ("/" if source.locate(uri).only is None else "")
+    return slashed(uri[len(trimmed(root.path)) + 1 :]) + ("/" if source.locate(uri).only is None else "")
 
 
 def _called(catalogue: Writer, source: Source, place: SourceRoot, roots: Sequence[Root]) -> tuple[str, str]:

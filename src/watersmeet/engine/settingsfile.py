@@ -8,6 +8,7 @@ import tomllib
 from typing import Any
 
 from watersmeet.core.errors import ConfigError
+from watersmeet.core.system import READ
 
 LARGEST = 100_000
 """Bytes of a file."""
@@ -36,7 +37,7 @@ def read(path: str) -> tuple[Table, bytes]:
 
 
 def _content(path: str) -> bytes:
-    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # else a FIFO would keep us waiting
+    with open(os.open(path, READ), "rb") as file:  # else a FIFO would keep us waiting
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise ConfigError(
                 f"{path} cannot be read: it is no regular file", "put a file of settings there, or nothing"

@@ -25,6 +25,7 @@ from watersmeet.core.indexing import (
 from watersmeet.core.model import DocId
 from watersmeet.core.pages import CREATED, Document
 from watersmeet.core.spill import Spill
+from watersmeet.core.system import slashed, trimmed
 from watersmeet.core.text_fields import Prepared, digest_of, document_hash, prepare
 from watersmeet.core.writing import FileState, Put, Root, Writer
 from watersmeet.engine.batch import Batch
@@ -218,8 +219,8 @@ class RootSync:
 
     def _out_of_reach(self, name: str, uri: str) -> bool:
         """Below something that could not be looked into just now: not gone for all we know."""
-        place = f"{uri.rstrip('/')}/{self._below(name) if self.scope.endswith('/') else name}"
-        return any(place.startswith(folder + "/") for folder in self._closed)
+        place = f"{trimmed(slashed(uri))}/{self._below(name) if self.scope.endswith('/') else name}"
+        return any(place.startswith(slashed(folder) + "/") for folder in self._closed)
 
     def _read(self, item: Found, state: FileState | None) -> None:
         seen = self.read_at or time.time_ns()

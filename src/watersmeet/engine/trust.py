@@ -19,6 +19,7 @@ from typing import Any
 from watersmeet.core.errors import ConfigError, NotFound, SourceProblem
 from watersmeet.core.files import replace_file
 from watersmeet.core.locks import locked
+from watersmeet.core.system import is_foreign
 from watersmeet.engine.components import KINDS, exists, find, is_built_in, options
 from watersmeet.engine.settings import FILE, NAMED, OFF, check, config_folder
 from watersmeet.engine.settingsfile import Table, read
@@ -80,7 +81,7 @@ def counted(
 
 
 def _foreign(file: str) -> bool:
-    return os.stat(file).st_uid not in (os.getuid(), 0)
+    return is_foreign(os.stat(file))
 
 
 def sifted(tables: Table) -> tuple[Table, dict[str, Any]]:

@@ -25,11 +25,12 @@ def rows(report: dict[str, Any]) -> list[Row]:
 
 
 def facts(report: dict[str, Any]) -> str:
-    latency = report["latency_ms"]
+    latency, peak = report["latency_ms"], report["peak_memory_mb"]
+    memory = "" if peak is None else f"{peak:.0f} MB at most, "
     text = (
         f"{report['documents']} documents, {report['queries']} queries, recipe {report['recipe']}, "
         f"mode {report['mode']}; {latency['p50']:.1f} ms a query (p95 {latency['p95']:.1f} ms), "
-        f"{report['peak_memory_mb']:.0f} MB at most, {report['took_ms'] / 1000:.1f} s in all"
+        f"{memory}{report['took_ms'] / 1000:.1f} s in all"
     )
     if "expected_nothing" in report:
         nothing = report["expected_nothing"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,11 +20,15 @@ Scores = dict[str, list[float]]
 
 
 def measures() -> tuple[Any, dict[Any, str]]:
-    """The library, and our name for each of its measures."""
+    """The library, and our name for each of its measures. It comes with the extra `eval`."""
     try:
         import ir_measures
     except ImportError:
-        raise ConfigError("evaluation needs ir-measures", "pip install 'ir-measures>=0.3'") from None
+        python = f'"{sys.executable}"' if " " in sys.executable else sys.executable
+        raise ConfigError(
+            "`eval` and `tune` need the package ir-measures, which is not installed",
+            f'install it with: {python} -m pip install "watersmeet[eval]"',
+        ) from None
     named = zip(("nDCG@10", "R@100", "RR@10", "Success@1"), RANKED, strict=True)
     return ir_measures, {ir_measures.parse_measure(theirs): ours for theirs, ours in named}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -140,7 +139,11 @@ def _packed(results: Sequence[Passage]) -> tuple[bool, ...]:
     return (*held, True)
 
 
-def peak_memory_mb() -> float:
-    """The most memory that this process has held."""
+def peak_memory_mb() -> float | None:
+    """The most memory that this process has held; None where the system does not say."""
+    try:
+        import resource
+    except ImportError:
+        return None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return round(peak / (1 << 20 if sys.platform == "darwin" else 1 << 10), 1)

@@ -13,7 +13,7 @@ from watersmeet.engine.settings import Settings, settled
 from watersmeet.evaluate.compare import LEVEL, Difference, compare
 from watersmeet.evaluate.data import Dataset, check_held
 from watersmeet.evaluate.index import indexed
-from watersmeet.evaluate.metrics import MAIN, judge, means
+from watersmeet.evaluate.metrics import MAIN, judge, means, measures
 from watersmeet.evaluate.run import WHOLE, run
 from watersmeet.evaluate.sweep import Sweep, sweep
 
@@ -95,6 +95,7 @@ class Tuned:
 
 
 def tune(dataset: Dataset, settings: Settings, index: str, seed: int, tell: Tell) -> Tuned:
+    measures()
     asked = [question for question in dataset.questions if question.relevant]
     if len(asked) < LEAST:
         raise SourceProblem(f"{dataset.name} has {len(asked)} judged questions", f"tuning needs at least {LEAST}")

@@ -10,6 +10,7 @@ from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from watersmeet.core.errors import ConfigError, IndexBusy, IndexProblem, NotFound, SourceProblem, WatersmeetError
+from watersmeet.core.system import is_within
 from watersmeet.core.viewers import Viewer
 from watersmeet.engine.cached import in_step
 from watersmeet.engine.engine import Engine
@@ -200,6 +201,6 @@ def _in_a_root(path: str, roots: Sequence[str]) -> str:
     folders = [os.path.realpath(root) for root in roots if os.path.isabs(root)]
     if path in roots:
         return path
-    if any(real == root or real.startswith(root.rstrip("/") + "/") for root in folders):
+    if any(is_within(real, root) for root in folders):
         return real
     raise ConfigError("a path lies in no folder of this index", "`watersmeet sync PATH` on the machine adds one")

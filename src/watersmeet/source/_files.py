@@ -9,6 +9,7 @@ from typing import BinaryIO
 
 from watersmeet.core.indexing import Skipped
 from watersmeet.core.names import printable
+from watersmeet.core.system import READ
 
 
 def fetch(path: str, limit: int, setting: str) -> bytes | Skipped:
@@ -35,7 +36,7 @@ def fetch(path: str, limit: int, setting: str) -> bytes | Skipped:
 def opened(path: str, limit: int, setting: str) -> BinaryIO | Skipped:
     """A regular file that is no larger than that, to be read and closed."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        handle = os.open(path, READ)
         status = os.fstat(handle)
     except OSError as error:
         return Skipped(printable(path), in_words(error))

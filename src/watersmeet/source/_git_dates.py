@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import posixpath
 import subprocess
 import threading
 from collections.abc import Collection, Iterator
@@ -17,6 +18,7 @@ from typing import IO
 
 from watersmeet.core.indexing import Content, Found
 from watersmeet.core.processes import environment
+from watersmeet.core.system import slashed, trimmed
 
 SECONDS = 5.0
 """How long one call may take; what was read until then counts."""
@@ -64,7 +66,7 @@ class GitDates:
 
 
 def _below(path: str, top: str) -> str:
-    return path[len(top.rstrip("/")) + 1 :]
+    return slashed(path[len(trimmed(top)) + 1 :])
 
 
 @dataclass(slots=True)
@@ -127,7 +129,7 @@ def _paths(names: Collection[str]) -> list[str]:
     """What to name to git: the files, or the folder that they all lie in."""
     if len(names) <= FEW:
         return sorted(names)
-    common = os.path.commonpath(list(names))
+    common = posixpath.commonpath(list(names))
     return [common] if common else []
 
 

@@ -11,6 +11,7 @@ import stat
 
 from watersmeet.common.globs import Pattern, pattern
 from watersmeet.core.indexing import Skipped
+from watersmeet.core.system import slashed
 from watersmeet.source._files import fetch
 
 _LARGEST = 10_000_000
@@ -102,7 +103,7 @@ def above(folder: str) -> tuple[list[Rules | Skipped], str]:
     found: list[Rules | Skipped] = []
     for parent in parents:
         found += of_folder(parent, len(os.path.join(parent, "")) - len(top))
-    return found, folder[len(top) :] + "/"
+    return found, slashed(folder[len(top) :]) + "/"
 
 
 def _repository(path: str) -> str:

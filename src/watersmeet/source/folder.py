@@ -19,6 +19,7 @@ from watersmeet.core.errors import SourceProblem
 from watersmeet.core.indexing import Dating, Found, Located, Offer, Skipped, Source, SourceRoot, Whole
 from watersmeet.core.names import is_text, printable
 from watersmeet.core.options import option
+from watersmeet.core.system import is_within
 from watersmeet.source._files import fetch, in_words, opened, too_large
 from watersmeet.source._git_dates import GitDates
 from watersmeet.source._ignore import Chain, Rules, above, ignored, of_folder
@@ -96,7 +97,7 @@ class Folder(Source):
         return Located(place, os.path.basename(place) or "root", status is not None, only, (uri, os.path.abspath(uri)))
 
     def within(self, uri: str, place: str) -> bool:
-        return _is_above(place, uri)
+        return is_within(uri, place)
 
     def holds(self, place: str, name: str) -> bool:
         return os.path.lexists(os.path.join(place, name))
@@ -262,6 +263,8 @@ class _Walk:
             if not entry.is_file(follow_symlinks=False):
                 return Skipped(printable(entry.path), "not a regular file")
             status = entry.stat(follow_symlinks=False)
+            if not status.st_ino:  # Windows lists a folder without them
+                status = os.lstat(entry.path)
         except OSError as error:
             return Skipped(printable(entry.path), in_words(error), closed=True)
         self._seen[status.st_dev, status.st_ino] = name
@@ -298,9 +301,9 @@ class _Walk:
         """Why a symlink is left alone. One that leads out of the folder may show what was not meant to be searched."""
         if not self._folder.follow_links:
             return "symlink; see source.folder.follow_links"
-        if self._folder.outside_links or _is_above(os.path.realpath(path), self._real):
+        if self._folder.outside_links or is_within(self._real, os.path.realpath(path)):
             return ""  # one that leads up is a loop, and said to be
-        return "" if _is_above(self._real, os.path.realpath(path)) else _OUTSIDE
+        return "" if is_within(os.path.realpath(path), self._real) else _OUTSIDE
 
     def _follow(self, place: _Place, status: os.stat_result) -> Iterator[Skipped]:
         known = self._seen.get((status.st_dev, status.st_ino))
@@ -323,11 +326,6 @@ class _Walk:
         if entry.name.lower().endswith(self._wanted.endings or self._folder.endings):
             return Skipped(entry.path, "a folder, not a file")
         return None
-
-
-def _is_above(folder: str, path: str) -> bool:
-    """Whether a path is this folder, or lies in it."""
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def _name_of(entry: os.DirEntry[str]) -> str:

@@ -163,7 +163,10 @@ def near(path: str) -> str:
     """A path as seen from here, where that is the shorter way to say it."""
     if not os.path.isabs(path):
         return path
-    seen = os.path.relpath(path)
+    try:
+        seen = os.path.relpath(path)
+    except ValueError:  # on another drive
+        return path
     return path if seen.startswith("..") else seen
 
 

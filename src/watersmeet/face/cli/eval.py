@@ -17,7 +17,7 @@ from watersmeet.evaluate.data import Dataset
 from watersmeet.evaluate.data import load as load_dataset
 from watersmeet.evaluate.evaluation import Evaluation, evaluate, to_json
 from watersmeet.evaluate.markdown import facts, markdown, ranks_line, rows, sureness, verdict
-from watersmeet.evaluate.metrics import NAMES
+from watersmeet.evaluate.metrics import NAMES, measures
 from watersmeet.evaluate.saved import gate, read, save
 from watersmeet.evaluate.trec import write_run
 from watersmeet.face.cli.common import common, for_people, loaded, print_json, table
@@ -108,6 +108,7 @@ def _check(dataset: str, from_corpus: bool, reports: tuple[str, ...], gate_file:
             raise ConfigError(f"no report can be written as {file}", f"it must end in {' or '.join(REPORTS)}")
     if gate_file:
         read(gate_file)
+    measures()
 
 
 def _questions(dataset: str, from_corpus: bool, queries: int, index: str, seed: int, tell: Tell) -> tuple[Dataset, str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-from urllib.parse import quote
+from pathlib import PurePath
 
 from rich.console import Console
 from rich.text import Text
@@ -90,7 +91,7 @@ def print_head(title: str, path: str, where: str) -> None:
 
 
 def _linked(path: str) -> str:
-    return f"cyan link file://{quote(path)}" if path.startswith("/") else "cyan"
+    return f"cyan link {PurePath(path).as_uri()}" if os.path.isabs(path) else "cyan"
 
 
 def _asked(query: str) -> re.Pattern[str] | None:

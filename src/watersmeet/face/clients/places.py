@@ -90,4 +90,6 @@ def _place(path: str, project: str) -> str:
 def _vscode() -> str:
     if sys.platform == "darwin":
         return os.path.expanduser("~/Library/Application Support/Code/User")
+    if sys.platform == "win32":
+        return os.path.join(secret("APPDATA") or os.path.expanduser("~/AppData/Roaming"), "Code", "User")
     return os.path.join(os.path.dirname(config_folder()), "Code", "User")

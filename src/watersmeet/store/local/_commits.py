@@ -7,19 +7,21 @@ not name does not count. Whoever writes holds the lock; files that stopped count
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import threading
 import time
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Generic, TypeVar
 
 from watersmeet.core.errors import DiskFull, IndexBusy, IndexDamaged, IndexProblem
-from watersmeet.core.files import make_private, private
+from watersmeet.core.files import private
+from watersmeet.core.locks import FileLock
+from watersmeet.core.system import replace_path, sync_folder
 from watersmeet.store.local._intact import Kept, intact, unmarked
 
 HINT = "`watersmeet sync` makes it again; the embedding cache makes that quick"
@@ -90,12 +92,8 @@ def publish(folder: Path, body: dict[str, Any]) -> None:
     with open(temporary, "wb", opener=private) as file:
         file.write(json.dumps({"format": _FORMAT, "commit": body, "crc": _crc(body)}).encode())
         sync(file)
-    temporary.replace(folder / COMMIT)
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    replace_path(temporary, folder / COMMIT)
+    sync_folder(folder)
 
 
 def sync(file: IO[bytes]) -> None:
@@ -108,24 +106,16 @@ def sweep(folder: Path, is_old: Callable[[str, str], bool], grace: float) -> Non
     for path in folder.iterdir():
         name, _, part = path.name.partition(".")
         if name.isdigit() and is_old(name, part) and time.time() - path.stat().st_mtime >= grace:
-            path.unlink(missing_ok=True)
+            with suppress(PermissionError):  # where a file that is mapped cannot go, it does another time
+                path.unlink(missing_ok=True)
 
 
-def lock(folder: Path) -> IO[bytes]:
-    """The right to write, until this file is closed or the process dies."""
-    try:
-        make_private(str(folder))
-        file: IO[bytes] = open(folder / "lock", "ab", opener=private)  # noqa: SIM115 - whoever asked closes it
-    except OSError as error:
-        raise problem(folder, error) from error
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        file.close()
-        if not isinstance(error, BlockingIOError):
-            raise problem(folder, error) from error
-        raise IndexBusy(f"{folder} is being written by another process", "wait until it is done") from error
-    return file
+def lock(folder: Path) -> FileLock:
+    """The right to write, until it is released or the process dies."""
+    held = FileLock(str(folder), "lock")
+    if not held.attempt():
+        raise IndexBusy(f"{folder} is being written by another process", "wait until it is done")
+    return held
 
 
 def problem(folder: Path, error: OSError) -> IndexProblem:

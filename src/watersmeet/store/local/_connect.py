@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 
 from watersmeet.core.errors import DiskFull, IndexBusy, IndexDamaged, IndexMismatch, IndexProblem, NoIndex
 from watersmeet.core.files import can_write, private, refuse_read_only
+from watersmeet.core.system import slashed
 from watersmeet.store.local._wal import use_wal
 
 FILE = "catalogue.db"
@@ -89,6 +90,8 @@ def still(path: str) -> str:
 
 def address(path: str, mode: str) -> str:
     """A file as SQLite's URI."""
+    path = slashed(path)
+    path = path if path.startswith("/") or not os.path.isabs(path) else f"/{path}"  # a drive's letter comes first
     return f"file:{path.replace('%', '%25').replace('?', '%3f').replace('#', '%23')}?mode={mode}"
 
 

@@ -13,6 +13,7 @@ import time
 from contextlib import suppress
 
 from watersmeet.core.errors import LeaseLost
+from watersmeet.core.system import is_running
 from watersmeet.core.writing import Lease
 
 WRITER = "writer"
@@ -86,21 +87,20 @@ def is_dead(holder: str) -> bool:
     if machine != _machine():
         return False
     pid, started, _ = rest.split(" ")
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:  # it is another user's
+    running = is_running(int(pid))
+    if running is None:
         return False
-    return started != _started(int(pid))
+    return not running or started != _started(int(pid))
 
 
 def _machine() -> str:
     """This machine, or container: process numbers mean the same only within one."""
+    from socket import gethostname  # only writers need it
+
     space = ""
     with suppress(OSError):
         space = os.readlink("/proc/self/ns/pid").removeprefix("pid:")
-    return f"{os.uname().nodename}{space}".replace(" ", "-")
+    return f"{gethostname()}{space}".replace(" ", "-")
 
 
 def _started(pid: int) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from watersmeet.core.index import FOLDER
+from watersmeet.core.system import is_within, slashed, trimmed
 from watersmeet.store.local._sums import HASH, HEAD, head_is_sound, head_sum, packed
 
 NAME = FOLDER
@@ -31,30 +32,25 @@ _FILES = (
 class Paths:
     """From paths on disk to paths in one index's catalogue, and back. Without a base, they are the same."""
 
-    __slots__ = ("_base", "away")
+    __slots__ = ("_trimmed", "away", "base")
 
     def __init__(self, base: str | None, away: bool = False) -> None:
-        self._base = None if base is None else base.rstrip("/")
+        self.base = base
+        self._trimmed = None if base is None else trimmed(base)
         self.away = away
         """Whether an index that is called `.watersmeet` was moved without the folder that it belongs to."""
 
-    @property
-    def base(self) -> str | None:
-        return self._base if self._base is None else self._base or "/"
-
     def kept(self, path: str) -> str:
         """A path on disk, as it is to be written down."""
-        if self._base is None:
+        if self.base is None or self._trimmed is None or not is_within(path, self.base):
             return path
-        if path == self.base:
-            return f"{HERE}/"
-        return HERE + path[len(self._base) :] if path.startswith(f"{self._base}/") else path
+        return HERE + (slashed(path[len(self._trimmed) :]) if path != self.base else "/")
 
     def on_disk(self, kept: str) -> str:
         """Where that is now."""
-        if self._base is None or not kept.startswith(f"{HERE}/"):
+        if self.base is None or self._trimmed is None or not kept.startswith(f"{HERE}/"):
             return kept
-        return (self._base + kept[1:]) if len(kept) > 2 else (self._base or "/")
+        return self._trimmed + kept[1:].replace("/", os.sep) if len(kept) > 2 else self.base
 
 
 def home(folder: str) -> str | None:

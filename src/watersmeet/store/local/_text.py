@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 
 from watersmeet.core.errors import ConfigError, nearest
@@ -54,8 +53,9 @@ def distinct(terms: Iterable[Term], analyse: Callable[[str, str], str]) -> dict[
 
 def disk_full(folder: str) -> bool:
     """Engines that ran out of space do not always say so: look at the disk itself."""
+    from shutil import disk_usage  # only where something went wrong
+
     try:
-        disk = os.statvfs(folder)
+        return disk_usage(folder).free < 1 << 16
     except OSError:
         return False
-    return disk.f_bavail * disk.f_frsize < 1 << 16

@@ -64,8 +64,9 @@ def open_tail(folder: Path, commit: Commit) -> dict[str, IO[bytes]]:
             path, size = commit.file(folder, part), commit.size(part)
             file = files[part] = open(path, "r+b" if size else "w+b", opener=private)  # noqa: SIM115
             commits.verify(path, size, None)
+            if file.seek(0, os.SEEK_END) > size:  # a file that is mapped cannot be cut everywhere
+                file.truncate(size)
             file.seek(size)
-            file.truncate()
     except OSError as error:
         close_all(files)
         raise commits.problem(folder, error) from error

@@ -26,6 +26,7 @@ from watersmeet.core.model import DocId, Row
 from watersmeet.core.names import is_text, link_key, names_of
 from watersmeet.core.pages import CREATED, Document
 from watersmeet.core.place import Place
+from watersmeet.core.system import trimmed
 from watersmeet.core.text_fields import Prepared
 from watersmeet.core.viewers import kept_from_some
 from watersmeet.core.writing import Changes, FileState, Lease, Put, Root
@@ -238,8 +239,8 @@ class Catalogue:
 
     def _relocate(self, db: sqlite3.Connection, root: Root, path: str) -> int:
         def there(kept: str) -> str:
-            rest = self.paths.on_disk(kept).removeprefix(root.path.rstrip("/"))
-            return self.paths.kept((path.rstrip("/") + rest) or "/")
+            rest = self.paths.on_disk(kept).removeprefix(trimmed(root.path))
+            return self.paths.kept((trimmed(path) + rest) or "/")
 
         db.execute("UPDATE roots SET path = ? WHERE id = ?", (self.paths.kept(path), root.id))
         return change_paths(db, "file IN (SELECT id FROM files WHERE root = ?)", (root.id,), there)

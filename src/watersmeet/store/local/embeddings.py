@@ -6,7 +6,6 @@ gives back what a later `get_many` would, so that a fresh vector and a remembere
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sqlite3
 import threading
@@ -17,7 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from watersmeet.core.errors import IndexProblem
 from watersmeet.core.files import make_private, private, tighten
+from watersmeet.core.locks import locked
 from watersmeet.core.options import option
 from watersmeet.store.local._wal import use_wal
 
@@ -182,8 +183,7 @@ class Embeddings:
         try:
             opened = self._state.inode if self._state.connection is not None else path.stat().st_ino
             self.close()
-            with open(Path(self.folder) / "lock", "w", opener=private) as guard:
-                fcntl.flock(guard, fcntl.LOCK_EX)
+            with locked(self.folder, self.patience, "lock"):
                 if path.exists() and path.stat().st_ino == opened:
                     aside = path.with_name(f"{path.name}.damaged-{time.time_ns()}")
                     path.rename(aside)
@@ -192,7 +192,7 @@ class Embeddings:
                     self._warn(
                         f"the embedding cache was damaged ({error}); it is kept as {aside.name}, a new one begun"
                     )
-        except OSError as problem:
+        except (OSError, IndexProblem) as problem:
             self._warn(f"the damaged embedding cache cannot be replaced: {problem}")
 
     def _warn(self, text: str) -> None:

@@ -16,6 +16,7 @@ from watersmeet.core.facts import CURRENT, NEXT
 from watersmeet.core.files import FOLDER_MODE
 from watersmeet.core.index import Check, Tier
 from watersmeet.core.model import Row
+from watersmeet.core.system import is_ours, is_within
 from watersmeet.store.local._connect import FILE, FORMAT
 from watersmeet.store.local._intact import mark
 from watersmeet.store.local.snapshot import SPARSE, LocalSnapshot, Make, store_of
@@ -125,8 +126,8 @@ class Local:
         return committed_roots(self.place, wanted)
 
     def _tighten_cache(self) -> None:
-        inside = self.cache and os.path.abspath(self.place).startswith(self.cache + "/")
-        if inside and os.stat(self.cache).st_uid == os.geteuid():
+        place = os.path.abspath(self.place)
+        if self.cache and place != self.cache and is_within(place, self.cache) and is_ours(os.stat(self.cache)):
             os.chmod(self.cache, FOLDER_MODE)
 
     # ------------------------------------------------------------ vectors

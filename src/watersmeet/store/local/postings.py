@@ -12,10 +12,11 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.errors import IndexDamaged
 from watersmeet.core.files import private
+from watersmeet.core.locks import FileLock
 from watersmeet.core.model import Row
 from watersmeet.core.options import option
 from watersmeet.store.local import _commits as commits
@@ -190,7 +191,7 @@ class Writer:
     def __init__(self, store: Postings) -> None:
         self._store = store
         self._folder = Path(store.folder)
-        self._lock: IO[bytes] | None = None
+        self._lock: FileLock | None = None
         self._commit = _Commit()
         self._texts: dict[int, Weighted] = {}
         self._drops: dict[int, None] = {}
@@ -232,7 +233,7 @@ class Writer:
         """Give up what was not committed."""
         self._texts, self._drops = {}, {}
         if self._lock is not None:
-            self._lock.close()
+            self._lock.release()
             self._lock = None
 
     def compact(self) -> None:

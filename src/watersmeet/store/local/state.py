@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from watersmeet.core.errors import ConfigError, IndexProblem
 from watersmeet.core.files import replace_file
-from watersmeet.core.locks import writable
-from watersmeet.store.local._lockfile import passing_lock
+from watersmeet.core.locks import passing_lock, writable
+from watersmeet.core.system import READ
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class FileState:
 
 def _without_waiting(path: str, flags: int) -> int:
     """For `open`: of a pipe in place of a file there is nobody at the other end."""
-    return os.open(path, flags | os.O_NONBLOCK)
+    return os.open(path, flags | READ)
 
 
 @dataclass(frozen=True, slots=True)

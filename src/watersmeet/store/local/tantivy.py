@@ -170,7 +170,13 @@ def _mirror(folder: str) -> TemporaryDirectory[str]:
     made = TemporaryDirectory(prefix="watersmeet-")
     for name in os.listdir(folder):
         if not name.endswith(".lock"):
-            os.symlink(os.path.join(os.path.abspath(folder), name), os.path.join(made.name, name))
+            file, link = os.path.join(os.path.abspath(folder), name), os.path.join(made.name, name)
+            try:
+                os.symlink(file, link)
+            except (OSError, NotImplementedError):  # on Windows not everyone may
+                from shutil import copyfile
+
+                copyfile(file, link)
     return made
 
 

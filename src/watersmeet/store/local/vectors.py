@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 from zlib import crc32
 
 from watersmeet.core.errors import IndexMismatch
+from watersmeet.core.locks import FileLock
 from watersmeet.core.model import Row
 from watersmeet.core.options import option
 from watersmeet.store.local import _commits as commits
@@ -87,7 +88,7 @@ class Writer:
     def __init__(self, store: Vectors) -> None:
         self._store = store
         self._folder = Path(store.folder)
-        self._lock: IO[bytes] | None = None
+        self._lock: FileLock | None = None
         self._commit = Commit(store.dimension)
         self._files: dict[str, IO[bytes]] = {}
         self._written: set[str] = set()
@@ -138,7 +139,7 @@ class Writer:
         self._written.clear()
         files.close_all(self._files)
         if self._lock is not None:
-            self._lock.close()
+            self._lock.release()
             self._lock = None
 
     def compact(self) -> None:
