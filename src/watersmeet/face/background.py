@@ -154,8 +154,8 @@ class Background:
             self._say(f"no {tier} vectors are made in the background: {problem}")
 
     def _give_way(self, step: Progress) -> None:
-        """Before each window: wait while somebody asks, but not for ever. Behind the last one nothing is left undone."""
-        if step.done == step.total:
+        """Before each window: wait while somebody asks, but not for ever."""
+        if step.done == step.total:  # behind the last one; what follows is not left undone
             return
         while self._quiet() < QUIET and time.monotonic() < self._last_window + SHARE and not self._changes:
             if self._stop.wait(0.05):
