@@ -75,7 +75,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=30)
     given = parser.parse_args()
     took: dict[str, dict[str, list[float]]] = {name: {pause: [] for pause in PAUSES} for name in FLAGS}
-    chunks = {name: 0.0 for name in FLAGS}
+    chunks = dict.fromkeys(FLAGS, 0.0)
     questions = iter([f"{WORDS.format(verb, noun)} {n}" for n in range(20) for verb in VERBS for noun in NOUNS])
     facts = machine()
     with tempfile.TemporaryDirectory() as folder:

@@ -27,11 +27,13 @@ def unread(engine: Engine) -> dict[str, int]:
         chunks = view.statistics().chunks
         for name in due(engine.settings, facts):
             component = embedder_name(engine.settings, name)
-            tier = tiers_of(facts, NEXT).get(name) or view.tiers().get(name)
+            following, tier = tiers_of(facts, NEXT).get(name), view.tiers().get(name)
             if not component:
                 continue
             left = chunks if tier is None else view.left(tier)
-            if tier is not None and not left:
+            if following is not None:  # its last step is to take the other's place
+                left = max(1, view.left(following))
+            elif tier is not None and not left:
                 with suppress(ModelProblem):
                     left = chunks if outdated(tier, model_of(engine.settings, name, component)) else 0
             if left:
@@ -44,4 +46,8 @@ def can_embed(engine: Engine) -> bool:
     index = engine.index
     if not engine.settings.section("index").vectors or not hasattr(index, "writer"):
         return False
-    return index.remote or not os.path.isdir(index.place) or os.access(index.place, os.W_OK)
+    return (
+        index.remote
+        or not os.path.isdir(index.place)
+        or os.access(index.place, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+    )

@@ -7,6 +7,7 @@ change as quickly.
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import threading
@@ -53,7 +54,8 @@ class Background:
         self._turn = Condition()
         self._changes = 0  # how many are under way
         self._embedding = False
-        self._last_window = 0.0
+        self._last_window = -math.inf
+        self._lowered = False
         self._thread: Thread | None = None
         self._problems: dict[str, str] = {}
         self._pauses: dict[str, float] = {}
@@ -93,7 +95,6 @@ class Background:
     # ------------------------------------------------------------ the thread
 
     def _run(self) -> None:
-        _lower_priority()
         before: dict[str, int] = {}
         pause = 0.0
         while not self._stop.wait(pause):
@@ -123,6 +124,9 @@ class Background:
     def _slice(self, tier: str) -> None:
         """Embed for a while. A model that cannot be had is tried again later, and said once."""
         self.state = "embedding"
+        if not self._lowered:
+            _lower_priority()
+            self._lowered = True
         try:
             made = self._engine.deepen(self._give_way, SLICE, strict=True, tiers=(tier,))
         except (Stopped, NoIndex):
@@ -166,7 +170,13 @@ class Background:
 
 
 def _lower_priority() -> None:
-    """Of this thread and of those that it starts; only Linux has priorities of threads."""
+    """Of this thread and of those that it starts: half of the cores, and those only if nobody else wants them.
+
+    Only Linux has that for threads. What starts threads of its own, for questions as well, is loaded before."""
     if sys.platform == "linux":
+        import numpy  # noqa: F401
+
         with suppress(OSError):
+            cores = sorted(os.sched_getaffinity(0))
+            os.sched_setaffinity(0, cores[len(cores) // 2 :])
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), PRIORITY)
