@@ -75,7 +75,8 @@ def port_of(process: subprocess.Popen[str]) -> int:
 
 
 def missing(place: Path, **environ: str) -> dict[str, int]:
-    with Engine(place / ".watersmeet", load(start=str(place), environ=WITH | environ)) as engine:
+    inner = place / ".watersmeet"
+    with Engine(inner if inner.exists() else place, load(start=str(place), environ=WITH | environ)) as engine:
         return unread(engine)
 
 
@@ -111,11 +112,13 @@ def test_so_does_an_agent_s_server(place: Path) -> None:
     assert (process.returncode, out, err) == (0, "", "")
 
 
-def test_and_one_over_a_folder(fresh: Path) -> None:
+def test_and_one_over_a_folder(fresh: Path, home: Path) -> None:
     process = started(fresh.parent, "serve", "--in", str(fresh), "--json", "--port", "0")
     try:
         port = port_of(process)
-        until(lambda: status(port)["signals"]["dense"]["coverage"] == 1)
+        assert status(port)["signals"]["dense"]["coverage"] < 1  # it is indexed by now
+        place = next((home / "cache" / "watersmeet" / "indexes").iterdir())
+        until(lambda: not missing(place))
     finally:
         process.kill()
         ended(process)
@@ -141,8 +144,8 @@ def test_it_can_be_switched_off(place: Path, flags: list[str], environ: dict[str
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_it_ends_while_a_model_is_at_work(place: Path, write: Any, how: signal.Signals) -> None:
-    (place / "long.txt").write_text("\n\n".join(f"Paragraph {n} about the tide. " * 40 for n in range(3000)))
+def test_it_ends_while_a_model_is_at_work(place: Path, how: signal.Signals) -> None:
+    (place / "long.txt").write_text("\n\n".join(f"Paragraph {n} about the tide. " * 40 for n in range(800)))
     with Engine(place / ".watersmeet", load(start=str(place), environ=WITH)) as engine:
         engine.sync(deepen=False)
     before = missing(place)["dense"]
