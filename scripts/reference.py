@@ -11,22 +11,35 @@ import click
 
 from watersmeet.engine.components import KINDS, default, find, names, options
 from watersmeet.engine.settings import SECTIONS, recipes
-from watersmeet.face.cli.main import ALIASES, COMMANDS
+from watersmeet.face.cli import main as cli
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "docs" / "reference"
 
 
 def commands() -> str:
-    lines = ["# Commands", "", "Written from the code by `scripts/reference.py`.", ""]
-    for name, (module, short) in COMMANDS.items():
-        command = getattr(importlib.import_module(f"watersmeet.face.cli.{module}"), f"{name.replace('-', '_')}_command")
-        alias = "".join(f" (alias `{a}`)" for a, real in ALIASES.items() if real == name)
-        lines += [f"## watersmeet {name}{alias}", "", short, ""]
-        parts = command.commands.values() if isinstance(command, click.Group) else [command]
-        for part in parts:
-            lines += _command(name if part is command else f"{name} {part.name}", part)
+    """A heading for each section of `watersmeet --help --all`, and below it its commands."""
+    lines = [
+        "# Commands",
+        "",
+        "Written from the code by `scripts/reference.py`. `watersmeet --help` shows the first section,",
+        "`watersmeet --help --all` all of them. Words are explained in the [glossary](../glossary.md).",
+        "",
+    ]
+    for title, section in cli.SECTIONS.items():
+        lines += [f"## {'Everyday' if title == cli.EVERYDAY else title}", ""]
+        for name, (module, short) in section.items():
+            lines += _section(name, module, short)
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _section(name: str, module: str, short: str) -> list[str]:
+    command = getattr(importlib.import_module(f"watersmeet.face.cli.{module}"), f"{name.replace('-', '_')}_command")
+    alias = "".join(f" (alias `{a}`)" for a, real in cli.ALIASES.items() if real == name)
+    lines = [f"### watersmeet {name}{alias}", "", short, ""]
+    for part in command.commands.values() if isinstance(command, click.Group) else [command]:
+        lines += _command(name if part is command else f"{name} {part.name}", part)
+    return lines
 
 
 def _command(name: str, command: click.Command) -> list[str]:

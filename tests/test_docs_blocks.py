@@ -31,7 +31,7 @@ import pytest
 from environments import OFFLINE, Environment
 from watersmeet.engine.components import KINDS, find, names, options
 from watersmeet.engine.settings import SECTIONS, load
-from watersmeet.face.cli.main import ALIASES, COMMANDS
+from watersmeet.face.cli.main import ALIASES, COMMANDS, cli
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -296,6 +296,8 @@ def test_output_is_compared_figure_by_figure(shown: str, said: str, expected: st
 
 def command_of(words: list[str]) -> tuple[click.Command, list[str]]:
     """The command that a line starts with, and what follows."""
+    if words[1].startswith("-"):
+        return cli, words[1:]
     name = ALIASES.get(words[1], words[1])
     assert name in COMMANDS, f"no command {name!r}"
     module = importlib.import_module(f"watersmeet.face.cli.{COMMANDS[name][0]}")

@@ -212,6 +212,7 @@ def test_the_settings_of_the_engine_are_read_where_it_works(
         site.ask("/api/search", {"query": "rotate keys"}, token="wm_wrong")  # noqa: S106 # nobody has it
         beside = Service(Engine(tmp_path / "beside", engine.settings), inside=str(vault))
         stack.callback(beside.close)
+        beside.start()
         beside.folder.look(Event())
     documented = {f"{section}.{key}" for section, cls in SECTIONS.items() for key in options(cls)}
     assert sorted(documented - reads) == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import json
 import re
 import subprocess
@@ -13,10 +15,11 @@ import pytest
 
 from terminals import on_a_terminal
 from watersmeet.face.cli.common import widths
-from watersmeet.face.cli.main import ALIASES, COMMANDS
+from watersmeet.face.cli.main import ALIASES, COMMANDS, EVERYDAY, GLOSSARY, SECTIONS
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
+ROOT = Path(__file__).resolve().parents[2]
 CODES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b\]8;[^\x1b]*\x1b\\")
 
 
@@ -89,6 +92,7 @@ PARTS = {"config": ["show"], "token": ["create", "list", "revoke"]}
 
 @pytest.mark.parametrize("command", [*COMMANDS, *ALIASES])
 def test_every_command_has_an_example(run: Run, command: str) -> None:
+    assert re.search(r"Examples?: (watersmeet|wm) \w+", run(command, "--help").stdout)
     for part in PARTS.get(command, [""]):
         done = run(command, *part.split(), "--help")
         assert done.returncode == 0
@@ -97,12 +101,68 @@ def test_every_command_has_an_example(run: Run, command: str) -> None:
             assert flag in done.stdout
 
 
-def test_the_help_lists_every_command(run: Run) -> None:
+def listed(text: str) -> dict[str, list[str]]:
+    """The names that a help shows, by the heading above them."""
+    found: dict[str, list[str]] = {}
+    title = ""
+    for line in text.splitlines():
+        if head := re.fullmatch(r"(\w+):", line):
+            title = head[1]
+        elif name := re.match(r"  ([a-z][a-z-]*)  +\S", line):
+            found.setdefault(title, []).append(name[1])
+    return found
+
+
+def test_the_help_shows_what_people_need_and_where_the_rest_is(run: Run) -> None:
     done = run("--help")
     assert done.returncode == 0
+    assert listed(done.stdout) == {"Commands": ["sync", "search", "get", "status", "serve", "mcp", "install"]}
+    for name, (_, text) in SECTIONS[EVERYDAY].items():  # in one line each
+        assert re.search(rf"^  {name} +{re.escape(text)}$", done.stdout, re.MULTILINE), name
+    assert "`watersmeet --help --all` lists every command" in done.stdout
+    assert GLOSSARY in done.stdout
+    assert (ROOT / GLOSSARY).is_file()
+    assert done.stdout.partition("Examples:\n")[2].count("  watersmeet ") >= 2
+    assert run("-h").stdout == done.stdout
+    assert run("--version").stdout.startswith("watersmeet, version ")
+
+
+@pytest.mark.parametrize("flags", ["--help --all", "--all --help", "-h --all", "--all"])
+def test_the_whole_help_lists_every_command_by_section(run: Run, flags: str) -> None:
+    done = run(*flags.split())
+    assert (done.returncode, done.stderr) == (0, "")
+    found = listed(done.stdout)
+    assert found.pop("Aliases") == list(ALIASES)
+    assert found == {title: list(commands) for title, commands in SECTIONS.items()}
     for name, (_, text) in COMMANDS.items():
         assert re.search(rf"^  {name} +{re.escape(text[:30])}", done.stdout, re.MULTILINE), name
-    assert run("--version").stdout.startswith("watersmeet, version ")
+
+
+def test_every_command_is_in_one_section_and_there() -> None:
+    assert list(SECTIONS) == [EVERYDAY, "Index", "Registry", "Quality", "Administration"]
+    names = [name for commands in SECTIONS.values() for name in commands]
+    assert sorted(names) == sorted(set(names))
+    assert set(ALIASES.values()) <= set(names)
+    made = set()
+    for file in (ROOT / "src/watersmeet/face/cli").glob("*.py"):
+        module = importlib.import_module(f"watersmeet.face.cli.{file.stem}")
+        made |= {(file.stem, name) for name in vars(module) if name.endswith("_command")}
+    below = {("config", "show_command"), *(("token", f"{part}_command") for part in PARTS["token"])}
+    helped = {("misuse", "nearest_command"), ("main", "nearest_command")}
+    declared = {(module, f"{name.replace('-', '_')}_command") for name, (module, _) in COMMANDS.items()}
+    assert made - below - helped == declared
+
+
+@pytest.mark.parametrize("flags", [["--help"], ["--help", "--all"]])
+def test_the_help_loads_no_command(flags: list[str]) -> None:
+    script = (
+        f"import sys; from watersmeet.face.cli.main import run; run({flags!r});"
+        "print([name for name in sys.modules if name.startswith(('watersmeet.engine', 'watersmeet.face'))],"
+        "file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    needed = ["", ".cli", ".cli.misuse", ".cli.streams", ".cli.main"]
+    assert sorted(ast.literal_eval(done.stderr)) == sorted(f"watersmeet.face{name}" for name in needed)
 
 
 def complete(run: Run, words: str) -> list[str]:

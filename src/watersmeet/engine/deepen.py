@@ -56,6 +56,8 @@ WINDOWS = {"static": 8192, "dense": 64}
 NARROWEST, WIDEST, SECONDS = 256, 8192, 5
 HASTY = 16
 """... of a deep model that has less than those few seconds."""
+HASTY_STATIC = 1024
+"""... and of the quick one."""
 STREAM = {"static": 1024, "dense": 64}
 """How many are kept in the cache at a time."""
 PATIENCE = 600.0
@@ -208,8 +210,8 @@ class _Pass:
 
     def _width(self) -> int:
         """How many chunks to take next."""
-        if self.seconds < SECONDS and self.name != "static":
-            return HASTY
+        if self.seconds < SECONDS:
+            return HASTY_STATIC if self.name == "static" else HASTY
         rate = self.written / max(1e-3, self.took)
         return WINDOWS.get(self.name) or max(NARROWEST, min(WIDEST, int(SECONDS * rate)))
 
@@ -320,6 +322,6 @@ def _alone(index: Index, name: str) -> Iterator[None]:
             who = str(busy).removesuffix(" is at it")
             raise IndexBusy(
                 f"{who} is embedding for {index.place} ({name})",
-                "wait until it is done, or run `watersmeet deepen` again then. Searching works meanwhile",
+                "wait until it is done: it makes all that are missing. Searching works meanwhile",
             ) from None
         yield

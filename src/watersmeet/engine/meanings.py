@@ -12,7 +12,7 @@ from watersmeet.core.model import ChunkId, Condition
 from watersmeet.core.vectors import Meanings, Near, near_of
 from watersmeet.engine.modes import percent
 from watersmeet.engine.settings import Settings
-from watersmeet.engine.tiers import SPARSE, TIERS, check, embedder_name, model_of
+from watersmeet.engine.tiers import BY_ITSELF, MISSING, SPARSE, TIERS, check, embedder_name, model_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -77,13 +77,13 @@ class TierMeanings:
         tier = self.snapshot.tiers().get(self.name)
         component = embedder_name(self.settings, self.name)
         if tier is None or not component:
-            raise _absent(self.name, switched_off=not component)
+            raise _absent(self.name, not component, bool(self.snapshot.tiers()))
         vectors = self.snapshot.vectors(tier, self.seen)
         share, enough = self.snapshot.coverage(tier, self.seen), self.settings.section("index").take_part
         if share < enough:
             raise ModelProblem(
                 f"it has seen {percent(share)} of the chunks, and votes from {percent(enough)} on",
-                "`watersmeet deepen` makes the vectors that are missing",
+                MISSING,
             )
         model = self._model.get(tier.fingerprint)
         if model is None:
@@ -126,8 +126,9 @@ class TierMeanings:
         return [Near(chunk, cosine, True) for chunk, cosine in zip(guessed, mapped.tolist(), strict=True)]
 
 
-def _absent(name: str, switched_off: bool) -> ModelProblem:
+def _absent(name: str, switched_off: bool, has_others: bool) -> ModelProblem:
     if switched_off:
         return ModelProblem(f"{name} vectors are switched off", f"set index.vectors and index.{name}")
     how = {"static": "sync", SPARSE: f"deepen --tier {SPARSE}"}.get(name, "deepen")
-    return ModelProblem(f"the index holds no {name} vectors", f"make them with `watersmeet {how}`")
+    hint = f"make them with `watersmeet {how}`" + (f"; {BY_ITSELF}" if has_others and how == "deepen" else "")
+    return ModelProblem(f"the index holds no {name} vectors", hint)

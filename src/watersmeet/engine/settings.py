@@ -119,6 +119,7 @@ class ServeSettings:
     rate: float = option(1000.0, "requests a second for each token, or each address without one")
     failures: int = option(10, "wrong tokens a minute from one address before more of them are put off")
     fresh_seconds: float = option(2.0, "with --in: a question after so long has the folder looked at again")
+    deepen: bool = option(True, "embed in the background what no model has read yet, while nobody asks")
 
     def __post_init__(self) -> None:
         _at_least("serve", 1, workers=self.workers, body_bytes=self.body_bytes, rate=self.rate, failures=self.failures)

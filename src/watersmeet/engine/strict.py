@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from watersmeet.core.errors import Degraded
 from watersmeet.core.model import Failure
+from watersmeet.engine.modes import ABSENT
 from watersmeet.engine.settings import Settings
-from watersmeet.engine.tiers import embedder_name
+from watersmeet.engine.tiers import MISSING, TIERS, embedder_name
 
 
 def strictly(failures: Sequence[Failure], silent: Mapping[str, str], settings: Settings) -> None:
@@ -16,4 +17,6 @@ def strictly(failures: Sequence[Failure], silent: Mapping[str, str], settings: S
         raise Degraded(f"{failure.by} could not run: {failure.reason}", failure.hint)
     for name, reason in silent.items():
         if embedder_name(settings, name):
-            raise Degraded(f"{name} does not vote: {reason}", "`watersmeet deepen` makes the vectors that are missing")
+            words_only = silent.get(TIERS[0]) == ABSENT
+            hint = "`watersmeet deepen` makes the vectors that are missing" if words_only else MISSING
+            raise Degraded(f"{name} does not vote: {reason}", hint)

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 TIERS = ("static", "sparse", "dense")
 """From the quickest to the best; each is a signal of the same name."""
+BY_ITSELF = "a running `watersmeet serve` or `mcp` makes them by itself"
+MISSING = f"{BY_ITSELF}, while nobody asks; `watersmeet deepen` makes them now"
+"""What to do about vectors that are missing."""
 SPARSE = "sparse"
 """The tier whose model gives weighted terms, where the others' give vectors."""
 

@@ -16,6 +16,7 @@ from watersmeet.engine.cached import in_step
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.report import Tell
 from watersmeet.engine.settings import ServeSettings
+from watersmeet.face.background import Background
 from watersmeet.face.metrics import Metrics
 from watersmeet.face.search import AS_JSON, SearchParams, SearchReply, Sent, ask
 from watersmeet.face.work import Work
@@ -30,8 +31,6 @@ WRITING_SECONDS = 600.0
 WATCHING_SECONDS = 5.0
 LOOKING_SECONDS = 1.0
 """How long a question waits for the folder to be looked at again."""
-DEEPENING_SECONDS = 5.0
-"""For how long a model embeds before the folder is looked at again."""
 SPARINGLY = 10.0
 """A folder that takes long to look at is looked at again after so many times as long."""
 
@@ -39,7 +38,15 @@ SPARINGLY = 10.0
 class Service:
     """Every call is a plain function of the engine and the viewer; `run` takes it off the event loop."""
 
-    def __init__(self, engine: Engine, *, inside: str = "", allow_write: bool = False) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        inside: str = "",
+        allow_write: bool = False,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """`say`: where it goes what whoever runs the server should know."""
         self.engine = engine
         self.limits: ServeSettings = engine.settings.section("serve")
         self.allow_write = allow_write
@@ -47,9 +54,17 @@ class Service:
         self.work = Work(self.limits.workers, self.limits.waiting, self.limits.seconds)
         self.changes = Work(1, self.limits.waiting, WRITING_SECONDS)  # whoever reads does not wait for whoever writes
         self.watch = Work(1, 2, WATCHING_SECONDS)  # nor whoever looks after the server for either
-        self.folder = Folder(engine, inside, self.limits.fresh_seconds) if inside else None
+        self._last_question = time.monotonic()
+        self.background = Background(engine, self._quiet_seconds, say)
+        self.folder = Folder(engine, inside, self.limits.fresh_seconds, self.background) if inside else None
+
+    def start(self) -> None:
+        """Embed in the background what no model has read yet, unless the settings say otherwise."""
+        if self.limits.deepen:
+            self.background.start()
 
     def close(self) -> None:
+        self.background.close()
         for work in (self.work, self.changes, self.watch):
             work.close()
         self.engine.close()
@@ -58,9 +73,20 @@ class Service:
         def when_ready(stop: Event) -> T:
             if self.folder is not None:
                 self.folder.look(stop)
-            return call(stop)
+            if not writes:
+                return call(stop)
+            with self.background.paused():
+                return call(stop)
 
-        return await (self.changes if writes else self.work).run(when_ready)
+        self._last_question = time.monotonic()
+        try:
+            return await (self.changes if writes else self.work).run(when_ready)
+        finally:
+            self._last_question = time.monotonic()
+
+    def _quiet_seconds(self) -> float:
+        """For how long nobody has asked."""
+        return 0.0 if self.work.under_way else time.monotonic() - self._last_question
 
     def without_folder(self, text: str) -> str:
         """What went wrong, for someone who is not at this machine."""
@@ -95,6 +121,9 @@ class Service:
 
     def status(self, viewer: Viewer) -> dict[str, Any]:
         found = self.engine.status(viewer)
+        found["background"] = {"state": self.background.state}
+        if viewer.all and self.background.problem:
+            found["background"]["problem"] = self.background.problem
         if not viewer.all:  # where things lie on this machine is nobody else's business
             for private in ("index", "roots"):
                 found.pop(private, None)
@@ -129,8 +158,9 @@ def check_query(query: str) -> None:
 class Folder:
     """The folder of `--in`: indexed before the first answer, and looked at again before later ones."""
 
-    def __init__(self, engine: Engine, path: str, seconds: float) -> None:
+    def __init__(self, engine: Engine, path: str, seconds: float, background: Background) -> None:
         self._engine = engine
+        self._background = background
         self.path = os.path.realpath(path)
         self._seconds = seconds
         self._lock = Lock()
@@ -162,14 +192,12 @@ class Folder:
             Thread(target=self._sync, name="watersmeet-folder", daemon=True).start()
 
     def _sync(self) -> None:
-        """Words first; then the models a while at a time, with a look at the folder in between."""
+        """Words and quick vectors; the others are made in the background."""
         try:
-            embedded = 1
-            while embedded:
+            with self._background.paused():
                 took = in_step(self._engine, self.path).took_ms / 1000
-                self._problem = None
-                self._answer(max(self._seconds, SPARINGLY * took))
-                embedded = self._engine.deepen(seconds=max(DEEPENING_SECONDS, self._seconds)).embedded
+            self._problem = None
+            self._answer(max(self._seconds, SPARINGLY * took))
         except IndexBusy:
             pass  # another server on the same folder is at it: what it commits is seen here
         except SourceProblem as problem:  # which is nothing that whoever asks could mend

@@ -12,7 +12,7 @@ from watersmeet.engine.settings import Settings
 from watersmeet.face.cli.common import common, loaded, print_json, print_line
 
 
-@click.group("config")
+@click.group("config", epilog="Example: watersmeet config show --origin")
 def config_command() -> None:
     """Show the settings and where they come from."""
 

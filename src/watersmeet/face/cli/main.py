@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import gc
 import importlib
+import itertools
 import os
 import sys
 from collections.abc import Sequence
@@ -16,43 +17,65 @@ from watersmeet.core.errors import WatersmeetError
 from watersmeet.face.cli.misuse import check_text, check_values, explained, nearest_command
 from watersmeet.face.cli.streams import guard
 
-COMMANDS = {
-    "sync": ("sync", "Index folders and files, or bring an index up to date."),
-    "deepen": ("sync", "Embed what no model has seen yet."),
-    "search": ("search", "Find the passages that answer a query."),
-    "find-tools": ("find", "Name the tools to call for a task."),
-    "find-entities": ("find", "Find servers, tools, agents and skills of the registry."),
-    "classify": ("classify", "Say what sort of query it is."),
-    "get": ("documents", "Show a document or a chunk."),
-    "related": ("documents", "Show what a document is linked with."),
-    "list": ("documents", "List the documents of the index."),
-    "remove": ("documents", "Forget documents."),
-    "relocate": ("relocate", "Say that a folder of the index lies elsewhere now."),
-    "inspect": ("inspect", "Show what is read from a file: headings, links, tags, chunks."),
-    "register": ("registry", "Register servers with their tools, agents and skills."),
-    "unregister": ("registry", "Forget what is registered under a path."),
-    "set-status": ("registry", "Say how far along something is: active, beta, deprecated, draft."),
-    "enable": ("registry", "Let searches find something again."),
-    "disable": ("registry", "Keep something registered, and out of searches."),
-    "status": ("status", "Show what the index holds."),
-    "doctor": ("status", "Look for anything wrong with the index."),
-    "eval": ("eval", "Measure how good the answers are, and whether a change made them better."),
-    "serve": ("serve", "Serve REST, MCP and a page to search with."),
-    "install": ("install", "Let an agent's program use it: claude-code, cursor, vscode, codex."),
-    "uninstall": ("install", "Take out what install put in."),
-    "completion": ("completion", "Print what makes a shell complete commands and flags."),
-    "mcp": ("serve", "Serve MCP to an agent over standard input and output."),
-    "token": ("token", "Make, list and revoke the tokens that a server asks for."),
-    "calibrate": ("calibrate", "Move the weights of an index by evidence."),
-    "tune": ("calibrate", "Learn weights from a judged dataset, and say what they are worth."),
-    "trust": ("trust", "Let all settings that lie in a folder count."),
-    "config": ("config", "Show the settings and where they come from."),
+EVERYDAY = "Commands"
+SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
+    EVERYDAY: {
+        "sync": ("sync", "Index folders and files, or bring an index up to date."),
+        "search": ("search", "Find the passages that answer a query."),
+        "get": ("documents", "Show a document or a chunk."),
+        "status": ("status", "Show what the index holds."),
+        "serve": ("serve", "Serve REST, MCP and a page to search with."),
+        "mcp": ("serve", "Serve MCP to an agent over standard input and output."),
+        "install": ("install", "Let an agent's program use it: claude-code, cursor, vscode, codex."),
+    },
+    "Index": {
+        "list": ("documents", "List the documents of the index."),
+        "related": ("documents", "Show what a document is linked with."),
+        "inspect": ("inspect", "Show what is read from a file: headings, links, tags, chunks."),
+        "deepen": ("sync", "Embed now what no model has seen yet; sync, serve and mcp do it by themselves."),
+        "remove": ("documents", "Forget documents."),
+        "relocate": ("relocate", "Say that a folder of the index lies elsewhere now."),
+        "doctor": ("status", "Look for anything wrong with the index."),
+    },
+    "Registry": {
+        "register": ("registry", "Register servers with their tools, agents and skills."),
+        "find-tools": ("find", "Name the tools to call for a task."),
+        "find-entities": ("find", "Find servers, tools, agents and skills of the registry."),
+        "set-status": ("registry", "Say how far along something is: active, beta, deprecated, draft."),
+        "enable": ("registry", "Let searches find something again."),
+        "disable": ("registry", "Keep something registered, and out of searches."),
+        "unregister": ("registry", "Forget what is registered under a path."),
+    },
+    "Quality": {
+        "eval": ("eval", "Measure how good the answers are, and whether a change made them better."),
+        "calibrate": ("calibrate", "Move the weights of an index by evidence."),
+        "tune": ("calibrate", "Learn weights from a judged dataset, and say what they are worth."),
+        "classify": ("classify", "Say what sort of query it is."),
+    },
+    "Administration": {
+        "config": ("config", "Show the settings and where they come from."),
+        "trust": ("trust", "Let all settings that lie in a folder count."),
+        "token": ("token", "Make, list and revoke the tokens that a server asks for."),
+        "uninstall": ("install", "Take out what install put in."),
+        "completion": ("completion", "Print what makes a shell complete commands and flags."),
+    },
 }
+"""Every command, once, in the section of the help that shows it: its module and one line. `--help` shows the first
+section, `--help --all` all of them; the reference has the same sections."""
+COMMANDS = {name: command for section in SECTIONS.values() for name, command in section.items()}
+EXAMPLES = (
+    "watersmeet sync docs && watersmeet search 'how do I sign in?'",
+    "watersmeet search 'rotate keys' --in ~/notes",
+    "watersmeet install claude-code",
+)
+GLOSSARY = "docs/glossary.md"
 COLLECT = 50_000
 """A command is short, with little to collect; a query of a server makes and drops thousands of small things."""
 TURN = 0.001
 """After so many seconds a thread lets another go on: a model that is done need not wait for the words."""
 ALIASES = {"ingest": "sync", "query": "search"}
+ALL = "watersmeet.all"
+"""Whether the help shows every section."""
 
 
 class LazyGroup(click.Group):
@@ -87,17 +110,41 @@ class LazyGroup(click.Group):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        before = itertools.takewhile(lambda word: word.startswith("-"), args)
+        ctx.meta[ALL] = "--all" in before  # here, for --help prints before an option behind it is read
+        return super().parse_args(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            listed = [(name, text) for name, (_, text) in COMMANDS.items()]
-            formatter.write_dl([*listed, *((alias, f"The same as {name}.") for alias, name in ALIASES.items())])
+        for title, commands in SECTIONS.items():
+            if title == EVERYDAY or ctx.meta.get(ALL):
+                with formatter.section(title):
+                    formatter.write_dl([(name, text) for name, (_, text) in commands.items()])
+        if ctx.meta.get(ALL):
+            with formatter.section("Aliases"):
+                formatter.write_dl([(alias, f"The same as {name}.") for alias, name in ALIASES.items()])
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Examples"):
+            for example in EXAMPLES:
+                formatter.write_text(example)
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text("`watersmeet COMMAND --help` shows what a command takes.")
+            if not ctx.meta.get(ALL):
+                formatter.write_text("`watersmeet --help --all` lists every command.")
+            formatter.write_text(f"The words that it uses are explained in {GLOSSARY}.")
 
 
-@click.command(
-    cls=LazyGroup,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Start with: watersmeet sync docs && watersmeet search 'how do I sign in?'\n\n"
-    "Or, for servers and tools: watersmeet register servers.json && watersmeet find-tools 'take a screenshot'",
+def _show_all(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        print(ctx.get_help())
+        ctx.exit()
+
+
+@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option(
+    "--all", is_flag=True, is_eager=True, expose_value=False, callback=_show_all, help="With --help: every command."
 )
 @click.version_option(package_name="watersmeet", prog_name="watersmeet")
 def cli() -> None:

@@ -140,7 +140,10 @@ def _meant(written: str, context: click.Context) -> str:
 
     known = [name for option in context.command.params for name in option.opts if name.startswith("-")]
     if isinstance(context.command, click.Group):
-        return f"options come behind the command: `{context.command_path} COMMAND {written}`"
+        known = ["--help", *known]
+        close = difflib.get_close_matches(written, known, 1, 0.7)
+        behind = f"options come behind the command: `{context.command_path} COMMAND {written}`"
+        return f"did you mean {close[0]}? Or, {behind}" if close else behind
     plain = {name.lstrip("-"): name for name in known}
     alike = difflib.get_close_matches(written.lstrip("-"), plain, 1)
     begins = [name for name in difflib.get_close_matches(written, known, 5) if name[:3] == written[:3]]

@@ -27,7 +27,9 @@ SHOWN = 10
 @click.option("--kind", type=click.Choice((*KINDS, TOOL)), help="What records are that do not say it.")
 @click.option("--server", default="", metavar="PATH", help="The server that a list of tools belongs to.")
 @click.option("--no-vectors", is_flag=True, help="Words only; a later register or sync adds the vectors.")
-@click.option("--no-deepen", is_flag=True, help="Leave the deep vectors for later: `watersmeet deepen`.")
+@click.option(
+    "--no-deepen", is_flag=True, help="Leave the deep vectors for later: a running serve or mcp makes them by itself."
+)
 @common
 def register_command(
     place: str, kind: str | None, server: str, no_vectors: bool, no_deepen: bool, index: str, as_json: bool, quiet: bool

@@ -13,9 +13,13 @@ from watersmeet.core.errors import ConfigError, NoIndex, SourceProblem
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.place import absolute, find_index, index_in, index_to_make
 from watersmeet.face.cli.common import KEPT, common, inside, loaded
+from watersmeet.face.cli.streams import one_line
 
 inside_flag = inside(f"Serve this folder; it is indexed first. {KEPT}")
 write_flag = click.option("--allow-write", is_flag=True, help="Let callers change the index.")
+deepen_flag = click.option(
+    "--no-deepen", is_flag=True, help="Embed nothing in the background; serve.deepen = false says the same."
+)
 
 
 @click.command("serve", epilog="Example: watersmeet serve --in docs")
@@ -24,14 +28,23 @@ write_flag = click.option("--allow-write", is_flag=True, help="Let callers chang
 @click.option("--port", default=7878, show_default=True, type=click.IntRange(0, 65535), metavar="N", help="Which port.")
 @click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="A further name that it goes by.")
 @write_flag
+@deepen_flag
 @common
 def serve_command(
-    inside: str, host: str, port: int, hosts: tuple[str, ...], allow_write: bool, index: str, as_json: bool, quiet: bool
+    inside: str,
+    host: str,
+    port: int,
+    hosts: tuple[str, ...],
+    allow_write: bool,
+    no_deepen: bool,
+    index: str,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Serve REST, MCP over HTTP and a page to search with.
 
     Without a token it listens on this machine only; see `watersmeet token`. There must be an index, unless callers
-    may make one with --allow-write.
+    may make one with --allow-write. What no model has read yet is embedded in the background, while nobody asks.
     """
     from watersmeet.face.tokens import Tokens, is_loopback
 
@@ -41,14 +54,15 @@ def serve_command(
             f"{host} can be reached from elsewhere, and there is no token",
             "make one with `watersmeet token create --scope read`, or leave out --host",
         )
-    engine = _engine(inside, index, allow_write, quiet)
+    engine = _engine(inside, index, allow_write, no_deepen, quiet)
     listening = listen(host, port)
     from watersmeet.face.rest.app import make  # only now: it takes a while
     from watersmeet.face.rest.running import run
     from watersmeet.face.service import Service
 
-    service = Service(engine, inside=inside, allow_write=allow_write)
+    service = Service(engine, inside=inside, allow_write=allow_write, say=_say)
     try:
+        service.start()
         run(make(service, host, hosts, tokens), host, listening, as_json, quiet)
     finally:
         service.close()
@@ -57,11 +71,13 @@ def serve_command(
 @click.command("mcp", epilog="Example: watersmeet mcp --in docs")
 @inside_flag
 @write_flag
+@deepen_flag
 @common
-def mcp_command(inside: str, allow_write: bool, index: str, as_json: bool, quiet: bool) -> None:
+def mcp_command(inside: str, allow_write: bool, no_deepen: bool, index: str, as_json: bool, quiet: bool) -> None:
     """Serve MCP over standard input and output, for an agent that starts this command.
 
-    Where there is no index yet, the tools say so; with --allow-write the agent can make one.
+    Where there is no index yet, the tools say so; with --allow-write the agent can make one. What no model has read
+    yet is embedded in the background, while nobody asks.
     """
     if sys.__stdin__ is None or sys.__stdout__ is None:
         raise ConfigError(
@@ -71,8 +87,10 @@ def mcp_command(inside: str, allow_write: bool, index: str, as_json: bool, quiet
     from watersmeet.face.mcp.running import run
     from watersmeet.face.service import Service
 
-    service = Service(_engine(inside, index, True, quiet), inside=inside, allow_write=allow_write)
+    engine = _engine(inside, index, True, no_deepen, quiet)
+    service = Service(engine, inside=inside, allow_write=allow_write, say=_say)
     try:
+        service.start()
         run(service)
     finally:
         service.close()
@@ -90,13 +108,19 @@ def listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def _engine(inside: str, index: str, may_be_new: bool, quiet: bool) -> Engine:
+def _say(text: str) -> None:
+    """For whoever runs the server."""
+    print(f"watersmeet: {one_line(text)}", file=sys.stderr, flush=True)
+
+
+def _engine(inside: str, index: str, may_be_new: bool, no_deepen: bool, quiet: bool) -> Engine:
+    flags = {"serve": {"deepen": False}} if no_deepen else {}
     if inside and index:
         raise ConfigError("--in and --index exclude each other", "--in keeps its index in the cache folder")
     if inside:
         if not os.path.exists(inside):
             raise SourceProblem(f"{inside} does not exist", "check the spelling of the path")
-        return Engine(index_in(inside), loaded(start=inside))
+        return Engine(index_in(inside), loaded(start=inside, flags=flags))
     try:
         place = find_index(index)
     except NoIndex:
@@ -110,4 +134,4 @@ def _engine(inside: str, index: str, may_be_new: bool, quiet: bool) -> Engine:
                 file=sys.stderr,
                 flush=True,
             )
-    return Engine(place, loaded())
+    return Engine(place, loaded(flags=flags))

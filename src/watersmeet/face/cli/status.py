@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from watersmeet.engine.modes import percent
+from watersmeet.engine.tiers import MISSING, TIERS
 from watersmeet.face.cli.common import common, opened, print_json
 
 
@@ -32,8 +33,18 @@ def _lines(status: dict[str, Any]) -> list[tuple[str, str]]:
         *(("folder", root) for root in status["roots"]),
         *((name, ", ".join(f"{k} {count}" for k, count in status[name].items())) for name in ("kinds", "collections")),
         *((name, _covered(signal)) for name, signal in status["signals"].items()),
+        *_missing(status["signals"]),
         ("calibration", _calibrated(status["calibration"])),
     ]
+
+
+def _missing(signals: dict[str, Any]) -> list[tuple[str, str]]:
+    """What becomes of the vectors that are missing, if any are."""
+    covered = {name: signal["coverage"] for name, signal in signals.items() if name in TIERS}
+    if all(share >= 1 for share in covered.values()):
+        return []
+    words_only = TIERS[0] in covered and not any(covered.values())
+    return [("missing", "no vectors so far: `watersmeet sync` makes them" if words_only else MISSING)]
 
 
 def _calibrated(state: dict[str, Any]) -> str:

@@ -13,7 +13,7 @@ from watersmeet.engine.engine import Engine
 from watersmeet.engine.parsers import endings
 from watersmeet.engine.place import find_index, index_to_make
 from watersmeet.engine.report import SyncReport
-from watersmeet.engine.tiers import TIERS
+from watersmeet.engine.tiers import BY_ITSELF, TIERS
 from watersmeet.face.cli.common import common, loaded, near, print_json, print_line
 from watersmeet.face.cli.progress import progress
 
@@ -31,7 +31,9 @@ COUNTED = ("added", "changed", "moved", "removed", "unchanged")
 @click.option("--exclude", multiple=True, metavar="GLOB", help="Not these files or folders.")
 @click.option("--recreate", is_flag=True, help="Read everything again, into a new index; the folders stay.")
 @click.option("--no-vectors", is_flag=True, help="Words only; a later sync without this adds the vectors.")
-@click.option("--no-deepen", is_flag=True, help="Leave the deep vectors for later: `watersmeet deepen`.")
+@click.option(
+    "--no-deepen", is_flag=True, help="Leave the deep vectors for later: a running serve or mcp makes them by itself."
+)
 @common
 def sync_command(
     paths: tuple[str, ...],
@@ -68,7 +70,7 @@ def sync_command(
     elif not quiet:
         _print(report, place)
         if no_deepen and not no_vectors:
-            print("without deep vectors so far: `watersmeet deepen` makes them")
+            print(f"without deep vectors so far: {BY_ITSELF}, `watersmeet deepen` at once")
     if report.skipped and not quiet and not any(getattr(report, name) for name in COUNTED):
         print("nothing was indexed: all that was found was skipped", file=sys.stderr)
 
@@ -83,7 +85,11 @@ def sync_command(
 )
 @common
 def deepen_command(tiers: tuple[str, ...], index: str, as_json: bool, quiet: bool) -> None:
-    """Embed what no model has seen yet. Stop it at any moment: it goes on from there."""
+    """Embed what no model has seen yet. Stop it at any moment: it goes on from there.
+
+    You rarely need it: `sync` and `register` do it at their end, `search --in` for some seconds of each call, and a
+    running `serve` or `mcp` in the background, while nobody asks.
+    """
     place = find_index(index)
     with Engine(place, loaded()) as engine, progress(quiet or as_json) as tell:
         report = engine.deepen(tell, strict=True, tiers=tiers)

@@ -10,7 +10,7 @@ from watersmeet.face.cli.common import common, print_json, table
 from watersmeet.face.tokens import SCOPES, Tokens
 
 
-@click.group("token")
+@click.group("token", epilog="Example: watersmeet token create --scope read")
 def token_command() -> None:
     """Make, list and revoke the tokens that a server asks for."""
 

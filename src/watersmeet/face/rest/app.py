@@ -63,6 +63,7 @@ def make(service: Service, host: str, more_hosts: tuple[str, ...] = (), tokens: 
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     async with app.state.endpoint.running():
         yield
+    app.state.service.background.close()  # here, since a signal may end the process right behind it
 
 
 def _told(usual: Callable[[], dict[str, Any]]) -> dict[str, Any]:

@@ -110,7 +110,12 @@ def _vectors(folder: str, make: Make, tier: Tier, chunks: int, left: int) -> Che
     except WatersmeetError as error:
         return Check(name, False, str(error), error.hint)
     detail = f"{tier.model}: {chunks - left} of {chunks} live chunks"
-    return Check(name, True, detail, "run `watersmeet deepen`" if left else "")
+    return Check(
+        name,
+        True,
+        detail,
+        "a running `serve` or `mcp` makes the rest by itself, `watersmeet deepen` at once" if left else "",
+    )
 
 
 def _verified(store: Any) -> Any:
