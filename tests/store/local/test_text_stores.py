@@ -315,28 +315,3 @@ def test_an_unknown_field_is_named(store):
         reader.frequency("row", "1")
     with store.writer() as writer, pytest.raises(ConfigError):
         writer.add([entry(2, other="x")])
-
-
-# ---------------------------------------------------------------- tantivy's own
-
-
-def test_what_was_written_in_many_commits_ends_in_one_piece(tmp_path: Path) -> None:
-    """And few new rows beside many old ones are no reason to write all of them again."""
-    store = Tantivy(str(tmp_path / "text"))
-    with store.writer() as writer:
-        assert writer.pieces(100) == 1  # there is nothing to join them to
-        for start in (0, 100, 200):
-            writer.add([entry(row, f"apples {row}") for row in range(start, start + 100)])
-            writer.commit()
-        assert writer.pieces(4) == 1  # too few to be divided
-        assert writer.pieces(50) == 5
-        for part in range(5):
-            writer.add([entry(300 + part, "pears")])
-            writer.commit()
-    assert store.reader()._searcher.num_segments == 1
-    assert store.reader().size == 305
-    with store.writer() as writer:
-        writer.add([entry(400, "plums")])
-        writer.commit()
-        assert writer.pieces(50) == 1
-    store.close()

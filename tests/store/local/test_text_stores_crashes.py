@@ -13,10 +13,8 @@ from pathlib import Path
 import pytest
 
 from watersmeet.core.errors import (
-    ConfigError,
     IndexBusy,
     IndexDamaged,
-    IndexMismatch,
     IndexProblem,
     NoIndex,
 )
@@ -233,30 +231,3 @@ def test_a_folder_made_anew_is_noticed(kind, store, tmp_path):
     fill(other, entry(2, "apples"), entry(3, "apples"))
     assert rows(store.reader().match(body("apples"), 9)) == [2, 3]
     other.close()
-
-
-def test_tantivy_with_other_fields_is_a_mismatch(tmp_path):
-    import tantivy
-
-    builder = tantivy.SchemaBuilder()
-    builder.add_text_field("text")
-    tantivy.Index(builder.build(), str(tmp_path))
-    with pytest.raises(IndexMismatch):
-        Tantivy(str(tmp_path)).writer()
-
-
-def test_tantivy_checks_its_memory():
-    with pytest.raises(ConfigError):
-        Tantivy("x", heap_bytes=20_000_000, threads=2)
-
-
-def test_fts5_of_another_format_is_a_mismatch(tmp_path):
-    import sqlite3
-
-    fill(Fts5(str(tmp_path)), entry(1, "apples"))
-    with sqlite3.connect(tmp_path / "text.db") as connection:
-        connection.execute("PRAGMA user_version = 99")
-    connection.close()
-    for use in (Fts5(str(tmp_path)).reader, Fts5(str(tmp_path)).writer):
-        with pytest.raises(IndexMismatch):
-            use()
