@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import runpy
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,6 +23,26 @@ if os.environ.get("WATERSMEET_TEST_PERTURB") or os.environ.get("WATERSMEET_TEST_
     perturbed = Path(__file__).parent / "helpers" / "perturbed"
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(perturbed), os.environ.get("PYTHONPATH"))))
     runpy.run_path(str(perturbed / "sitecustomize.py"))
+
+
+KINDS = frozenset({"model", "kill", "browser", "docs", "server", "slow"})
+"""The markers of tests that `pytest -m fast` leaves out."""
+_MODULE = re.compile(rf"^pytestmark = \[?pytest\.mark\.({'|'.join(sorted(KINDS))})\b", re.MULTILINE)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """`-m fast` does not even import a file of which no test is fast: collection is a good part of its time."""
+    if config.option.markexpr != "fast" or collection_path.suffix != ".py" or collection_path.name == "conftest.py":
+        return None
+    return True if _MODULE.search(collection_path.read_text("utf8")) else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test that says nothing else is fast."""
+    for item in items:
+        if not KINDS.intersection(marker.name for marker in item.iter_markers()):
+            item.add_marker("fast")
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -30,6 +30,7 @@ PATTERNS = st.recursive(LEAVES, _grown, max_leaves=8)
 TEXTS = st.text("aAbBcC1_. -éÉ{x", min_size=1, max_size=12)  # on an empty text Python versions differ about \\B
 
 
+@pytest.mark.slow
 @settings(max_examples=600, deadline=None)
 @given(PATTERNS, st.lists(TEXTS, min_size=1, max_size=4))
 def test_it_occurs_where_re_says_so(pattern: str, texts: list[str]) -> None:

@@ -87,6 +87,7 @@ def test_without_evidence_the_weights_are_the_recipes() -> None:
     assert Belief().weights(PRIOR) == PRIOR
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(st.floats(0, 1), min_size=66, max_size=66), max_size=5))
 def test_whatever_is_learnt_the_weights_stay_weights(evidence: list[list[float]]) -> None:
     belief = Belief()
@@ -120,6 +121,7 @@ def test_the_thousandth_piece_counts_no_more_than_the_cap_allows() -> None:
 # ---------------------------------------------------------------- in an index
 
 
+@pytest.mark.model
 def test_judgements_move_the_weights_of_the_index_and_of_their_collection(engine: Engine) -> None:
     assert weights(engine, "keys") == {}
     report = engine.calibration.judge(JUDGED)
@@ -149,6 +151,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "index"
 
 
+@pytest.mark.model
 @pytest.mark.parametrize(
     ("asked", "by"),
     [((), "*"), (("handbook",), "handbook"), (("recipes",), ""), (("recipes", "handbook"), "handbook")],
@@ -243,6 +246,7 @@ def test_a_grade_that_is_no_number_is_refused(engine: Engine, grade: float) -> N
     assert engine.calibration.show()["collections"] == {}
 
 
+@pytest.mark.model
 def test_judgements_that_came_too_early_are_not_lost(tmp_path: Path) -> None:
     settings = load(start=str(tmp_path), environ={"WATERSMEET__INDEX__DENSE": "hashed"})
     words = load(start=str(tmp_path), environ={"WATERSMEET__INDEX__VECTORS": "false"})
@@ -254,6 +258,7 @@ def test_judgements_that_came_too_early_are_not_lost(tmp_path: Path) -> None:
         assert later.calibration.judge(JUDGED).learnt == 4
 
 
+@pytest.mark.model
 def test_a_damaged_file_is_found_by_the_doctor_and_named_by_a_search(engine: Engine) -> None:
     engine.calibration.judge(JUDGED)
     text = Path(engine.folder, CALIBRATION).read_text("utf8")

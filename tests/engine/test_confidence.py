@@ -36,6 +36,7 @@ def handbook(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
             yield engine
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("mode", ["", "lexical", "dense"])
 def test_what_the_handbook_answers_is_surer_than_what_it_does_not(handbook: Engine, mode: str) -> None:
     right = [handbook.search(Request(query, mode)).confidence or 0.0 for query in ANSWERED]
@@ -75,6 +76,7 @@ def test_a_query_of_nothing_but_signs_has_no_match(handbook: Engine) -> None:
     assert (answer.results, answer.no_good_match) == ((), True)
 
 
+@pytest.mark.model
 def test_one_document_is_enough_to_be_sure_of_its_words(tmp_path: Path) -> None:
     (tmp_path / "fox.md").write_text("# Animals\n\nThe quick brown fox jumps over the lazy dog.\n")
     with Engine(tmp_path / "index", load(start=str(tmp_path), environ={})) as engine:
@@ -191,6 +193,7 @@ NOTES = {
 }
 
 
+@pytest.mark.model
 @pytest.mark.parametrize(
     ("query", "answers"),
     [

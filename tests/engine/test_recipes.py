@@ -63,6 +63,7 @@ def dungeon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
             yield engine
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("recipe", ["default", "identifiers"])
 @pytest.mark.parametrize("sentence", ["{}", "tell me about {}", "how do I use {} here?"])
 @pytest.mark.parametrize(
@@ -120,6 +121,7 @@ def test_what_legacy_clamps_comes_off_the_boost() -> None:
     assert found["boost"] == {"contribution": pytest.approx(0.051), "unclamped": pytest.approx(1.25)}
 
 
+@pytest.mark.model
 def test_legacy_says_what_it_drops(tmp_path: Path, vault: Path) -> None:
     with opened(tmp_path, RECIPE="registry", PIPELINE__FUSION="legacy") as engine:
         engine.sync([vault])
@@ -135,6 +137,7 @@ def test_legacy_says_what_it_drops(tmp_path: Path, vault: Path) -> None:
             engine.search(Request("rotate keys", strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", recipes())
 @pytest.mark.parametrize("mode", ["", "lexical", "exact", "static", "dense", "hybrid"])
 @pytest.mark.parametrize("query", ["D40", "what stirs behind the north door?", "Tell me about Room D40", "zzz", "?"])
@@ -230,6 +233,7 @@ def test_why_not(dungeon: Engine) -> None:
     assert dungeon.why_not(narrow, "regions/d40.md").place == "condition"
 
 
+@pytest.mark.model
 @pytest.mark.parametrize(
     ("recipe", "fusion", "query"),
     [
@@ -252,6 +256,7 @@ def test_a_weight_that_why_not_names_brings_the_document_in_once_it_is_set(
     assert named
 
 
+@pytest.mark.model
 def test_no_weight_is_named_where_a_step_sets_its_own(dungeon: Engine) -> None:
     request = Request("operated machinery behind the door", recipe="identifiers", top_n=3)
     ranked = dungeon.search(replace(request, top_n=60)).results
@@ -260,6 +265,7 @@ def test_no_weight_is_named_where_a_step_sets_its_own(dungeon: Engine) -> None:
     assert not any(why.weights for why in found)
 
 
+@pytest.mark.model
 def test_why_not_says_that_the_first_look_left_it_out(dungeon: Engine) -> None:
     request = Request("what stirs behind the north door?", recipe="docs", top_n=60)
     kept = {result.document for result in dungeon.search(request).results}

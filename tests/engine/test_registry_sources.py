@@ -109,6 +109,7 @@ def test_who_got_the_text_of_one_that_changed_is_no_duplicate(engine: Engine) ->
 # ------------------------------------------------------------ nested too deeply
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("levels", [100, 900])
 @pytest.mark.parametrize(
     "wrap",
@@ -149,6 +150,7 @@ def now(engine: Engine) -> str:
     return str(engine.registry.get("/io.x/y")["description"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pages", "kept"),
     [
@@ -254,6 +256,7 @@ def test_several_lists_of_one_server(engine: Engine, write: Any) -> None:
     assert (tools(engine, "/x"), tools(engine, "/y")) == (["a", "b"], ["a", "b"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", [json.dumps(listed("a")).encode(), [listed("a")], [{"name": "a", "inputSchema": {}}]])
 def test_tools_of_nobody_are_refused(engine: Engine, place: Any) -> None:
     engine.registry.register([SERVER])

@@ -61,6 +61,7 @@ def case(request: pytest.FixtureRequest) -> tuple[Viewer | None, set[str]]:
 Case = tuple[Viewer | None, set[str]]
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("mode", MODES)
 def test_search(shared: Engine, case: Case, mode: str) -> None:
     viewer, seen = case
@@ -140,6 +141,7 @@ def lives(engine: Engine) -> Engine:
     return engine
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("flags", "more"),
     [

@@ -15,6 +15,8 @@ from terminals import on_a_terminal
 from watersmeet.face.cli.common import widths
 from watersmeet.face.cli.main import ALIASES, COMMANDS
 
+pytestmark = pytest.mark.slow
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 CODES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b\]8;[^\x1b]*\x1b\\")

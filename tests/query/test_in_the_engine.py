@@ -69,6 +69,7 @@ def opened(tmp_path: Path) -> Iterator[Open]:
         engine.close()
 
 
+@pytest.mark.slow
 def test_a_bare_identifier_asks_no_model(opened: Open, endpoint: Endpoint, write: Callable[..., Path]) -> None:
     remote = {
         "INDEX__DENSE": "openai",

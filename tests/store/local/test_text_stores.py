@@ -80,6 +80,7 @@ def test_closing_without_a_commit_forgets(store):
     assert rows(store.reader().match(body("apples"), 10)) == [1, 3]
 
 
+@pytest.mark.slow
 def test_many_commits_through_one_writer(store):
     with store.writer() as writer:
         for row in range(30):
@@ -141,6 +142,7 @@ def test_a_store_works_on_after_close(store):
     assert rows(store.reader().match(body("runs"), 1)) == [2]
 
 
+@pytest.mark.slow
 def test_a_reader_keeps_its_state(store):
     old = fill(store, *(entry(row, "apples") for row in range(20)))
     with store.writer() as writer:
@@ -155,6 +157,7 @@ def test_a_reader_keeps_its_state(store):
     assert rows(store.reader().match(body("apples"), 100)) == list(range(100, 112))
 
 
+@pytest.mark.slow
 def test_readers_come_and_go(store):
     fill(store, entry(1, "apples"))
     held = [store.reader() for _ in range(20)]
@@ -269,6 +272,7 @@ def test_a_term_counts_once_however_often_it_is_given(store):
     assert reader.match(twice, 10) == [(1, 1.0)]
 
 
+@pytest.mark.slow
 def test_equal_scores_come_in_the_order_of_rows(store):
     numbers = list(range(300))
     random.seed(5)

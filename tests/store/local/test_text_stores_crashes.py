@@ -58,6 +58,7 @@ def rows(hits: list[tuple[Row, float]]) -> list[int]:
     return [row for row, _ in hits]
 
 
+@pytest.mark.kill
 def test_one_writer_at_a_time(kind, store, tmp_path):
     other = STORES[kind](str(tmp_path / "text"))
     with store.writer(), pytest.raises(IndexBusy) as error:
@@ -68,6 +69,7 @@ def test_one_writer_at_a_time(kind, store, tmp_path):
     other.close()
 
 
+@pytest.mark.kill
 def test_a_writer_can_be_opened_again_after_an_error(store):
     entries = (entry(row, "apples" * (1 // (1 - row))) for row in range(2))  # the second one fails
     with pytest.raises(ZeroDivisionError), store.writer() as writer:
@@ -104,6 +106,7 @@ def start(kind: str, folder: str, code: str) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-c", script, folder], stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.kill
 def test_killed_between_add_and_commit(kind, store, tmp_path):
     folder = str(tmp_path / "text")
     fill(store, entry(1, "apples"))
@@ -124,6 +127,7 @@ time.sleep(60)
     assert rows(fill(store, entry(5, "apples")).match(body("apples"), 10)) == [1, 5]
 
 
+@pytest.mark.kill
 def test_killed_after_the_commit(kind, store, tmp_path):
     code = """
 writer = store.writer()
@@ -139,6 +143,7 @@ time.sleep(60)
     assert store.reader().size == 10
 
 
+@pytest.mark.kill
 def test_processes_read_while_one_writes(kind, store, tmp_path):
     fill(store, entry(0, "apples"))
     code = """
@@ -188,6 +193,7 @@ def complaint(store: TextStore) -> IndexProblem | None:
     return None
 
 
+@pytest.mark.kill
 @pytest.mark.parametrize("size", [0, 100])
 def test_damage_is_reported(kind, tmp_path, size):
     folder = tmp_path / "text"
