@@ -15,6 +15,8 @@ from watersmeet.engine.settings import load
 from watersmeet.present.answer import to_json
 from watersmeet.query.words import Words
 
+pytestmark = pytest.mark.model
+
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 ANSWERED = ["how do I sign in?", "TRN-1042", "back up and restore the data", "invite people to a workspace", "upgrade"]
 UNANSWERED = [
@@ -36,7 +38,6 @@ def handbook(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
             yield engine
 
 
-@pytest.mark.model
 @pytest.mark.parametrize("mode", ["", "lexical", "dense"])
 def test_what_the_handbook_answers_is_surer_than_what_it_does_not(handbook: Engine, mode: str) -> None:
     right = [handbook.search(Request(query, mode)).confidence or 0.0 for query in ANSWERED]
@@ -76,7 +77,6 @@ def test_a_query_of_nothing_but_signs_has_no_match(handbook: Engine) -> None:
     assert (answer.results, answer.no_good_match) == ((), True)
 
 
-@pytest.mark.model
 def test_one_document_is_enough_to_be_sure_of_its_words(tmp_path: Path) -> None:
     (tmp_path / "fox.md").write_text("# Animals\n\nThe quick brown fox jumps over the lazy dog.\n")
     with Engine(tmp_path / "index", load(start=str(tmp_path), environ={})) as engine:
@@ -193,7 +193,6 @@ NOTES = {
 }
 
 
-@pytest.mark.model
 @pytest.mark.parametrize(
     ("query", "answers"),
     [

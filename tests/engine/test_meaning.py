@@ -21,6 +21,8 @@ from watersmeet.engine import deepen as deepening
 from watersmeet.engine import models
 from watersmeet.engine.settings import load
 
+pytestmark = pytest.mark.model
+
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 
 
@@ -45,7 +47,6 @@ def handbook(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
             yield engine
 
 
-@pytest.mark.model
 def test_the_fingerprint_names_the_models(handbook: Engine) -> None:
     status = handbook.status()
     for name in ("static", "dense"):
@@ -79,7 +80,6 @@ def test_a_query_of_punctuation_means_nothing(handbook: Engine) -> None:
     assert not handbook.search("?! ...").results
 
 
-@pytest.mark.slow
 def test_lexical_search_loads_no_vector_code(handbook: Engine) -> None:
     code = (
         "import sys; from watersmeet.face.cli.main import cli\n"
@@ -91,7 +91,6 @@ def test_lexical_search_loads_no_vector_code(handbook: Engine) -> None:
     assert out.stdout.splitlines()[-1] == "[]"
 
 
-@pytest.mark.model
 def test_words_first_and_vectors_later(tmp_path: Path) -> None:
     index = tmp_path / "index"
     with opened(index, INDEX__VECTORS="false") as engine:
@@ -111,7 +110,6 @@ def test_words_first_and_vectors_later(tmp_path: Path) -> None:
         }  # fmt: skip
 
 
-@pytest.mark.model
 def test_nothing_is_embedded_twice(tmp_path: Path) -> None:
     folder = tmp_path / "docs"
     shutil.copytree(HANDBOOK, folder)
@@ -127,7 +125,6 @@ def test_nothing_is_embedded_twice(tmp_path: Path) -> None:
         assert "accounts/sign-in.md" in documents(engine, "how do I log on?", "dense")
 
 
-@pytest.mark.model
 def test_what_is_deleted_is_not_near_any_more(tmp_path: Path) -> None:
     folder = tmp_path / "docs"
     shutil.copytree(HANDBOOK, folder)
@@ -141,7 +138,6 @@ def test_what_is_deleted_is_not_near_any_more(tmp_path: Path) -> None:
         assert engine.status()["signals"]["dense"]["coverage"] == 1.0
 
 
-@pytest.mark.model
 def test_a_model_votes_when_it_has_seen_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Stop(Exception): ...
 
@@ -196,7 +192,6 @@ def _replace_by_a_folder(model: Path) -> None:
     (model / "model.onnx").mkdir()
 
 
-@pytest.mark.model
 @pytest.mark.parametrize("harm", [_delete, _truncate, _garble, _replace_by_a_folder])
 def test_a_broken_model_is_named_and_survived(tmp_path: Path, harm) -> None:
     model = granite(tmp_path / "model")
@@ -223,7 +218,6 @@ def test_a_broken_model_is_named_and_survived(tmp_path: Path, harm) -> None:
         assert engine.search(Request("without the model", mode="lexical")).results[0].document == "docs/new.md"
 
 
-@pytest.mark.model
 def test_another_model_is_refused_not_mixed(tmp_path: Path) -> None:
     with opened(tmp_path / "index", INDEX__DENSE="hashed") as engine:
         engine.sync([HANDBOOK])
@@ -270,7 +264,6 @@ def endpoint() -> Iterator[Endpoint]:
         server.shutdown()
 
 
-@pytest.mark.model
 def test_a_failure_is_remembered_and_the_model_asked_again(
     tmp_path: Path, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -76,6 +76,7 @@ def test_identifiers_come_first(dungeon: Engine, recipe: str, sentence: str, que
     assert not answer.failures
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("recipe", ["default", "identifiers"])
 def test_concepts_are_understood(dungeon: Engine, recipe: str) -> None:
     first = dungeon.search(Request("What are the safety requirements?", recipe=recipe)).results[0]
@@ -84,6 +85,7 @@ def test_concepts_are_understood(dungeon: Engine, recipe: str) -> None:
     assert "safety/fire.md" in [result.document for result in fire[:3]]
 
 
+@pytest.mark.model
 def test_a_bare_identifier_has_the_full_keyword_score(dungeon: Engine) -> None:
     first = dungeon.search(Request("D40", recipe="identifiers")).results[0]
     (keyword,) = [e for e in first.evidence if e.by == "keyword"]
@@ -137,7 +139,7 @@ def test_legacy_says_what_it_drops(tmp_path: Path, vault: Path) -> None:
             engine.search(Request("rotate keys", strict=True))
 
 
-@pytest.mark.slow
+@pytest.mark.model
 @pytest.mark.parametrize("recipe", recipes())
 @pytest.mark.parametrize("mode", ["", "lexical", "exact", "static", "dense", "hybrid"])
 @pytest.mark.parametrize("query", ["D40", "what stirs behind the north door?", "Tell me about Room D40", "zzz", "?"])
@@ -152,12 +154,14 @@ def test_the_promises_hold_for_every_recipe_and_mode(dungeon: Engine, recipe: st
         assert len({result.id for result in answer.results}) == len(scores)
 
 
+@pytest.mark.model
 def test_under_default_the_first_three_of_ten_are_the_three(dungeon: Engine) -> None:
     for query in ("what stirs behind the north door?", "D40", "safe operating condition of machinery"):
         ten = [r.id for r in dungeon.search(Request(query, top_n=10)).results]
         assert [r.id for r in dungeon.search(Request(query, top_n=3)).results] == ten[:3]
 
 
+@pytest.mark.model
 def test_contributions_sum_to_the_fused_score(dungeon: Engine) -> None:
     for recipe in recipes():
         for result in dungeon.search(Request("Tell me about Room D40", recipe=recipe)).results:
@@ -165,6 +169,7 @@ def test_contributions_sum_to_the_fused_score(dungeon: Engine) -> None:
             assert sum(parts) == pytest.approx(result.fusion_score, abs=1e-9)
 
 
+@pytest.mark.model
 def test_docs_looks_twice(dungeon: Engine) -> None:
     answer = dungeon.search(Request("what stirs behind the north door?", recipe="docs", top_n=60))
     assert any(step.startswith("first look") for step in answer.timings)
@@ -201,6 +206,7 @@ def test_sections_per_document_is_a_real_cap(tmp_path: Path, write) -> None:
         assert found.count("long.md") == 10
 
 
+@pytest.mark.model
 def test_notes_adds_neighbours_and_their_date(dungeon: Engine) -> None:
     answer = dungeon.search(Request("what stirs behind the north door?", recipe="notes", top_n=6))
     assert len(answer.results) == 6
@@ -222,6 +228,7 @@ def test_links_need_no_vectors(tmp_path: Path, write, mode: str) -> None:
         assert [result.document for result in alone.results] in ([], ["b.md"])
 
 
+@pytest.mark.model
 def test_why_not(dungeon: Engine) -> None:
     found = dungeon.why_not(Request("D40", top_n=3), "regions/d40.md")
     assert (found.place, found.rank) == ("result", 1)

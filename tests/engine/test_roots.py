@@ -203,6 +203,7 @@ class TestCollections:
         engine.sync([put(tmp_path / "y" / "team", t="a gull")], meta={"owner": "y"})
         assert found(engine, "gull heron", owner="y") == {"team/t.md"}
 
+    @pytest.mark.slow
     def test_what_was_said_goes_with_the_folder(self, engine: Engine, a: Path, b: Path) -> None:
         engine.sync([a, b])
         engine.sync([b], meta={"old": "1"})
@@ -260,6 +261,7 @@ class TestIds:
         engine.sync()
         assert listed(engine) == {"b/y.md", "b/new.md"}
 
+    @pytest.mark.slow
     def test_an_id_never_means_another_document(self, engine: Engine, a: Path, b: Path, tmp_path: Path) -> None:
         """Neither a folder without prefix nor one of the same name takes the place of one that was let go of."""
         engine.sync([a, b])
@@ -270,6 +272,7 @@ class TestIds:
         engine.sync([put(tmp_path / "elsewhere" / "b", y="about an egret")])
         assert listed(engine) == {"b-2/y.md", "c/x.md"}
 
+    @pytest.mark.slow
     def test_nor_does_what_its_ids_began_with(self, engine: Engine, a: Path, b: Path, tmp_path: Path) -> None:
         put(a / "c", x="about a wren")
         (a / "r.jsonl").write_text('{"_id": "d", "title": "t", "text": "about a pelican"}\n')
@@ -339,6 +342,7 @@ class TestIds:
         engine.sync([put(tmp_path / "c", z="a tern")], recreate=True)
         assert ids(engine) == {**before, "c/z.md": ids(engine)["c/z.md"]}
 
+    @pytest.mark.slow
     def test_and_so_are_those_of_folders_that_were_let_go_of(
         self, engine: Engine, a: Path, b: Path, tmp_path: Path
     ) -> None:

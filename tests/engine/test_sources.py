@@ -122,6 +122,7 @@ class TestKindsMix:
         monkeypatch.chdir(tmp_path)
         assert counts(engine.sync(["odd:name"])) == {"added": 1}
 
+    @pytest.mark.slow
     def test_what_it_dates(self, engine: Engine, box: Any) -> None:
         engine.sync([BOX])
         assert {document["modified"][:10] for document in engine.documents()} == {"2020-02-02"}

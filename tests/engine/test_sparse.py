@@ -63,6 +63,7 @@ def test_it_finds_what_is_said_in_other_words(tmp_path: Path) -> None:
         assert not engine.search(Request(query, mode="lexical")).results
 
 
+@pytest.mark.slow
 def test_status_shows_its_coverage(handbook: Engine) -> None:
     status = handbook.status()["signals"]["sparse"]
     assert (status["coverage"], status["model"]) == (1.0, "terms")

@@ -97,6 +97,7 @@ def test_no_index(run: Run, tmp_path: Path) -> None:
         fails(run(*command, cwd=tmp_path), "there is no index", "watersmeet sync PATH")
 
 
+@pytest.mark.slow
 def test_no_command_shows_the_help(run: Run) -> None:
     done = run()
     assert done.returncode == 2

@@ -53,7 +53,7 @@ def download(fresh: Path, listener: tuple[int, list[str]]) -> Path:
     return fresh
 
 
-@pytest.mark.slow
+@pytest.mark.model
 @pytest.mark.parametrize("inside", [True, False], ids=["--in", "working folder"])
 def test_keys_and_texts_go_nowhere_until_the_folder_is_trusted(
     run: Run, download: Path, listener: tuple[int, list[str]], inside: bool

@@ -78,7 +78,7 @@ def test_a_bad_rule_is_named_when_settings_are_read(tmp_path: Path, rule: dict[s
         load(start=str(tmp_path), environ={}, flags={"query": {"route": {"rules": [rule]}}})
 
 
-@pytest.mark.slow
+@pytest.mark.model
 def test_a_rule_narrows_every_mode(tmp_path: Path, write) -> None:  # type: ignore[no-untyped-def] # fixture
     root = write({"python/setup.md": "# Setup\n\nInstall the django package.\n"})
     other = tmp_path / "other"
@@ -100,6 +100,7 @@ def test_a_rule_narrows_every_mode(tmp_path: Path, write) -> None:  # type: igno
         assert not engine.search(Request("django", condition=Condition({"sdk": ("java",)}))).results
 
 
+@pytest.mark.model
 def test_a_rule_weighs_signals_or_leaves_some_out(tmp_path: Path, write) -> None:  # type: ignore[no-untyped-def] # fixture
     def engine(*rules: dict[str, Any]) -> Engine:
         flags = {"index": {"dense": ""}, "query": {"route": {"rules": list(rules)}}}

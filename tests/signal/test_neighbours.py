@@ -140,7 +140,7 @@ def test_a_page_without_links_does_not_stand_before_the_one_that_holds_the_word(
     assert not made(links).derive(Plan("q"), [words, meaning]).hits
 
 
-@pytest.mark.slow
+@pytest.mark.model
 @pytest.mark.parametrize("many", [12, 30])
 def test_where_meaning_ranks_everything_a_link_still_lifts(tmp_path, write, many: int) -> None:
     """Every note, or every note of the pool, is a candidate: the neighbours come second all the same."""

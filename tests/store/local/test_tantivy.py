@@ -67,6 +67,7 @@ def test_tantivy_checks_its_memory() -> None:
         Tantivy("x", heap_bytes=20_000_000, threads=2)
 
 
+@pytest.mark.slow
 def test_what_was_written_in_many_commits_ends_in_one_piece(tmp_path: Path) -> None:
     """And few new rows beside many old ones are no reason to write all of them again."""
     store = Tantivy(str(tmp_path / "text"))

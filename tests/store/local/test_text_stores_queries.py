@@ -100,6 +100,7 @@ def test_within_restricts_before_ranking(large, within):
     ]
 
 
+@pytest.mark.slow
 def test_within_accepts_any_collection(large):
     expected = large.match(TERMS, 9, [5, 6])
     for same in ({5, 6}, (5, 6), range(5, 7), {5: 0, 6: 0}, [6, 5, 6]):
