@@ -141,7 +141,10 @@ def serving(index: Path, folder: Path) -> Iterator[int]:
     from watersmeet.face.rest.running import server
     from watersmeet.face.service import Service
 
-    listening = socket.create_server(("127.0.0.1", 0))
+    # TCP is named, as `watersmeet serve` does: else asyncio leaves each answer to wait 40 ms for an acknowledgement
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.bind(("127.0.0.1", 0))
+    listening.listen()
     service = Service(Engine(index, load(start=str(folder))))
     running = server(make(service, "127.0.0.1"))
     thread = threading.Thread(target=running.run, args=([listening],), daemon=True)

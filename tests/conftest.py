@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import runpy
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from watersmeet import Engine
 from watersmeet.engine.settings import load
 
 hypothesis.settings.register_profile("tests", deadline=None, derandomize="CI" in os.environ)
+hypothesis.settings.register_profile("fast", hypothesis.settings.get_profile("tests"), max_examples=20)
 hypothesis.settings.load_profile("tests")  # a busy machine is no reason to fail; CI repeats what it did before
 
 if os.environ.get("WATERSMEET_TEST_PERTURB") or os.environ.get("WATERSMEET_TEST_USED"):
@@ -22,6 +25,31 @@ if os.environ.get("WATERSMEET_TEST_PERTURB") or os.environ.get("WATERSMEET_TEST_
     perturbed = Path(__file__).parent / "helpers" / "perturbed"
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(perturbed), os.environ.get("PYTHONPATH"))))
     runpy.run_path(str(perturbed / "sitecustomize.py"))
+
+
+KINDS = frozenset({"model", "kill", "browser", "docs", "server", "slow"})
+"""The markers of tests that `pytest -m fast` leaves out."""
+_MODULE = re.compile(rf"^pytestmark = \[?pytest\.mark\.({'|'.join(sorted(KINDS))})\b", re.MULTILINE)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.markexpr == "fast":  # fewer examples while working; the whole suite draws all
+        hypothesis.settings.load_profile("fast")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """`-m fast` does not even import a file of which no test is fast: collection is a good part of its time."""
+    if config.option.markexpr != "fast" or collection_path.suffix != ".py" or collection_path.name == "conftest.py":
+        return None
+    return True if _MODULE.search(collection_path.read_text("utf8")) else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test that says nothing else is fast."""
+    for item in items:
+        if not KINDS.intersection(marker.name for marker in item.iter_markers()):
+            item.add_marker("fast")
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
@@ -41,10 +69,20 @@ VAULT = {
 }
 
 
+_numbers = count(1)
+
+
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Caches and settings of the person who runs the tests are neither read nor written."""
-    folder = tmp_path / "home"
+def home(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """Caches and settings of the person who runs the tests are neither read nor written.
+
+    It lies in `tmp_path` where a test has one; most have none, and to make and delete thousands takes long."""
+    if "tmp_path" in request.fixturenames:
+        folder = request.getfixturevalue("tmp_path") / "home"
+    else:
+        folder = tmp_path_factory.getbasetemp() / f"home-{next(_numbers)}"
     folder.mkdir()
     for name in [name for name in os.environ if name.startswith("WATERSMEET__")]:
         monkeypatch.delenv(name)

@@ -13,6 +13,8 @@ import pytest
 
 import watersmeet
 
+pytestmark = pytest.mark.slow
+
 START = (
     "import sys, watersmeet; assert watersmeet.__file__.endswith('.pyc'), watersmeet.__file__;"
     "from watersmeet.face.cli.main import main; main()"

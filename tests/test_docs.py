@@ -15,6 +15,8 @@ from watersmeet.engine.components import KINDS, find, names, options
 from watersmeet.engine.settings import SECTIONS
 from watersmeet.face.cli.main import ALIASES, COMMANDS
 
+pytestmark = pytest.mark.docs
+
 ROOT = Path(__file__).resolve().parent.parent
 
 

@@ -33,6 +33,8 @@ from watersmeet.engine.components import KINDS, find, names, options
 from watersmeet.engine.settings import SECTIONS, load
 from watersmeet.face.cli.main import ALIASES, COMMANDS, cli
 
+pytestmark = pytest.mark.docs
+
 ROOT = Path(__file__).resolve().parent.parent
 
 

@@ -17,6 +17,8 @@ from tests.test_docs_blocks import INSTALL, ROOT, Block, blocks, difference, env
 
 from environments import Environment
 
+pytestmark = pytest.mark.docs
+
 PAGE = ROOT / "docs" / "how-to" / "extend.md"
 ADDED = {
     "A fusion": "src/watersmeet/fusion/",

@@ -132,12 +132,14 @@ def test_the_patterns_are_found() -> None:
     assert {"core/tokens.py _ASCII", "parse/_outline.py _SHORTCODE", "core/tags.py _TAG"} <= {at for at, _, _ in FOUND}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pattern", "method"), [one[1:] for one in FOUND], ids=[f"{at} {m}" for at, _, m in FOUND])
 def test_a_pattern_is_linear(pattern: re.Pattern[Any], method: str) -> None:
     worst = quadratic(pattern, method)
     assert not worst, f"{pattern.pattern!r} with {worst}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pattern", "method"),
     [

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
+pytestmark = pytest.mark.browser
+
 Open = Callable[..., Page]
 PICTURES = Path(os.environ.get("PICTURES", "build/pictures"))
 QUERY = "why are my changes slow to arrive?"

@@ -198,6 +198,7 @@ def test_the_cap_holds_whatever_the_text(text: str):
     assert "".join("".join(chunk.text for chunk in chunks).split()) == "".join(text.split())
 
 
+@pytest.mark.slow
 def test_a_line_of_50_megabytes():
     start = time.process_time()
     chunks = split((1, "A", "[[x]] *y " * 5_600_000))
@@ -231,6 +232,7 @@ def test_an_id_names_document_path_and_position():
     assert moved[0].id not in {chunk.id for chunk in chunks}
 
 
+@pytest.mark.slow
 def test_hundreds_of_small_sections_keep_their_ids():
     many = [(1, "Terms", "In a few words."), *((2, f"Term {n}", f"Meaning of number {n}.") for n in range(500))]
     before = split(*many)
@@ -267,6 +269,7 @@ any_sections = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(any_sections, st.lists(texts, max_size=2), limits())
 def test_every_split_is_sound(sections: list[tuple[int, str, list[str]]], preamble: list[str], limit: Limits):
@@ -284,6 +287,7 @@ def test_every_split_is_sound(sections: list[tuple[int, str, list[str]]], preamb
     assert all(chunk.headings in headings for chunk in chunks)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(any_sections, limits())
 def test_no_character_is_lost(sections: list[tuple[int, str, list[str]]], limit: Limits):
@@ -308,6 +312,7 @@ def outlines(draw: st.DrawFn) -> list[tuple[int, str, list[str]]]:
     return sections
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(outlines())
 def test_a_chunk_holds_at_most_one_full_sized_section_and_is_named_by_it(
@@ -320,6 +325,7 @@ def test_a_chunk_holds_at_most_one_full_sized_section_and_is_named_by_it(
         assert all(chunk.headings[-1] == f"H{word[1:]}" for word in held)
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(outlines(), st.data())
 def test_inserting_a_section_changes_no_other_id(sections: list[tuple[int, str, list[str]]], data: st.DataObject):

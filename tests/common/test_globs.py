@@ -143,6 +143,7 @@ def test_any_pattern_gives_an_answer(glob: str, path: str) -> None:
     assert matches(glob, path) in (True, False)
 
 
+@pytest.mark.slow
 @given(st.text(max_size=20), st.text(max_size=20), st.text(max_size=20))
 def test_an_escaped_text_with_stars_matches_what_it_was_made_of(head: str, middle: str, tail: str) -> None:
     name = "/".join(part.replace("/", "") + "." for part in (head, middle, tail))

@@ -61,6 +61,7 @@ def test_nothing_of_the_environment_is_heeded(site: Site, monkeypatch: pytest.Mo
 # ---------------------------------------------------------------- deadlines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("beginning", "part"),
     [
@@ -83,11 +84,13 @@ def test_a_drip_does_not_evade_the_deadline(site: Site, beginning: bytes, part: 
     assert caught.value.hint
 
 
+@pytest.mark.slow
 def test_an_error_that_drips_is_known_by_its_status(site: Site) -> None:
     site.always = stream(b"HTTP/1.1 404 Gone\r\nContent-Length: 99999\r\n\r\n", b"x", every=0.05)
     assert client(timeout=0.5).get(site.url).status == 404
 
 
+@pytest.mark.slow
 def test_a_server_that_takes_nothing_or_says_nothing() -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
@@ -101,6 +104,7 @@ def test_a_server_that_takes_nothing_or_says_nothing() -> None:
         assert time.monotonic() - begin < LATE
 
 
+@pytest.mark.slow
 def test_the_deadline_is_for_all_tries_together(site: Site) -> None:
     site.always = stream(b"", b"x", every=0.05)
     begin = time.monotonic()
@@ -110,6 +114,7 @@ def test_the_deadline_is_for_all_tries_together(site: Site) -> None:
     assert len(site.paths) <= 5
 
 
+@pytest.mark.slow
 def test_the_deadline_is_for_all_redirects_together(site: Site) -> None:
     site.always = stream(b"HTTP/1.1 302 On\r\nLocation: /\r\nContent-Length: 0", b"\r\n", every=0.1)
     begin = time.monotonic()
@@ -160,6 +165,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answered", BROKEN.values(), ids=BROKEN)
 def test_half_an_answer_is_none_and_tried_again(site: Site, answered: bytes) -> None:
     site.script = [raw(answered)]
@@ -190,6 +196,7 @@ def test_the_next_address_is_tried_if_one_is_dead(site: Site, monkeypatch: pytes
     assert names.asked == 1
 
 
+@pytest.mark.slow
 def test_the_server_says_when(site: Site) -> None:
     site.script = [answer(b"", 429, {"Retry-After": "0.3"})]
     begin = time.monotonic()
@@ -236,6 +243,7 @@ def test_what_is_packed_is_unpacked(site: Site) -> None:
     assert client().get(site.url).body == page
 
 
+@pytest.mark.slow
 def test_a_bomb_is_not_unpacked(site: Site) -> None:
     bomb = gzip.compress(bytes(64 << 20))
     site.always = answer(bomb, headers={"Content-Encoding": "gzip"})
@@ -250,6 +258,7 @@ def test_a_bomb_is_not_unpacked(site: Site) -> None:
     assert len(site.paths) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("beginning", "part"),
     [

@@ -104,6 +104,7 @@ def test_a_redirect_is_judged_before_it_is_asked(secure: Secure) -> None:
     assert secure.names == ["docs.test"]
 
 
+@pytest.mark.slow
 def test_a_handshake_that_does_not_end(secure: Secure) -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))

@@ -34,6 +34,7 @@ TEXTS = st.text("aAbBcC1_. -{x", min_size=1, max_size=12)  # on an empty text Py
 LETTERS = st.recursive(st.sampled_from("a é É [à-ü] [^é] 漢 . д".split()), _grown, max_leaves=8)
 
 
+@pytest.mark.slow
 @settings(max_examples=600, deadline=None)
 @given(PATTERNS, st.lists(TEXTS, min_size=1, max_size=4))
 def test_it_occurs_where_re_says_so(pattern: str, texts: list[str]) -> None:

@@ -149,6 +149,7 @@ PIECES = [
 ]
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(PIECES) | st.text(max_size=6), max_size=8).map(" ".join), st.sampled_from(PIECES))
 def test_the_places_are_those_that_are_indexed(text: str, query: str) -> None:
     entity = Entity("skill", "/s", text.strip() or "x", text[::-1], tags=tuple(text.split()[:2]), metadata={"a": text})

@@ -59,6 +59,7 @@ ranked = st.lists(st.sampled_from("abcdef"), unique=True, min_size=1).map(
 )
 
 
+@pytest.mark.slow
 @given(ranked, ranked, st.dictionaries(st.sampled_from("abcdefgh"), st.sampled_from("abcdef"), min_size=1))
 def test_no_limit_is_passed_and_contributions_add_up(words: object, meaning: object, ceilings: dict[str, str]) -> None:
     links = voted(*((chunk, other) for chunk, other in ceilings.items() if chunk != other))

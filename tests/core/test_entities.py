@@ -164,6 +164,7 @@ entities = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(entities)
 def test_there_and_back_again(entity: Entity) -> None:
     assert entity_of(json.loads(json.dumps(record(entity)))) == entity
@@ -235,6 +236,7 @@ def test_who_sees_it(entity: Entity, viewer: Viewer, seen: bool) -> None:
     assert allowed(entity, viewer) is seen
 
 
+@pytest.mark.slow
 @given(entities)
 def test_everything_has_an_audience_that_a_facet_can_hold(entity: Entity) -> None:
     """Without the facet a document is for everyone: a value that is dropped would open it."""

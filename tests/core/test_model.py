@@ -54,6 +54,7 @@ def test_an_empty_ranking_is_a_ranking() -> None:
     assert Ranking("x").hits == Ranking.of("x", []).hits == ()
 
 
+@pytest.mark.slow
 @given(HITS, st.randoms(use_true_random=False))
 def test_of_does_not_depend_on_the_order_of_its_hits(hits: list[Hit], rng: random.Random) -> None:
     expected = Ranking.of("x", hits)
@@ -66,6 +67,7 @@ def test_equal_scores_are_told_apart_by_id() -> None:
     assert ids(Ranking.of("x", [hit("b", 1.0), hit("c", 2.0), hit("a", 1.0)])) == ["c", "a", "b"]
 
 
+@pytest.mark.slow
 @given(HITS, st.randoms(use_true_random=False))
 def test_by_score_is_of_a_mapping(hits: list[Hit], rng: random.Random) -> None:
     expected = Ranking.of("x", hits)

@@ -94,6 +94,7 @@ def test_pages(document: str, page: bool) -> None:
     assert is_page(document) is page
 
 
+@pytest.mark.slow
 @given(st.lists(PART, min_size=1, max_size=4), st.sampled_from([".md", ".txt", ".rst", ""]))
 def test_every_document_answers_to_its_path_and_to_each_end_of_it(parts: list[str], ending: str) -> None:
     document = "/".join(parts) + ending

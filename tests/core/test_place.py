@@ -76,6 +76,7 @@ def test_of_names_the_first_counts() -> None:
     assert joined([Place(sheet="Costs"), Place(pages=(1, 1))]).where == "sheet Costs"
 
 
+@pytest.mark.slow
 @given(st.lists(places, min_size=1, max_size=5))
 def test_joining_loses_no_line_and_invents_none(parts: list[Place]) -> None:
     whole = joined(parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +12,7 @@ KEYS = st.sampled_from(["a", "b", "é", "\ud800", "", "a\0b"]) | st.text(max_siz
 STEPS = st.lists(st.tuples(st.sampled_from(["put", "pop", "get"]), KEYS, st.integers(0, 9)), max_size=60)
 
 
+@pytest.mark.slow
 @given(STEPS, st.integers(0, 4))
 def test_it_is_a_dict(steps: list[tuple[str, str, int]], most: int) -> None:
     spill: Spill[int] = Spill(most=most)

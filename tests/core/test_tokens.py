@@ -169,6 +169,7 @@ def test_the_same_text_gives_the_same_tokens(text: str) -> None:
     assert (words(text), forms(text)) == first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
     ["a-", "-", "a", "aB", "_", "a_", "1.", "1", "v1.", "é-", "日", "a'", "\u0301", "x::", "+", "a+", "#", "a b ", "A"],

@@ -23,6 +23,7 @@ class TestStatic(EmbedderContract):
         return Static()
 
 
+@pytest.mark.model
 class TestOnnx(EmbedderContract):
     @pytest.fixture
     def embedder(self) -> Embedder:

@@ -10,6 +10,8 @@ import pytest
 
 from watersmeet.embed.onnx import Onnx
 
+pytestmark = pytest.mark.model
+
 SHIPPED = Path(__file__).parents[2] / "models" / "granite-30m" / "src" / "watersmeet_granite_30m"
 REFERENCE = Path(__file__).parent / "granite_float32.npz"
 

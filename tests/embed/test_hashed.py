@@ -22,6 +22,7 @@ def test_shared_words_are_near_and_others_are_not() -> None:
     assert abs(query @ far) < 0.2
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(max_size=40), max_size=6), st.integers(1, 4))
 def test_rows_have_length_one_or_zero_and_the_stream_agrees(texts: list[str], batch: int) -> None:
     embedder = Hashed(32)

@@ -210,6 +210,7 @@ def test_a_stream_can_be_left_early(make: Make) -> None:
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("embed")]
 
 
+@pytest.mark.slow
 def test_an_interrupted_stream_gives_what_is_finished(make: Make) -> None:
     model = Onnx(str(make()))
     texts = ["red", "green", "blue"] * 4
@@ -242,6 +243,7 @@ def test_odd_texts(make: Make) -> None:
     assert np.isfinite(vectors).all()
 
 
+@pytest.mark.model
 def test_the_shipped_model_knows_that_to_log_on_is_to_sign_in() -> None:
     texts = ["Sign in with your password", "Bake the bread for an hour", "The log file rotates daily", ""]
     embedder = Onnx(str(GRANITE))

@@ -100,12 +100,14 @@ def test_a_server_error_is_tried_again(endpoint: Endpoint) -> None:
     assert len(endpoint.asked) == 3
 
 
+@pytest.mark.slow
 def test_retry_after_is_honoured(endpoint: Endpoint) -> None:
     endpoint.script = [fail(429, {"Retry-After": "0.3"})]
     embedder(endpoint).embed(["a"])
     assert endpoint.times[1] - endpoint.times[0] >= 0.3
 
 
+@pytest.mark.slow
 def test_the_wait_doubles(endpoint: Endpoint) -> None:
     endpoint.script = [fail(429)] * 3
     embedder(endpoint, backoff=0.1).embed(["a"])
@@ -193,6 +195,7 @@ def test_too_few_vectors_are_an_error(endpoint: Endpoint) -> None:
         embedder(endpoint).embed(["a", "b"])
 
 
+@pytest.mark.slow
 def test_a_slow_answer_is_tried_again(endpoint: Endpoint) -> None:
     def slow(asked: dict[str, Any]) -> Answer:
         time.sleep(1.5)

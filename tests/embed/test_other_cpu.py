@@ -12,6 +12,8 @@ import pytest
 
 from watersmeet.embed.onnx import Onnx
 
+pytestmark = pytest.mark.model
+
 EMULATOR = shutil.which("qemu-x86_64")
 QUERY = "why are my changes slow to arrive?"
 TEXTS = (

@@ -43,6 +43,7 @@ def test_empty_and_unknown_texts_are_zeros() -> None:
     assert Static().embed([]).shape == (0, 256)
 
 
+@pytest.mark.model
 @given(st.lists(st.text(), max_size=5))
 @example(["\ud800 half a pair", "\x00", "a" * 10_000])
 def test_any_text_gives_length_one_or_zero(texts: list[str]) -> None:
@@ -84,6 +85,7 @@ def test_damage_is_named(copy: Path, file: str) -> None:
         _ = Static(str(copy)).fingerprint
 
 
+@pytest.mark.model
 def test_a_table_for_another_tokenizer_is_refused(copy: Path) -> None:
     np.save(copy / "rows.npy", np.load(copy / "rows.npy")[:100])
     with pytest.raises(ModelProblem, match="each token"):
@@ -103,6 +105,7 @@ def test_the_licence_is_beside_the_weights() -> None:
     assert "quantised" in (SHIPPED / "NOTICE").read_text()
 
 
+@pytest.mark.model
 def test_it_is_fast() -> None:
     """Half of what is promised, since a test may run on a busy machine."""
     words = "the scheduler assigns pods to nodes which satisfy resource requests and node affinity rules".split()

@@ -21,6 +21,7 @@ def weights(text: Weighted) -> dict[int, float]:
     return found
 
 
+@pytest.mark.model
 def test_a_text_is_its_words_and_those_that_are_near() -> None:
     (found,) = Terms().encode(["The doctor drove a car."])
     (own,) = Terms(related=0).encode(["The doctor drove a car."])
@@ -95,12 +96,14 @@ def test_any_text_has_terms_that_its_company_does_not_change(texts: list[str]) -
         assert (model.encode_query(text).terms >= 0).all()
 
 
+@pytest.mark.model
 def test_terms_are_the_same_in_every_process() -> None:
     code = "from watersmeet.embed.terms import Terms; print(Terms().encode(['The doctor drove.'])[0].terms.tolist())"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert out.strip() == str(Terms().encode(["The doctor drove."])[0].terms.tolist())
 
 
+@pytest.mark.model
 def test_the_static_model_is_loaded_once_for_both() -> None:
     Static().embed(["car"])
     loads = static._load.cache_info().misses

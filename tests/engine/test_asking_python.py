@@ -14,6 +14,7 @@ from watersmeet.core.errors import ConfigError
 from watersmeet.core.model import Condition, Request
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "filters",
     [{"tag": "security"}, {"tag": ["security"]}, ["tag=security"], "tag=security", {"tag": ("security", "none")}],
@@ -34,6 +35,7 @@ def test_spans_of_time(engine: Engine, vault: Path, since: Any) -> None:
     assert engine.search("archive", before="2026-01-06").results[0].document == "guides/setup.md"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "said"),
     [

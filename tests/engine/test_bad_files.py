@@ -107,6 +107,7 @@ def reasons(report: dict[str, Any], kind: str) -> dict[str, str]:
     return {os.path.basename(item["path"]): item["reason"] for item in report[kind]}
 
 
+@pytest.mark.slow
 def test_a_folder_of_bad_files(tmp_path: Path, bad: Path, sync: Sync) -> None:
     odd = bad_names(bad)
     report, cpu, memory = sync()
@@ -147,6 +148,7 @@ def test_a_folder_of_bad_files(tmp_path: Path, bad: Path, sync: Sync) -> None:
         assert engine.search("avocet on two lines").results[0].lines[1] == 4
 
 
+@pytest.mark.slow
 def test_a_second_sync_is_stable_and_cheap(bad: Path, sync: Sync) -> None:
     first, dear, _ = sync()
     for path in bad.rglob("*"):

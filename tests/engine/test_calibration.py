@@ -87,6 +87,7 @@ def test_without_evidence_the_weights_are_the_recipes() -> None:
     assert Belief().weights(PRIOR) == PRIOR
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(st.floats(0, 1), min_size=66, max_size=66), max_size=5))
 def test_whatever_is_learnt_the_weights_stay_weights(evidence: list[list[float]]) -> None:
     belief = Belief()
@@ -120,6 +121,7 @@ def test_the_thousandth_piece_counts_no_more_than_the_cap_allows() -> None:
 # ---------------------------------------------------------------- in an index
 
 
+@pytest.mark.model
 def test_judgements_move_the_weights_of_the_index_and_of_their_collection(engine: Engine) -> None:
     assert weights(engine, "keys") == {}
     report = engine.calibration.judge(JUDGED)
@@ -149,6 +151,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "index"
 
 
+@pytest.mark.model
 @pytest.mark.parametrize(
     ("asked", "by"),
     [((), "*"), (("handbook",), "handbook"), (("recipes",), ""), (("recipes", "handbook"), "handbook")],
@@ -162,6 +165,7 @@ def test_a_collection_is_moved_by_its_own_evidence_only(two: Path, asked: tuple[
         assert weights(engine, "dough", condition) == learnt.get(by, {})
 
 
+@pytest.mark.model
 def test_signals_without_a_weight_of_their_own_start_from_1(engine: Engine, tmp_path: Path) -> None:
     """What is shown as the prior is what is moved."""
     flags = {"fusion": {"convex": {"weights": {"lexical": 0.3}}}, "pipeline": {"fusion": "convex"}}
@@ -173,6 +177,7 @@ def test_signals_without_a_weight_of_their_own_start_from_1(engine: Engine, tmp_
     )
 
 
+@pytest.mark.model
 def test_the_same_judgement_counts_once(engine: Engine) -> None:
     engine.calibration.judge(JUDGED)
     before = engine.calibration.show()
@@ -181,6 +186,7 @@ def test_the_same_judgement_counts_once(engine: Engine) -> None:
     assert engine.calibration.show() == before
 
 
+@pytest.mark.model
 def test_reset_forgets_all(engine: Engine) -> None:
     engine.calibration.judge(JUDGED)
     engine.calibration.reset()
@@ -189,6 +195,7 @@ def test_reset_forgets_all(engine: Engine) -> None:
     assert not Path(engine.folder, CALIBRATION).exists()
 
 
+@pytest.mark.model
 def test_what_is_kept_can_be_exported_and_holds_no_query(engine: Engine) -> None:
     engine.calibration.judge(JUDGED)
     text = json.dumps(engine.calibration.export())
@@ -196,6 +203,7 @@ def test_what_is_kept_can_be_exported_and_holds_no_query(engine: Engine) -> None
     assert "log on" not in text + Path(engine.folder, CALIBRATION).read_text("utf8")
 
 
+@pytest.mark.model
 def test_a_search_weighs_by_what_was_learnt_and_says_so(engine: Engine) -> None:
     before = {e.by: e.detail["weight"] for e in engine.search("log on").results[0].evidence if "weight" in e.detail}
     engine.calibration.judge(JUDGED)
@@ -204,6 +212,7 @@ def test_a_search_weighs_by_what_was_learnt_and_says_so(engine: Engine) -> None:
     assert before != after
 
 
+@pytest.mark.model
 def test_a_judgement_that_no_signal_can_follow_is_named(engine: Engine) -> None:
     report = engine.calibration.judge(
         [("how do I log on?", {"glossary.md#nowhere": 1.0}), ("x", {}), ("x", {"a": 0.0})]
@@ -220,6 +229,7 @@ def test_words_alone_cannot_be_weighed(tmp_path: Path, vault: Path) -> None:
     assert report.unusable == [("keys", "fewer than two signals voted")]
 
 
+@pytest.mark.model
 def test_another_fusion_has_no_weights_to_learn(embedded: Path, tmp_path: Path) -> None:
     shutil.copytree(embedded, tmp_path / "index")
     settings = load(start=str(tmp_path), environ={"WATERSMEET__PIPELINE__FUSION": "rrf"})
@@ -227,6 +237,7 @@ def test_another_fusion_has_no_weights_to_learn(embedded: Path, tmp_path: Path) 
         other.calibration.judge(JUDGED)
 
 
+@pytest.mark.model
 def test_a_damaged_file_is_named_with_what_to_do(engine: Engine) -> None:
     Path(engine.folder, CALIBRATION).write_text("{", "utf8")
     with pytest.raises(IndexProblem) as problem:
@@ -236,6 +247,7 @@ def test_a_damaged_file_is_named_with_what_to_do(engine: Engine) -> None:
     assert engine.calibration.show()["collections"] == {}
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("grade", [math.inf, math.nan])
 def test_a_grade_that_is_no_number_is_refused(engine: Engine, grade: float) -> None:
     report = engine.calibration.judge([("how do I log on?", {"accounts/sign-in.md": grade})])
@@ -243,6 +255,7 @@ def test_a_grade_that_is_no_number_is_refused(engine: Engine, grade: float) -> N
     assert engine.calibration.show()["collections"] == {}
 
 
+@pytest.mark.model
 def test_judgements_that_came_too_early_are_not_lost(tmp_path: Path) -> None:
     settings = load(start=str(tmp_path), environ={"WATERSMEET__INDEX__DENSE": "hashed"})
     words = load(start=str(tmp_path), environ={"WATERSMEET__INDEX__VECTORS": "false"})
@@ -254,6 +267,7 @@ def test_judgements_that_came_too_early_are_not_lost(tmp_path: Path) -> None:
         assert later.calibration.judge(JUDGED).learnt == 4
 
 
+@pytest.mark.model
 def test_a_damaged_file_is_found_by_the_doctor_and_named_by_a_search(engine: Engine) -> None:
     engine.calibration.judge(JUDGED)
     text = Path(engine.folder, CALIBRATION).read_text("utf8")
@@ -266,6 +280,7 @@ def test_a_damaged_file_is_found_by_the_doctor_and_named_by_a_search(engine: Eng
 # ---------------------------------------------------------------- what is opened
 
 
+@pytest.mark.model
 def test_a_search_does_not_wait_for_whoever_is_learning(embedded: Path, tmp_path: Path) -> None:
     shutil.copytree(embedded, tmp_path / "index")
     settings = load(start=str(tmp_path), environ={"WATERSMEET__CALIBRATION__LEARN": "true"})
@@ -274,6 +289,7 @@ def test_a_search_does_not_wait_for_whoever_is_learning(embedded: Path, tmp_path
         assert learning.search("how do I log on?").results
 
 
+@pytest.mark.model
 def test_nothing_is_noted_unless_the_user_allows_it(engine: Engine) -> None:
     engine.search("log on")
     engine.get("accounts/sign-in.md")
@@ -281,6 +297,7 @@ def test_nothing_is_noted_unless_the_user_allows_it(engine: Engine) -> None:
     assert engine.calibration.show()["opened"] == 0
 
 
+@pytest.mark.model
 def test_what_is_opened_after_a_search_is_evidence_where_it_is_allowed(embedded: Path, tmp_path: Path) -> None:
     shutil.copytree(embedded, tmp_path / "index")
     settings = load(start=str(tmp_path), environ={"WATERSMEET__CALIBRATION__LEARN": "true"})
@@ -311,6 +328,7 @@ CALLS: dict[str, Callable[[Engine], object]] = {
 }
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("call", CALLS)
 def test_once_nothing_may_be_learnt_the_first_call_removes_what_was_searched(engine: Engine, call: str) -> None:
     file = searched(Path(engine.folder), SECONDS * 2, 1.0)
@@ -318,6 +336,7 @@ def test_once_nothing_may_be_learnt_the_first_call_removes_what_was_searched(eng
     assert not file.exists()
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("call", ["search", "sync", "show"])
 def test_searches_of_more_than_half_an_hour_ago_are_dropped(embedded: Path, tmp_path: Path, call: str) -> None:
     shutil.copytree(embedded, tmp_path / "index")

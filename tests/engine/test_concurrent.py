@@ -27,6 +27,8 @@ from watersmeet.engine.settings import load
 from watersmeet.store.local._connect import guarded
 from watersmeet.store.local.catalogue import Catalogue
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-c", "from watersmeet.face.cli.main import main; main()"]
 SETTINGS = {"WATERSMEET__INDEX__VECTORS": "false", "WATERSMEET__WRITER__BATCH_CHUNKS": "40"}
@@ -220,6 +222,7 @@ def test_a_locked_catalogue_is_said_to_be_busy(tmp_path: Path) -> None:
             other.execute("BEGIN IMMEDIATE")
 
 
+@pytest.mark.kill
 @pytest.mark.parametrize("text", ["tantivy", "fts5"])
 def test_the_visibility_protocol_under_torture(text: str, tmp_path: Path) -> None:
     argv = [sys.executable, str(ROOT / "scripts" / "torture.py"), "--seconds", "4", "--readers", "3", "--text", text]

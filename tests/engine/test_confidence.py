@@ -15,6 +15,8 @@ from watersmeet.engine.settings import load
 from watersmeet.present.answer import to_json
 from watersmeet.query.words import Words
 
+pytestmark = pytest.mark.model
+
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 ANSWERED = ["how do I sign in?", "TRN-1042", "back up and restore the data", "invite people to a workspace", "upgrade"]
 UNANSWERED = [

@@ -16,6 +16,8 @@ from watersmeet.engine.settings import load
 from watersmeet.store.local.snapshot import LocalSnapshot
 from watersmeet.store.local.view import CatalogueView
 
+pytestmark = pytest.mark.kill
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -29,6 +31,7 @@ def test_kills_at_random_moments(tmp_path: Path) -> None:
     assert (summary["kills"], summary["failures"]) == (6, [])
 
 
+@pytest.mark.model
 def test_kills_while_the_folder_changes(tmp_path: Path) -> None:
     """One kill of each sort, and the comparison with a fresh index; CI runs 30."""
     argv = [sys.executable, str(ROOT / "scripts" / "kills.py"), "--kills", "4", "--every", "4", "--pages", "24"]

@@ -15,6 +15,8 @@ from watersmeet import Engine
 from watersmeet.core.errors import IndexDamaged, WatersmeetError
 from watersmeet.core.model import Request
 
+pytestmark = pytest.mark.model
+
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Index:

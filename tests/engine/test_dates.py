@@ -20,6 +20,8 @@ from watersmeet.engine.settings import load
 from watersmeet.present.answer import to_json
 from watersmeet.source import _git_dates
 
+pytestmark = pytest.mark.slow
+
 Write = Callable[[dict[str, str]], Path]
 LONG_AGO = datetime(2019, 5, 1, tzinfo=UTC)
 

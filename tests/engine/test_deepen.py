@@ -27,6 +27,8 @@ from watersmeet.engine.modes import percent
 from watersmeet.engine.settings import load
 from watersmeet.store.local.embeddings import Embeddings
 
+pytestmark = pytest.mark.model
+
 PAGES = {f"{n}.md": f"# Page {n}\n\nWhat is said of tide {n}.\n" for n in range(20)}
 COMMAND = """
 import signal, sys

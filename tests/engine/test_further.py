@@ -41,6 +41,7 @@ def found(engine: Engine, top_n: int, query: str = "salt tide at the shore") -> 
     return [(result.id, result.score) for result in engine.search(query, top_n=top_n).results]
 
 
+@pytest.mark.model
 def test_the_first_are_the_same_however_many_are_asked_for(engine: Engine) -> None:
     many = found(engine, 150)
     assert len(many) == len(dict(many)) == 150
@@ -60,6 +61,7 @@ def test_what_comes_further_down_is_told_like_the_rest(engine: Engine) -> None:
     assert all(result.fusion_score is not None for result in answer.results)
 
 
+@pytest.mark.slow
 def test_a_budget_shows_the_same_results(engine: Engine) -> None:
     plain = ask(engine, SearchParams("salt tide at the shore")).to_json()["results"]
     packed = ask(engine, SearchParams("salt tide at the shore", budget=900)).to_json()

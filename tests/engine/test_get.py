@@ -13,6 +13,7 @@ Write = Callable[[dict[str, str]], Path]
 LONG = "word " * 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "page",
     [

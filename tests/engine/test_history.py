@@ -13,6 +13,8 @@ from watersmeet import Engine
 from watersmeet.core.model import Request
 from watersmeet.engine.settings import load
 
+pytestmark = pytest.mark.model
+
 WORDS = "badger sett river otter owl night forest moss fern clay stone keys rotate deploy backup restore".split()
 MODES = ("lexical", "exact", "static", "sparse", "dense", "hybrid")
 QUERIES = ("badger sett", "rotate keys", "restore a backup at night", "WildLife", "D40", "otter stone", "grey one")

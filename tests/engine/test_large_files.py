@@ -16,6 +16,8 @@ from watersmeet.core.pages import Document
 from watersmeet.engine.report import MOST_SAID, SyncReport
 from watersmeet.parse.jsonl import Jsonl
 
+pytestmark = pytest.mark.slow
+
 
 def lines(*numbers: int, said: str = "") -> str:
     return "".join(json.dumps({"_id": f"r{n}", "text": f"record {n} {said}"}) + "\n" for n in numbers)

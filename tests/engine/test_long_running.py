@@ -22,6 +22,8 @@ from watersmeet.store.local import _known
 from watersmeet.store.local import index as local
 from watersmeet.store.local.state import FileState
 
+pytestmark = pytest.mark.model
+
 
 def opened(folder: Path, **settings: str) -> Engine:
     environ = {"INDEX__DENSE": "hashed", "INDEX__SPARSE": "", **settings}

@@ -21,6 +21,8 @@ from watersmeet.engine import deepen as deepening
 from watersmeet.engine import models
 from watersmeet.engine.settings import load
 
+pytestmark = pytest.mark.model
+
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 
 

@@ -49,6 +49,7 @@ def found(engine: Engine, query: str) -> list[tuple[str, float]]:
 QUERIES = ("badger", "grey one", "brock house", "wild life", "night", "rotate keys", "animals")
 
 
+@pytest.mark.slow
 def test_a_lost_text_store_is_made_again(kept: Engine, write: Write) -> None:
     vault = write(PAGES)
     kept.sync([vault])
@@ -82,6 +83,7 @@ def test_folders_that_are_not_synced_now_are_found_again_too(kept: Engine, write
     assert [document for document, _ in found(kept, "otter")] == ["other/otter.md"]
 
 
+@pytest.mark.slow
 def test_what_is_registered_is_found_again_by_all_its_words(kept: Engine, tmp_path: Path) -> None:
     server = {
         "kind": "mcp_server",
@@ -118,6 +120,7 @@ def test_a_store_that_lacks_rows_is_lost(kept: Engine, write: Write) -> None:
         assert [result.document for result in fresh.search("badger").results] == ["badger.md"]
 
 
+@pytest.mark.slow
 def test_a_store_that_cannot_be_read_is_lost(kept: Engine, write: Write) -> None:
     vault = write(PAGES)
     kept.sync([vault])

@@ -50,6 +50,7 @@ def old_and_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, 
     return index, old, new
 
 
+@pytest.mark.model
 def test_old_vectors_answer_until_the_new_ones_are_made(
     old_and_new: tuple[Path, Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -82,6 +83,7 @@ def test_old_vectors_answer_until_the_new_ones_are_made(
     assert Onnx(model=str(new)).fingerprint[:8] in left
 
 
+@pytest.mark.model
 def test_what_was_written_meanwhile_is_in_the_new_vectors(
     old_and_new: tuple[Path, Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,6 +100,7 @@ def test_what_was_written_meanwhile_is_in_the_new_vectors(
         assert len({check.name for check in engine.doctor() if not check.ok}) == 0
 
 
+@pytest.mark.model
 def test_a_file_that_replaces_nothing_is_refused(old_and_new: tuple[Path, Path, Path]) -> None:
     index, _, new = old_and_new
     (new / "replaces.json").unlink()

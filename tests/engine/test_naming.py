@@ -50,6 +50,7 @@ def test_a_shared_name_is_ambiguous_only_for_those_who_see_both(shared: Engine) 
             shared.related("flamingo", viewer=viewer)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("written", ["hidden", "/hiddn", "Flaming", "/hidden", "/hidden:1", "hidden/"])
 def test_a_hidden_name_shows_in_no_hint(shared: Engine, written: str) -> None:
     for call in (shared.get, lambda name, viewer: shared.related(name, viewer=viewer)):

@@ -73,6 +73,7 @@ def test_what_was_quick_is_done_in_place(
     assert path.took.keys() >= {("rank", "a"), ("rank", "b")}
 
 
+@pytest.mark.slow
 def test_who_was_quick_and_is_late_once_holds_nobody_up_again(threads: Threads) -> None:
     signal, other = Says("a", {"x": 1.0}, takes=0.9), Says("b", {"y": 1.0})
     path = pipeline(threads, signal, other, deadline=0.2)
@@ -84,6 +85,7 @@ def test_who_was_quick_and_is_late_once_holds_nobody_up_again(threads: Threads) 
     assert [failure.by for failure in late.failures] == ["a"]
 
 
+@pytest.mark.slow
 def test_who_waits_for_another_machine_is_never_done_in_place(threads: Threads) -> None:
     signal, other = Says("a", {"x": 1.0}), Says("b", {"y": 1.0})
     path = pipeline(threads, signal, other, deadline=0.2, afar=frozenset({"a"}))
@@ -111,6 +113,7 @@ def test_a_follower_ranks_what_the_others_found(threads: Threads) -> None:
     assert [(hit.chunk, hit.score) for hit in outcome.rankings[1].hits] == [("y", 3.0), ("x", 1.0)]
 
 
+@pytest.mark.slow
 def test_while_a_model_works_a_thread_scores_what_the_words_found(threads: Threads) -> None:
     """The same scores as if nobody had looked ahead; only what the model found is asked for afterwards."""
     words = Says("words", {"x": 2.0, "y": 1.0})

@@ -14,6 +14,8 @@ import pytest
 from environments import Environment, announce
 from watersmeet.engine.components import KINDS, PLUGGED
 
+pytestmark = pytest.mark.slow
+
 PROJECT = Path(__file__).parents[1] / "data" / "plugin"
 PLUGINS = [
     "plug-in pond (index)",

@@ -81,6 +81,7 @@ def poisoned(tmp_path: Path) -> Poisoned:
     return sync
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", POISON)
 def test_the_others_are_read_and_soon(poisoned: Poisoned, name: str) -> None:
     text, kind, reason = POISON[name]
@@ -101,6 +102,7 @@ class Panic(BaseException):
 Panic.__name__ = "PanicException"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("error", "reason"),
     [

@@ -60,6 +60,7 @@ def fill(tmp_path: Path) -> Path:
     return vault
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("store", ["tantivy", "fts5"])
 def test_index_cache_and_tokens_are_private(tmp_path: Path, run: Run, store: str) -> None:
     vault = fill(tmp_path)
@@ -95,6 +96,7 @@ def test_files_beside_an_open_catalogue_are_private(tmp_path: Path, run: Run) ->
         os.umask(before)
 
 
+@pytest.mark.model
 def test_an_index_that_others_could_read_is_taken_from_them(tmp_path: Path, run: Run) -> None:
     vault = fill(tmp_path)
     run("sync", str(vault), "--index", "index")
@@ -106,6 +108,7 @@ def test_an_index_that_others_could_read_is_taken_from_them(tmp_path: Path, run:
     assert not loose(tmp_path / "index")
 
 
+@pytest.mark.model
 def test_a_folder_with_other_things_in_it_stays_as_it_is(tmp_path: Path, run: Run) -> None:
     vault = fill(tmp_path)
     place = tmp_path / "project"

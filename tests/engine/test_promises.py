@@ -30,6 +30,7 @@ def words_only(tmp_path: Path, **tables: Any) -> Engine:
     return Engine(tmp_path / "index", load(start=str(tmp_path), environ={}, flags=flags))
 
 
+@pytest.mark.slow
 def test_any_list_of_stages_keeps_the_promises(tmp_path: Path, write) -> None:
     vault = write(PAGES)
     with words_only(tmp_path) as engine:
@@ -45,6 +46,7 @@ def test_any_list_of_stages_keeps_the_promises(tmp_path: Path, write) -> None:
             assert scores[-1] >= 0, stages
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", ["default", "docs", "notes", "registry", "identifiers"])
 def test_tags_and_routes_hold_in_every_recipe(tmp_path: Path, write, recipe: str) -> None:
     route = {"rules": [{"match": "harbour", "filters": {"tag": "even"}}]}
@@ -56,6 +58,7 @@ def test_tags_and_routes_hold_in_every_recipe(tmp_path: Path, write, recipe: str
             assert all(int(result.document.removesuffix(".md")) % 2 == 0 for result in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tables", "said"),
     [
@@ -93,6 +96,7 @@ def test_what_is_recent_is_judged_by_the_moment_that_is_given(tmp_path: Path, wr
             assert answer.results[1].score == pytest.approx(behind)
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(-1e3, 1e3), min_size=7, max_size=60), st.randoms(use_true_random=False))
 def test_how_scores_are_spread_does_not_depend_on_their_order(values: list[float], rng: random.Random) -> None:
     other = rng.sample(values, len(values))

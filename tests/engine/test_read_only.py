@@ -18,6 +18,8 @@ from watersmeet import Engine
 from watersmeet.core.errors import IndexProblem
 from watersmeet.engine.settings import load
 
+pytestmark = pytest.mark.model
+
 NOTES = {f"{n}.md": f"# Page {n}\n\nbird number{n} of the reeds, [[{n - 1}]]\n" for n in range(12)}
 
 

@@ -63,6 +63,7 @@ def dungeon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
             yield engine
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("recipe", ["default", "identifiers"])
 @pytest.mark.parametrize("sentence", ["{}", "tell me about {}", "how do I use {} here?"])
 @pytest.mark.parametrize(
@@ -75,6 +76,7 @@ def test_identifiers_come_first(dungeon: Engine, recipe: str, sentence: str, que
     assert not answer.failures
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("recipe", ["default", "identifiers"])
 def test_concepts_are_understood(dungeon: Engine, recipe: str) -> None:
     first = dungeon.search(Request("What are the safety requirements?", recipe=recipe)).results[0]
@@ -83,6 +85,7 @@ def test_concepts_are_understood(dungeon: Engine, recipe: str) -> None:
     assert "safety/fire.md" in [result.document for result in fire[:3]]
 
 
+@pytest.mark.model
 def test_a_bare_identifier_has_the_full_keyword_score(dungeon: Engine) -> None:
     first = dungeon.search(Request("D40", recipe="identifiers")).results[0]
     (keyword,) = [e for e in first.evidence if e.by == "keyword"]
@@ -120,6 +123,7 @@ def test_what_legacy_clamps_comes_off_the_boost() -> None:
     assert found["boost"] == {"contribution": pytest.approx(0.051), "unclamped": pytest.approx(1.25)}
 
 
+@pytest.mark.model
 def test_legacy_says_what_it_drops(tmp_path: Path, vault: Path) -> None:
     with opened(tmp_path, RECIPE="registry", PIPELINE__FUSION="legacy") as engine:
         engine.sync([vault])
@@ -135,6 +139,7 @@ def test_legacy_says_what_it_drops(tmp_path: Path, vault: Path) -> None:
             engine.search(Request("rotate keys", strict=True))
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("recipe", recipes())
 @pytest.mark.parametrize("mode", ["", "lexical", "exact", "static", "dense", "hybrid"])
 @pytest.mark.parametrize("query", ["D40", "what stirs behind the north door?", "Tell me about Room D40", "zzz", "?"])
@@ -149,12 +154,14 @@ def test_the_promises_hold_for_every_recipe_and_mode(dungeon: Engine, recipe: st
         assert len({result.id for result in answer.results}) == len(scores)
 
 
+@pytest.mark.model
 def test_under_default_the_first_three_of_ten_are_the_three(dungeon: Engine) -> None:
     for query in ("what stirs behind the north door?", "D40", "safe operating condition of machinery"):
         ten = [r.id for r in dungeon.search(Request(query, top_n=10)).results]
         assert [r.id for r in dungeon.search(Request(query, top_n=3)).results] == ten[:3]
 
 
+@pytest.mark.model
 def test_contributions_sum_to_the_fused_score(dungeon: Engine) -> None:
     for recipe in recipes():
         for result in dungeon.search(Request("Tell me about Room D40", recipe=recipe)).results:
@@ -162,6 +169,7 @@ def test_contributions_sum_to_the_fused_score(dungeon: Engine) -> None:
             assert sum(parts) == pytest.approx(result.fusion_score, abs=1e-9)
 
 
+@pytest.mark.model
 def test_docs_looks_twice(dungeon: Engine) -> None:
     answer = dungeon.search(Request("what stirs behind the north door?", recipe="docs", top_n=60))
     assert any(step.startswith("first look") for step in answer.timings)
@@ -198,6 +206,7 @@ def test_sections_per_document_is_a_real_cap(tmp_path: Path, write) -> None:
         assert found.count("long.md") == 10
 
 
+@pytest.mark.model
 def test_notes_adds_neighbours_and_their_date(dungeon: Engine) -> None:
     answer = dungeon.search(Request("what stirs behind the north door?", recipe="notes", top_n=6))
     assert len(answer.results) == 6
@@ -219,6 +228,7 @@ def test_links_need_no_vectors(tmp_path: Path, write, mode: str) -> None:
         assert [result.document for result in alone.results] in ([], ["b.md"])
 
 
+@pytest.mark.model
 def test_why_not(dungeon: Engine) -> None:
     found = dungeon.why_not(Request("D40", top_n=3), "regions/d40.md")
     assert (found.place, found.rank) == ("result", 1)
@@ -230,6 +240,7 @@ def test_why_not(dungeon: Engine) -> None:
     assert dungeon.why_not(narrow, "regions/d40.md").place == "condition"
 
 
+@pytest.mark.model
 @pytest.mark.parametrize(
     ("recipe", "fusion", "query"),
     [
@@ -252,6 +263,7 @@ def test_a_weight_that_why_not_names_brings_the_document_in_once_it_is_set(
     assert named
 
 
+@pytest.mark.model
 def test_no_weight_is_named_where_a_step_sets_its_own(dungeon: Engine) -> None:
     request = Request("operated machinery behind the door", recipe="identifiers", top_n=3)
     ranked = dungeon.search(replace(request, top_n=60)).results
@@ -260,6 +272,7 @@ def test_no_weight_is_named_where_a_step_sets_its_own(dungeon: Engine) -> None:
     assert not any(why.weights for why in found)
 
 
+@pytest.mark.model
 def test_why_not_says_that_the_first_look_left_it_out(dungeon: Engine) -> None:
     request = Request("what stirs behind the north door?", recipe="docs", top_n=60)
     kept = {result.document for result in dungeon.search(request).results}

@@ -36,6 +36,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
 # ---------------------------------------------------------------- what only words can find
 
 
+@pytest.mark.model
 @pytest.mark.parametrize(("recipe", "mode"), PATHS)
 @pytest.mark.parametrize(("query", "path"), [("quentin", "/virtual/team"), ("zanzibar", "/skills/tex")])
 def test_metadata_that_no_model_reads_is_found_by_its_words(
@@ -48,6 +49,7 @@ def test_metadata_that_no_model_reads_is_found_by_its_words(
     assert query not in result.text
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("recipe", ["", "registry"])
 @pytest.mark.parametrize(
     ("query", "path", "score"),
@@ -105,6 +107,7 @@ def test_exact_is_exact(engine: Engine, recipe: str) -> None:
 # ---------------------------------------------------------------- the floor (C3, F83)
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("recipe", ["", "registry"])
 @pytest.mark.parametrize("mode", ["hybrid", "lexical", "exact", "static", "dense", "sparse"])
 @pytest.mark.parametrize("query", ["fill in forms", "documentation of a library", "TRN-1042", "development tools"])
@@ -133,6 +136,7 @@ def test_the_floor_of_one_signal_is_not_inert(engine: Engine) -> None:
     assert 3 <= len(ranked(answer)) < len(ENTITIES) + len(MORE) - 3
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("recipe", ["", "registry"])
 def test_two_entities_both_stay(tmp_path_factory: pytest.TempPathFactory, recipe: str) -> None:
     with opened(tmp_path_factory.mktemp("two")) as small:

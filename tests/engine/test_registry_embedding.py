@@ -13,6 +13,8 @@ from watersmeet.core.errors import Stopped
 from watersmeet.engine.report import Progress
 from watersmeet.engine.settings import load
 
+pytestmark = pytest.mark.model
+
 CLOCK = Entity("mcp_server", "/clock", "clock", "Tells the time")
 OTHER = {"kind": "skill", "path": "/skills/pdf", "name": "pdf", "description": "Fill forms"}
 

@@ -32,6 +32,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         yield made
 
 
+@pytest.mark.model
 @pytest.mark.parametrize(("recipe", "mode"), PATHS)
 def test_all_who_say_the_word_are_found(engine: Engine, recipe: str, mode: str) -> None:
     found = paths(ask(engine, "zebra", recipe, mode, max_results=50))
@@ -42,6 +43,7 @@ def test_who_says_nothing_of_it_stays_below_the_floor(engine: Engine) -> None:
     assert "/far" not in paths(ask(engine, "zebra", max_results=50))
 
 
+@pytest.mark.model
 @pytest.mark.parametrize(("recipe", "mode"), PATHS)
 @pytest.mark.parametrize(
     ("flag", "more"),

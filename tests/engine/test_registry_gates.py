@@ -26,6 +26,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
             yield made
 
 
+@pytest.mark.model
 @pytest.mark.parametrize(("recipe", "mode"), PATHS)
 @pytest.mark.parametrize(
     ("flags", "more"),
@@ -43,6 +44,7 @@ def test_status_is_the_same_in_every_mode(
     assert {path for path in found if path.startswith("/flags")} == {"/flags/one", "/flags/two"} | more
 
 
+@pytest.mark.model
 @pytest.mark.parametrize(("recipe", "mode"), PATHS)
 def test_all_of_the_tags_must_hold(engine: Engine, recipe: str, mode: str) -> None:
     how: dict[str, Any] = {"recipe": recipe, "mode": mode, "entity_types": ("mcp_server",)}
@@ -66,6 +68,7 @@ def test_a_condition_holds_too(engine: Engine, recipe: str, mode: str) -> None:
     assert paths(ask(engine, "feature flags", recipe, mode, condition=only)) == {"/flags/two"}
 
 
+@pytest.mark.model
 @pytest.mark.parametrize(("recipe", "mode"), PATHS)
 def test_nothing_tells_of_what_is_withheld(engine: Engine, tmp_path: Path, recipe: str, mode: str) -> None:
     """An answer is the same, figures and totals included, as if it were not there at all."""
@@ -99,6 +102,7 @@ def test_who_sees_what(engine: Engine, recipe: str, mode: str, viewer: Viewer | 
 # ---------------------------------------------------------------- many of one kind, and models that fail
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("recipe", ["", "registry"])
 def test_a_thousand_servers_cannot_hide_three_agents(tmp_path: Path, recipe: str) -> None:
     chance = random.Random(7)  # noqa: S311 - a sample
@@ -131,6 +135,7 @@ def test_a_model_that_fails_is_named_and_the_words_answer(tmp_path: Path) -> Non
             assert "dense" in {failure["by"] for failure in answer["failures"]}
 
 
+@pytest.mark.model
 def test_a_change_is_searched_at_once(tmp_path: Path) -> None:
     with opened(tmp_path) as engine:
         engine.registry.put(*ENTITIES)
@@ -147,6 +152,7 @@ def test_a_change_is_searched_at_once(tmp_path: Path) -> None:
         assert paths(ask(engine, "bicycle", mode="lexical")) == set()
 
 
+@pytest.mark.model
 def test_documents_beside_a_registry_are_not_entities(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     notes.mkdir()
@@ -160,6 +166,7 @@ def test_documents_beside_a_registry_are_not_entities(tmp_path: Path) -> None:
             assert not any(path.endswith(".md") for path in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", ["", "registry"])
 def test_the_best_match_is_found_however_many_others_there_are(tmp_path: Path, recipe: str) -> None:
     """A limit that cuts before sorting would miss it: it comes last, and all the others mention the word too."""

@@ -29,6 +29,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
 # ---------------------------------------------------------------- what is found
 
 
+@pytest.mark.model
 @pytest.mark.parametrize(("recipe", "mode"), PATHS)
 def test_context7_is_first_for_its_name(engine: Engine, recipe: str, mode: str) -> None:
     answer = ask(engine, "context7", recipe, mode)
@@ -202,6 +203,7 @@ def test_what_cannot_be_answered(engine: Engine, request_: EntityRequest, said: 
     assert caught.value.hint
 
 
+@pytest.mark.model
 @pytest.mark.parametrize(("recipe", "mode"), PATHS)
 @pytest.mark.parametrize("most", [1, 2, 3, 5, 10, 50])
 def test_never_more_than_asked_for(engine: Engine, recipe: str, mode: str, most: int) -> None:

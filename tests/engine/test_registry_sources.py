@@ -45,6 +45,7 @@ def test_reading_the_same_record_again_undoes_nothing(engine: Engine) -> None:
     assert (report.registered, report.unchanged, state(engine)) == (0, 1, ("deprecated", False))
 
 
+@pytest.mark.slow
 def test_a_changed_record_keeps_what_was_set_unless_it_changed_that(engine: Engine) -> None:
     engine.registry.register([SERVER])
     engine.registry.disable("/clock")
@@ -96,6 +97,7 @@ def test_what_was_set_outlives_an_index_that_begins_anew(engine: Engine, vault: 
 # ------------------------------------------------------------ duplicates
 
 
+@pytest.mark.slow
 def test_who_got_the_text_of_one_that_changed_is_no_duplicate(engine: Engine) -> None:
     a, b = {"path": "/a", "name": "X", "description": "one"}, {"path": "/b", "name": "X", "description": "two"}
     engine.registry.register([a, b])
@@ -109,6 +111,7 @@ def test_who_got_the_text_of_one_that_changed_is_no_duplicate(engine: Engine) ->
 # ------------------------------------------------------------ nested too deeply
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("levels", [100, 900])
 @pytest.mark.parametrize(
     "wrap",
@@ -149,6 +152,7 @@ def now(engine: Engine) -> str:
     return str(engine.registry.get("/io.x/y")["description"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pages", "kept"),
     [
@@ -254,6 +258,7 @@ def test_several_lists_of_one_server(engine: Engine, write: Any) -> None:
     assert (tools(engine, "/x"), tools(engine, "/y")) == (["a", "b"], ["a", "b"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", [json.dumps(listed("a")).encode(), [listed("a")], [{"name": "a", "inputSchema": {}}]])
 def test_tools_of_nobody_are_refused(engine: Engine, place: Any) -> None:
     engine.registry.register([SERVER])

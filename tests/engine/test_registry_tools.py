@@ -46,6 +46,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
             yield made
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("recipe", ["", "registry"])
 @pytest.mark.parametrize("mode", ["", "lexical", "static", "dense"])
 def test_the_tool_to_call_with_what_it_takes(engine: Engine, recipe: str, mode: str) -> None:
@@ -153,6 +154,7 @@ def test_tags_with_their_numbers(engine: Engine) -> None:
     assert engine.registry.tags(EVERYONE) == [{"tag": "Web", "count": 1}, {"tag": "office", "count": 1}]
 
 
+@pytest.mark.model
 def test_the_tags_of_documents_count_too(engine: Engine, vault: Path) -> None:
     engine.sync([vault])
     found = {one["tag"]: one["count"] for one in engine.registry.tags(EVERYONE)}

@@ -61,6 +61,7 @@ def case(request: pytest.FixtureRequest) -> tuple[Viewer | None, set[str]]:
 Case = tuple[Viewer | None, set[str]]
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("mode", MODES)
 def test_search(shared: Engine, case: Case, mode: str) -> None:
     viewer, seen = case
@@ -140,6 +141,7 @@ def lives(engine: Engine) -> Engine:
     return engine
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("flags", "more"),
     [
@@ -160,6 +162,7 @@ def test_each_flag_adds_just_its_own(lives: Engine, flags: dict[str, bool], more
     assert found == {"/active", "/beta", "/missing"} | more
 
 
+@pytest.mark.slow
 def test_why_not_says_that_it_is_retired(lives: Engine) -> None:
     said = lives.why_not(Request("heron"), "/deprecated")
     assert (said.place, said.reason) == ("condition", "it is deprecated, a draft or disabled")
@@ -170,6 +173,7 @@ def test_what_is_retired_can_still_be_looked_at(lives: Engine) -> None:
     assert len(lives.documents()) == 6
 
 
+@pytest.mark.slow
 def test_an_empty_query_still_finds_nothing(lives: Engine) -> None:
     assert lives.search(" ").results == ()
 

@@ -87,6 +87,7 @@ def test_an_entity_and_its_tools_are_found_by_what_they_say(engine: Engine) -> N
     assert "/context7" in found(engine, "us-east-1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["kind", "tag", "region", "status", "server", "collection"])
 def test_filters(engine: Engine, key: str) -> None:
     engine.registry.put(CONTEXT7, PDF)
@@ -122,6 +123,7 @@ def test_unchanged_records_are_left_alone(engine: Engine) -> None:
     assert rows(engine) == before
 
 
+@pytest.mark.slow
 def test_a_new_record_replaces_the_old_one_and_its_tools(engine: Engine) -> None:
     engine.registry.put(CONTEXT7)
     before = rows(engine)
@@ -155,6 +157,7 @@ def test_ids_that_are_taken_are_refused(engine: Engine, write: Any) -> None:
 # ------------------------------------------------------------ changes
 
 
+@pytest.mark.model
 def test_a_change_is_searchable_at_once_and_embeds_nothing(static: Engine) -> None:
     assert static.registry.put(CONTEXT7, PDF, deepen=False).embedded == 7
     before = rows(static)
@@ -263,6 +266,7 @@ class Stopped(RuntimeError):
     """Stands in for a kill between two commits."""
 
 
+@pytest.mark.slow
 def test_a_registration_that_is_cut_short_holds_whole_entities(tmp_path: Path) -> None:
     environ = {"WATERSMEET__INDEX__VECTORS": "false", "WATERSMEET__WRITER__BATCH_CHUNKS": "10"}
     records = [

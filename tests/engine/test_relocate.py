@@ -53,6 +53,7 @@ def paths(engine: Engine, query: str) -> set[str]:
 class TestTogether:
     """A folder and the index in it."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("move", [os.rename, copy])
     @pytest.mark.parametrize("named", [True, False])
     def test_nothing_changes(self, vault: Path, tmp_path: Path, settings: Settings, move: Move, named: bool) -> None:
@@ -147,6 +148,7 @@ class TestAlone:
             report = engine.sync()
             assert (report.unchanged, report.warnings) == (3, [])
 
+    @pytest.mark.slow
     def test_it_does_not_take_what_lies_around_it(
         self, index: Path, vault: Path, tmp_path: Path, settings: Settings
     ) -> None:
@@ -287,6 +289,7 @@ class TestNested:
             assert listed(made) == {"a.md", "b.md", "c.md", "out/o.md"}
             yield made
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("inner_first", [True, False])
     def test_moved_together(self, engine: Engine, outer: Path, tmp_path: Path, inner_first: bool) -> None:
         (tmp_path / "new").mkdir()
@@ -307,6 +310,7 @@ class TestNested:
         assert engine.relocate(outer, new) == 1
         assert engine.status()["roots"] == [str(outer / "in"), str(new)]
 
+    @pytest.mark.slow
     def test_moved_into_another_and_back(self, vault: Path, tmp_path: Path, settings: Settings) -> None:
         team = put(tmp_path / "team", t="about a tern", u="about a gull")
         with Engine(tmp_path / "index", settings) as engine:
@@ -325,6 +329,7 @@ class TestNested:
 class TestOffered:
     """`sync` of a place that holds what was read from a folder that is gone."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("move", [os.rename, copy])
     def test_it_is_not_indexed_twice(self, vault: Path, tmp_path: Path, settings: Settings, move: Move) -> None:
         with Engine(tmp_path / "index", settings) as engine:
@@ -352,6 +357,7 @@ class TestOffered:
             assert engine.sync([other]).added == 3
             assert len(listed(engine)) == 6
 
+    @pytest.mark.slow
     def test_as_long_as_the_old_one_is_there_it_is_a_copy(
         self, vault: Path, tmp_path: Path, settings: Settings
     ) -> None:
@@ -360,6 +366,7 @@ class TestOffered:
             shutil.copytree(vault, tmp_path / "copy")
             assert engine.sync([tmp_path / "copy"]).added == 3
 
+    @pytest.mark.slow
     def test_what_belongs_to_other_folders_does_not_count(
         self, vault: Path, tmp_path: Path, settings: Settings
     ) -> None:
@@ -380,6 +387,7 @@ class TestOffered:
             report = engine.sync()
             assert (listed(engine), report.added, report.warnings) == (before, 0, [])
 
+    @pytest.mark.slow
     def test_nothing_is_offered_that_would_be_refused(self, vault: Path, tmp_path: Path, settings: Settings) -> None:
         with Engine(tmp_path / "index", settings) as engine:
             engine.sync([vault / "home.md"])
@@ -389,6 +397,7 @@ class TestOffered:
                 engine.relocate(vault / "home.md", folder)
             assert engine.sync([folder]).added == 1
 
+    @pytest.mark.slow
     def test_other_folders_of_the_same_command_are_read(self, vault: Path, tmp_path: Path, settings: Settings) -> None:
         other = put(tmp_path / "other", z="about a tern")
         with Engine(tmp_path / "index", settings) as engine:

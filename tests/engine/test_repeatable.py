@@ -9,8 +9,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from watersmeet import Engine
 from watersmeet.engine.settings import load
+
+pytestmark = pytest.mark.model
 
 QUERIES = ("tide and harbour", "storm warnings for boats", "rope", "harbour storm keel", "boats at the quay")
 WORDS = "tide harbour storm boat rope keel quay sail wind moon anchor fog light gull salt wave".split()

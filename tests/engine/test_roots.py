@@ -53,6 +53,7 @@ def found(engine: Engine, query: str, **filters: str) -> set[str]:
 
 
 class TestWithoutPaths:
+    @pytest.mark.slow
     def test_everything_is_brought_up_to_date(self, engine: Engine, a: Path, b: Path) -> None:
         engine.sync([a, b])
         put(a, new="a tern")
@@ -61,6 +62,7 @@ class TestWithoutPaths:
         assert (report.added, report.removed, report.unchanged) == (1, 1, 1)
         assert listed(engine) == {"x.md", "new.md"}
 
+    @pytest.mark.slow
     def test_what_is_gone_is_said_and_kept(self, engine: Engine, a: Path, b: Path) -> None:
         engine.sync([a, b])
         b.rename(b.parent / "elsewhere")
@@ -81,6 +83,7 @@ class TestWithoutPaths:
 
 
 class TestRecreate:
+    @pytest.mark.slow
     @pytest.mark.parametrize("named", [True, False])
     def test_all_folders_stay_with_their_collections(self, engine: Engine, a: Path, b: Path, named: bool) -> None:
         engine.sync([a], collection="C", meta={"k": "v"})
@@ -90,11 +93,13 @@ class TestRecreate:
         assert listed(engine) == {"x.md", "b/y.md"}
         assert found(engine, "quagga heron", k="v") == {"x.md"}
 
+    @pytest.mark.slow
     def test_a_part_of_a_folder_means_the_whole(self, engine: Engine, a: Path) -> None:
         sub = put(a / "sub", z="a tern")
         engine.sync([a])
         assert engine.sync([sub], recreate=True).added == 2
 
+    @pytest.mark.slow
     def test_a_folder_that_comes_with_it_is_added(self, engine: Engine, a: Path, b: Path) -> None:
         engine.sync([a])
         assert engine.sync([b], recreate=True, collection="D").added == 2
@@ -133,6 +138,7 @@ class TestRecreate:
 
 
 class TestRemove:
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", ["b", "b/", "{path}"])
     def test_a_folder_is_let_go_of(self, engine: Engine, a: Path, b: Path, name: str) -> None:
         engine.sync([a, b])
@@ -197,6 +203,7 @@ class TestCollections:
         engine.sync([put(tmp_path / "y" / "team", t="a gull")], meta={"owner": "y"})
         assert found(engine, "gull heron", owner="y") == {"team/t.md"}
 
+    @pytest.mark.slow
     def test_what_was_said_goes_with_the_folder(self, engine: Engine, a: Path, b: Path) -> None:
         engine.sync([a, b])
         engine.sync([b], meta={"old": "1"})
@@ -254,6 +261,7 @@ class TestIds:
         engine.sync()
         assert listed(engine) == {"b/y.md", "b/new.md"}
 
+    @pytest.mark.slow
     def test_an_id_never_means_another_document(self, engine: Engine, a: Path, b: Path, tmp_path: Path) -> None:
         """Neither a folder without prefix nor one of the same name takes the place of one that was let go of."""
         engine.sync([a, b])
@@ -264,6 +272,7 @@ class TestIds:
         engine.sync([put(tmp_path / "elsewhere" / "b", y="about an egret")])
         assert listed(engine) == {"b-2/y.md", "c/x.md"}
 
+    @pytest.mark.slow
     def test_nor_does_what_its_ids_began_with(self, engine: Engine, a: Path, b: Path, tmp_path: Path) -> None:
         put(a / "c", x="about a wren")
         (a / "r.jsonl").write_text('{"_id": "d", "title": "t", "text": "about a pelican"}\n')
@@ -275,6 +284,7 @@ class TestIds:
         engine.sync([a])
         assert before.items() <= ids(engine).items()
 
+    @pytest.mark.slow
     def test_a_folder_that_another_took_the_place_of_keeps_its_name(
         self, engine: Engine, a: Path, b: Path, tmp_path: Path
     ) -> None:
@@ -332,6 +342,7 @@ class TestIds:
         engine.sync([put(tmp_path / "c", z="a tern")], recreate=True)
         assert ids(engine) == {**before, "c/z.md": ids(engine)["c/z.md"]}
 
+    @pytest.mark.slow
     def test_and_so_are_those_of_folders_that_were_let_go_of(
         self, engine: Engine, a: Path, b: Path, tmp_path: Path
     ) -> None:
@@ -350,6 +361,7 @@ class TestIds:
 class TestMeanwhile:
     """Another writer changes the folders of an index while a sync waits for it."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("recreate", [True, False])
     def test_the_folders_are_those_of_its_turn(self, engine: Engine, a: Path, b: Path, recreate: bool) -> None:
         engine.sync([a, b])
@@ -437,6 +449,7 @@ class TestOneInAnother:
         engine.sync()
         assert listed(engine) == {"a/x.md", "a/sub/z.md"}
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("synced", [True, False])
     def test_one_that_comes_back_has_the_ids_that_it_had(self, engine: Engine, a: Path, synced: bool) -> None:
         """Whether or not it was a part of the other meanwhile."""
@@ -452,6 +465,7 @@ class TestOneInAnother:
         assert engine.status()["roots"] == [str(a), str(sub)]
         assert engine.sync().unchanged == 2
 
+    @pytest.mark.slow
     def test_one_that_comes_back_where_the_ids_are_the_same(self, engine: Engine, a: Path, tmp_path: Path) -> None:
         team = put(tmp_path / "team", t="a tern")
         engine.sync([a])
@@ -524,6 +538,7 @@ class TestGone:
         assert engine.sync([a]).removed == 0
         assert "link/z.md" in listed(engine)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("giver", "taker"), [("z", "a"), ("a", "z")])
     def test_a_record_that_moves_to_another_file(self, engine: Engine, a: Path, giver: str, taker: str) -> None:
         record = '{"_id": "%s", "title": "t", "text": "about a pelican %s"}\n'

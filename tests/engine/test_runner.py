@@ -29,6 +29,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         yield made
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED)
 def test_a_caller_who_hung_up_stops_the_work(engine: Engine, ask: Any) -> None:
     asked = []
@@ -42,6 +43,7 @@ def test_a_caller_who_hung_up_stops_the_work(engine: Engine, ask: Any) -> None:
     assert asked
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED)
 def test_strict_and_silent_signals(tmp_path: Path, ask: Any) -> None:
     with opened(tmp_path) as made:
@@ -56,6 +58,7 @@ def test_strict_and_silent_signals(tmp_path: Path, ask: Any) -> None:
             ask(made, strict=True)
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED)
 def test_searches_are_remembered_only_if_the_index_may_learn(tmp_path: Path, ask: Any) -> None:
     kept = tmp_path / "index" / "searched.jsonl"

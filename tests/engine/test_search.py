@@ -33,6 +33,7 @@ def regions(engine: Engine, write) -> Engine:
     return engine
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("identifier", IDENTIFIERS)
 @pytest.mark.parametrize("sentence", ["{}", "tell me about {}", "how do I use {} here?"])
 def test_an_identifier_finds_its_only_occurrence_first(regions: Engine, identifier: str, sentence: str) -> None:
@@ -49,6 +50,7 @@ def test_ordinary_words_gain_nothing_from_exact(regions: Engine) -> None:
     assert not regions.search(Request("Doors and a table", mode="exact")).results
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "query",
     ["NOT found AND", "C++", '"', "*", "(", "foo:bar", "a OR b", "", " ", "\x00", "[[x", "😀", "%' --", "x" * 5000],
@@ -64,6 +66,7 @@ def test_operators_are_words(engine: Engine, write) -> None:
     assert engine.search("C++").results[0].document == "c.md"
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     words=st.lists(
@@ -90,6 +93,7 @@ def ranking(by: str, ids: list[str]) -> Ranking:
 ids = st.lists(st.text("abcdefgh", min_size=1, max_size=2), unique=True, max_size=12)
 
 
+@pytest.mark.slow
 @given(a=ids, b=ids, c=ids, top_n=st.integers(1, 15))
 def test_fusion_and_stages_keep_the_promises(a: list[str], b: list[str], c: list[str], top_n: int) -> None:
     plan = Plan("q", top_n=top_n)
@@ -111,6 +115,7 @@ def test_rrf_to_the_digit() -> None:
     assert weighted.hits[0].score == pytest.approx(2 / 61)
 
 
+@pytest.mark.slow
 def test_a_failing_signal_is_named(regions: Engine) -> None:
     class Broken:
         def rank(self, plan: Plan) -> Ranking:
@@ -134,6 +139,7 @@ def test_a_failing_signal_is_named(regions: Engine) -> None:
     assert "0.1 s" in next(f.reason for f in outcome.failures if f.by == "slow")
 
 
+@pytest.mark.slow
 def test_signals_run_at_the_same_time(regions: Engine) -> None:
     from time import perf_counter, sleep
 
@@ -191,6 +197,7 @@ def test_aliases_and_dates(engine: Engine, vault: Path) -> None:
     assert engine.get("guides/setup.md")["fields"]["created"] == "2026-01-05"
 
 
+@pytest.mark.model
 def test_a_reader_in_another_process_sees_what_was_committed(engine: Engine, vault: Path) -> None:
     engine.sync([vault])
     assert engine.search("rotate keys").results

@@ -43,6 +43,7 @@ def documents(engine: Engine, query: str = "rotate keys", **options: object) -> 
     return [result.document for result in engine.search(query, **options).results]
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("mode", ["lexical", "static", "hybrid"])
 @pytest.mark.parametrize(
     ("filters", "left"),

@@ -271,6 +271,7 @@ def test_types() -> None:
             typed(hint, value, "x")
 
 
+@pytest.mark.slow
 @given(Tables, Tables)
 def test_merging_keeps_what_is_set_last(low: dict[str, Any], high: dict[str, Any]) -> None:
     merged = dict(leaves(merge(low, high)))
@@ -303,6 +304,7 @@ def test_the_index_of_a_folder_is_kept_by_its_real_path(tmp_path: Path, home: Pa
     assert index_in(str(tmp_path)) != index_in(str(tmp_path / "notes"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["x.y", "../x", "__init__", "lexical.foo"])
 def test_a_signal_that_cannot_be_one_is_an_error_that_says_so(name: str, tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# A\n\nbackup")

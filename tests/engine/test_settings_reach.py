@@ -124,6 +124,7 @@ WAYS: dict[str, Callable[..., None]] = {
 } | dict.fromkeys(("query", "signal", "fusion", "stage"), asking)
 
 
+@pytest.mark.model
 @pytest.mark.parametrize(("kind", "name"), COMPONENTS, ids=lambda part: part)
 def test_the_setting_of_a_component_reaches_it(
     kind: str, name: str, tmp_path: Path, vault: Path, monkeypatch: pytest.MonkeyPatch
@@ -194,6 +195,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     return found
 
 
+@pytest.mark.model
 def test_the_settings_of_the_engine_are_read_where_it_works(
     reads: set[str], tmp_path: Path, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,6 +30,7 @@ def both(tmp_path: Path) -> Indexes:
     return Indexes(engines)
 
 
+@pytest.mark.model
 def test_the_index_that_is_surer_comes_first(both: Indexes) -> None:
     for query, first, place in (("tide rises", "tide.md", 0), ("fox sleeps", "fox.md", 1)):
         answer = both.search(query, top_n=3)
@@ -45,6 +46,7 @@ def test_the_index_that_is_surer_comes_first(both: Indexes) -> None:
         assert told.detail["path"] == f"{both.engines[place].folder}, confidence {sure:.3f}"
 
 
+@pytest.mark.model
 def test_filters_notes_and_why_not_are_of_all(both: Indexes) -> None:
     request = Request("oak", top_n=5)
     assert both.why_not(request, "oak.md").place == "result"
@@ -62,18 +64,21 @@ def test_none_is_an_error() -> None:
         Indexes([])
 
 
+@pytest.mark.model
 def test_a_least_score_is_of_all_together(both: Indexes) -> None:
     answer = both.search("tide rises", top_n=4, min_score=0.9)
     assert {result.document for result in answer.results} == {"tide.md"}
     assert both.search("tide rises", top_n=4).mode == "hybrid"
 
 
+@pytest.mark.model
 def test_a_result_of_one_may_stand_behind_those_of_another(both: Indexes) -> None:
     found = both.why_not(Request("tide rises day", top_n=1), "fox.md")
     assert found.place == "cut"
     assert "behind those of others" in found.reason or "asked for" in found.reason
 
 
+@pytest.mark.model
 def test_a_field_that_none_has_is_said_whatever_is_nearest(both: Indexes) -> None:
     from watersmeet.engine.asked import condition
 

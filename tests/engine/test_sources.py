@@ -77,6 +77,7 @@ class TestKindsMix:
         assert counts(engine.sync()) == {"added": 1, "removed": 1, "unchanged": 5}
         assert counts(engine.sync([BOX])) == {"unchanged": 3}
 
+    @pytest.mark.slow
     def test_all_are_read_again(self, engine: Engine, vault: Path, box: Any) -> None:
         box.cursor = "1"
         engine.sync([vault, BOX])
@@ -85,6 +86,7 @@ class TestKindsMix:
         assert box.scans == [("", {}), ("", {})]
         assert box.reads == ["a", "b", "a", "b"]
 
+    @pytest.mark.slow
     def test_one_is_let_go_of(self, engine: Engine, vault: Path, box: Any) -> None:
         engine.sync([vault, BOX])
         assert engine.remove([BOX]) == 2
@@ -120,6 +122,7 @@ class TestKindsMix:
         monkeypatch.chdir(tmp_path)
         assert counts(engine.sync(["odd:name"])) == {"added": 1}
 
+    @pytest.mark.slow
     def test_what_it_dates(self, engine: Engine, box: Any) -> None:
         engine.sync([BOX])
         assert {document["modified"][:10] for document in engine.documents()} == {"2020-02-02"}
@@ -140,6 +143,7 @@ class TestWhatIsGone:
         assert (counts(report), report.warnings) == ({"added": 1, "removed": 2, "unchanged": 1}, [])
         assert listed(engine) == {"c", "d"}
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("failure", [OSError("the line is dead"), SourceProblem("the line is dead")])
     def test_nor_after_one_that_failed(self, engine: Engine, box: Any, failure: Exception) -> None:
         engine.sync([BOX])
@@ -174,6 +178,7 @@ class TestWhatIsGone:
 
 
 class TestReadingBeforeTheLock:
+    @pytest.mark.slow
     def test_the_index_is_free_meanwhile(self, engine: Engine, vault: Path, box: Any) -> None:
         engine.sync([vault])
         held: list[str] = []

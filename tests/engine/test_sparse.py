@@ -42,6 +42,7 @@ def docs(tmp_path: Path) -> Path:
     return Path(shutil.copytree(HANDBOOK, tmp_path / "docs"))
 
 
+@pytest.mark.slow
 def test_the_mode_ranks_and_says_so(handbook: Engine) -> None:
     answer = handbook.search(Request("rotate the signing key", mode="sparse"))
     assert (answer.mode, answer.failures) == ("sparse", ())
@@ -62,6 +63,7 @@ def test_it_finds_what_is_said_in_other_words(tmp_path: Path) -> None:
         assert not engine.search(Request(query, mode="lexical")).results
 
 
+@pytest.mark.slow
 def test_status_shows_its_coverage(handbook: Engine) -> None:
     status = handbook.status()["signals"]["sparse"]
     assert (status["coverage"], status["model"]) == (1.0, "terms")
@@ -89,6 +91,7 @@ def test_it_votes_only_where_the_recipe_lists_it(handbook: Engine) -> None:
         assert engine.search("rotate the signing key").mode == "hybrid"
 
 
+@pytest.mark.slow
 def test_what_changes_is_followed_and_what_is_deleted_is_gone(tmp_path: Path, docs: Path) -> None:
     with opened(tmp_path / "index") as engine:
         engine.sync([docs])
@@ -153,6 +156,7 @@ def test_a_damaged_store_is_named_and_survived(tmp_path: Path, docs: Path) -> No
         assert answer.results
 
 
+@pytest.mark.slow
 def test_other_terms_are_refused_not_mixed(tmp_path: Path, docs: Path) -> None:
     with opened(tmp_path / "index") as engine:
         engine.sync([docs])
@@ -165,6 +169,7 @@ def test_other_terms_are_refused_not_mixed(tmp_path: Path, docs: Path) -> None:
         assert found(engine, "sign in")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("tier", "model"), [("SPARSE", "onnx"), ("DENSE", "terms")])
 def test_a_model_of_the_wrong_sort_is_refused(tmp_path: Path, docs: Path, tier: str, model: str) -> None:
     signals = '["lexical", "sparse"]'
@@ -192,6 +197,7 @@ def coverage(engine: Engine) -> float:
     return float(engine.status()["signals"]["sparse"]["coverage"])
 
 
+@pytest.mark.slow
 def test_a_sync_makes_none_until_somebody_asks_and_keeps_them_from_then_on(tmp_path: Path, docs: Path) -> None:
     with opened(tmp_path / "index") as engine:
         engine.sync([docs])
@@ -214,6 +220,7 @@ def test_a_sync_makes_none_until_somebody_asks_and_keeps_them_from_then_on(tmp_p
         assert coverage(engine) == 1.0
 
 
+@pytest.mark.slow
 def test_a_sync_makes_them_if_the_settings_let_them_vote(tmp_path: Path, docs: Path) -> None:
     for name, environ in (
         ("one", {"RECIPE": "docs"}),
@@ -225,6 +232,7 @@ def test_a_sync_makes_them_if_the_settings_let_them_vote(tmp_path: Path, docs: P
             assert coverage(engine) == 1.0
 
 
+@pytest.mark.model
 def test_a_recipe_that_lacks_them_says_so(tmp_path: Path, docs: Path) -> None:
     with opened(tmp_path / "index", INDEX__STATIC="static") as engine:
         engine.sync([docs])

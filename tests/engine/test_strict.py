@@ -23,6 +23,7 @@ def opened(folder: Path, **settings: str) -> Iterator[Engine]:
         yield engine
 
 
+@pytest.mark.model
 def test_vectors_that_are_missing_are_an_error_and_deepen_mends_it(vault: Path, tmp_path: Path) -> None:
     with opened(tmp_path, DENSE="hashed") as engine:
         engine.sync([vault], deepen=False)
@@ -43,12 +44,14 @@ def test_an_index_of_words_alone_is_not_what_the_settings_say(vault: Path, tmp_p
         engine.search(STRICT)
 
 
+@pytest.mark.model
 def test_a_model_that_is_switched_off_is_not_missed(vault: Path, tmp_path: Path) -> None:
     with opened(tmp_path, DENSE="") as engine:
         engine.sync([vault])
         assert engine.search(STRICT).results
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("mode", ["", "lexical", "static", "dense", "hybrid"])
 def test_a_tag_holds_those_below_it_in_every_mode(tmp_path: Path, mode: str) -> None:
     folder = tmp_path / "notes"

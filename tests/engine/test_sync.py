@@ -92,6 +92,7 @@ def test_a_moved_file_keeps_its_rows(engine: Engine, vault: Path) -> None:
     assert engine.get(result.id)["document"] == "archive/keys.md"
 
 
+@pytest.mark.slow
 def test_a_deleted_file_disappears_everywhere(engine: Engine, vault: Path) -> None:
     engine.sync([vault])
     (vault / "guides/keys.md").unlink()
@@ -102,6 +103,7 @@ def test_a_deleted_file_disappears_everywhere(engine: Engine, vault: Path) -> No
         assert engine.sight(view, None).words.size == engine.status()["chunks"]
 
 
+@pytest.mark.slow
 def test_rows_are_never_used_again(engine: Engine, vault: Path) -> None:
     engine.sync([vault])
     used = {row for found in rows(engine).values() for row in found}
@@ -163,6 +165,7 @@ def test_a_folder_that_holds_an_earlier_one(engine: Engine, vault: Path) -> None
     assert {d["document"] for d in engine.documents()} == names
 
 
+@pytest.mark.slow
 def test_records(engine: Engine, tmp_path: Path) -> None:
     records = [{"_id": f"r{i}", "title": f"Record {i}", "text": f"alpha-{i:03}x beta"} for i in range(30)]
     path = tmp_path / "corpus.jsonl"
@@ -210,6 +213,7 @@ def test_collections_and_their_metadata(engine: Engine, vault: Path, tmp_path: P
         assert {r.document for r in answer.results} == expected
 
 
+@pytest.mark.slow
 def test_filters_hold_before_ranking(engine: Engine, write, tmp_path: Path) -> None:
     vault = write({f"many/{i}.md": f"# Page {i}\n\nkeys keys keys keys\n" for i in range(300)})
     write({"one/page.md": "---\ntags: [Rare]\nstatus: beta\n---\n# Rare\n\nLong text that mentions keys once.\n"})
@@ -221,6 +225,7 @@ def test_filters_hold_before_ranking(engine: Engine, write, tmp_path: Path) -> N
     assert not engine.search(Request("keys", condition=both)).results
 
 
+@pytest.mark.slow
 def test_another_chunk_size_is_refused(engine: Engine, vault: Path) -> None:
     engine.sync([vault])
     with Engine(
@@ -234,6 +239,7 @@ def test_another_chunk_size_is_refused(engine: Engine, vault: Path) -> None:
         assert other.search("rotate keys").results
 
 
+@pytest.mark.slow
 def test_two_writers_do_not_meet(engine: Engine, vault: Path) -> None:
     engine.sync([vault])
     impatient = Engine(engine.folder, load(environ={"WATERSMEET__WRITER__LOCK_SECONDS": "0.1"}))
@@ -243,6 +249,7 @@ def test_two_writers_do_not_meet(engine: Engine, vault: Path) -> None:
         assert engine.search("rotate keys").results
 
 
+@pytest.mark.model
 def test_a_damaged_catalogue_can_be_rebuilt(engine: Engine, vault: Path) -> None:
     engine.sync([vault])
     engine.close()
@@ -263,6 +270,7 @@ def test_wrong_places(engine: Engine, tmp_path: Path) -> None:
         engine.sync([])
 
 
+@pytest.mark.slow
 def test_a_place_counts_once_however_often_it_is_named(engine: Engine, vault: Path) -> None:
     places = [vault, f"{vault}/", vault / "guides" / "..", str(vault)]
     assert engine.sync(places).added == 4
@@ -280,6 +288,7 @@ def test_fts5_gives_the_same_answers(tmp_path: Path, vault: Path) -> None:
         assert engine.status()["signals"]["lexical"]["model"] == "BM25 (fts5)"
 
 
+@pytest.mark.slow
 def test_a_first_sync_leaves_the_words_in_one_piece(tmp_path: Path) -> None:
     folder = tmp_path / "pages"
     folder.mkdir()

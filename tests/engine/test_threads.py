@@ -10,6 +10,7 @@ import pytest
 from watersmeet.engine.threads import Remembered, Task, Threads
 
 
+@pytest.mark.slow
 def test_what_two_want_at_once_is_made_once() -> None:
     made: list[str] = []
 

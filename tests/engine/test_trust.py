@@ -320,6 +320,7 @@ def extremes() -> list[tuple[str, Any]]:
     return [*sorted(found), (never_less, "signal.graph")]
 
 
+@pytest.mark.slow
 def test_no_number_hangs_a_search_or_breaks_it(tmp_path: Path) -> None:
     """An answer, or an error that says what is wrong."""
     vault = tmp_path / "vault"

@@ -31,6 +31,8 @@ from watersmeet.engine.settings import load
 from watersmeet.engine.writing import writing
 from watersmeet.store.local._turns import WriterLock
 
+pytestmark = pytest.mark.kill
+
 ROOT = Path(__file__).parents[2]
 SETTINGS = {"WATERSMEET__INDEX__VECTORS": "false", "WATERSMEET__WRITER__BATCH_CHUNKS": "8"}
 PAGES = 40

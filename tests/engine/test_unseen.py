@@ -19,6 +19,8 @@ from watersmeet.engine import deepen as deepening
 from watersmeet.engine.settings import load
 from watersmeet.store.local import _counts
 
+pytestmark = pytest.mark.slow
+
 ENVIRON = {"WATERSMEET__INDEX__STATIC": "", "WATERSMEET__INDEX__SPARSE": "", "WATERSMEET__INDEX__DENSE": "hashed"}
 
 

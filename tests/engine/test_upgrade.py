@@ -24,6 +24,8 @@ from watersmeet.store.local._connect import FORMAT
 from watersmeet.store.local._paths import change_paths
 from watersmeet.store.local._upgrade import UPGRADES
 
+pytestmark = pytest.mark.slow
+
 ARCHIVE = Path(__file__).parent.parent / "data" / "format_1.tar.gz"
 MADE = "/tmp/watersmeet-format-1"  # noqa: S108 - nothing is read or written there
 """Where it was made: its paths are absolute."""
@@ -209,6 +211,7 @@ class TestUpgrade:
             assert (report.added, report.removed) == (3, 0)
             same(engine)
 
+    @pytest.mark.kill
     @pytest.mark.parametrize("step", ["rewrite_paths", "seal_meta"])
     def test_a_kill_leaves_the_old_one(self, two: Path, settings: Settings, step: str) -> None:
         code = subprocess.run([sys.executable, "-c", KILLED, str(two), step], check=False).returncode

@@ -16,6 +16,8 @@ from watersmeet.engine.settings import load
 from watersmeet.store.local._withheld import PUBLIC_TEXT
 from watersmeet.store.local.catalogue import Catalogue
 
+pytestmark = pytest.mark.slow
+
 ANN = Viewer("ann")
 OPEN = [
     Entity("skill", f"/open{n}", f"Harbour {n}", "Tides and boats of the harbour " * (1 + n % 3)) for n in range(12)
@@ -139,6 +141,7 @@ def test_an_index_of_before_is_asked_said_and_mended(engine: Engine) -> None:
     assert all(check.ok for check in engine.doctor())
 
 
+@pytest.mark.model
 def test_related_terms_are_of_what_is_seen(tmp_path: Path) -> None:
     with opened(tmp_path) as engine:
         engine.registry.put(*OPEN, *(secret(n) for n in range(3)))
@@ -150,6 +153,7 @@ def test_related_terms_are_of_what_is_seen(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.model
 def test_what_is_learnt_is_of_what_everyone_sees(tmp_path: Path) -> None:
     with opened(tmp_path) as engine:
         engine.registry.put(*OPEN, secret())
@@ -169,6 +173,7 @@ def test_a_server_of_one_letter_is_found_by_its_words(engine: Engine) -> None:
         assert [server["path"] for server in answer["servers"]] == [f"/lang/{name}"]
 
 
+@pytest.mark.model
 def test_who_made_it_and_where_it_is_from_fit(tmp_path: Path) -> None:
     skills = [
         Entity("skill", f"/s{n}", f"Skill {n}", "Fills in forms", metadata={"registry_name": f"hubname{n}x"})

@@ -31,6 +31,7 @@ def test_the_same_run_twice_is_never_different() -> None:
         assert (found.delta, found.p, found.won, found.lost, found.worse, found.better) == (0, 1.0, 0, 0, False, False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("queries", [1, 2, 3, 5, 8, 12, 30, 200])
 def test_the_gate_flags_noise_in_a_hundred_seeds_no_more_often_than_the_level_says(queries: int) -> None:
     worse = 0
@@ -40,6 +41,7 @@ def test_the_gate_flags_noise_in_a_hundred_seeds_no_more_often_than_the_level_sa
     assert worse <= 100 * LEVEL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("queries", range(1, 11))
 def test_with_few_queries_too_noise_fails_the_gate_no_more_often_than_the_level_says(queries: int) -> None:
     runs, failed = 1000, 0
@@ -77,6 +79,7 @@ def test_where_no_test_can_tell_the_size_of_the_loss_does(
     assert (found.few, found.regressed) == (True, regressed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("queries", "runs"), [(30, 2000), (100, 1000)])
 def test_in_the_long_run_noise_is_called_a_difference_as_often_as_the_level_says(queries: int, runs: int) -> None:
     """In either direction. A hundred runs would not do: even at a true 5 %, four times in ten more than 5 occur."""

@@ -142,6 +142,7 @@ def test_an_index_must_hold_most_of_a_dataset(beir: Path) -> None:
         assert "--index" in error.value.hint
 
 
+@pytest.mark.slow
 def test_the_hint_for_an_unknown_document_is_short(tmp_path: Path) -> None:
     names = [f"notes/{number:04}-of-some-length.md" for number in range(3000)]
     file = tmp_path / "checks.jsonl"

@@ -23,6 +23,8 @@ from watersmeet.evaluate.saved import gate, save
 from watersmeet.evaluate.trec import write_run
 from watersmeet.present.pack import pack
 
+pytestmark = pytest.mark.slow
+
 SHUFFLED = '''
 import random
 from dataclasses import dataclass

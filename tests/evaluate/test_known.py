@@ -15,6 +15,7 @@ from watersmeet.evaluate.known import CLASSES, known_items
 QUIET = lambda step: None  # noqa: E731 - nothing is told
 
 
+@pytest.mark.slow
 def test_each_class_is_made_from_the_document_that_it_expects(linked: Engine) -> None:
     asked = known_items(linked, 200, 0, QUIET).questions
     by_class = {kind: [q for q in asked if q.classes[0] == kind] for kind in CLASSES}
@@ -35,6 +36,7 @@ def test_each_class_is_made_from_the_document_that_it_expects(linked: Engine) ->
     assert len({q.id for q in asked}) == len(asked)
 
 
+@pytest.mark.slow
 def test_a_sentence_is_held_out(linked: Engine) -> None:
     (sentence,) = [q for q in known_items(linked, 200, 0, QUIET).questions if q.classes[0] == "sentence"]
     (document,), (chunk,) = sentence.relevant, sentence.withheld
@@ -47,6 +49,7 @@ def test_a_sentence_is_held_out(linked: Engine) -> None:
     assert made.run.scores[number][0] < with_it.score or document not in made.run.rankings["fused"][number][:1]
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_queries(linked: Engine) -> None:
     drawn = [known_items(linked, 6, seed, QUIET).questions for seed in (1, 1, 2, 3)]
     assert drawn[0] == drawn[1]
@@ -55,6 +58,7 @@ def test_the_same_seed_gives_the_same_queries(linked: Engine) -> None:
     assert len({q.classes[0] for q in drawn[0]}) == len(CLASSES)
 
 
+@pytest.mark.slow
 def test_the_report_says_what_such_queries_can_and_cannot_show(linked: Engine) -> None:
     seen: list[Progress] = []
     report = to_json(evaluate(known_items(linked, 200, 0, seen.append), linked.settings, index=linked.folder))

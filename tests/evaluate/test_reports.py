@@ -30,6 +30,7 @@ def compared(beir: Path, settings: Settings, tmp_path: Path) -> Evaluation:
     return evaluate(dataset, settings, against_run=str(tmp_path / "other.run"))
 
 
+@pytest.mark.slow
 def test_the_page_is_well_formed_and_needs_nothing_else(compared: Evaluation) -> None:
     page = html(compared, to_json(compared))
     tree = ET.fromstring(page.removeprefix("<!DOCTYPE html>\n"))  # noqa: S314 - our own page
@@ -41,6 +42,7 @@ def test_the_page_is_well_formed_and_needs_nothing_else(compared: Evaluation) ->
     assert {"fused", "against other.run", "signal lexical", "class even"} <= set(cells)
 
 
+@pytest.mark.slow
 def test_markdown_has_the_same_rows(compared: Evaluation) -> None:
     report = to_json(compared)
     text = markdown(report)

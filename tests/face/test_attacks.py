@@ -30,6 +30,8 @@ from watersmeet.face.rest import running
 from watersmeet.face.tokens import Tokens
 from watersmeet.face.work import while_wanted
 
+pytestmark = pytest.mark.server
+
 OPEN = {"kind": "mcp_server", "path": "/clock", "name": "clock", "description": "Tells the time"}
 SECRET = {**OPEN, "path": "/vault", "name": "flamingo", "visibility": "group", "groups": ["pink"], "owner": "ann"}
 VIRTUAL = {

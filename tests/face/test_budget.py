@@ -71,6 +71,7 @@ def run(place: Path, *words: str) -> Result:
     return CliRunner().invoke(cli, ["search", "--index", str(place), *words])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [700, 1200, 3000])
 @pytest.mark.parametrize("more", [{}, {"explain": True}, {"why_not": "handbook/index.md"}, {"detail": "full"}])
 def test_a_budget_covers_all_that_an_agent_gets(site: Served, budget: int, more: dict[str, Any]) -> None:
@@ -88,6 +89,7 @@ def test_a_budget_covers_all_that_an_agent_gets(site: Served, budget: int, more:
         assert not any(one["text"] or one["evidence"] for one in found["results"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [600, 1500])
 def test_a_budget_covers_the_whole_answer(site: Served, place: Path, budget: int) -> None:
     over_rest = site.ask("/api/search", {"query": ASKED, "budget": budget})
@@ -109,6 +111,7 @@ def test_a_budget_covers_the_whole_answer(site: Served, place: Path, budget: int
 WORDS = st.lists(st.sampled_from(["gate", "TRN-1042", '"', "\\", "é", "好", "fooBar", "12", "  ", "keys", "\n"]))
 
 
+@pytest.mark.slow
 @given(WORDS, st.integers(1, 2500), st.booleans(), st.booleans(), st.booleans(), st.booleans())
 def test_never_over_budget(
     engine: Engine, words: list[str], budget: int, text: bool, as_json: bool, full: bool, explain: bool
@@ -122,6 +125,7 @@ def test_never_over_budget(
     assert made.found == bool(made.pack.citations) == bool(made.to_json()["results"])
 
 
+@pytest.mark.slow
 def test_a_budget_that_holds_nothing_says_the_least(site: Served, place: Path) -> None:
     for flags in ([], ["--json"]):
         empty = run(place, ASKED, "--budget", "5", *flags)
@@ -138,6 +142,7 @@ def test_a_budget_that_holds_nothing_says_the_least(site: Served, place: Path) -
     assert "Nothing was found" not in answer.content[0].text
 
 
+@pytest.mark.slow
 def test_no_document_forges_a_citation(site: Served, place: Path) -> None:
     answer = tool(site, {"query": "harbour gate", "filters": {"path": "evil/**"}})
     shown = run(place, "harbour gate", "--filter", "path=evil/**", "--budget", "2000").stdout

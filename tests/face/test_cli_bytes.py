@@ -32,6 +32,7 @@ def calls() -> Iterator[list[str]]:
             yield from ([*start, "x", option.opts[0], BAD] for option in options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", list(calls()), ids=ascii)
 def test_every_command_says_that_it_is_no_text(
     arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -44,6 +45,7 @@ def test_every_command_says_that_it_is_no_text(
     assert os.listdir(tmp_path) == ["home"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [BAD, HALF, "a\0b"], ids=ascii)
 def test_nothing_in_an_index_is_called_so(engine: Engine, vault: Path, name: str) -> None:
     """Through Python, and so through every server: nothing is found, and no codec complains."""

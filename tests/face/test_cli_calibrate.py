@@ -15,6 +15,8 @@ from watersmeet.engine.named_state import CALIBRATION
 from watersmeet.face.cli.main import cli
 from watersmeet.store.local.state import FileState
 
+pytestmark = pytest.mark.model
+
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 JUDGED = {
     "how do I log on?": "accounts/sign-in.md",

@@ -26,6 +26,7 @@ def fails(done: subprocess.CompletedProcess[str], *said: str, code: int = 2) -> 
         assert part in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -69,17 +70,20 @@ def test_a_mistake_is_named_with_a_hint(run: Run, arguments: list[str], said: li
     fails(run(*arguments), *said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["get", "related", "remove"])
 def test_an_unknown_id_is_not_found(run: Run, command: str) -> None:
     fails(run(command, "guides/kyes.md"), "'guides/kyes.md'", code=1)
     fails(run(command, "0123456789abcdef"), "watersmeet list", code=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("written", ["kyes", "guides/key", "guides/kyes.md", "/guides/keyz.md", "Kes"])
 def test_an_id_that_was_meant_is_suggested(run: Run, written: str) -> None:
     fails(run("get", written), "did you mean 'guides/keys.md'", code=1)
 
 
+@pytest.mark.slow
 def test_no_index(run: Run, tmp_path: Path) -> None:
     for command in (
         ["search", "keys"],
@@ -93,12 +97,14 @@ def test_no_index(run: Run, tmp_path: Path) -> None:
         fails(run(*command, cwd=tmp_path), "there is no index", "watersmeet sync PATH")
 
 
+@pytest.mark.slow
 def test_no_command_shows_the_help(run: Run) -> None:
     done = run()
     assert done.returncode == 2
     assert "Commands:" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -122,6 +128,7 @@ def test_a_broken_settings_file(run: Run, synced: Path, tmp_path: Path, text: st
     fails(run("search", "keys", "--index", str(synced / ".watersmeet"), cwd=tmp_path), *said)
 
 
+@pytest.mark.slow
 def test_a_broken_environment(run: Run) -> None:
     fails(run("search", "keys", WATERSMEET__FUSION__RRF__KK="3"), "environment", "'kk'", "'k'")
     fails(run("status", WATERSMEET__FUSOIN__RRF__K="3"), "environment", "'fusoin'", "'fusion'")
@@ -134,6 +141,7 @@ def test_a_settings_file_that_is_no_text(run: Run, tmp_path: Path) -> None:
     fails(run("config", "show", cwd=tmp_path), "cannot be read", "UTF-8")
 
 
+@pytest.mark.slow
 def test_an_index_that_is_damaged(run: Run, fresh: Path) -> None:
     run("sync", ".", "--quiet", cwd=fresh)
     for name in os.listdir(fresh / ".watersmeet"):
@@ -146,6 +154,7 @@ def test_an_index_that_is_damaged(run: Run, fresh: Path) -> None:
     assert "--recreate" in ill.stdout
 
 
+@pytest.mark.kill
 def test_a_reader_that_goes_away_is_no_error(synced: Path) -> None:
     script = (
         "import sys, os; from watersmeet.face.cli.main import run; sys.argv[0] = 'watersmeet';"
@@ -160,6 +169,7 @@ def test_a_reader_that_goes_away_is_no_error(synced: Path) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_said(synced: Path) -> None:
     script = "from watersmeet.face.cli.main import main; main()"
     with open("/dev/full", "w") as full:
@@ -171,12 +181,14 @@ def test_a_full_disk_is_said(synced: Path) -> None:
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_filter_that_no_document_can_satisfy_is_explained(run: Run) -> None:
     done = run("search", "keys", "--filter", "tagg=security")
     assert done.returncode == 1
     assert "no document has the field 'tagg'; did you mean 'tag'?" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_read_is_no_part_of_the_index(run: Run, fresh: Path) -> None:
     picture = fresh / "picture.png"
     picture.write_bytes(b"\x89PNG")
@@ -192,6 +204,7 @@ def test_a_file_that_cannot_be_read_is_no_part_of_the_index(run: Run, fresh: Pat
     assert run("list", cwd=fresh).stdout.startswith("keys.md\t")
 
 
+@pytest.mark.slow
 def test_a_folder_of_which_nothing_can_be_read(run: Run, fresh: Path) -> None:
     folder = fresh / "broken"
     folder.mkdir()

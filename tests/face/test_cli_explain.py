@@ -7,11 +7,16 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 MODELS = {"WATERSMEET__INDEX__VECTORS": "true", "WATERSMEET__INDEX__DENSE": "hashed"}  # no model to load
 
 
+@pytest.mark.model
 def test_related_terms_are_shown(run: Run, fresh: Path) -> None:
     def search(*arguments: str) -> subprocess.CompletedProcess[str]:
         return run("search", "flames", "--recipe", "notes", *arguments, cwd=fresh, **MODELS)

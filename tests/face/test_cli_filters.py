@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 Ask = Callable[..., Any]
 
@@ -135,6 +137,7 @@ def test_letters_beyond_ascii_have_two_cases_too(ask: Ask, tmp_path: Path, asked
     assert found(ask("search", "LOAF-42", "--filter", asked, cwd=tmp_path)) == {"a.md"}
 
 
+@pytest.mark.server
 def test_the_help_says_what_filters_mean_and_where_indexes_are_kept(run: Run) -> None:
     said = " ".join(run("search", "--help").stdout.split())
     for part in ("path=guides/**: a glob", "path=*.txt", "tag=food: that tag or one below it", "status=done"):

@@ -88,6 +88,7 @@ def test_what_cannot_be_answered_is_exit_code_2(
     assert "hint" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["find-tools", "find-entities"])
 def test_that_nothing_fits_is_said_beside_the_answer(index: str, command: str) -> None:
     result = call(index, command, "resolve a dispute about xylophones between neighbours and zebras")

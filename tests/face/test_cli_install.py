@@ -11,6 +11,8 @@ import pytest
 
 from terminals import answering
 
+pytestmark = pytest.mark.slow
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 

@@ -48,6 +48,7 @@ def test_an_unknown_option_is_refused_by_every_command(name: str, capsys: pytest
     assert said.err.startswith("watersmeet: unknown option --jsno\n  hint: did you mean --json?")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "option"), OPTIONS, ids=lambda given: getattr(given, "name", given))
 def test_an_option_without_its_value_is_refused(
     name: str, option: click.Option, capsys: pytest.CaptureFixture[str]
@@ -60,6 +61,7 @@ def test_an_option_without_its_value_is_refused(
             assert f"option {option.opts[0]} needs a value\n  hint: for example {example(option)}\n" in said.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "option"), OPTIONS, ids=lambda given: getattr(given, "name", given))
 def test_the_example_of_an_option_is_one(name: str, option: click.Option) -> None:
     value = example(option).split(" ", 1)[1].strip("'")
@@ -72,6 +74,7 @@ def test_examples_are_of_options_that_there_are() -> None:
     assert set(EXAMPLES) <= known
 
 
+@pytest.mark.slow
 def test_the_nearest_option_is_named_and_how_to_look_for_the_text(run: Run) -> None:
     done = run("search", "--foo", "bar")
     assert (done.returncode, done.stdout) == (2, "")
@@ -80,6 +83,7 @@ def test_the_nearest_option_is_named_and_how_to_look_for_the_text(run: Run) -> N
     assert run("search", "-7").returncode == 2
 
 
+@pytest.mark.slow
 def test_a_query_may_begin_with_a_dash(ask: Ask) -> None:
     assert ask("search", "--", "--no-telemetry")["results"][0]["document"] == "guides/setup.md"
     assert ask("search", "-n", "1", "--", "--json", "-keys")["query"] == "--json -keys"
@@ -93,6 +97,7 @@ def test_an_option_before_the_command_is_told_where_it_goes(run: Run) -> None:
     assert "behind the command" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("written", "meant"),
     [
@@ -116,6 +121,7 @@ def test_what_other_programs_call_it_is_understood(run: Run, written: list[str],
     assert meant in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flag", ["-n", "--limit", "--max-results", "--top-k", "--topK"])
 def test_how_many_results_goes_by_other_names_too(ask: Ask, flag: str) -> None:
     assert len(ask("search", "keys setup")["results"]) > 1
@@ -124,6 +130,7 @@ def test_how_many_results_goes_by_other_names_too(ask: Ask, flag: str) -> None:
     assert takes == {"search", "related", "find-tools", "find-entities"}
 
 
+@pytest.mark.slow
 def test_nothing_unlike_is_suggested(run: Run) -> None:
     assert "did you mean" not in run("find-tools", "keys", "--filter", "a=b").stderr
 
@@ -135,6 +142,7 @@ def test_other_programs_words_stand_for_what_there_is() -> None:
         assert written not in COMMANDS
 
 
+@pytest.mark.slow
 def test_the_example_of_a_document_is_one(run: Run) -> None:
     """`--exclude` takes a document in a search, and a pattern in a sync."""
     assert "for example --exclude guides/setup.md" in run("search", "keys", "--exclude").stderr

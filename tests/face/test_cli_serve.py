@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 START = "import sys; sys.argv[0] = 'watersmeet'; from watersmeet.face.cli.main import main; main()"
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 Ask = Callable[..., Any]
@@ -47,6 +49,7 @@ def search(port: int, query: str) -> Any:
     return found
 
 
+@pytest.mark.server
 def test_it_says_where_it_is_answers_and_ends_when_told_to(synced: Path) -> None:
     with serving(synced) as (process, port):
         assert search(port, "rotate keys")["results"][0]["document"] == "guides/keys.md"
@@ -55,6 +58,7 @@ def test_it_says_where_it_is_answers_and_ends_when_told_to(synced: Path) -> None
         assert (process.returncode, out, err) == (0, "", "")
 
 
+@pytest.mark.server
 def test_a_folder_is_indexed_first_and_looked_at_again(fresh: Path) -> None:
     with serving(fresh.parent, "--in", str(fresh), WATERSMEET__SERVE__FRESH_SECONDS="0.2") as (_, port):
         assert search(port, "rotate keys")["results"][0]["document"] == "guides/keys.md"
@@ -71,6 +75,7 @@ def test_another_address_needs_a_token_and_says_so(run: Run) -> None:
     assert "watersmeet token create" in refused.stderr
 
 
+@pytest.mark.server
 def test_what_cannot_be_served_is_said(run: Run, tmp_path: Path) -> None:
     both = run("serve", "--in", ".", "--index", "x")
     assert (both.returncode, "exclude each other" in both.stderr) == (2, True)
@@ -83,6 +88,7 @@ def test_what_cannot_be_served_is_said(run: Run, tmp_path: Path) -> None:
     assert (busy.returncode, "another --port" in busy.stderr) == (2, True)
 
 
+@pytest.mark.server
 def test_without_an_index_it_says_so_and_serves_it_once_it_is_there(run: Run, fresh: Path) -> None:
     with serving(fresh, "--allow-write") as (process, port):
         assert "there is no index" in search(port, "rotate keys")["detail"]
@@ -94,6 +100,7 @@ def test_without_an_index_it_says_so_and_serves_it_once_it_is_there(run: Run, fr
     assert said.startswith(f"there is no index yet: it is expected in {place}; `watersmeet sync PATH --index {place}`")
 
 
+@pytest.mark.server
 def test_an_agent_s_server_without_an_index_says_so_to_whoever_looks(run: Run, tmp_path: Path) -> None:
     done = run("mcp", cwd=tmp_path)  # nobody talks to it, so it ends
     assert (done.returncode, done.stdout) == (0, "")
@@ -101,6 +108,7 @@ def test_an_agent_s_server_without_an_index_says_so_to_whoever_looks(run: Run, t
     assert run("mcp", "--quiet", cwd=tmp_path).stderr == ""
 
 
+@pytest.mark.server
 def test_whom_a_token_is_for_is_said(run: Run, home: Path) -> None:
     said = run("token", "create").stderr
     assert "every index that you serve" in said
@@ -108,6 +116,7 @@ def test_whom_a_token_is_for_is_said(run: Run, home: Path) -> None:
     assert run("token", "create", "--quiet").stderr == ""
 
 
+@pytest.mark.server
 def test_tokens_are_made_listed_and_revoked(ask: Ask, run: Run, home: Path) -> None:
     made = json.loads(
         run("token", "create", "--json", "--scope", "write", "--user", "ann", "--group", "a", "--group", "b").stdout

@@ -13,6 +13,8 @@ from serving import served
 from watersmeet import Engine
 from watersmeet.engine.settings import load
 
+pytestmark = pytest.mark.model
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 WITH = {"WATERSMEET__INDEX__VECTORS": "true", "WATERSMEET__INDEX__DENSE": ""}
 
@@ -64,6 +66,7 @@ def test_an_index_that_cannot_be_written_is_searched_without_them(place: Path, r
     assert "guides/keys.md" in asked.stdout
 
 
+@pytest.mark.server
 def test_a_server_makes_none_and_says_how(place: Path) -> None:
     settings = load(start=str(place), environ={"WATERSMEET__INDEX__DENSE": ""})
     with served(Engine(place / ".watersmeet", settings)) as site:

@@ -39,6 +39,7 @@ def closed(redirected: str, *arguments: str, cwd: Path) -> subprocess.CompletedP
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["search", "keys", "--json"], ["list"], ["get", "guides/keys.md"], ["--help"]])
 def test_output_that_is_closed_is_an_error_in_a_sentence(synced: Path, arguments: list[str]) -> None:
     done = closed(">&-", *arguments, cwd=synced)
@@ -47,6 +48,7 @@ def test_output_that_is_closed_is_an_error_in_a_sentence(synced: Path, arguments
     assert "unexpected" not in message
 
 
+@pytest.mark.slow
 def test_much_output_that_is_closed_is_said_once(run: Run, synced: Path, tmp_path: Path) -> None:
     (tmp_path / "long.md").write_text("# Long\n\n" + "many words about tides " * 5000)
     assert run("sync", ".", "--quiet", cwd=tmp_path).returncode == 0
@@ -55,18 +57,21 @@ def test_much_output_that_is_closed_is_said_once(run: Run, synced: Path, tmp_pat
     assert "is closed" in done.stderr
 
 
+@pytest.mark.slow
 def test_nothing_to_say_needs_no_output(fresh: Path) -> None:
     done = closed(">&- 2>&- <&-", "sync", ".", "--quiet", cwd=fresh)
     assert done.returncode == 0
     assert closed("2>&- <&-", "list", cwd=fresh).stdout.count("\n") == 9
 
 
+@pytest.mark.slow
 def test_a_mistake_is_one_with_nobody_to_tell(synced: Path) -> None:
     done = closed("2>&-", "search", "keys", "--mode", "zz", cwd=synced)
     assert (done.returncode, done.stdout) == (2, "")
     assert closed("2>&-", "search", "keys", cwd=synced).returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("redirected", ["<&-", ">&-"])
 def test_mcp_needs_its_streams(synced: Path, redirected: str) -> None:
     done = closed(redirected, "mcp", cwd=synced)
@@ -75,6 +80,7 @@ def test_mcp_needs_its_streams(synced: Path, redirected: str) -> None:
     assert "hint: let the agent's program start" in done.stderr
 
 
+@pytest.mark.slow
 def test_input_that_is_closed_is_said(tmp_path: Path) -> None:
     done = closed("<&-", "register", "-", cwd=tmp_path)
     assert (done.returncode, "is closed" in done.stderr) == (2, True)
@@ -92,6 +98,7 @@ def foreign(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return vault
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "environ",
     [
@@ -132,6 +139,7 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 def test_documents_do_not_command_a_terminal(foreign: Path, arguments: list[str]) -> None:
     done = closed("", *arguments, cwd=foreign)
@@ -142,11 +150,13 @@ def test_documents_do_not_command_a_terminal(foreign: Path, arguments: list[str]
     assert "\u241b]0;pwned" in drawn.replace("\\", "")
 
 
+@pytest.mark.slow
 def test_our_own_colours_stay(foreign: Path) -> None:
     assert "\x1b[1;33mheron\x1b[0m \u241b]0;pwned" in on_a_terminal("search", "heron", cwd=foreign, columns=100)
     assert "\x1b[1mdocument" in on_a_terminal("list", cwd=foreign, columns=100)
 
 
+@pytest.mark.slow
 def test_a_file_name_cannot_break_a_line(foreign: Path) -> None:
     listed = closed("", "list", cwd=foreign).stdout.splitlines()
     assert [line.count("\t") for line in listed] == [4, 4, 4, 4]
@@ -158,6 +168,7 @@ def test_a_file_name_cannot_break_a_line(foreign: Path) -> None:
     assert closed("", "get", "Two", cwd=foreign).stdout.splitlines()[1] == "na\u240ame\u2409\u241b[2J.md"
 
 
+@pytest.mark.slow
 def test_json_says_what_is_there(foreign: Path) -> None:
     said = closed("", "search", "heron", "--json", cwd=foreign).stdout
     assert CONTROLS.findall(said) == []
@@ -171,6 +182,7 @@ def test_what_turns_a_line_around_is_shown_and_marks_of_other_scripts_stay() -> 
     assert visible(marks) == marks
 
 
+@pytest.mark.slow
 def test_styles_stay_where_they_are_behind_an_escape(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# A \u202efdp.exe\n\nNamed \u2066\u202e then flamingo.\n", "utf8")
     assert closed("", "sync", ".", "--quiet", cwd=tmp_path).returncode == 0

@@ -17,6 +17,8 @@ from terminals import on_a_terminal
 from watersmeet.face.cli.common import widths
 from watersmeet.face.cli.main import ALIASES, COMMANDS, EVERYDAY, GLOSSARY, SECTIONS
 
+pytestmark = pytest.mark.slow
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 ROOT = Path(__file__).resolve().parents[2]

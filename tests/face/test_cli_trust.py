@@ -53,6 +53,7 @@ def download(fresh: Path, listener: tuple[int, list[str]]) -> Path:
     return fresh
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("inside", [True, False], ids=["--in", "working folder"])
 def test_keys_and_texts_go_nowhere_until_the_folder_is_trusted(
     run: Run, download: Path, listener: tuple[int, list[str]], inside: bool
@@ -79,6 +80,7 @@ def test_keys_and_texts_go_nowhere_until_the_folder_is_trusted(
     assert all(text.startswith("Bearer the-key") for text in sent)
 
 
+@pytest.mark.slow
 def test_what_is_ignored_is_shown_by_config_and_doctor(run: Run, download: Path) -> None:
     assert run("sync", ".", "--quiet", cwd=download).returncode == 0
     file = download / "watersmeet.toml"
@@ -99,6 +101,7 @@ def test_what_is_ignored_is_shown_by_config_and_doctor(run: Run, download: Path)
     assert "watersmeet trust" in check["hint"]
 
 
+@pytest.mark.slow
 def test_trust_is_given_listed_and_taken_back(run: Run, download: Path) -> None:
     listed = json.loads(run("trust", "--json").stdout)
     assert (listed["folders"], listed["took_ms"] >= 0) == ([], True)
@@ -122,6 +125,7 @@ def test_trust_is_given_listed_and_taken_back(run: Run, download: Path) -> None:
     assert (nothing.returncode, "there is no watersmeet.toml" in nothing.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_pipe_in_the_place_of_settings_keeps_nobody_waiting(run: Run, fresh: Path) -> None:
     os.mkfifo(fresh / "watersmeet.toml")
     assert run("sync", ".", "--quiet", cwd=fresh).returncode == 0
@@ -129,6 +133,7 @@ def test_a_pipe_in_the_place_of_settings_keeps_nobody_waiting(run: Run, fresh: P
     assert run("trust", ".", cwd=fresh).returncode == 2
 
 
+@pytest.mark.slow
 def test_a_number_of_5000_digits_is_an_error_in_a_sentence(run: Run, fresh: Path) -> None:
     (fresh / "watersmeet.toml").write_text(f"[pipeline]\npool = {'9' * 5000}\n")
     failed = run("search", "keys", "--in", ".", cwd=fresh)

@@ -30,6 +30,7 @@ values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(names, values, max_size=4),
     st.none() | st.dictionaries(names, values, max_size=3),
@@ -152,6 +153,7 @@ BEFORE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CLIENTS)
 @pytest.mark.parametrize("scope", ["project", "user"])
 @pytest.mark.parametrize("lines", ["\n", "\r\n"])

@@ -58,6 +58,7 @@ def test_fixtures_save_and_gate(here: Path) -> None:
     assert "<svg" in (here / "r.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_regression_is_exit_code_1_and_is_not_saved_over(here: Path) -> None:
     checks = fixtures(here)
     assert run("eval", checks, "--save", "main.json", "-q").exit_code == 0
@@ -109,6 +110,7 @@ def test_from_corpus(here: Path) -> None:
     assert json.loads(first)["metrics"] == json.loads(second)["metrics"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "error"),
     [
@@ -126,6 +128,7 @@ def test_what_cannot_be_done_is_an_error_that_says_so(words: list[str], error: t
     assert failed.exception.hint or "folder" in str(failed.exception)
 
 
+@pytest.mark.slow
 def test_a_pack_is_printed_with_citations_and_keeps_its_budget() -> None:
     shown = run("search", "rotate keys", "--budget", "120")
     assert shown.exit_code == 0

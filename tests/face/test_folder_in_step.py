@@ -42,6 +42,7 @@ def at_rest(service: Service) -> None:
         pass
 
 
+@pytest.mark.slow
 def test_an_edit_is_in_the_first_answer_after_it(service: Service, vault: Path) -> None:
     assert found(service, "pelican") == []
     for bird in ("pelican", "heron", "tern"):
@@ -50,6 +51,7 @@ def test_an_edit_is_in_the_first_answer_after_it(service: Service, vault: Path) 
         assert found(service, bird)[:1] == [f"{bird}.md"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("service", [1e6], indirect=True)
 def test_what_takes_long_to_look_at_is_looked_at_less_often(service: Service, vault: Path) -> None:
     assert found(service, "pelican") == []

@@ -26,6 +26,8 @@ from watersmeet import Engine
 from watersmeet.core.model import Request
 from watersmeet.face.tokens import Tokens
 
+pytestmark = pytest.mark.server
+
 START = "from watersmeet.face.cli.main import main; main()"
 SLOW = (
     "import time; from watersmeet.engine.engine import Engine as E; old = E.search;"

@@ -37,6 +37,7 @@ def found(folder: Path, mode: str) -> dict[str, Any]:
     return answer
 
 
+@pytest.mark.model
 def test_the_handbook_is_searched_by_meaning_without_a_network(tmp_path: Path) -> None:
     done = cut_off(tmp_path, COMMAND, "sync", str(HANDBOOK), "--json")
     assert done.returncode == 0, done.stderr

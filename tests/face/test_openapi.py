@@ -32,6 +32,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             yield made
 
 
+@pytest.mark.server
 @pytest.mark.parametrize("mode", list(schemathesis.GenerationMode))
 def test_nothing_breaks(site: Served, mode: schemathesis.GenerationMode) -> None:
     """No 5xx, no status, type or shape that is not described: for requests as described, and for others."""

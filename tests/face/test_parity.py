@@ -22,6 +22,8 @@ from watersmeet.engine.asked import condition
 from watersmeet.engine.settings import load, recipes
 from watersmeet.face.cli.main import run
 
+pytestmark = pytest.mark.slow
+
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 START = "from watersmeet.face.cli.main import main; main()"
 ENVIRON = {"WATERSMEET__INDEX__DENSE": "hashed"}  # the same on every machine, and no model to load

@@ -87,6 +87,7 @@ def test_python(engine: Engine) -> None:
     assert {query: place(engine.search(query).results[0]) for query in QUERIES} == PLACES
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("query", QUERIES)
 def test_commands(query: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,6 +132,7 @@ def test_on_a_terminal(engine: Engine, capsys: pytest.CaptureFixture[str]) -> No
     assert "report.txt p. 3" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_rest_as_openapi_says(site: Served) -> None:
     described = site.ask("/openapi.json").json()
     schema = {"$ref": "#/components/schemas/SearchAnswer", "components": described["components"]}
@@ -145,6 +147,7 @@ def test_rest_as_openapi_says(site: Served) -> None:
         assert chunk["where"] == PLACES[query][0]
 
 
+@pytest.mark.slow
 def test_mcp_in_text_and_structure(site: Served) -> None:
     async def ask() -> list[Any]:
         async with Client(f"{site.url}/mcp") as client:

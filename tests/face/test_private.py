@@ -13,6 +13,8 @@ from watersmeet import Engine
 from watersmeet.core.viewers import OWNER, Viewer
 from watersmeet.face.tokens import Tokens
 
+pytestmark = pytest.mark.slow
+
 SECRET = {
     "kind": "mcp_server",
     "path": "/vault",

@@ -64,6 +64,7 @@ def test_an_id_stays_as_it_is() -> None:
     )
 
 
+@pytest.mark.slow
 def test_nobody_takes_a_hidden_path_by_writing_it_otherwise(site: Served) -> None:
     bob, engine = writer(), site.service.engine
     before = engine.registry.listing()
@@ -75,6 +76,7 @@ def test_nobody_takes_a_hidden_path_by_writing_it_otherwise(site: Served) -> Non
     assert engine.registry.listing() == before
 
 
+@pytest.mark.slow
 def test_its_owner_finds_it_however_it_is_written(site: Served) -> None:
     ann, engine = writer("ann"), site.service.engine
     for path in SPELT:
@@ -88,6 +90,7 @@ def test_its_owner_finds_it_however_it_is_written(site: Served) -> None:
     assert [one["path"] for one in engine.registry.listing()] == ["/clock"]
 
 
+@pytest.mark.slow
 def test_what_is_hidden_is_answered_as_what_is_not_there(site: Served) -> None:
     bob = writer()
     for method, body in (("GET", None), ("PATCH", {"enabled": True}), ("DELETE", None)):
@@ -96,6 +99,7 @@ def test_what_is_hidden_is_answered_as_what_is_not_there(site: Served) -> None:
         assert hidden.content.replace(b"priv", b"") == missing.content.replace(b"prov", b"")
 
 
+@pytest.mark.slow
 def test_nobody_registers_in_anothers_name(site: Served) -> None:
     bob = writer()
     for owner in ("ann", "Bob"):
@@ -110,6 +114,7 @@ def test_nobody_registers_in_anothers_name(site: Served) -> None:
     assert site.ask("/api/entities", {**CLOCK, "path": "/new", "owner": "bob"}, token=bob).json()["registered"] == 1
 
 
+@pytest.mark.slow
 def test_addresses_of_backends_are_for_those_who_write(site: Served) -> None:
     read, write = Tokens().create("read", "eve")[1], writer()
     asked = {
@@ -144,6 +149,7 @@ def test_what_is_no_address_stays() -> None:
 # ------------------------------------------------------------ what a server refuses
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("digits", [300, 4300, 5000])
 def test_a_version_of_many_digits(site: Served, digits: int) -> None:
     server = {"name": "x/y", "description": "z", "version": "1." + "9" * digits}
@@ -155,6 +161,7 @@ def test_a_version_of_many_digits(site: Served, digits: int) -> None:
         assert site.ask("/api/entities", kept, token=writer()).status == 200
 
 
+@pytest.mark.slow
 def test_two_lengths_of_one_body(site: Served) -> None:
     head = b"POST /api/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     body = b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"

@@ -17,6 +17,8 @@ from serving import Served, served
 from watersmeet import Engine
 from watersmeet.core.model import Request
 
+pytestmark = pytest.mark.slow
+
 WEATHER = {
     "kind": "mcp_server",
     "path": "/weather",
@@ -211,6 +213,7 @@ def test_neither_a_query_nor_tags_is_a_bad_request(site: Served) -> None:
     assert site.ask("/api/search/semantic", {}).status == 400
 
 
+@pytest.mark.server
 def test_without_allow_write_nothing_is_written(engine: Engine, vault: Path) -> None:
     engine.sync([vault])
     with served(engine) as site:
@@ -219,6 +222,7 @@ def test_without_allow_write_nothing_is_written(engine: Engine, vault: Path) -> 
     assert "--allow-write" in answer.json()["hint"]
 
 
+@pytest.mark.server
 def test_without_an_index_the_answer_is_503_with_a_hint(engine: Engine) -> None:
     with served(engine) as site:
         answer = site.ask("/api/search", {"query": "x"})
@@ -227,6 +231,7 @@ def test_without_an_index_the_answer_is_503_with_a_hint(engine: Engine) -> None:
         assert site.ask("/metrics").status == 200
 
 
+@pytest.mark.server
 def test_health_tells_of_an_index_that_is_gone(engine: Engine, vault: Path) -> None:
     engine.sync([vault])
     with served(engine, host="0.0.0.0") as site:  # noqa: S104 - as if it listened on all addresses
@@ -300,6 +305,7 @@ def test_who_went_away_is_not_worked_for(site: Served) -> None:
     assert stopped == [True] * site.service.limits.workers
 
 
+@pytest.mark.server
 def test_more_than_can_wait_is_told_to_come_back(engine: Engine, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     engine.sync([vault])
     with served(engine) as site:
@@ -308,6 +314,7 @@ def test_more_than_can_wait_is_told_to_come_back(engine: Engine, vault: Path, mo
     assert (answer.status, answer.headers["Retry-After"]) == (503, "1")
 
 
+@pytest.mark.server
 def test_what_takes_too_long_is_given_up(engine: Engine, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     engine.sync([vault])
     with served(engine) as site:
@@ -318,6 +325,7 @@ def test_what_takes_too_long_is_given_up(engine: Engine, vault: Path, monkeypatc
     assert "within" in answer.json()["detail"]
 
 
+@pytest.mark.server
 def test_a_defect_is_said_without_what_was_asked(
     engine: Engine, vault: Path, home: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,6 +47,7 @@ def still(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 # ---------------------------------------------------------------- other people's pages
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "host",
     [
@@ -112,6 +113,7 @@ def test_a_refusal_carries_them_too(still: Served) -> None:
 # ---------------------------------------------------------------- ids, bodies, filters
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path",
     [
@@ -202,6 +204,7 @@ def test_a_query_cannot_write_headers(still: Served) -> None:
         assert "X-Evil" not in still.ask(path).headers
 
 
+@pytest.mark.server
 def test_an_address_that_is_made_up_changes_nothing(engine: Engine, vault: Path) -> None:
     """X-Forwarded-For is not believed: who guesses tokens cannot change their address."""
     tokens = Tokens()
@@ -226,6 +229,7 @@ def guarded(engine: Engine, vault: Path) -> Iterator[Served]:
         yield made
 
 
+@pytest.mark.slow
 def test_where_others_can_reach_it_everything_needs_a_token(guarded: Served) -> None:
     _, right = Tokens().create("read")
     for path in ("/api/status", "/api/documents", "/metrics", "/openapi.json", "/mcp", "/api/entities/clock"):
@@ -236,12 +240,14 @@ def test_where_others_can_reach_it_everything_needs_a_token(guarded: Served) -> 
     assert guarded.ask("/api/status", token=right).status == 200
 
 
+@pytest.mark.slow
 def test_a_token_that_is_nearly_right_is_wrong(guarded: Served) -> None:
     token, right = Tokens().create("read")
     for wrong in (right[:-1], right + "x", right.upper(), f"wm_{token.id}_", f"wm_{token.id}_{token.hash}", token.id):
         assert guarded.ask("/api/status", token=wrong).status in (401, 429)
 
 
+@pytest.mark.slow
 def test_guessing_is_slowed_down_and_the_right_one_is_not(guarded: Served) -> None:
     _, right = Tokens().create("read")
     most = guarded.service.limits.failures
@@ -251,6 +257,7 @@ def test_guessing_is_slowed_down_and_the_right_one_is_not(guarded: Served) -> No
     assert guarded.ask("/api/status", token=right).status == 200  # a guesser's neighbours are not to blame
 
 
+@pytest.mark.slow
 def test_a_revoked_token_is_worthless_at_once(guarded: Served) -> None:
     token, right = Tokens().create("read")
     assert guarded.ask("/api/status", token=right).status == 200
@@ -258,6 +265,7 @@ def test_a_revoked_token_is_worthless_at_once(guarded: Served) -> None:
     assert guarded.ask("/api/status", token=right).status == 401
 
 
+@pytest.mark.slow
 def test_only_a_token_that_may_write_writes(guarded: Served) -> None:
     _, reader = Tokens().create("read")
     _, writer = Tokens().create("write")
@@ -272,6 +280,7 @@ def test_only_a_token_that_may_write_writes(guarded: Served) -> None:
     assert guarded.ask("/api/entities", new, token=writer).status == 200
 
 
+@pytest.mark.slow
 def test_once_there_are_tokens_nobody_writes_without_one(site: Served) -> None:
     assert site.ask("/api/entities", {**OPEN, "path": "/a"}).status == 200
     Tokens().create("write")
@@ -301,6 +310,7 @@ def test_each_token_has_its_own_rate() -> None:
     assert rates.wait("b") == 0
 
 
+@pytest.mark.server
 def test_too_many_requests_are_told_how_long_to_wait(
     engine: Engine, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -322,6 +332,7 @@ def test_a_wildcard_address_is_known_by_number_and_by_name() -> None:
     assert not Hosts("127.0.0.1").of("192.168.1.5")
 
 
+@pytest.mark.slow
 def test_tokens_that_cannot_be_read_let_nobody_in(guarded: Served, home: Path) -> None:
     place = home / "config" / "watersmeet" / "tokens.json"
     place.parent.mkdir(parents=True, exist_ok=True)

@@ -13,6 +13,8 @@ from mcp.client import Client
 from serving import Served, served
 from watersmeet import Engine
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def site(engine: Engine, vault: Path) -> Iterator[Served]:

@@ -28,6 +28,7 @@ def fusion(scale: str, peak: float = 0.0) -> Convex:
     return Convex(weights={"a": 0.6, "b": 0.4}, scale=scale, peak=peak, usual={"a": 1.0, "b": 1.0})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", SCALES)
 @given(scores, scores)
 def test_contributions_add_up_and_the_order_of_signals_does_not_matter(
@@ -41,6 +42,7 @@ def test_contributions_add_up_and_the_order_of_signals_does_not_matter(
         assert math.isclose(sum(e.detail["weight"] for e in hit.evidence), 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [scale for scale in SCALES if scale != "raw"])
 @given(scores, st.integers(-50, 50))
 def test_a_signal_that_tells_nothing_apart_changes_nothing(scale: str, one: list[int], flat: int) -> None:

@@ -114,6 +114,7 @@ def test_half_a_surrogate_pair_and_nul_are_replaced():
     assert list(document.fields.values()) == ["😀"]
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(
     st.lists(

@@ -163,6 +163,7 @@ def test_binary_is_skipped_with_its_reason():
     assert skipped == Skipped("/root/x.md", "binary")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -188,6 +189,7 @@ def test_awkward_input_is_read_in_reasonable_time(text: str):
     assert time.process_time() - start < 4
 
 
+@pytest.mark.slow
 def test_a_line_of_50_megabytes():
     start = time.process_time()
     document = read("# H\n\n" + "[[x]] *y " * 5_600_000 + "\n\nafter")
@@ -239,6 +241,7 @@ pieces = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(st.lists(pieces | st.text(max_size=5), max_size=40).map("".join))
 def test_any_text_is_read_with_sound_lines(text: str):
@@ -259,6 +262,7 @@ def test_any_text_is_read_with_sound_lines(text: str):
     json.dumps(document.fields, allow_nan=False)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.from_regex(r"[a-z]{1,8}( [a-z]{1,8}){0,5}", fullmatch=True), min_size=1, max_size=20))
 def test_no_word_is_lost(paragraphs: list[str]):

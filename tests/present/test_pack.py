@@ -61,6 +61,7 @@ def result(
     )
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(max_size=600), max_size=6), st.integers(1, 400), st.text(max_size=300))
 def test_never_over_budget(texts: list[str], budget: int, title: str) -> None:
     made = pack([result(i, text, title=title) for i, text in enumerate(texts)], budget)
@@ -69,6 +70,7 @@ def test_never_over_budget(texts: list[str], budget: int, title: str) -> None:
     assert [c.id for c in made.citations] == [f"c{i}" for i in range(len(made.citations))]
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.sampled_from([PROSE, PROSE * 4, "x = 1\n  y = 2\n" * 8, "好的。" * 30]), min_size=1),
     st.integers(1, 900),
@@ -109,6 +111,7 @@ PLACES = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(HOSTILE, HOSTILE, HOSTILE, PLACES), max_size=5), st.sampled_from([20, 60, 200, 100_000]))
 def test_what_is_packed_is_what_is_read_whatever_documents_say(
     rows: list[tuple[str, str, str, Place]], budget: int
@@ -165,6 +168,7 @@ def test_a_citation_names_the_place(place: Place, cited: str) -> None:
     assert unpack(made.text)[0].place.where == made.to_json()["citations"][0]["where"] == place.where
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("marker", ["3.", "3)", "-", "*", "+", "- [ ]", "a.", "##", "  12.", "(4)"])
 def test_a_pack_does_not_end_in_a_bare_list_marker(marker: str) -> None:
     steps = f"1. Open the gate and wait there.\n2. Pay the fee at the office.\n{marker} " + "unbroken" * 200

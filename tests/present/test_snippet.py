@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -67,6 +68,7 @@ def test_a_line_without_spaces_is_cut_all_the_same() -> None:
     assert len(shown) <= 80
 
 
+@pytest.mark.slow
 @given(st.text(max_size=600), st.text(max_size=30), st.integers(20, 200))
 def test_a_snippet_is_short_and_of_the_text(text: str, query: str, width: int) -> None:
     whole = "\n".join(line.expandtabs(4) for line in text.splitlines())

@@ -40,6 +40,7 @@ def test_weights_come_in_pairs(pair: tuple[float, ...]) -> None:
         Adapt(if_some=pair)
 
 
+@pytest.mark.slow
 @given(st.text(max_size=60))
 def test_twice_is_once(text: str) -> None:
     once = Adapt().apply(Plan(text))

@@ -69,6 +69,7 @@ def opened(tmp_path: Path) -> Iterator[Open]:
         engine.close()
 
 
+@pytest.mark.slow
 def test_a_bare_identifier_asks_no_model(opened: Open, endpoint: Endpoint, write: Callable[..., Path]) -> None:
     remote = {
         "INDEX__DENSE": "openai",
@@ -96,6 +97,7 @@ def test_a_bare_identifier_asks_no_model(opened: Open, endpoint: Endpoint, write
     assert [failure.by for failure in named.failures] == ["dense"]
 
 
+@pytest.mark.model
 def test_related_terms_go_to_meaning_and_not_to_words(opened: Open, tmp_path: Path, write: Callable[..., Path]) -> None:
     notes = {"INDEX__DENSE": "", "PIPELINE__UNDERSTAND": '["words", "expand"]'}
     engine = opened(**notes)
@@ -127,6 +129,7 @@ def _plan(engine: Engine, query: str) -> Plan:
         return trace.outcome.plan
 
 
+@pytest.mark.model
 def test_terms_are_gathered_again_when_enough_has_changed(
     opened: Open, tmp_path: Path, write: Callable[..., Path]
 ) -> None:
@@ -145,6 +148,7 @@ def test_without_vectors_there_is_no_vocabulary(engine: Engine, vault: Path, tmp
     assert not (tmp_path / "index" / "concept_vocabulary.json").exists()
 
 
+@pytest.mark.model
 def test_a_step_that_cannot_run_is_named(opened: Open, tmp_path: Path, write: Callable[..., Path]) -> None:
     notes = {"INDEX__DENSE": "", "PIPELINE__UNDERSTAND": '["words", "expand"]'}
     opened(**notes).sync([write(REGIONS)])

@@ -46,6 +46,7 @@ def test_its_filters_hold_beside_those_of_the_request() -> None:
     assert found == Condition({"sdk": ("java",), "tag": ("x",)}, also=(("sdk", ("python",)),))
 
 
+@pytest.mark.slow
 @given(st.text("pythondj ", max_size=20) | st.text(max_size=30))
 def test_twice_is_once(text: str) -> None:
     once = Route(RULES).apply(Plan(text))
@@ -77,6 +78,7 @@ def test_a_bad_rule_is_named_when_settings_are_read(tmp_path: Path, rule: dict[s
         load(start=str(tmp_path), environ={}, flags={"query": {"route": {"rules": [rule]}}})
 
 
+@pytest.mark.model
 def test_a_rule_narrows_every_mode(tmp_path: Path, write) -> None:  # type: ignore[no-untyped-def] # fixture
     root = write({"python/setup.md": "# Setup\n\nInstall the django package.\n"})
     other = tmp_path / "other"
@@ -98,6 +100,7 @@ def test_a_rule_narrows_every_mode(tmp_path: Path, write) -> None:  # type: igno
         assert not engine.search(Request("django", condition=Condition({"sdk": ("java",)}))).results
 
 
+@pytest.mark.model
 def test_a_rule_weighs_signals_or_leaves_some_out(tmp_path: Path, write) -> None:  # type: ignore[no-untyped-def] # fixture
     def engine(*rules: dict[str, Any]) -> Engine:
         flags = {"index": {"dense": ""}, "query": {"route": {"rules": list(rules)}}}

@@ -57,6 +57,7 @@ def tagged(tmp_path: Path, write) -> Engine:  # type: ignore[no-untyped-def] # f
     return engine
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "found"),
     [

@@ -65,6 +65,7 @@ documents = st.sampled_from("abcdefgh")
 graphs = st.lists(st.tuples(documents, documents).filter(lambda pair: pair[0] != pair[1]), max_size=20)
 
 
+@pytest.mark.slow
 @given(pairs=graphs, found=st.lists(documents, unique=True, max_size=6))
 def test_the_promises(linked, pairs: list[tuple[str, str]], found: list[str]) -> None:
     ranking = Ranking("lexical", tuple(Hit(f"{d}*", 9.0 - n) for n, d in enumerate(found)))
@@ -86,6 +87,7 @@ def hub(write) -> Path:
     return write(pages)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("signal", ["graph", "neighbours"])
 def test_a_page_that_links_to_everything_floods_nothing(voting, hub: Path, signal: str) -> None:
     plain = voting("lexical", fusion="convex")

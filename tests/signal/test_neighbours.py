@@ -77,6 +77,7 @@ graphs = st.lists(st.tuples(documents, documents).filter(lambda pair: pair[0] !=
 found = st.lists(documents, unique=True, max_size=5)
 
 
+@pytest.mark.slow
 @given(pairs=graphs, first=found, second=found, weight=st.sampled_from([0.1, 1.0, 3.0]))
 def test_a_neighbour_stays_below_what_it_came_from(
     linked, pairs: list[tuple[str, str]], first: list[str], second: list[str], weight: float
@@ -139,6 +140,7 @@ def test_a_page_without_links_does_not_stand_before_the_one_that_holds_the_word(
     assert not made(links).derive(Plan("q"), [words, meaning]).hits
 
 
+@pytest.mark.model
 @pytest.mark.parametrize("many", [12, 30])
 def test_where_meaning_ranks_everything_a_link_still_lifts(tmp_path, write, many: int) -> None:
     """Every note, or every note of the pool, is a candidate: the neighbours come second all the same."""

@@ -49,6 +49,7 @@ def tree(tmp_path: Path) -> Callable[[dict[str, str]], Path]:
     return make
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rules", "nested"),
     [
@@ -99,6 +100,7 @@ def forest(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return top
 
 
+@pytest.mark.slow
 @given(rules=LINES, nested=LINES)
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_patterns(forest: Path, rules: str, nested: str) -> None:

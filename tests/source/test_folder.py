@@ -127,6 +127,7 @@ def test_a_tree_that_is_deep(tmp_path: Path) -> None:
     assert names(write(tmp_path, name)) == [name]
 
 
+@pytest.mark.slow
 def test_many_files_in_little_time(tmp_path: Path) -> None:
     for number in range(5_000):
         if number % 100 == 0:

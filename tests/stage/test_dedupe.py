@@ -74,6 +74,7 @@ def alike(one: str, other: str) -> float:
     return len(runs(one) & runs(other)) / len(runs(one) | runs(other))
 
 
+@pytest.mark.slow
 @given(texts=st.lists(words, min_size=1, max_size=12), share=st.sampled_from([0.3, 0.5, 0.7, 0.9, 1.0]))
 def test_what_stays_is_what_comparing_each_with_each_leaves(new_shelf, ranked, texts: list[str], share: float) -> None:
     expected: list[int] = []

@@ -40,6 +40,7 @@ def test_what_is_filled_in_last_does_not_come_last() -> None:
     assert chosen("SSSSSA", 5, SHARE) == [0, 1, 2, 3, 5]
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from("SATKV"), max_size=150), st.integers(1, 50))
 def test_always_the_order_of_the_ranking_and_never_an_empty_place(kinds: list[str], most: int) -> None:
     kept = chosen(kinds, most, SHARE)

@@ -1,4 +1,4 @@
-"""Entities, their tools, and scores that are a share of a full match."""
+"""A tool lifts its server, and all chunks of an entity are one hit."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from watersmeet.core.model import Condition, Hit, Plan, Ranking
 from watersmeet.core.ports import Entities
 from watersmeet.core.viewers import gates
 from watersmeet.stage.entity import Entity
-from watersmeet.stage.full import Full
-from watersmeet.stage.tools import Tools
 
 
 @pytest.fixture
@@ -53,26 +51,6 @@ def test_a_server_that_only_its_tool_found(entities: Entities) -> None:
     assert told(entities, made)["/strava"] == 0.6
     barred = Plan("x", condition=Condition({"tag": ("docs",)}, gates=gates()))
     assert "/strava" not in told(entities, Entity(entities).apply(ranking(entities, strava__getStats=0.6), barred))
-
-
-def test_tools_bring_their_own_score(entities: Entities) -> None:
-    before = ranking(entities, strava=1.0, context7=0.5, strava__getStats=0.9)
-    made = told(entities, Tools(entities).apply(before, Plan("strava docs")))
-    assert made["/strava#strava_segments"] == pytest.approx(0.5 * 0.7 + 0.5 * 0.3)
-    assert "/strava#getStats" not in made
-    assert made["/strava"] == 1.0
-
-
-def test_tools_of_servers_further_down_are_left_out(entities: Entities) -> None:
-    before = ranking(entities, context7=1.0, strava=0.5)
-    assert "/strava#strava_segments" in told(entities, Tools(entities).apply(before, Plan("strava", top_n=2)))
-    assert "/strava#strava_segments" not in told(entities, Tools(entities).apply(before, Plan("strava", top_n=1)))
-
-
-@pytest.mark.parametrize(("boost", "score"), [(8.0, 8 / 13.5), (13.5, 1.0), (40.0, 1.0), (0.0, 0.0)])
-def test_a_share_of_a_full_match(boost: float, score: float) -> None:
-    made = Full().apply(Ranking.of("boost", [Hit("a", boost)]), Plan("x"))
-    assert made.hits[0].score == pytest.approx(score)
 
 
 def test_every_chunk_of_an_entity_is_one_hit(tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ def with_meaning(tmp_path: Path) -> Iterator[Engine]:
         yield made
 
 
+@pytest.mark.model
 @pytest.mark.parametrize(("wanted", "near"), NEAR)
 def test_the_only_one_that_has_it_comes_before_a_page_about_its_neighbour(
     with_meaning: Engine, write, wanted: str, near: str

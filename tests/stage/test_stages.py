@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from watersmeet.core.model import Hit, Plan, Ranking
 from watersmeet.engine.components import build, names
 
+pytestmark = pytest.mark.slow
+
 NOW = datetime(2026, 6, 30, tzinfo=UTC)
 
 texts = st.sampled_from(["", "D40", "one two three", "one two three four five six seven eight nine", "E1 and D40"])

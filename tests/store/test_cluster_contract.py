@@ -18,7 +18,7 @@ from watersmeet.testing.contracts.links import LinksContract
 from watersmeet.testing.contracts.vectors import VectorsContract
 from watersmeet.testing.contracts.words import WordsContract
 
-pytestmark = pytest.mark.skipif(bool(missing()), reason=NOT_RUN)
+pytestmark = [pytest.mark.server, pytest.mark.skipif(bool(missing()), reason=NOT_RUN)]
 NUMBERS = count()
 
 

@@ -23,7 +23,7 @@ from watersmeet.core.model import Condition, Request
 from watersmeet.core.viewers import EVERYONE
 from watersmeet.engine.settings import Settings, load
 
-pytestmark = pytest.mark.skipif(bool(missing()), reason=NOT_RUN)
+pytestmark = [pytest.mark.server, pytest.mark.skipif(bool(missing()), reason=NOT_RUN)]
 EXAMPLES = Path(__file__).parents[2] / "examples"
 QUERIES = (
     "how do I rotate the signing keys?",

@@ -130,6 +130,7 @@ def test_rows_of_a_writer_that_died_are_dead(catalogue: Catalogue) -> None:
     assert len(catalogue.dead(time.time())) == 2
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.lists(st.sampled_from("xyz"), max_size=3)), max_size=8))
 def test_every_row_is_live_dead_or_was_never_given(steps: list[tuple[str, list[str]]]) -> None:

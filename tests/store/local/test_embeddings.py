@@ -75,6 +75,7 @@ def test_it_stays_within_its_limit_and_forgets_the_least_used_first(tmp_path: Pa
     cache.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["garbage", "truncated", "scribbled", "other schema"])
 def test_a_damaged_file_is_set_aside(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "embeddings.sqlite"
@@ -155,6 +156,7 @@ def _fill(folder: str, who: int) -> None:
     os._exit(1 if told else 0)
 
 
+@pytest.mark.slow
 def test_several_processes_write_at_once(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     workers = [context.Process(target=_fill, args=(str(tmp_path), who)) for who in range(3)]
@@ -182,6 +184,7 @@ while True:
 """
 
 
+@pytest.mark.kill
 def test_what_was_acknowledged_survives_a_kill(tmp_path: Path) -> None:
     chance = np.random.default_rng(7)
     acknowledged = -1

@@ -35,6 +35,7 @@ ALL = (
 """Every link with every document that it may mean."""
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(vault=vaults)
 def test_each_link_leads_where_it_leads_by_itself(engine: Engine, write, vault: dict[str, list[str]]) -> None:

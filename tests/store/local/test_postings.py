@@ -76,6 +76,7 @@ def test_a_new_store_is_empty(tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rarely", [False, True])
 @pytest.mark.parametrize("each", [1000, 150, 30])
 def test_it_finds_what_a_full_comparison_finds(tmp_path: Path, each: int, rarely: bool) -> None:
@@ -172,6 +173,7 @@ def test_one_writes_at_a_time(tmp_path: Path) -> None:
         second.add([1, 2], [weighted({1: 1.0})])
 
 
+@pytest.mark.slow
 def test_compaction_keeps_what_lives_and_readers_keep_reading(tmp_path: Path) -> None:
     texts = some(300)
     store = filled(tmp_path, texts, 100, grace=0.2)
@@ -242,6 +244,7 @@ OPERATIONS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(OPERATIONS, st.integers(0, 2**20))
 def test_any_history_ends_as_a_dictionary_would(operations: list[tuple[str, list[int]]], seed: int) -> None:
@@ -295,6 +298,7 @@ while True:
 """
 
 
+@pytest.mark.kill
 def test_what_was_acknowledged_survives_a_kill(tmp_path: Path) -> None:
     chance = np.random.default_rng(11)
     acknowledged = -1
@@ -317,6 +321,7 @@ def test_what_was_acknowledged_survives_a_kill(tmp_path: Path) -> None:
     assert acknowledged >= 14
 
 
+@pytest.mark.kill
 def test_it_is_read_while_another_process_writes_and_compacts(tmp_path: Path) -> None:
     """Forty commits and eight compactions, with no grace for the files that are replaced."""
     command = [sys.executable, "-c", WRITER, str(tmp_path), "0"]

@@ -116,6 +116,7 @@ class TestStaged:
             catalogue.apply(staged)
 
 
+@pytest.mark.slow
 def test_many_writers_lose_nothing(tmp_path: Path) -> None:
     folder = str(tmp_path / "index")
     Catalogue(folder).close()
@@ -143,6 +144,7 @@ class TestInAnIndex:
         assert after["/tides"].record["enabled"] is False
         assert after["/pdf"] == before["/pdf"]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("remove", ["unregister", "remove"])
     def test_it_goes_with_them(self, engine: Engine, remove: str) -> None:
         engine.registry.put(TIDES, PDF)

@@ -120,6 +120,7 @@ def test_whoever_waits_gets_it(state: FileState) -> None:
     assert sorted(state.read() or b"") == sorted(b"0123" * 10)
 
 
+@pytest.mark.slow
 def test_processes_take_turns(folder: Path) -> None:
     running = [subprocess.Popen([sys.executable, "-c", COUNT, str(folder), "40"]) for _ in range(3)]
     assert [one.wait(120) for one in running] == [0, 0, 0]
@@ -127,6 +128,7 @@ def test_processes_take_turns(folder: Path) -> None:
     assert os.listdir(folder) == ["number"]
 
 
+@pytest.mark.kill
 def test_one_that_is_killed_leaves_the_old_value_and_no_lock(state: FileState, folder: Path) -> None:
     put(state, b"old")
     with subprocess.Popen([sys.executable, "-c", HOLD, str(folder)], stdout=subprocess.PIPE) as holder:

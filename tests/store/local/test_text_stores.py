@@ -80,6 +80,7 @@ def test_closing_without_a_commit_forgets(store):
     assert rows(store.reader().match(body("apples"), 10)) == [1, 3]
 
 
+@pytest.mark.slow
 def test_many_commits_through_one_writer(store):
     with store.writer() as writer:
         for row in range(30):
@@ -141,6 +142,7 @@ def test_a_store_works_on_after_close(store):
     assert rows(store.reader().match(body("runs"), 1)) == [2]
 
 
+@pytest.mark.slow
 def test_a_reader_keeps_its_state(store):
     old = fill(store, *(entry(row, "apples") for row in range(20)))
     with store.writer() as writer:
@@ -155,6 +157,7 @@ def test_a_reader_keeps_its_state(store):
     assert rows(store.reader().match(body("apples"), 100)) == list(range(100, 112))
 
 
+@pytest.mark.slow
 def test_readers_come_and_go(store):
     fill(store, entry(1, "apples"))
     held = [store.reader() for _ in range(20)]
@@ -269,6 +272,7 @@ def test_a_term_counts_once_however_often_it_is_given(store):
     assert reader.match(twice, 10) == [(1, 1.0)]
 
 
+@pytest.mark.slow
 def test_equal_scores_come_in_the_order_of_rows(store):
     numbers = list(range(300))
     random.seed(5)
@@ -315,28 +319,3 @@ def test_an_unknown_field_is_named(store):
         reader.frequency("row", "1")
     with store.writer() as writer, pytest.raises(ConfigError):
         writer.add([entry(2, other="x")])
-
-
-# ---------------------------------------------------------------- tantivy's own
-
-
-def test_what_was_written_in_many_commits_ends_in_one_piece(tmp_path: Path) -> None:
-    """And few new rows beside many old ones are no reason to write all of them again."""
-    store = Tantivy(str(tmp_path / "text"))
-    with store.writer() as writer:
-        assert writer.pieces(100) == 1  # there is nothing to join them to
-        for start in (0, 100, 200):
-            writer.add([entry(row, f"apples {row}") for row in range(start, start + 100)])
-            writer.commit()
-        assert writer.pieces(4) == 1  # too few to be divided
-        assert writer.pieces(50) == 5
-        for part in range(5):
-            writer.add([entry(300 + part, "pears")])
-            writer.commit()
-    assert store.reader()._searcher.num_segments == 1
-    assert store.reader().size == 305
-    with store.writer() as writer:
-        writer.add([entry(400, "plums")])
-        writer.commit()
-        assert writer.pieces(50) == 1
-    store.close()

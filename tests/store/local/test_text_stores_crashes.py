@@ -13,10 +13,8 @@ from pathlib import Path
 import pytest
 
 from watersmeet.core.errors import (
-    ConfigError,
     IndexBusy,
     IndexDamaged,
-    IndexMismatch,
     IndexProblem,
     NoIndex,
 )
@@ -60,6 +58,7 @@ def rows(hits: list[tuple[Row, float]]) -> list[int]:
     return [row for row, _ in hits]
 
 
+@pytest.mark.kill
 def test_one_writer_at_a_time(kind, store, tmp_path):
     other = STORES[kind](str(tmp_path / "text"))
     with store.writer(), pytest.raises(IndexBusy) as error:
@@ -70,6 +69,7 @@ def test_one_writer_at_a_time(kind, store, tmp_path):
     other.close()
 
 
+@pytest.mark.kill
 def test_a_writer_can_be_opened_again_after_an_error(store):
     entries = (entry(row, "apples" * (1 // (1 - row))) for row in range(2))  # the second one fails
     with pytest.raises(ZeroDivisionError), store.writer() as writer:
@@ -106,6 +106,7 @@ def start(kind: str, folder: str, code: str) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-c", script, folder], stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.kill
 def test_killed_between_add_and_commit(kind, store, tmp_path):
     folder = str(tmp_path / "text")
     fill(store, entry(1, "apples"))
@@ -126,6 +127,7 @@ time.sleep(60)
     assert rows(fill(store, entry(5, "apples")).match(body("apples"), 10)) == [1, 5]
 
 
+@pytest.mark.kill
 def test_killed_after_the_commit(kind, store, tmp_path):
     code = """
 writer = store.writer()
@@ -141,6 +143,7 @@ time.sleep(60)
     assert store.reader().size == 10
 
 
+@pytest.mark.kill
 def test_processes_read_while_one_writes(kind, store, tmp_path):
     fill(store, entry(0, "apples"))
     code = """
@@ -190,6 +193,7 @@ def complaint(store: TextStore) -> IndexProblem | None:
     return None
 
 
+@pytest.mark.kill
 @pytest.mark.parametrize("size", [0, 100])
 def test_damage_is_reported(kind, tmp_path, size):
     folder = tmp_path / "text"
@@ -233,30 +237,3 @@ def test_a_folder_made_anew_is_noticed(kind, store, tmp_path):
     fill(other, entry(2, "apples"), entry(3, "apples"))
     assert rows(store.reader().match(body("apples"), 9)) == [2, 3]
     other.close()
-
-
-def test_tantivy_with_other_fields_is_a_mismatch(tmp_path):
-    import tantivy
-
-    builder = tantivy.SchemaBuilder()
-    builder.add_text_field("text")
-    tantivy.Index(builder.build(), str(tmp_path))
-    with pytest.raises(IndexMismatch):
-        Tantivy(str(tmp_path)).writer()
-
-
-def test_tantivy_checks_its_memory():
-    with pytest.raises(ConfigError):
-        Tantivy("x", heap_bytes=20_000_000, threads=2)
-
-
-def test_fts5_of_another_format_is_a_mismatch(tmp_path):
-    import sqlite3
-
-    fill(Fts5(str(tmp_path)), entry(1, "apples"))
-    with sqlite3.connect(tmp_path / "text.db") as connection:
-        connection.execute("PRAGMA user_version = 99")
-    connection.close()
-    for use in (Fts5(str(tmp_path)).reader, Fts5(str(tmp_path)).writer):
-        with pytest.raises(IndexMismatch):
-            use()

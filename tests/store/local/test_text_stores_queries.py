@@ -76,6 +76,7 @@ def large(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 TERMS = [Term("body", "all", 0.5), Term("body", "third"), Term("body", "rare", 2.0), Term("body", "n7")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "within",
     [
@@ -99,12 +100,14 @@ def test_within_restricts_before_ranking(large, within):
     ]
 
 
+@pytest.mark.slow
 def test_within_accepts_any_collection(large):
     expected = large.match(TERMS, 9, [5, 6])
     for same in ({5, 6}, (5, 6), range(5, 7), {5: 0, 6: 0}, [6, 5, 6]):
         assert large.match(TERMS, 9, same) == expected
 
 
+@pytest.mark.slow
 def test_score_is_what_match_gives(large):
     ranked = dict(large.match(TERMS, 21_000))
     for sample in (list(range(0, 21_000, 70)), list(range(900)), [3000]):
@@ -124,6 +127,7 @@ def test_frequencies(large):
     assert large.frequency("body", "never") == 0
 
 
+@pytest.mark.slow
 def test_threads_share_a_reader(large):
     expected = large.match(TERMS, 50), large.score(TERMS, range(40)), large.frequency("body", "rare")
     seen, wrong = [], []
@@ -171,6 +175,7 @@ def test_hostile_text_is_indexed_as_it_stands(store):
     assert reader.match([Term("title", "bar")], 10) == []
 
 
+@pytest.mark.slow
 def test_many_terms(store):
     reader = fill(store, *(entry(row, f"w{row} x", forms=f"F{row}") for row in range(1_500)))
     terms = [Term("body", f"w{n}", 1 + n % 3) for n in range(1_500)]
@@ -188,6 +193,7 @@ term = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     texts=st.lists(st.tuples(st.lists(words, max_size=8), words, st.text(max_size=5)), max_size=12),

@@ -185,6 +185,7 @@ def test_one_writes_at_a_time(tmp_path: Path) -> None:
     assert store.reader().rows().tolist() == [0, 1, 2]
 
 
+@pytest.mark.slow
 def test_compaction_keeps_what_lives_and_readers_keep_reading(tmp_path: Path) -> None:
     store = filled(tmp_path, some(300), grace=0.2)
     writer = store.writer()
@@ -242,6 +243,7 @@ OPERATIONS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(OPERATIONS, st.integers(0, 2**20))
 def test_any_history_ends_as_a_dictionary_would(operations: list[tuple[str, list[int]]], seed: int) -> None:
@@ -293,6 +295,7 @@ while True:
 """
 
 
+@pytest.mark.kill
 def test_what_was_acknowledged_survives_a_kill(tmp_path: Path) -> None:
     chance = np.random.default_rng(11)
     acknowledged = -1
@@ -314,6 +317,7 @@ def test_what_was_acknowledged_survives_a_kill(tmp_path: Path) -> None:
     assert acknowledged >= 19
 
 
+@pytest.mark.kill
 def test_it_is_read_while_another_process_writes_and_compacts(tmp_path: Path) -> None:
     """Forty commits and eight compactions, with no grace for the files that are replaced."""
     command = [sys.executable, "-c", WRITER, str(tmp_path), "0"]

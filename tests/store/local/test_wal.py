@@ -40,6 +40,7 @@ def _beside_another(path: Path, patience: float, leaves_after: float | None) -> 
         other.join()
 
 
+@pytest.mark.slow
 def test_it_waits_for_another_that_is_about_to_change_the_file(path: Path) -> None:
     assert _beside_another(path, 10, leaves_after=0.2) == "wal"
 

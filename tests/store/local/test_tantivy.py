@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from watersmeet.core.errors import ConfigError, IndexMismatch
+from watersmeet.core.indexing import Entry
+from watersmeet.core.model import Row
+from watersmeet.core.ports import Term, TextReader
+from watersmeet.store.local.tantivy import Tantivy
+
+
+def entry(row: int, body: str = "", **fields: str) -> Entry:
+    return Entry(Row(row), {"body": body, **fields})
+
+
+def fill(store: Tantivy, *entries: Entry) -> TextReader:
+    with store.writer() as writer:
+        writer.add(entries)
+        writer.commit()
+    return store.reader()
+
+
+def test_words_are_stemmed_forms_are_not_and_equal_scores_come_by_row(tmp_path: Path) -> None:
+    store = Tantivy(str(tmp_path / "text"))
+    reader = fill(store, entry(2, "tides", forms="TRN-1"), entry(1, "tides"), entry(3, "stones", forms="trn-1"))
+    assert [row for row, _ in reader.match([Term("body", "tide")], 9)] == [1, 2]
+    assert [row for row, _ in reader.match([Term("forms", "TRN-1")], 9)] == [2]
+    assert reader.score([Term("body", "tide")], [Row(3), Row(99)]) == {}
+    assert (reader.size, reader.frequency("body", "tide"), reader.frequency("forms", "TRN-1")) == (3, 2, 1)
+    store.close()
+
+
+def test_what_stands_for_a_word(tmp_path: Path) -> None:
+    reader = fill(Tantivy(str(tmp_path / "text")), entry(1, "tides"))
+    assert reader.analyse("body", "tides") == reader.analyse("body", "tide") == "tide"
+    assert reader.analyse("forms", "Tides") == "Tides"
+    assert reader.analyse("body", "the") == ""
+
+
+@pytest.mark.parametrize("options", [{"threads": 0}, {"heap_bytes": 1}, {"heap_bytes": 1 << 60}])
+def test_settings_that_make_no_sense_are_refused(options: dict[str, int]) -> None:
+    with pytest.raises(ConfigError, match=r"store\.tantivy"):
+        Tantivy("x", **options)
+
+
+def test_the_reader_is_the_same_until_something_is_committed(tmp_path: Path) -> None:
+    store = Tantivy(str(tmp_path / "text"))
+    first = fill(store, entry(1, "tides"))
+    assert store.reader() is first
+    assert fill(store, entry(2, "tides")) is not first
+
+
+def test_tantivy_with_other_fields_is_a_mismatch(tmp_path: Path) -> None:
+    import tantivy
+
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field("text")
+    tantivy.Index(builder.build(), str(tmp_path))
+    with pytest.raises(IndexMismatch):
+        Tantivy(str(tmp_path)).writer()
+
+
+def test_tantivy_checks_its_memory() -> None:
+    with pytest.raises(ConfigError):
+        Tantivy("x", heap_bytes=20_000_000, threads=2)
+
+
+@pytest.mark.slow
+def test_what_was_written_in_many_commits_ends_in_one_piece(tmp_path: Path) -> None:
+    """And few new rows beside many old ones are no reason to write all of them again."""
+    store = Tantivy(str(tmp_path / "text"))
+    with store.writer() as writer:
+        assert writer.pieces(100) == 1  # there is nothing to join them to
+        for start in (0, 100, 200):
+            writer.add([entry(row, f"apples {row}") for row in range(start, start + 100)])
+            writer.commit()
+        assert writer.pieces(4) == 1  # too few to be divided
+        assert writer.pieces(50) == 5
+        for part in range(5):
+            writer.add([entry(300 + part, "pears")])
+            writer.commit()
+    assert store.reader()._searcher.num_segments == 1
+    assert store.reader().size == 305
+    with store.writer() as writer:
+        writer.add([entry(400, "plums")])
+        writer.commit()
+        assert writer.pieces(50) == 1
+    store.close()

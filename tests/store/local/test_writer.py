@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import pytest
+
+from local_filling import LocalFilling
+from watersmeet.core.errors import IndexDamaged, SourceProblem
+from watersmeet.core.model import ANY, ChunkId, DocId
+from watersmeet.core.ports import Term
+from watersmeet.core.text_fields import document_hash, prepare
+from watersmeet.core.viewers import AUDIENCE_GATE
+from watersmeet.core.writing import Changes, Put
+from watersmeet.engine.writing import writing
+from watersmeet.testing.contracts.corpus import ADA, Given, page, seen
+
+TIDE = [Term("body", "tide")]
+PRIVATE = {AUDIENCE_GATE: ["user:ada"]}
+
+
+def rows(filling: LocalFilling, document: str) -> list[int]:
+    with filling.index.snapshot() as snapshot:
+        return list(snapshot.rows([one.id for one in snapshot.passages_of(DocId(document))]).values())
+
+
+def change(writer, *given: Given) -> Changes:
+    changes = Changes()
+    for one in given:
+        prepared = tuple(prepare(one.document, one.chunks, one.also))
+        made = document_hash(one.document, prepared)
+        changes.put.append(Put(one.document, prepared, made, writer.collection(one.collection)))
+    return changes
+
+
+def test_chunks_that_say_what_they_said_keep_their_rows(local) -> None:
+    filling = local(page("a.md", (("A",), "One."), (("B",), "Two.")))
+    first, second = rows(filling, "a.md")
+    filling.put([page("a.md", (("A",), "One."), (("B",), "Other."))])
+    kept, new = rows(filling, "a.md")
+    assert (kept, new > second) == (first, True)
+
+
+def test_equal_chunks_have_a_row_each(local) -> None:
+    filling = local(page("a.md", ((), "Same."), ((), "Same.")))
+    assert len(set(rows(filling, "a.md"))) == 2
+
+
+def test_a_commit_that_fails_leaves_all_as_it_was_and_gives_its_rows_back(local) -> None:
+    filling = local(page("a.md", ((), "A tide.")))
+    with writing(filling.index, filling._settings) as work:
+        writer = work.catalogue
+        failing = change(writer, page("b.md", ((), "A tide.")), page("c.md", ((), "A tide.")))
+        taken = failing.put[0].chunks[0].chunk.id
+        broken = failing.put[1]
+        object.__setattr__(broken.chunks[0].chunk, "id", ChunkId(taken))  # an id twice
+        with pytest.raises(IndexDamaged):
+            writer.commit(failing)
+        writer.commit(change(writer, page("d.md", ((), "A tide."))))
+    with filling.index.snapshot() as snapshot:
+        assert {one.document for one in snapshot.records(ANY)} == {"a.md", "d.md"}
+        assert len(snapshot.words(ANY).match(TIDE, ANY, 9)) == 2
+
+
+def test_words_of_what_is_private_are_in_no_text_store(local) -> None:
+    filling = local(page("a.md", ((), "A tide.")), page("b.md", ((), "A tide."), fields=PRIVATE))
+    with filling.index.snapshot() as snapshot:
+        assert snapshot.text().size == 1
+        assert len(snapshot.words(seen(ADA)).match(TIDE, seen(ADA), 9)) == 2
+
+
+def test_what_becomes_private_leaves_the_text_store(local) -> None:
+    filling = local(page("a.md", ((), "A tide.")), page("b.md", ((), "A tide.")))
+    with filling.index.snapshot() as snapshot:
+        before = snapshot.generation
+    filling.put([page("b.md", ((), "A tide."), fields=PRIVATE)])
+    with filling.index.snapshot() as snapshot:
+        assert (snapshot.generation != before, snapshot.public_text, snapshot.text().size) == (True, True, 1)
+
+
+def test_compaction_waits_for_the_share_and_for_queries(local) -> None:
+    filling = local(*(page(f"{n}.md", ((), f"A tide {n}.")) for n in range(10)))
+    filling.remove(["0.md"])
+    with writing(filling.index, filling._settings) as work:
+        assert work.catalogue.compact(0, 0.5) == 0
+        assert work.catalogue.text.held() == 10
+        assert work.catalogue.compact(0, 0.05) == 1
+        assert work.catalogue.text.held() == 9
+        assert work.catalogue.compact(0, 0.0) == 0
+
+
+def test_a_root_that_was_taken_out_meanwhile_is_not_read(local, tmp_path) -> None:
+    filling = local(page("a.md", ((), "A tide.")))
+    with writing(filling.index, filling._settings) as work:
+        writer = work.catalogue
+        writer.add_root(str(tmp_path), "a", writer.collection("main"), "")
+        (root,) = writer.roots()
+        with writer.root_lease(root):
+            writer.take_turns()
+        with writer.transaction() as db:
+            db.execute("DELETE FROM roots")
+        with pytest.raises(SourceProblem, match="taken out"), writer.root_lease(root):
+            pass
