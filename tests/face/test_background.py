@@ -25,6 +25,7 @@ from watersmeet.face import background as backgrounds
 from watersmeet.face.background import Background
 from watersmeet.face.service import Service, sync
 
+pytestmark = pytest.mark.server
 START = "import sys; sys.argv[0] = 'watersmeet'; from watersmeet.face.cli.main import main; main()"
 PAGES = {f"{n}.md": f"# Page {n}\n\nWhat is said of tide {n}.\n" for n in range(20)}
 WITH = {"WATERSMEET__INDEX__VECTORS": "true", "WATERSMEET__INDEX__DENSE": "hashed"}
