@@ -15,7 +15,7 @@ from _common import peak_mb, percentiles
 
 from watersmeet import Engine
 from watersmeet.core.model import Request
-from watersmeet.engine.settings import load
+from watersmeet.engine.settings.settings import load
 
 
 def asking(index: str, mode: str, asked: list[str], warming: int) -> dict[str, Any]:

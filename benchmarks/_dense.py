@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from watersmeet.core.model import Row
 from watersmeet.embed.onnx import Onnx
-from watersmeet.store.local._nearest import Reader
+from watersmeet.store.local._vector_reader import Reader
 from watersmeet.store.local.vectors import Vectors
 
 NEAREST = 20

@@ -38,7 +38,7 @@ def pages(folder: str) -> list[tuple[str, str]]:
 
 def watersmeet(place: str, mode: str) -> Ask:
     engine_of, request = importlib.import_module("watersmeet"), importlib.import_module("watersmeet.core.model")
-    settings = importlib.import_module("watersmeet.engine.settings").load(start=place, environ={})
+    settings = importlib.import_module("watersmeet.engine.settings.settings").load(start=place, environ={})
     engine = engine_of.Engine(f"{place}/index", settings)
 
     def ask(query: str, passages: int) -> list[str]:

@@ -10,10 +10,10 @@ import sys
 import numpy as np
 
 from watersmeet.core.model import ANY
+from watersmeet.engine.index.location import open_index
+from watersmeet.engine.index.tiers import embedder_name, new_tier, with_tier
 from watersmeet.engine.models import embedder
-from watersmeet.engine.place import open_index
-from watersmeet.engine.settings import load
-from watersmeet.engine.tiers import embedder_name, new_tier, with_tier
+from watersmeet.engine.settings.settings import load
 from watersmeet.store.local.documents import DocumentsView
 
 BLOCK = 8192
@@ -23,7 +23,7 @@ def synthetic(index: str) -> None:
     settings = load(start=index, environ={})
     model = embedder(settings, embedder_name(settings, "dense"))
     view = DocumentsView(index)
-    with view.moment():
+    with view.transaction():
         rows = list(view.every(ANY))
     view.close()
     chance = np.random.default_rng(3)

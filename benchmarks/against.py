@@ -26,7 +26,7 @@ TRIES = 3
 WARM = """
 import json, statistics, sys, time
 from watersmeet import Engine
-from watersmeet.engine.settings import load
+from watersmeet.engine.settings.settings import load
 asked = json.loads(sys.argv[2])
 with Engine(sys.argv[1], load(start=sys.argv[1], environ={})) as engine:
     for query in asked[:20]:

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from quality import settings
 
 from watersmeet.core.model import Request
-from watersmeet.engine.confidence import MODELS, features
 from watersmeet.engine.engine import Engine
-from watersmeet.engine.trace import seen
+from watersmeet.engine.query.confidence import MODELS, features
+from watersmeet.engine.query.context import confidence_input
 from watersmeet.evaluate.data import Dataset, load
 from watersmeet.evaluate.index import indexed
 
@@ -47,7 +47,7 @@ ASKED: dict[str, tuple[str, dict[str, Any]]] = {
 def ask(engine: Engine, name: str, text: str, relevant: set[str]) -> dict[str, Any]:
     """The features of a query, and whether one of the first results is relevant."""
     with engine.traced(Request(text, ASKED[name][0])) as trace:
-        judged = seen(trace.sight, trace.view, trace.outcome)
+        judged = confidence_input(trace.sight, trace.view, trace.outcome)
         right = any(passage.document in relevant for passage in judged.read)
         return {"features": features(name, judged), "hit": right}
 

@@ -24,8 +24,8 @@ from quality import settings
 from recipes import default_beside, figures
 
 from watersmeet.core.model import Request
-from watersmeet.engine.calibration.ballots import Ballot, ballot, gains
-from watersmeet.engine.calibration.belief import SIGNALS, Belief, grid
+from watersmeet.engine.calibration.posterior import SIGNALS, Posterior, grid
+from watersmeet.engine.calibration.score_matrix import ScoreMatrix, gains, score_matrix
 from watersmeet.engine.components import build
 from watersmeet.engine.engine import Engine
 from watersmeet.evaluate.data import Dataset, Question, load
@@ -52,7 +52,7 @@ JUDGED, RANDOM, DRAWS = 50, 500, 10
 class Judged(NamedTuple):
     """One question: its ballot under each variant, and its judgements."""
 
-    ballots: dict[str, Ballot]
+    ballots: dict[str, ScoreMatrix]
     relevant: dict[str, float]
 
 
@@ -64,14 +64,14 @@ def collect(folder: str, questions: list[Question]) -> list[Judged]:
     }
     found = []
     for question in questions:
-        made: dict[str, Ballot] = {}
+        made: dict[str, ScoreMatrix] = {}
         for reading, engine in engines.items():
-            with engine.traced(Request(question.text, "hybrid"), told=False) as trace:
+            with engine.traced(Request(question.text, "hybrid"), explain=False) as trace:
                 chunks = {hit.chunk for ranking in trace.outcome.rankings for hit in ranking.hits}
                 owners = trace.view.documents_of(chunks)
-            ballots = {name: ballot(trace.outcome, fusion, owners) for name, fusion in FUSIONS.items()}
+            ballots = {name: score_matrix(trace.outcome, fusion, owners) for name, fusion in FUSIONS.items()}
             made |= {f"{name}, {reading}": one for name, one in ballots.items() if one is not None}
-            if reading == "parts" and not trace.outcome.plan.parts:
+            if reading == "parts" and not trace.outcome.plan.sentences:
                 made |= {name.replace("parts", "whole"): one for name, one in made.items()}
                 break
         if len(made) == len(VARIANTS):
@@ -81,8 +81,8 @@ def collect(folder: str, questions: list[Question]) -> list[Judged]:
     return found
 
 
-def with_company(made: Ballot, points: Floats, weight: float) -> Ballot:
-    """The ballot in whose fixed part the stage `company` has had its say, for one point."""
+def with_company(made: ScoreMatrix, points: Floats, weight: float) -> ScoreMatrix:
+    """The ballot in whose fixed part the stage `document_support` has had its say, for one point."""
     fused = (points @ made.votes + made.fixed)[0]
     ends = [*made.starts[1:], len(fused)]
     usual = float(np.median(fused))
@@ -126,12 +126,12 @@ def evidence(asked: list[Judged], prior: dict[str, float], best: tuple[float, ..
     draw = random.Random(0)  # noqa: S311 - a sample
     after, harmed = [], []
     for _ in range(DRAWS):
-        belief = Belief()
+        belief = Posterior()
         for i in draw.sample(range(len(asked)), min(JUDGED, len(asked))):
             belief = belief.learn(table[i])
         after.append(quality(asked, SHIPPED, tuple(belief.weights(prior).values()), company).mean())
     for _ in range(2):
-        belief = Belief()
+        belief = Posterior()
         for _ in range(RANDOM):
             one = draw.choice(asked)
             belief = belief.learn(gains(one.ballots[SHIPPED], {draw.choice(one.ballots[SHIPPED].documents): 1.0}))

@@ -28,7 +28,7 @@ from tokenizers import Tokenizer
 from watersmeet.core.model import ANY, Condition
 from watersmeet.core.text_fields import breadcrumb
 from watersmeet.embed._locate import locate
-from watersmeet.engine.settings import load
+from watersmeet.engine.settings.settings import load
 from watersmeet.evaluate.data import Dataset
 from watersmeet.evaluate.data import load as load_dataset
 from watersmeet.evaluate.evaluation import Evaluation, evaluate
@@ -71,7 +71,7 @@ def chunks(index: Path) -> tuple[list[str], list[str]]:
     """The document and the embedded text of every chunk of an index."""
     view = DocumentsView(str(index))
     try:
-        with view.moment():
+        with view.transaction():
             rows = view.every(ANY)
             ids = view.resolve(rows, Condition())
             owners = view.documents_of(set(ids.values()))

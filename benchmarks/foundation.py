@@ -23,7 +23,7 @@ from _common import SHARED, WATERSMEET, Runner, cold, keep, load, machine, perce
 
 from watersmeet import Engine
 from watersmeet.core.model import Request
-from watersmeet.engine.settings import load as load_settings
+from watersmeet.engine.settings.settings import load as load_settings
 
 CORPUS = SHARED / "data" / "markdown" / "kubernetes_en" / "files"
 COLD_RUNS = 20

@@ -42,7 +42,7 @@ def main() -> None:
         fused = {hit.chunk: hit.score for hit in ranking.hits}
         for stage in stages:
             ranking = stage.apply(ranking, plan)
-        ranking = ranking.told(whole)
+        ranking = ranking.explained(whole)
         for hit in ranking.hits:
             place = (DocId("d"), "document", "T", ("H",), "p", Place((1, 2)), "text")
             shown = Result(hit.chunk, *place, hit.score, fused[hit.chunk], None, hit.evidence)

@@ -24,7 +24,7 @@ import numpy as np
 from _common import keep, machine
 
 from watersmeet import Engine
-from watersmeet.engine.settings import load
+from watersmeet.engine.settings.settings import load
 
 RECORDS, WORDS, LENGTH = 1_000_000, 40_000, 40
 ENVIRON = {"WATERSMEET__INDEX__DENSE": "", "WATERSMEET__INDEX__SPARSE": ""}

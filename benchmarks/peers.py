@@ -41,7 +41,7 @@ from _common import (
     size_mb,
 )
 
-from watersmeet.engine.settings import cache_folder
+from watersmeet.engine.settings.settings import cache_folder
 from watersmeet.evaluate.data import Dataset, Question
 from watersmeet.evaluate.data import load as load_dataset
 from watersmeet.evaluate.metrics import judge, means

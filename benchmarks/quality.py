@@ -19,8 +19,8 @@ from typing import Any
 from _common import RESULTS, ROOT, SHARED, keep, load, machine
 
 from watersmeet.core import tokens
-from watersmeet.engine.settings import Settings
-from watersmeet.engine.settings import load as load_settings
+from watersmeet.engine.settings.settings import Settings
+from watersmeet.engine.settings.settings import load as load_settings
 from watersmeet.evaluate.data import Dataset
 from watersmeet.evaluate.data import load as load_dataset
 from watersmeet.evaluate.evaluation import evaluate, to_json

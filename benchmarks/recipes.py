@@ -16,7 +16,7 @@ from typing import Any
 from _common import RESULTS, SHARED, keep, machine
 from quality import settings
 
-from watersmeet.engine.settings import recipes
+from watersmeet.engine.settings.settings import recipes
 from watersmeet.evaluate.compare import compare, interval
 from watersmeet.evaluate.data import Dataset, load
 from watersmeet.evaluate.evaluation import Evaluation, evaluate

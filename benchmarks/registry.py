@@ -27,7 +27,7 @@ from recipes import default_beside, figures
 
 from watersmeet.core.entities import Entity, Tool
 from watersmeet.core.model import Request
-from watersmeet.core.viewers import EVERYONE
+from watersmeet.core.visibility import EVERYONE
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.registry.requests import EntityRequest
 from watersmeet.evaluate.compare import compare
@@ -197,14 +197,14 @@ def markdown(result: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _registered(told: dict[str, Any]) -> list[str]:
+def _registered(explain: dict[str, Any]) -> list[str]:
     lines = ["| list | registered | tools | CPU s |", "|---|--:|--:|--:|"]
-    for name, made in told["lists"].items():
+    for name, made in explain["lists"].items():
         lines.append(f"| {name} | {made['registered']} | {made['tools']} | {made['cpu_s']:.1f} |")
-    lines += [f"| all (under 20 is wanted) | | | {told['cpu_s']:.1f} |", ""]
+    lines += [f"| all (under 20 is wanted) | | | {explain['cpu_s']:.1f} |", ""]
     lines += ["| search | p50 ms (under 10 is wanted) | p95 ms |", "|---|--:|--:|"]
-    lines += [f"| {name} | {took['p50']:.1f} | {took['p95']:.1f} |" for name, took in told["ms"].items()]
-    return [*lines, "", "`status` counts " + ", ".join(f"{n} {kind}" for kind, n in told["kinds"].items()) + ".", ""]
+    lines += [f"| {name} | {took['p50']:.1f} | {took['p95']:.1f} |" for name, took in explain["ms"].items()]
+    return [*lines, "", "`status` counts " + ", ".join(f"{n} {kind}" for kind, n in explain["kinds"].items()) + ".", ""]
 
 
 def _tools(sets: dict[str, Any]) -> list[str]:

@@ -28,8 +28,8 @@ from copied import Copied, copied
 from memory_filling import MemoryFilling
 from watersmeet import Engine
 from watersmeet.core.model import Request
-from watersmeet.engine.settings import Settings
-from watersmeet.engine.settings import load as load_settings
+from watersmeet.engine.settings.settings import Settings
+from watersmeet.engine.settings.settings import load as load_settings
 from watersmeet.evaluate.data import Dataset, load
 from watersmeet.evaluate.index import indexed
 

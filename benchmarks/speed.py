@@ -21,7 +21,7 @@ from typing import Any
 
 from _common import RESULTS, ROOT, WATERSMEET, Runner, cold, exponent, keep, load, machine, queries, size_mb
 
-from watersmeet.engine.settings import cache_folder
+from watersmeet.engine.settings.settings import cache_folder
 
 HERE = ROOT / "benchmarks"
 WARMING = 60

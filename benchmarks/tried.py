@@ -44,7 +44,7 @@ TRIED: dict[str, dict[str, Any]] = {
     "without exact": {"pipeline": {"signals": [s for s in SIGNALS if s != "exact"]}},
     "without static": {"pipeline": {"signals": [s for s in SIGNALS if s != "static"]}},
     "without parts": {"pipeline": {"understand": [step for step in STEPS if step != "parts"]}},
-    "without company": {"pipeline": {"stages": [stage for stage in STAGES if stage != "company"]}},
+    "without company": {"pipeline": {"stages": [stage for stage in STAGES if stage != "document_support"]}},
     "without peak": {"fusion": {"convex": {"peak": 0.0}}},
 }
 

@@ -14,9 +14,9 @@ from typing import Any
 
 from watersmeet.embed._encoder import Encoder
 from watersmeet.embed.hashed import Hashed
-from watersmeet.engine import deepen
-from watersmeet.engine.settings import load
-from watersmeet.engine.tiers import embedder_name, model_of
+from watersmeet.engine.index.tiers import embedder_name, model_of
+from watersmeet.engine.settings.settings import load
+from watersmeet.engine.sync import deepen
 from watersmeet.face.cli import progress
 from watersmeet.face.cli.main import main
 

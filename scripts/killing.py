@@ -34,8 +34,8 @@ from watersmeet import Engine
 from watersmeet.core.errors import NoIndex
 from watersmeet.core.indexing import Found, SourceRoot
 from watersmeet.core.model import ChunkId, Request
-from watersmeet.engine.parsers import endings
-from watersmeet.engine.settings import load
+from watersmeet.engine.settings.settings import load
+from watersmeet.engine.sync.parsers import endings
 from watersmeet.source.folder import Folder
 
 COMMAND = [sys.executable, "-c", "from watersmeet.face.cli.main import main; main()"]
@@ -140,7 +140,7 @@ class Trial:
     start: Path | None  # the index to begin with
     order: list[list[str]]
     versions: list[dict[str, Version]]  # every version that a document may have
-    told: bytes = rb"^committed (\d+) of \d+ files$"  # how it acknowledges
+    explain: bytes = rb"^committed (\d+) of \d+ files$"  # how it acknowledges
     waits: bool = False  # it says a line when it begins in earnest
     seconds: float = 0.0
 
@@ -241,7 +241,7 @@ class Kill:
     acknowledged: int  # files, or chunks
 
 
-def disturb(bench: Bench, trial: Trial, moment: float, index: Path) -> Kill:
+def disturb(bench: Bench, trial: Trial, transaction: float, index: Path) -> Kill:
     """Run the command and kill it after so many seconds, from its real beginning if it tells."""
     shutil.rmtree(index, ignore_errors=True)
     if trial.start:
@@ -253,14 +253,14 @@ def disturb(bench: Bench, trial: Trial, moment: float, index: Path) -> Kill:
     said = process.stderr.readline() if trial.waits else b""
     start = time.monotonic()
     try:
-        process.wait(moment)
+        process.wait(transaction)
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGKILL)
     said += process.stderr.read()
     process.stderr.close()
     code = process.wait()
     assert code in (0, -signal.SIGKILL), f"exit {code}: {said.decode()}"
-    commits = re.findall(trial.told, said, re.MULTILINE)
+    commits = re.findall(trial.explain, said, re.MULTILINE)
     return Kill(time.monotonic() - start, code != 0, int(commits[-1]) if commits else 0)
 
 
@@ -366,8 +366,8 @@ def run(asked: argparse.Namespace, folder: Path) -> dict[str, Any]:
     bench, trials = prepare(folder, corpus, environment(folder, **settings))
     index = folder / "index"
 
-    def attempt(trial: Trial, moment: float) -> tuple[Kill, list[str]]:
-        kill = disturb(bench, trial, moment, index)
+    def attempt(trial: Trial, transaction: float) -> tuple[Kill, list[str]]:
+        kill = disturb(bench, trial, transaction, index)
         return kill, list(problems(bench, trial, kill, index)) if kill.killed else []
 
     return {**hunt(asked, trials, attempt), "documents": len(bench.final), "text": asked.text}

@@ -32,7 +32,7 @@ from watersmeet.core.index import Tier
 from watersmeet.core.model import ANY, ChunkId, Request, Row
 from watersmeet.core.text_fields import breadcrumb
 from watersmeet.core.vectors import key_of
-from watersmeet.engine.tiers import tiers_of
+from watersmeet.engine.index.tiers import tiers_of
 from watersmeet.store.local.documents import DocumentsView
 from watersmeet.store.local.embeddings import Embeddings
 from watersmeet.store.local.vectors import Vectors
@@ -122,7 +122,7 @@ class Ground(Bench):
     def live(self, index: Path) -> dict[Row, bytes]:
         """The live rows, each with the key by which the cache knows its text."""
         view = DocumentsView(str(index))
-        with view.moment():
+        with view.transaction():
             found = view.texts(view.every(ANY))
         view.close()
         return {row: key_of(f"{breadcrumb(title, headings)}\n{text}") for row, title, headings, text in found}
@@ -156,7 +156,7 @@ class Ground(Bench):
     def learn(self, index: Path) -> None:
         """Take this index for what is right."""
         view = DocumentsView(str(index))
-        with view.moment():
+        with view.transaction():
             self.tier = tiers_of(view.meta())["dense"]
         view.close()
         self.queries = self.corpus.queries()
@@ -175,7 +175,7 @@ def deepening(bench: Ground, situation: str) -> Trial:
     start, done = bench.folder / f"{situation}-start", bench.folder / f"{situation}-done"
     made = bench.run("sync", str(bench.corpus.root), "--no-deepen", "--index", str(start))
     assert made.returncode == 0, made.stderr
-    trial = Trial(situation, bench.deepening(), start, [], [], told=TOLD, waits=True)
+    trial = Trial(situation, bench.deepening(), start, [], [], explain=TOLD, waits=True)
     trial.seconds = disturb(bench, trial, 3600, done).seconds
     bench.learn(done)
     counts = {len(bench.vectors), len(bench.known), len(bench.live(done)), bench.embedded()}
@@ -238,7 +238,7 @@ def answer_problems(bench: Ground, kill: Kill, index: Path) -> Iterator[str]:
         for mode in ("hybrid", "dense"):
             answer = engine.search(Request(bench.queries[0], mode=mode))
             unsaid = answer.mode != mode and not answer.failures
-            enough = share >= engine.settings.section("index").take_part
+            enough = share >= engine.settings.section("index").min_coverage
             if not answer.results or unsaid or (answer.failures and (enough or mode == "hybrid")):
                 yield f"{mode}: {len(answer.results)} results in mode {answer.mode}, {answer.failures}"
 
@@ -274,12 +274,12 @@ def run(asked: argparse.Namespace, folder: Path) -> dict[str, Any]:
     trials = [deepening(sized["deepen"], "deepen"), deepening(sized["cache"], "cache"), compaction(sized["compact"])]
     again: dict[str, int] = dict.fromkeys(("deepen", "cache"), 0)
 
-    def attempt(trial: Trial, moment: float) -> tuple[Kill, list[str]]:
+    def attempt(trial: Trial, transaction: float) -> tuple[Kill, list[str]]:
         bench = sized[trial.situation]
         index = bench.folder / "index"
         shutil.rmtree(bench.cache, ignore_errors=True)
         bench.log.unlink(missing_ok=True)
-        kill = disturb(bench, trial, moment, index)
+        kill = disturb(bench, trial, transaction, index)
         if not kill.killed:
             return kill, []
         if trial.situation == "compact":

@@ -36,8 +36,8 @@ from killing import SYLLABLES
 
 from watersmeet import Engine
 from watersmeet.core.model import Request
-from watersmeet.engine.settings import load
-from watersmeet.engine.tiers import tiers_of
+from watersmeet.engine.index.tiers import tiers_of
+from watersmeet.engine.settings.settings import load
 
 SITUATIONS = ("sync", "deepen", "compact", "register")
 MODES = ("lexical", "static", "sparse", "dense", "hybrid")
@@ -51,7 +51,14 @@ MARK = re.compile(r"PG(\d+)-(\d+)-(\d)")
 SECTIONS = 4
 MOST = 80
 """So many pages there are at most."""
-PRELOADED = ["numpy", "tantivy", "simsimd", "kills", "watersmeet.engine.roots", "watersmeet.engine.registry.writing"]
+PRELOADED = [
+    "numpy",
+    "tantivy",
+    "simsimd",
+    "kills",
+    "watersmeet.engine.sync.roots",
+    "watersmeet.engine.registry.register",
+]
 CHANGES = 8
 """How often the folder changes during one run of the writer."""
 CLOSE = 1e-6
@@ -65,7 +72,7 @@ Version = tuple[int, int]
 def write(situation: str, index: str, root: str, environ: dict[str, str], said: int, entities: list[Any]) -> None:
     """Do it, and say a line for whatever is acknowledged; a line that was written outlives the kill."""
     from watersmeet.core.writing import Changes, Put
-    from watersmeet.engine.report import Progress
+    from watersmeet.engine.sync.report import Progress
     from watersmeet.store.local.writer import LocalWriter
 
     os.environ.update(environ)
@@ -91,13 +98,13 @@ def write(situation: str, index: str, root: str, environ: dict[str, str], said: 
     with opened(Path(index), environ) as engine:
         os.write(said, b'["begun"]\n')
         if situation == "sync":
-            engine.sync([root], tell=tell)
+            engine.sync([root], progress=tell)
         elif situation == "words":
-            engine.sync([root], tell=tell, deepen=False)
+            engine.sync([root], progress=tell, deepen=False)
         elif situation == "deepen":
             engine.deepen(tell)
         elif situation == "register":
-            engine.registry.register(entities, tell=tell)
+            engine.registry.register(entities, progress=tell)
         else:
             engine.compact(grace=0)
         tell(Progress("done", 0, 0))

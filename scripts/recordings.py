@@ -25,8 +25,8 @@ from typing import Any
 
 from watersmeet import Engine
 from watersmeet.core.model import Request
-from watersmeet.core.viewers import EVERYONE, OWNER, Viewer
-from watersmeet.engine.settings import load
+from watersmeet.core.visibility import EVERYONE, OWNER, Viewer
+from watersmeet.engine.settings.settings import load
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 RECIPES = ("default", "docs", "notes", "registry", "identifiers")
@@ -137,13 +137,13 @@ def searched(engine: Engine, task: str, mode: str, recipe: str, viewer: Viewer |
     return plain(engine.registry.search(EntityRequest(task, max_results=30, mode=mode, recipe=recipe, viewer=viewer)))
 
 
-def plain(told: Any) -> Any:
+def plain(explain: Any) -> Any:
     """Without times."""
-    if hasattr(told, "to_json"):
-        told = told.to_json()
-    if isinstance(told, dict):
-        return {key: plain(value) for key, value in told.items() if key not in TIMES}
-    return [plain(one) for one in told] if isinstance(told, list | tuple) else told
+    if hasattr(explain, "to_json"):
+        explain = explain.to_json()
+    if isinstance(explain, dict):
+        return {key: plain(value) for key, value in explain.items() if key not in TIMES}
+    return [plain(one) for one in explain] if isinstance(explain, list | tuple) else explain
 
 
 def recorded(options: argparse.Namespace) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from watersmeet.engine.components import KINDS, default, find, names, options
-from watersmeet.engine.settings import SECTIONS, recipes
+from watersmeet.engine.settings.settings import SECTIONS, recipes
 from watersmeet.face.cli import main as cli
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -34,12 +34,12 @@ from typing import Any
 
 from watersmeet import Engine
 from watersmeet.chunk.headings import Headings
+from watersmeet.core.documents import Document
 from watersmeet.core.errors import WatersmeetError
 from watersmeet.core.indexing import Found
 from watersmeet.core.model import Condition, Plan
-from watersmeet.core.pages import Document
 from watersmeet.core.text_fields import prepare
-from watersmeet.engine.settings import Settings, load
+from watersmeet.engine.settings.settings import Settings, load
 from watersmeet.parse.markdown import Markdown
 
 LETTERS = "bcdfghjklmnpqrtvwxz"
@@ -114,14 +114,14 @@ class Reader:
             condition = self.chance.choice([Condition(), *self.conditions()])
             hits = self.ask(engine, view, " ".join(self.chance.sample(WORDS, 2)), condition, BOTH)
             yield from self.check(view, hits, condition)
-        live = view._ask("SELECT d.name, d.fields, d.id FROM documents d ORDER BY random() LIMIT 3")
+        live = view.query("SELECT d.name, d.fields, d.id FROM documents d ORDER BY random() LIMIT 3")
         for name, fields, key in live:
             facts = json.loads(fields)
             word = word_of(facts["number"], facts["version"])
             question = self.chance.choice([word, f"what is {word}"])
             hits = self.ask(engine, view, question, Condition(), self.chance.choice((BOTH, LEXICAL)))
             yield from self.check(view, hits, Condition(), word)
-            there = dict(view._ask("SELECT id, text FROM chunks WHERE document = ?", [key]))
+            there = dict(view.query("SELECT id, text FROM chunks WHERE document = ?", [key]))
             if set(hits) != set(there):
                 yield f"{name}: {len(there.keys() - set(hits))} of {len(there)} live chunks were not found by {word}"
             chunk, text = self.chance.choice(list(there.items()))
@@ -150,7 +150,7 @@ class Reader:
         return [hit.chunk for hit in outcome.ranking.hits]
 
     def check(self, view: Any, hits: list[Any], condition: Condition, word: str = "") -> Iterator[str]:
-        rows = view._ask(
+        rows = view.query(
             "SELECT c.id, substr(c.hash, 1, 16), c.text, d.name FROM json_each(?) j JOIN chunks c ON c.id = j.value"
             " JOIN documents d ON d.id = c.document",
             [json.dumps(hits)],

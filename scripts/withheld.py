@@ -102,7 +102,7 @@ VIRTUAL = {
 def build(folder: Path, seed: int) -> list[Path]:
     """Four indexes: nothing private, what bob sees, that and one lot of private things, that and another lot."""
     from watersmeet import Engine
-    from watersmeet.engine.settings import load
+    from watersmeet.engine.settings.settings import load
 
     vault = folder / "vault"
     vault.mkdir()
@@ -136,9 +136,9 @@ def build(folder: Path, seed: int) -> list[Path]:
 @contextmanager
 def serving(index: Path, folder: Path) -> Iterator[int]:
     from watersmeet import Engine
-    from watersmeet.engine.settings import load
+    from watersmeet.engine.settings.settings import load
     from watersmeet.face.rest.app import make
-    from watersmeet.face.rest.running import server
+    from watersmeet.face.rest.process import server
     from watersmeet.face.service import Service
 
     # TCP is named, as `watersmeet serve` does: else asyncio leaves each answer to wait 40 ms for an acknowledgement
@@ -216,10 +216,10 @@ async def tools(port: int, token: str, questions: list[str]) -> list[Any]:
     return found
 
 
-def untimed(told: Any) -> Any:
-    if isinstance(told, dict):
-        return {key: untimed(value) for key, value in told.items() if key not in TIMES}
-    return [untimed(one) for one in told] if isinstance(told, list) else told
+def untimed(explain: Any) -> Any:
+    if isinstance(explain, dict):
+        return {key: untimed(value) for key, value in explain.items() if key not in TIMES}
+    return [untimed(one) for one in explain] if isinstance(explain, list) else explain
 
 
 def asked(port: int, token: str, questions: list[str]) -> list[Any]:

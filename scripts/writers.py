@@ -34,13 +34,13 @@ from typing import Any
 from watersmeet import Engine
 from watersmeet.core.errors import NoIndex, WatersmeetError
 from watersmeet.core.model import Request
-from watersmeet.engine.settings import load
+from watersmeet.engine.settings.settings import load
 
 WRITERS = ("one folder", "two folders", "registry", "removing")
 FOLDERS = ("first", "second", "third")
 PAGES, SERVERS, SECTIONS = 16, 6, 3
 SETTINGS = {"INDEX__VECTORS": "false", "WRITER__BATCH_CHUNKS": "20", "WRITER__LOCK_SECONDS": "60"}
-PRELOADED = ["tantivy", "writers", "watersmeet.engine.roots", "watersmeet.engine.registry.writing"]
+PRELOADED = ["tantivy", "writers", "watersmeet.engine.sync.roots", "watersmeet.engine.registry.register"]
 MARK = re.compile(r"MK(\w+?)V(\d+)S(\d)E")
 WORDS = "tide reed silt bank delta marsh gate mark song line".split()
 

@@ -14,7 +14,7 @@ import hypothesis
 import pytest
 
 from watersmeet import Engine
-from watersmeet.engine.settings import load
+from watersmeet.engine.settings.settings import load
 
 hypothesis.settings.register_profile("tests", deadline=None, derandomize="CI" in os.environ)
 hypothesis.settings.register_profile("fast", hypothesis.settings.get_profile("tests"), max_examples=20)

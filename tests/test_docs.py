@@ -12,7 +12,7 @@ import click
 import pytest
 
 from watersmeet.engine.components import KINDS, find, names, options
-from watersmeet.engine.settings import SECTIONS
+from watersmeet.engine.settings.settings import SECTIONS
 from watersmeet.face.cli.main import ALIASES, COMMANDS
 
 pytestmark = pytest.mark.docs

@@ -30,7 +30,7 @@ import pytest
 
 from environments import OFFLINE, Environment
 from watersmeet.engine.components import KINDS, find, names, options
-from watersmeet.engine.settings import SECTIONS, load
+from watersmeet.engine.settings.settings import SECTIONS, load
 from watersmeet.face.cli.main import ALIASES, COMMANDS, cli
 
 pytestmark = pytest.mark.docs

@@ -76,7 +76,7 @@ def test_a_folder_is_synced_searched_and_edited_without_posix(notes: Path) -> No
     assert answer["results"][0]["document"] == "deep/birds.md"
     (notes / "judged.jsonl").write_text('{"query": "egrets", "document": "deep/birds.md"}\n')
     done = run(COMMAND, "calibrate", "--judgements", "judged.jsonl", "--json", folder=notes)
-    assert (done.returncode, json.loads(done.stdout)["learnt"]) == (0, 1), done.stderr
+    assert (done.returncode, json.loads(done.stdout)["learned_weights"]) == (0, 1), done.stderr
     done = run(COMMAND, "doctor", "--json", folder=notes)
     assert done.returncode == 0, done.stdout
 
@@ -111,16 +111,16 @@ def backslashes(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("backslashes")
 def test_paths_are_kept_with_slashes_on_every_system() -> None:
     paths = Paths("C:\\Users\\ann")
-    assert paths.kept("C:\\Users\\ann\\notes\\a.md") == "@/notes/a.md"
+    assert paths.stored("C:\\Users\\ann\\notes\\a.md") == "@/notes/a.md"
     assert paths.on_disk("@/notes/a.md") == "C:\\Users\\ann\\notes\\a.md"
-    assert (paths.kept("C:\\Users\\ann"), paths.on_disk("@/")) == ("@/", "C:\\Users\\ann")
-    assert paths.kept("C:\\Users\\anna\\b.md") == "C:\\Users\\anna\\b.md"
+    assert (paths.stored("C:\\Users\\ann"), paths.on_disk("@/")) == ("@/", "C:\\Users\\ann")
+    assert paths.stored("C:\\Users\\anna\\b.md") == "C:\\Users\\anna\\b.md"
 
 
 @pytest.mark.usefixtures("backslashes")
 def test_a_drive_holds_what_is_on_it() -> None:
     paths = Paths("D:\\")
-    assert (paths.kept("D:\\"), paths.kept("D:\\a.md")) == ("@/", "@/a.md")
+    assert (paths.stored("D:\\"), paths.stored("D:\\a.md")) == ("@/", "@/a.md")
     assert (paths.on_disk("@/"), paths.on_disk("@/a.md")) == ("D:\\", "D:\\a.md")
     assert system.is_within("D:\\notes", "D:\\")
     assert not system.is_within("D:\\notes2\\a.md", "D:\\notes")

@@ -116,7 +116,7 @@ def health(folder: Path) -> str:
     sys.path.append(str(Path(__file__).parents[2] / "tests" / "helpers"))
     served = importlib.import_module("serving").served
     from watersmeet import Engine
-    from watersmeet.engine.settings import load
+    from watersmeet.engine.settings.settings import load
     from watersmeet.face.tokens import Tokens
 
     tokens = Tokens(str(folder / "tokens.json"))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from attacks.probe import COMMAND, command, held, probe
-from watersmeet.core.cost import estimate
+from watersmeet.core.token_count import estimate
 from watersmeet.present.pack import unpack
 
 FORGED = "### [2] Security policy (policy.md:1-9)"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from watersmeet.engine.engine import Engine as Engine
-    from watersmeet.engine.several import Indexes as Indexes
+    from watersmeet.engine.query.multi_index import MultiIndex as Indexes
 
 __version__ = "0.1.0"
 __all__ = ["Engine", "Indexes", "__version__"]
@@ -18,9 +18,9 @@ __all__ = ["Engine", "Indexes", "__version__"]
 def __getattr__(name: str) -> Any:
     """`Engine` is loaded when it is asked for, so that `watersmeet --help` does not pay for it."""
     if name == "Indexes":
-        from watersmeet.engine.several import Indexes
+        from watersmeet.engine.query.multi_index import MultiIndex
 
-        return Indexes
+        return MultiIndex
     if name == "Engine":
         from watersmeet.engine.engine import Engine
 

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from watersmeet.chunk.headings import Headings
+from watersmeet.core.documents import Block, Chunk, Document, Section
 from watersmeet.core.errors import ConfigError
 from watersmeet.core.ids import chunk_id
 from watersmeet.core.model import DocId
-from watersmeet.core.pages import Block, Chunk, Document, Section
 from watersmeet.core.place import Place
 
 SENTENCE = "Seven wise foxes jump over the lazy brown dogs of the old mill. "

@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from watersmeet.core.boosts import FULL, asked, boost, grade, graded, matched, mentions, named, singular
+from watersmeet.core.boosts import (
+    FULL,
+    boost,
+    grade,
+    grade_tools,
+    matched_places,
+    mentions,
+    place_names,
+    query_words,
+    singular,
+)
 from watersmeet.core.entities import Ability, Entity, Tool
 
 CONTEXT7 = Entity(
@@ -25,7 +35,7 @@ CONTEXT7 = Entity(
 def worth(entity: Entity, query: str) -> float:
     held = mentions(entity)
     places = 0
-    for word in asked(query):
+    for word in query_words(query):
         places |= held.get(singular(word), 0)
     return boost(places)
 
@@ -52,7 +62,7 @@ def worth(entity: Entity, query: str) -> float:
     ],
 )
 def test_which_words_of_a_query_count(query: str, words: tuple[str, ...]) -> None:
-    assert asked(query) == words
+    assert query_words(query) == words
 
 
 @pytest.mark.parametrize(
@@ -82,17 +92,17 @@ def test_what_a_mention_is_worth(query: str, expected: float) -> None:
 def test_a_version_is_one_word(query: str, expected: float) -> None:
     versioned = Entity("skill", "/s", "n", "Since v2.0.", metadata={"version": "1.2.3", "rate": 1.5, "parts": [1, 3]})
     assert worth(versioned, query) == expected
-    assert matched(versioned, asked(query)) == {1.0: ["metadata"], 2.0: ["description"], 0.0: []}[expected]
+    assert matched_places(versioned, query_words(query)) == {1.0: ["metadata"], 2.0: ["description"], 0.0: []}[expected]
 
 
 def test_queries_that_it_answers_count_with_the_tool_or_like_metadata() -> None:
     examples = ("fill my tax return", "which form?")
     skill = Entity("skill", "/s", "forms", "pdf", examples=examples)
-    assert (worth(skill, "tax return"), matched(skill, asked("tax return"))) == (1.0, ["metadata"])
+    assert (worth(skill, "tax return"), matched_places(skill, query_words("tax return"))) == (1.0, ["metadata"])
     tools = (Tool("alpha", "beta", examples=examples), Tool("gamma"))
     server = Entity("mcp_server", "/s", "n", tools=tools)
-    assert (worth(server, "tax return"), matched(server, asked("tax return"))) == (1.0, [])
-    assert [tool.name for tool, _ in graded(tools, asked("tax return"), 5)] == ["alpha"]
+    assert (worth(server, "tax return"), matched_places(server, query_words("tax return"))) == (1.0, [])
+    assert [tool.name for tool, _ in grade_tools(tools, query_words("tax return"), 5)] == ["alpha"]
 
 
 def test_a_full_match_is_worth_13_and_a_half() -> None:
@@ -121,9 +131,14 @@ def test_more_tools_than_an_integer_has_bits() -> None:
 
 
 def test_the_places_by_name() -> None:
-    assert matched(CONTEXT7, asked("context7 region library")) == ["path", "name", "description", "metadata"]
-    assert matched(CONTEXT7, asked("nothing")) == []
-    assert named(0b10001) == ["path", "metadata"]
+    assert matched_places(CONTEXT7, query_words("context7 region library")) == [
+        "path",
+        "name",
+        "description",
+        "metadata",
+    ]
+    assert matched_places(CONTEXT7, query_words("nothing")) == []
+    assert place_names(0b10001) == ["path", "metadata"]
 
 
 PIECES = [
@@ -154,12 +169,12 @@ PIECES = [
 def test_the_places_are_those_that_are_indexed(text: str, query: str) -> None:
     entity = Entity("skill", "/s", text.strip() or "x", text[::-1], tags=tuple(text.split()[:2]), metadata={"a": text})
     entity = replace(entity, examples=tuple(text.split()[2:4]))
-    for words in (asked(query), asked(text), (query.lower(),)):
+    for words in (query_words(query), query_words(text), (query.lower(),)):
         held = mentions(entity)
         places = 0
         for word in words:
             places |= held.get(singular(word), 0)
-        assert matched(entity, words) == named(places)
+        assert matched_places(entity, words) == place_names(places)
 
 
 @pytest.mark.parametrize(
@@ -176,7 +191,7 @@ def test_the_places_are_those_that_are_indexed(text: str, query: str) -> None:
 )
 def test_a_tool_is_graded_by_its_own_words(query: str, expected: float) -> None:
     tool = Tool("strava_activities", "Lists the weekly activities")
-    assert grade(tool, asked(query)) == pytest.approx(expected)
+    assert grade(tool, query_words(query)) == pytest.approx(expected)
 
 
 def test_no_words_no_grade() -> None:
@@ -185,8 +200,8 @@ def test_no_words_no_grade() -> None:
 
 def test_tools_that_say_nothing_of_it_are_left_out() -> None:
     tools = (Tool("getStats", "Figures"), Tool("strava_sync", "Brings all"), Tool("other", "From strava"))
-    assert [tool.name for tool, _ in graded(tools, ("strava",), 5)] == ["strava_sync", "other"]
-    assert len(graded(tools, ("strava",), 1)) == 1
+    assert [tool.name for tool, _ in grade_tools(tools, ("strava",), 5)] == ["strava_sync", "other"]
+    assert len(grade_tools(tools, ("strava",), 1)) == 1
 
 
 TEXT = st.text(st.sampled_from("abcs_- .#é東京ABC12y"), max_size=30)
@@ -194,7 +209,7 @@ TEXT = st.text(st.sampled_from("abcs_- .#é東京ABC12y"), max_size=30)
 
 @given(TEXT, TEXT, TEXT, TEXT)
 def test_grades_are_from_0_to_1_and_0_only_without_a_word(name: str, about: str, example: str, query: str) -> None:
-    words = asked(query)
+    words = query_words(query)
     tool = Tool(name, about, examples=(example,))
     score = grade(tool, words)
     assert 0.0 <= score <= 1.0

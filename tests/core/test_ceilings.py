@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from watersmeet.core.ceilings import alone, held_below, under_ceilings
+from watersmeet.core.ceilings import apply_ceilings, capped_only, enforce_ceilings
 from watersmeet.core.model import Ceiling, Evidence, Hit, Plan, Ranking
 from watersmeet.fusion.convex import Convex
 from watersmeet.fusion.rrf import Rrf
@@ -22,7 +22,7 @@ def voted(*ceilings: tuple[str, str]) -> Ranking:
 
 def test_the_formula() -> None:
     links = voted(("new", "a"), ("d", "a"))
-    fused = under_ceilings(Rrf(k=1).fuse([WORDS, links], PLAN), [WORDS, links])
+    fused = apply_ceilings(Rrf(k=1).fuse([WORDS, links], PLAN), [WORDS, links])
     scores = {hit.chunk: hit.score for hit in fused.hits}
     most = 0.9 * (1 / 2)
     assert scores["a"] == 1 / 2
@@ -36,7 +36,7 @@ def test_the_formula() -> None:
 def test_what_a_link_has_lifted_lifts_nobody() -> None:
     """The ceiling is a share of what the other has by itself: one hop stays one hop."""
     links = voted(("d", "a"), ("new", "d"))
-    fused = under_ceilings(Rrf(k=1).fuse([WORDS, links], PLAN), [WORDS, links])
+    fused = apply_ceilings(Rrf(k=1).fuse([WORDS, links], PLAN), [WORDS, links])
     scores = {hit.chunk: hit.score for hit in fused.hits}
     assert scores["d"] > 1 / 5
     assert scores["new"] == pytest.approx(0.9 / 5)
@@ -44,14 +44,14 @@ def test_what_a_link_has_lifted_lifts_nobody() -> None:
 
 def test_without_limits_nothing_changes() -> None:
     fused = Rrf().fuse([WORDS], PLAN)
-    assert under_ceilings(fused, [WORDS]) is fused
+    assert apply_ceilings(fused, [WORDS]) is fused
 
 
 def test_a_fusion_that_tells_no_contributions_is_left_as_it_is() -> None:
     fused = Ranking.of(
         "own", [Hit("a", 2.0, (Evidence("words", 1, 4.0),)), Hit("new", 1.0, (Evidence("links", 1, 1.0),))]
     )
-    assert under_ceilings(fused, [WORDS, voted(("new", "a"))]).hits == fused.hits
+    assert apply_ceilings(fused, [WORDS, voted(("new", "a"))]).hits == fused.hits
 
 
 ranked = st.lists(st.sampled_from("abcdef"), unique=True, min_size=1).map(
@@ -66,10 +66,10 @@ def test_no_limit_is_passed_and_contributions_add_up(words: object, meaning: obj
     rankings = [Ranking("words", words), Ranking("meaning", meaning), links]  # type: ignore[arg-type] # drawn
     for fusion in (Rrf(), Convex(), Convex(scale="spread")):
         before = {hit.chunk: hit.score for hit in fusion.fuse(rankings, PLAN).hits}
-        fused = under_ceilings(fusion.fuse(rankings, PLAN), rankings)
+        fused = apply_ceilings(fusion.fuse(rankings, PLAN), rankings)
         after = {hit.chunk: hit.score for hit in fused.hits}
         own = {}
-        for hit in fused.told().hits:
+        for hit in fused.explained().hits:
             parts = {e.by: e.detail["contribution"] for e in hit.evidence}
             assert sum(parts.values()) == pytest.approx(hit.score, abs=1e-12)
             own[hit.chunk] = sum(part for by, part in parts.items() if by != "links")
@@ -84,11 +84,11 @@ def test_a_stage_cannot_lift_a_neighbour_above_what_brought_it() -> None:
         "neighbours", (Hit("b", 0.9), Hit("c", 0.5)), ceilings={"b": Ceiling("a", 0.95), "c": Ceiling("a", 0.95)}
     )
     words = Ranking("lexical", (Hit("a", 1.0), Hit("c", 0.4)))
-    only = alone([links, words])
+    only = capped_only([links, words])
     assert only == {"b": Ceiling("a", 0.95)}
     lifted = Ranking.of("recency", [Hit("a", 1.0), Hit("b", 1.08), Hit("c", 1.2)])
-    held = held_below(lifted, only)
+    held = enforce_ceilings(lifted, only)
     assert [(hit.chunk, round(hit.score, 6)) for hit in held.hits] == [("c", 1.2), ("a", 1.0), ("b", 0.95)]
     assert held.hits[2].evidence[-1].by == "ceiling"
-    assert held_below(held, only) is held
-    assert alone([words]) == {}
+    assert enforce_ceilings(held, only) is held
+    assert capped_only([words]) == {}

@@ -24,7 +24,7 @@ from watersmeet.core.entities import (
     tool_text,
 )
 from watersmeet.core.errors import ConfigError
-from watersmeet.core.viewers import (
+from watersmeet.core.visibility import (
     AUDIENCE_GATE,
     ENABLED_GATE,
     EVERYONE,
@@ -32,8 +32,8 @@ from watersmeet.core.viewers import (
     OWNER,
     STATUSES,
     Viewer,
+    audience_gates,
     gates,
-    seen_by,
 )
 
 SERVER = Entity(
@@ -201,7 +201,7 @@ def test_the_gates_of_a_search() -> None:
 
 
 def allowed(entity: Entity, viewer: Viewer | None) -> bool:
-    gate = seen_by(viewer)
+    gate = audience_gates(viewer)
     return not gate or bool(set(gate[AUDIENCE_GATE]) & set(audience(entity)))
 
 

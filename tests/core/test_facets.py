@@ -1,8 +1,8 @@
 from __future__ import annotations
 
+from watersmeet.core.documents import Document
 from watersmeet.core.facets import facets_of, tag_names
 from watersmeet.core.model import DocId
-from watersmeet.core.pages import Document
 
 
 def test_what_can_be_filtered_by() -> None:

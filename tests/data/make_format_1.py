@@ -15,7 +15,7 @@ from pathlib import Path
 
 from watersmeet import Engine
 from watersmeet.core.entities import Entity, Tool
-from watersmeet.engine.settings import load
+from watersmeet.engine.settings.settings import load
 from watersmeet.store.local._connect import FORMAT
 
 PLACE = Path("/tmp/watersmeet-format-1")  # noqa: S108 - its paths are in the index, and the same wherever it is made

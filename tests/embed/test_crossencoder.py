@@ -9,7 +9,7 @@ import pytest
 from watersmeet import Engine
 from watersmeet.core.errors import ModelMissing, ModelProblem
 from watersmeet.embed.crossencoder import Crossencoder
-from watersmeet.engine.settings import load
+from watersmeet.engine.settings.settings import load
 
 Make = Callable[..., Path]
 Rows = dict[str, np.ndarray]

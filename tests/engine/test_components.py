@@ -11,9 +11,9 @@ import pytest
 from watersmeet import store
 from watersmeet.core import names as link_names
 from watersmeet.core.errors import ConfigError, UnknownComponent
-from watersmeet.engine.components import PLUGGED, build, exists, find, is_built_in, names
-from watersmeet.engine.parsers import endings, parsers, readers
-from watersmeet.engine.settings import load
+from watersmeet.engine.components import PLUGIN_KINDS, build, exists, find, is_built_in, names
+from watersmeet.engine.settings.settings import load
+from watersmeet.engine.sync.parsers import endings, parsers, readers
 
 INDEX = """
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Memory:
 HELPERS = {"store": {"catalogue", "view", "live", "near"}, "record": {"written"}}
 
 
-@pytest.mark.parametrize("kind", [kind for kind in PLUGGED if kind != "index"])
+@pytest.mark.parametrize("kind", [kind for kind in PLUGIN_KINDS if kind != "index"])
 def test_components_are_listed_and_helpers_are_not(kind: str) -> None:
     listed = names(kind)
     assert listed == sorted(listed) != []

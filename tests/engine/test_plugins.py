@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from environments import Environment, announce
-from watersmeet.engine.components import KINDS, PLUGGED
+from watersmeet.engine.components import KINDS, PLUGIN_KINDS
 
 pytestmark = pytest.mark.slow
 
@@ -182,7 +182,7 @@ def test_what_lies_about_is_not_installed(plain: Environment, coast: Path, tmp_p
     """A folder that looks like an installed package offers nothing, wherever it comes to be searched or worked in."""
     trace = tmp_path / "trace"
     evil = MARK.format(str(trace)) + COMPONENT
-    groups = {f"watersmeet.{kind}": {"evil": "evil_module:Whatever"} for kind in PLUGGED}
+    groups = {f"watersmeet.{kind}": {"evil": "evil_module:Whatever"} for kind in PLUGIN_KINDS}
     announce(coast, "evil-1.0", groups, {"evil_module": evil})
     cwd = tmp_path / "elsewhere" if way in ("PYTHONPATH", "synced") else coast
     cwd.mkdir(exist_ok=True)
@@ -212,7 +212,7 @@ def test_the_same_is_found_where_packages_are_installed(plain: Environment, coas
     assert [check["name"] for check in checks(plain, coast)] == ["plug-in good (parse)"]
 
 
-@pytest.mark.parametrize("kind", PLUGGED)
+@pytest.mark.parametrize("kind", PLUGIN_KINDS)
 def test_every_kind_can_come_from_another_package(plain: Environment, coast: Path, kind: str) -> None:
     announce(plain.packages, "good-1.0", {f"watersmeet.{kind}": {"s3+files": "good:Whatever"}}, {"good": COMPONENT})
     script = (
@@ -349,4 +349,4 @@ def test_odd_announcements(plain: Environment, coast: Path, group: str, content:
 
 
 def test_the_kinds_of_settings_are_among_those_that_can_be_added_to() -> None:
-    assert set(KINDS) < set(PLUGGED)
+    assert set(KINDS) < set(PLUGIN_KINDS)

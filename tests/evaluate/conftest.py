@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from watersmeet import Engine
-from watersmeet.engine.settings import Settings, load
+from watersmeet.engine.settings.settings import Settings, load
 
 WORDS = [a + b for a in "ba ke lo mi nu pra sto tri vel wen".split() for b in "dor fin gal hun mar nel pos rek".split()]
 

@@ -13,8 +13,8 @@ import watersmeet.signal
 from watersmeet import Engine
 from watersmeet.core.errors import ConfigError, SourceProblem
 from watersmeet.core.model import Request
-from watersmeet.engine.report import Progress
-from watersmeet.engine.settings import Settings, load
+from watersmeet.engine.settings.settings import Settings, load
+from watersmeet.engine.sync.report import Progress
 from watersmeet.evaluate.data import load as load_dataset
 from watersmeet.evaluate.evaluation import Evaluation, evaluate, to_json
 from watersmeet.evaluate.index import cached
@@ -95,7 +95,7 @@ def test_the_second_run_does_not_index_again(beir: Path, settings: Settings, tmp
 
     def doing() -> set[str]:
         seen: list[Progress] = []
-        evaluate(dataset, settings, tell=seen.append)
+        evaluate(dataset, settings, progress=seen.append)
         assert (seen[-1].doing, seen[-1].done, seen[-1].unit) == ("asking", 40, "queries")
         return {step.doing for step in seen}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from watersmeet.engine.settings import Settings
+from watersmeet.engine.settings.settings import Settings
 from watersmeet.evaluate.data import load
 from watersmeet.evaluate.evaluation import Evaluation, evaluate, to_json
 from watersmeet.evaluate.html import html

@@ -24,11 +24,11 @@ from sse_starlette.sse import EventSourceResponse
 from serving import Reply, Served, served
 from watersmeet import Engine
 from watersmeet.core.errors import Stopped
-from watersmeet.engine.report import Progress
+from watersmeet.engine.sync.report import Progress
 from watersmeet.face.mcp import http as sessions
-from watersmeet.face.rest import running
+from watersmeet.face.rest import process
 from watersmeet.face.tokens import Tokens
-from watersmeet.face.work import while_wanted
+from watersmeet.face.work_queue import cancellable
 
 pytestmark = pytest.mark.server
 
@@ -118,7 +118,7 @@ def test_metrics_are_told_while_every_worker_is_busy(site: Served) -> None:
 
 def test_a_write_that_nobody_waits_for_stops() -> None:
     stop, told = Event(), list[Progress]()
-    tell = while_wanted(stop, told.append)
+    tell = cancellable(stop, told.append)
     step = Progress("embedding", 1, 2, "chunks")
     tell(step)
     stop.set()
@@ -130,7 +130,7 @@ def test_a_write_that_nobody_waits_for_stops() -> None:
 def test_half_open_connections_shut_nobody_out(site: Served) -> None:
     opened = []
     try:
-        for _ in range(running.MOST_OF_ONE + 40):
+        for _ in range(process.MOST_OF_ONE + 40):
             connection = socket.create_connection(("127.0.0.1", site.port), timeout=5)
             connection.sendall(b"GET /health HTTP/1.1\r\nHost: local")
             opened.append(connection)
@@ -145,7 +145,7 @@ def test_a_head_that_does_not_come_is_not_waited_for(
     site: Served, monkeypatch: pytest.MonkeyPatch, first: bytes
 ) -> None:
     """Neither that of the first request nor that of a later one."""
-    monkeypatch.setattr(running, "HEADER_SECONDS", 0.3)
+    monkeypatch.setattr(process, "HEADER_SECONDS", 0.3)
     with socket.create_connection(("127.0.0.1", site.port), timeout=5) as connection:
         if first:
             connection.sendall(first)

@@ -16,12 +16,12 @@ from mcp import Client
 
 from serving import Served, served
 from watersmeet import Engine
-from watersmeet.core.cost import estimate
-from watersmeet.engine.settings import load
+from watersmeet.core.token_count import estimate
+from watersmeet.engine.settings.settings import load
 from watersmeet.face.cli.main import cli
 from watersmeet.face.mcp.server import INSTRUCTIONS
 from watersmeet.face.mcp.tools import tools
-from watersmeet.face.search import SearchParams, Sent, ask
+from watersmeet.face.search import SearchParams, Sent, run_search
 from watersmeet.present.pack import unpack
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
@@ -117,7 +117,7 @@ def test_never_over_budget(
     engine: Engine, words: list[str], budget: int, text: bool, as_json: bool, full: bool, explain: bool
 ) -> None:
     sent = Sent(text or not as_json, json.dumps if as_json else None, full)
-    made = ask(engine, SearchParams(" ".join(["harbour", *words]), budget=budget, explain=explain), sent=sent)
+    made = run_search(engine, SearchParams(" ".join(["harbour", *words]), budget=budget, explain=explain), sent=sent)
     assert made.pack is not None
     cost = estimate(json.dumps(made.to_json())) if as_json else 0
     cost += estimate("\n\n".join([*made.said(), made.pack.text])) if sent.text else 0

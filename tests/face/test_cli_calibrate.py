@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from watersmeet.core.errors import ConfigError, SourceProblem
-from watersmeet.engine.calibration.belief import Belief, grid
-from watersmeet.engine.calibration.keeping import WHOLE, changed
-from watersmeet.engine.named_state import CALIBRATION
+from watersmeet.engine.calibration.posterior import Posterior, grid
+from watersmeet.engine.calibration.state import WHOLE, changing
+from watersmeet.engine.index.state_names import CALIBRATION
 from watersmeet.face.cli.main import cli
 from watersmeet.store.local.state import FileState
 
@@ -44,7 +44,7 @@ def test_judgements_are_learnt_shown_and_forgotten() -> None:
     before = json.loads(run("calibrate", "--json").stdout)
     assert before["collections"] == {}
     learnt = json.loads(run("calibrate", "--judgements", "judged.jsonl", "--json").stdout)
-    assert (learnt["learnt"], learnt["known"]) == (3, 0)
+    assert (learnt["learned_weights"], learnt["known"]) == (3, 0)
     assert learnt["collections"]["*"]["weights"] != before["prior"]
     assert json.loads(run("status", "--json").stdout)["calibration"]["collections"] == learnt["collections"]
     assert "3 pieces of evidence" in run("calibrate", "--show").stdout
@@ -94,10 +94,10 @@ def test_tune_measures_the_weights_that_it_prints_whatever_the_index_has_learnt(
     words = ["tune", checks(here, 8), "--json", "--index", ".watersmeet"]
     before = json.loads(run(*words).stdout)
     assert before["calibration"] == {"left_aside": True, "evidence": 0.0, "note": ""}
-    belief = Belief()
+    belief = Posterior()
     for _ in range(200):
         belief = belief.learn([0.4 + 0.6 * point[2] for point in grid()])
-    with changed(FileState(".watersmeet", CALIBRATION)) as kept:
+    with changing(FileState(".watersmeet", CALIBRATION)) as kept:
         kept.beliefs[WHOLE] = belief
     assert json.loads(run("calibrate", "--json").stdout)["collections"]["*"]["weights"]["dense"] > 0.8
     told = json.loads(run(*words).stdout)
@@ -110,7 +110,7 @@ def test_tune_measures_the_weights_that_it_prints_whatever_the_index_has_learnt(
 
 def test_judgements_may_have_any_ending(here: Path) -> None:
     (here / "judged.jsonl").rename(here / "judged")
-    assert json.loads(run("calibrate", "--judgements", "judged", "--json").stdout)["learnt"] == 3
+    assert json.loads(run("calibrate", "--judgements", "judged", "--json").stdout)["learned_weights"] == 3
 
 
 def test_tune_refuses_what_cannot_be_halved_and_never_overwrites(here: Path) -> None:

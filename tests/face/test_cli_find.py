@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from watersmeet import Engine
 from watersmeet.core.entities import Entity, Tool
-from watersmeet.engine.settings import load
+from watersmeet.engine.settings.settings import load
 from watersmeet.face.cli.main import cli, run
 
 ENTITIES = [

@@ -11,7 +11,7 @@ import pytest
 
 from serving import served
 from watersmeet import Engine
-from watersmeet.engine.settings import load
+from watersmeet.engine.settings.settings import load
 
 pytestmark = pytest.mark.model
 

@@ -11,8 +11,8 @@ import pytest
 
 from watersmeet import Engine
 from watersmeet.core.errors import IndexProblem, WatersmeetError
-from watersmeet.core.viewers import EVERYONE
-from watersmeet.engine.settings import load
+from watersmeet.core.visibility import EVERYONE
+from watersmeet.engine.settings.settings import load
 from watersmeet.face import service as services
 from watersmeet.face.search import SearchParams
 from watersmeet.face.service import Service

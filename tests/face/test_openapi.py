@@ -13,7 +13,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from serving import Served, served
 from watersmeet import Engine
-from watersmeet.engine.settings import load
+from watersmeet.engine.settings.settings import load
 from watersmeet.face.tokens import Tokens
 
 CLOCK = {"kind": "mcp_server", "path": "/clock", "name": "clock", "description": "Tells the time"}

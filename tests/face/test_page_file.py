@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
-from watersmeet.core.directions import TURNING
+from watersmeet.core.bidi import TURNING
 from watersmeet.face.rest.page import _page
 
 PAGE = _page()[0].decode()

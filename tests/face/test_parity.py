@@ -18,8 +18,8 @@ from mcp.client.stdio import StdioServerParameters
 from serving import Served, served
 from watersmeet import Engine
 from watersmeet.core.model import Condition, Request
-from watersmeet.engine.asked import condition
-from watersmeet.engine.settings import load, recipes
+from watersmeet.engine.query.filters import condition
+from watersmeet.engine.settings.settings import load, recipes
 from watersmeet.face.cli.main import run
 
 pytestmark = pytest.mark.slow

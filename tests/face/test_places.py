@@ -16,7 +16,7 @@ from placed import Placed
 from serving import Served, served
 from watersmeet import Engine
 from watersmeet.core.model import Result
-from watersmeet.engine.settings import load
+from watersmeet.engine.settings.settings import load
 from watersmeet.face.cli.main import run
 from watersmeet.face.cli.pretty import print_answer, print_head
 from watersmeet.parse.text import Text

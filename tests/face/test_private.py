@@ -10,7 +10,7 @@ import pytest
 
 from serving import Served, served
 from watersmeet import Engine
-from watersmeet.core.viewers import OWNER, Viewer
+from watersmeet.core.visibility import OWNER, Viewer
 from watersmeet.face.tokens import Tokens
 
 pytestmark = pytest.mark.slow

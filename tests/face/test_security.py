@@ -14,7 +14,7 @@ import pytest
 
 from serving import Served, served
 from watersmeet import Engine
-from watersmeet.engine.settings import load
+from watersmeet.engine.settings.settings import load
 from watersmeet.face.rest.guard import Hosts, Rates
 from watersmeet.face.tokens import Tokens
 

@@ -25,7 +25,7 @@ def order(fused: Ranking) -> list[tuple[str, float]]:
 
 
 def fusion(scale: str, peak: float = 0.0) -> Convex:
-    return Convex(weights={"a": 0.6, "b": 0.4}, scale=scale, peak=peak, usual={"a": 1.0, "b": 1.0})
+    return Convex(weights={"a": 0.6, "b": 0.4}, scale=scale, peak=peak, usual_lead={"a": 1.0, "b": 1.0})
 
 
 @pytest.mark.slow
@@ -37,7 +37,7 @@ def test_contributions_add_up_and_the_order_of_signals_does_not_matter(
     rankings = [ranking("a", one), ranking("b", two)]
     fused = fusion(scale, 0.3).fuse(rankings, Plan("q"))
     assert order(fused) == order(fusion(scale, 0.3).fuse(rankings[::-1], Plan("q")))
-    for hit in fused.told().hits:
+    for hit in fused.explained().hits:
         assert math.isclose(sum(e.detail["contribution"] for e in hit.evidence), hit.score, abs_tol=1e-9)
         assert math.isclose(sum(e.detail["weight"] for e in hit.evidence), 1.0)
 
@@ -63,7 +63,7 @@ def test_spread_counts_in_standard_deviations() -> None:
 def test_one_signal_may_have_a_scale_of_its_own() -> None:
     mixed = Convex(weights={"a": 1.0, "b": 1.0}, scale="spread", scales={"b": "min_max"})
     fused = mixed.fuse([ranking("a", [9, 1, 0, 0, 0, 0, 0, 0]), ranking("b", [7, 0, 0, 0, 0, 0, 0, 0])], Plan("q"))
-    scaled = {e.by: e.detail["scaled"] for e in fused.told().hits[0].evidence}
+    scaled = {e.by: e.detail["scaled"] for e in fused.explained().hits[0].evidence}
     assert scaled["b"] == 1.0
     assert scaled["a"] < 1.0
 
@@ -71,7 +71,7 @@ def test_one_signal_may_have_a_scale_of_its_own() -> None:
 def test_a_signal_that_is_surer_than_usual_counts_for_more_and_never_for_much_more() -> None:
     sure, unsure = ranking("a", [50, 0, 0, 0, 0, 0, 0, 0]), ranking("b", [8, 7, 6, 5, 4, 3, 2, 1])
     weights, plain = (
-        {e.by: e.detail["weight"] for e in made.fuse([sure, unsure], Plan("q")).told().hits[0].evidence}
+        {e.by: e.detail["weight"] for e in made.fuse([sure, unsure], Plan("q")).explained().hits[0].evidence}
         for made in (fusion("spread", 1.0), fusion("spread"))
     )
     assert weights["a"] > plain["a"]

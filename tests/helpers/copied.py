@@ -8,13 +8,13 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from watersmeet.core.documents import CREATED
 from watersmeet.core.index import Snapshot, Tier
 from watersmeet.core.model import ANY, ChunkId
-from watersmeet.core.pages import CREATED
-from watersmeet.engine.place import open_index
-from watersmeet.engine.settings import load
+from watersmeet.engine.index.location import open_index
+from watersmeet.engine.settings.settings import load
 from watersmeet.store.local.catalogue import SAID, Catalogue
-from watersmeet.store.local.written import written
+from watersmeet.store.local.read_back import read_back
 from watersmeet.testing.contracts.corpus import Filling, Given
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def copied(folder: str) -> Copied:
 
 def _given(snapshot: Snapshot, catalogue: Catalogue) -> Iterator[Given]:
     records = {record.document: record for record in snapshot.records()}
-    for document, stored in written(catalogue):
+    for document, stored in read_back(catalogue):
         record = records[document.id]
         created = record.fields.get(CREATED)
         whole = replace(

@@ -12,7 +12,7 @@ from typing import Any
 from watersmeet import Engine
 from watersmeet.core.errors import WatersmeetError
 from watersmeet.core.model import Answer, Request
-from watersmeet.engine.settings import load
+from watersmeet.engine.settings.settings import load
 
 WORDS = "badger sett river otter owl night forest moss fern clay stone keys rotate deploy backup restore".split()
 QUERIES = ("badger sett", "rotate keys D7", "part1 wild", "server otter")

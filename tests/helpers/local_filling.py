@@ -14,10 +14,10 @@ from watersmeet.core.model import ChunkId, DocId
 from watersmeet.core.sparse import Weighted
 from watersmeet.core.text_fields import document_hash, prepare
 from watersmeet.core.writing import Changes, Put
-from watersmeet.engine.place import open_index
-from watersmeet.engine.settings import Settings
-from watersmeet.engine.tiers import tiers_of, with_tier
-from watersmeet.engine.writing import writing
+from watersmeet.engine.index.location import open_index
+from watersmeet.engine.index.tiers import tiers_of, with_tier
+from watersmeet.engine.index.writer import open_for_writing
+from watersmeet.engine.settings.settings import Settings
 from watersmeet.store.local.writer import LocalWriter
 from watersmeet.testing.contracts.corpus import Given
 
@@ -27,11 +27,11 @@ class LocalFilling:
         self.index, self._folder, self._settings = open_index(folder, settings), folder, settings
 
     def collect(self, name: str, metadata: Mapping[str, str]) -> None:
-        with writing(self.index, self._settings) as opened:
+        with open_for_writing(self.index, self._settings) as opened:
             opened.catalogue.collection(name, metadata)
 
     def put(self, given: Sequence[Given]) -> None:
-        with writing(self.index, self._settings) as opened:
+        with open_for_writing(self.index, self._settings) as opened:
             writer = opened.catalogue
             collections = {name: writer.collection(name) for name in {one.collection for one in given}}
             changes = Changes()
@@ -42,11 +42,11 @@ class LocalFilling:
             writer.commit(changes)
 
     def remove(self, documents: Collection[DocId]) -> None:
-        with writing(self.index, self._settings) as opened:
+        with open_for_writing(self.index, self._settings) as opened:
             opened.catalogue.commit(Changes(removed=list(documents)))
 
     def embed(self, tier: Tier, vectors: Mapping[ChunkId, Any]) -> None:
-        with writing(self.index, self._settings) as opened:
+        with open_for_writing(self.index, self._settings) as opened:
             writer = opened.catalogue
             known = tiers_of(writer.meta()).get(tier.name, tier)
             with self.index.snapshot() as snapshot:
@@ -60,6 +60,6 @@ class LocalFilling:
             writer.note_vectors(with_tier(writer.meta(), known), known.folder, list(rows.values()))
 
     def rebuild(self) -> None:
-        with writing(self.index, self._settings) as opened:
+        with open_for_writing(self.index, self._settings) as opened:
             assert isinstance(opened.catalogue, LocalWriter)
             opened.catalogue.rewrite()

@@ -54,17 +54,17 @@ class MeaningSignal:
         signal, text = self.signal(HashedMeanings(snapshot)), "rotate keys. An even swell."
         parts = ("rotate keys.", "An even swell.")
         whole, *each = (signal.score(plan_of(one), snapshot.places) for one in (text, *parts))
-        both = signal.score(plan_of(text, parts=parts), snapshot.places)
+        both = signal.score(plan_of(text, sentences=parts), snapshot.places)
         for chunk, score in both.items():
             assert score == pytest.approx((whole[chunk] + max(one[chunk] for one in each)) / 2)
-        ranked = signal.rank(plan_of(text, parts=parts)).hits
+        ranked = signal.rank(plan_of(text, sentences=parts)).hits
         assert [hit.score for hit in ranked] == pytest.approx(sorted(both.values(), reverse=True))
 
     def test_the_condition_and_the_pool_hold(self, snapshot: MemorySnapshot) -> None:
         signal = self.signal(HashedMeanings(snapshot))
         only = plan_of("tide", condition=Condition({"path": ("swell.md",)}))
         assert documents_of(snapshot, signal.rank(only)) == ["swell"]
-        assert len(signal.rank(plan_of("tide", pool=2, parts=("keys", "swell"))).hits) == 2
+        assert len(signal.rank(plan_of("tide", pool=2, sentences=("keys", "swell"))).hits) == 2
 
     def test_given_chunks_have_the_scores_of_the_ranking_and_others_none(self, snapshot: MemorySnapshot) -> None:
         signal, plan = self.signal(HashedMeanings(snapshot)), plan_of("even swell")

@@ -17,15 +17,15 @@ import numpy as np
 from bm25 import Postings, rarity
 from memory_kept import Kept
 from watersmeet.core.boosts import boost, singular
+from watersmeet.core.documents import Link
 from watersmeet.core.entities import TOOL, Entity, entity_of
 from watersmeet.core.errors import IndexBusy
 from watersmeet.core.index import Check, Record, Statistics, Tier, Unseen
 from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Passage, Row
 from watersmeet.core.names import link_key
-from watersmeet.core.pages import Link
-from watersmeet.core.ports import Edge, Lead, Mention, Term
+from watersmeet.core.ports import DocumentHead, Edge, Mention, Term
 from watersmeet.core.sparse import Weighted
-from watersmeet.core.viewers import kept_from_some
+from watersmeet.core.visibility import is_restricted
 from watersmeet.testing.conditions import Facts, satisfies
 
 UNREADABLE = 1_000
@@ -244,7 +244,7 @@ class MemoryWords(_Scored):
     def __init__(self, snapshot: MemorySnapshot, seen: Condition) -> None:
         super().__init__(snapshot, seen)
         placed = [snapshot.places[chunk] for chunk in self._ids]
-        public = [not kept_from_some(kept.document.fields) for kept, _ in placed]
+        public = [not is_restricted(kept.document.fields) for kept, _ in placed]
         self._postings = Postings([kept.counts[n] for kept, n in placed], public)
         self.size, self.frequency = self._postings.size, self._postings.frequency
 
@@ -334,11 +334,11 @@ class MemoryEntities:
         found = of_each(lambda kept, _: self._mentions(words, kept))(self._snapshot, ids)
         return [mention._replace(chunk=chunk) for chunk, mention in found.items()]
 
-    def leads(self, ids: Collection[ChunkId]) -> Mapping[ChunkId, Lead]:
+    def heads(self, ids: Collection[ChunkId]) -> Mapping[ChunkId, DocumentHead]:
         return of_each(Kept.lead)(self._snapshot, ids)
 
-    def chunks(self, leads: Collection[ChunkId]) -> dict[ChunkId, ChunkId]:
-        first = of_each(lambda kept, _: kept.chunks[:2])(self._snapshot, leads)
+    def chunks(self, heads: Collection[ChunkId]) -> dict[ChunkId, ChunkId]:
+        first = of_each(lambda kept, _: kept.chunks[:2])(self._snapshot, heads)
         return {chunk.id: lead for lead, chunks in first.items() for chunk in chunks}
 
     def entities(self, documents: Collection[DocId]) -> dict[DocId, Entity]:

@@ -8,12 +8,12 @@ from typing import Any
 
 from bm25 import FIELDS, tokens_of
 from watersmeet.core.boosts import mentions
+from watersmeet.core.documents import CREATED
 from watersmeet.core.entities import KINDS, TOOL, entity_of
 from watersmeet.core.facets import facets_of
 from watersmeet.core.model import Passage, Row
 from watersmeet.core.names import ALIAS, WORDS_ONLY, link_key, names_of
-from watersmeet.core.pages import CREATED
-from watersmeet.core.ports import Lead
+from watersmeet.core.ports import DocumentHead
 from watersmeet.core.tokens import words
 from watersmeet.testing.contracts.corpus import Given
 
@@ -46,6 +46,6 @@ class Kept:
         above = self.chunks[n].headings[:-1] if self.chunks[n].headings else None
         return next((self.passage(m) for m, chunk in enumerate(self.chunks) if chunk.headings == above), None)
 
-    def lead(self, n: int) -> Lead:
+    def lead(self, n: int) -> DocumentHead:
         server = self.fields.get("server") if self.document.kind == TOOL else None
-        return Lead(self.chunks[0].id, self.document.id, self.document.kind, server)
+        return DocumentHead(self.chunks[0].id, self.document.id, self.document.kind, server)

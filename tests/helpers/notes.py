@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from watersmeet.core.documents import Document
 from watersmeet.core.indexing import Found
-from watersmeet.core.pages import Document
 from watersmeet.parse.markdown import Markdown
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from watersmeet.core.documents import Block, Document, Section
 from watersmeet.core.indexing import Found, Skipped
 from watersmeet.core.model import DocId
-from watersmeet.core.pages import Block, Document, Section
 from watersmeet.core.place import NOWHERE, Place
 
 

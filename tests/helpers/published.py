@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from watersmeet.core.entities import Refused
-from watersmeet.core.records import Origin
-from watersmeet.engine.registry.reading import Listed, understood
+from watersmeet.core.record_format import Origin
+from watersmeet.engine.registry.record_files import Listed, understood
 
 CONTEXT7 = {
     "path": "/context7",

@@ -8,7 +8,7 @@ from typing import Any
 from watersmeet import Engine
 from watersmeet.core.entities import Ability, Entity, Tool
 from watersmeet.engine.registry.requests import EntityRequest
-from watersmeet.engine.settings import load
+from watersmeet.engine.settings.settings import load
 
 GROUPS = ("servers", "tools", "agents", "skills", "virtual_servers")
 PATHS = [("", "hybrid"), ("", "lexical"), ("registry", "hybrid"), ("registry", "lexical")]

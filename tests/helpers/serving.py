@@ -14,7 +14,7 @@ from typing import Any
 
 from watersmeet import Engine
 from watersmeet.face.rest.app import make
-from watersmeet.face.rest.running import server
+from watersmeet.face.rest.process import server
 from watersmeet.face.service import Service
 from watersmeet.face.tokens import Tokens
 

@@ -9,7 +9,7 @@ from memory_index import MemorySnapshot, MemoryVectors
 from watersmeet.core.index import Tier
 from watersmeet.core.model import ANY, ChunkId, Condition, Hit, Plan, Ranking
 from watersmeet.core.tokens import both
-from watersmeet.core.vectors import Near, near_of
+from watersmeet.core.vectors import ScoredChunk, scored_chunks
 from watersmeet.embed.terms import Terms
 from watersmeet.testing.contracts.corpus import MODEL, STATIC, Given, page, vectors
 
@@ -53,18 +53,18 @@ class HashedMeanings:
         self._vectors, self._estimated = MemoryVectors(snapshot, snapshot.made[STATIC.name], ANY), estimated
         self.texts: list[str] = []
 
-    def nearest(self, texts: Sequence[str], condition: Condition, limit: int) -> list[list[Near]]:
+    def nearest(self, texts: Sequence[str], condition: Condition, limit: int) -> list[list[ScoredChunk]]:
         self.texts += texts
         found = self._vectors.nearest([MODEL.embed_query(text) for text in texts], condition, limit)
         return [self._near(one) for one in found]
 
-    def score(self, texts: Sequence[str], ids: Collection[ChunkId]) -> list[list[Near]]:
+    def score(self, texts: Sequence[str], ids: Collection[ChunkId]) -> list[list[ScoredChunk]]:
         self.texts += texts
         return [self._near(one) for one in self._vectors.score([MODEL.embed_query(text) for text in texts], ids)]
 
-    def _near(self, found: dict[ChunkId, float]) -> list[Near]:
+    def _near(self, found: dict[ChunkId, float]) -> list[ScoredChunk]:
         best = sorted(found.items(), key=lambda one: (-one[1], one[0]))
-        return [Near(chunk, cosine, chunk in self._estimated) for chunk, cosine in best]
+        return [ScoredChunk(chunk, cosine, chunk in self._estimated) for chunk, cosine in best]
 
 
 class TermMeanings:
@@ -79,10 +79,10 @@ class TermMeanings:
         self.snapshot = filling.index.latest
         self._vectors = MemoryVectors(self.snapshot, self.snapshot.made[SPARSE.name], ANY)
 
-    def nearest(self, texts: Sequence[str], condition: Condition, limit: int) -> list[list[Near]]:
+    def nearest(self, texts: Sequence[str], condition: Condition, limit: int) -> list[list[ScoredChunk]]:
         found = self._vectors.nearest([self._model.encode_query(text) for text in texts], condition, limit)
-        return [near_of(sorted(one.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]) for one in found]
+        return [scored_chunks(sorted(one.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]) for one in found]
 
-    def score(self, texts: Sequence[str], ids: Collection[ChunkId]) -> list[list[Near]]:
+    def score(self, texts: Sequence[str], ids: Collection[ChunkId]) -> list[list[ScoredChunk]]:
         found = self._vectors.score([self._model.encode_query(text) for text in texts], ids)
-        return [near_of(one.items()) for one in found]
+        return [scored_chunks(one.items()) for one in found]

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from watersmeet.core.indexing import Found, Skipped, SourceRoot, Whole
-from watersmeet.engine.parsers import endings
+from watersmeet.engine.sync.parsers import endings
 from watersmeet.source import folder as source
 
 Folder = partial(source.Folder, endings=endings())

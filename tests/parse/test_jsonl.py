@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from watersmeet.core.documents import Block, Document, Link
 from watersmeet.core.indexing import Found, Skipped
-from watersmeet.core.pages import Block, Document, Link
 from watersmeet.core.place import Place
 from watersmeet.parse.jsonl import Jsonl
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from notes import all_text, headings, read
-from watersmeet.core.pages import Block, Link
+from watersmeet.core.documents import Block, Link
 from watersmeet.core.place import Place
 
 # ---------------------------------------------------------------- structure

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from watersmeet.core.documents import Block, Document
 from watersmeet.core.indexing import Found, Skipped
-from watersmeet.core.pages import Block, Document
 from watersmeet.core.place import Place
 from watersmeet.parse.text import Text
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from watersmeet.core.model import Passage, Result
 from watersmeet.core.place import Place
-from watersmeet.present.expand import Page, expanded
+from watersmeet.present.expand import Page, expand
 
 LONG = "word " * 100
 
@@ -32,7 +32,7 @@ PAGES = [
 
 
 def show(hits: list[int], how: str, pages: list[Passage] = PAGES, most: int | None = None) -> list[Result]:
-    return list(expanded([result(pages[n]) for n in hits], how, lambda _: Page(pages, None), most))
+    return list(expand([result(pages[n]) for n in hits], how, lambda _: Page(pages, None), most))
 
 
 def test_a_section_is_the_run_of_its_passages() -> None:
@@ -75,5 +75,5 @@ def test_the_pages_of_a_section_are_those_of_its_passages() -> None:
 
 
 def test_levels_are_those_of_the_document() -> None:
-    made = expanded([result(PAGES[1])], "section", lambda _: Page(PAGES, {"D\nExample\nDeep": 5}))
+    made = expand([result(PAGES[1])], "section", lambda _: Page(PAGES, {"D\nExample\nDeep": 5}))
     assert "##### Deep" in made[0].text

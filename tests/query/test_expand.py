@@ -11,7 +11,7 @@ class Sea:
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    def near(self, text: str, limit: int) -> list[str]:
+    def nearest(self, text: str, limit: int) -> list[str]:
         self.asked.append(text)
         return ["tide", "ebb", "flood", "shore"][:limit]
 

@@ -13,8 +13,8 @@ import pytest
 from watersmeet import Engine
 from watersmeet.core.model import Plan, Request
 from watersmeet.engine import models
-from watersmeet.engine.settings import load
-from watersmeet.engine.vocabulary import refresh
+from watersmeet.engine.index.vocabulary import refresh
+from watersmeet.engine.settings.settings import load
 
 REGIONS = {
     f"regions/{number}.md": f"# Region D{number}\n\nThe region D{number} is a hall of stone with {number} doors.\n"

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from watersmeet import Engine
 from watersmeet.core.model import Plan, Request
-from watersmeet.engine.settings import load
+from watersmeet.engine.settings.settings import load
 from watersmeet.query.intent import Intent
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from watersmeet import Engine
 from watersmeet.core.errors import ConfigError, UnknownComponent
-from watersmeet.core.model import Condition, Plan, Request, Routed
-from watersmeet.engine.settings import load
+from watersmeet.core.model import Condition, Plan, Request, RouteMatch
+from watersmeet.engine.settings.settings import load
 from watersmeet.query.route import Route
 
 RULES: list[dict[str, Any]] = [
@@ -33,9 +33,9 @@ def test_the_plan_says_which_rule_matched_and_what_it_added() -> None:
     route = Route(rules)
     assert route.apply(Plan("ruby")).routed == ()
     (second,) = route.apply(Plan("numPy")).routed
-    assert second == Routed(2, "py", {"sdk": ("other", "none"), "kind": ("note",)}, {}, ())
+    assert second == RouteMatch(2, "py", {"sdk": ("other", "none"), "kind": ("note",)}, {}, ())
     plan = route.apply(Plan("ERR-4", weights={"dense": 0.5}))
-    assert plan.routed == (Routed(3, "^ERR", {}, {"lexical": 2.0}, ("lexical", "exact")),)
+    assert plan.routed == (RouteMatch(3, "^ERR", {}, {"lexical": 2.0}, ("lexical", "exact")),)
     assert (plan.weights, plan.only) == ({"dense": 0.5, "lexical": 2.0}, ("lexical", "exact"))
     assert plan.condition == Condition()
 
@@ -106,7 +106,7 @@ def test_a_rule_weighs_signals_or_leaves_some_out(tmp_path: Path, write) -> None
         flags = {"index": {"dense": ""}, "query": {"route": {"rules": list(rules)}}}
         return Engine(tmp_path / "index", load(start=str(tmp_path), environ={}, flags=flags))
 
-    def voted(made: Engine, query: str) -> tuple[tuple[Routed, ...], dict[str, float]]:
+    def voted(made: Engine, query: str) -> tuple[tuple[RouteMatch, ...], dict[str, float]]:
         answer = made.search(Request(query))
         weights = {e.by: e.detail["weight"] for e in answer.results[0].evidence if "weight" in e.detail}
         return answer.routed, weights

@@ -16,7 +16,7 @@ def test_words_come_once_in_their_order_and_forms_as_they_are_written() -> None:
 def test_words_that_people_ask_with_are_left_out_if_others_remain() -> None:
     assert Words().apply(Plan("tell me about tides")).words == ("tides",)
     assert Words().apply(Plan("tell me about")).words == ("tell", "me", "about")
-    assert Words(asking=True).apply(Plan("tell me about tides")).words == ("tell", "me", "about", "tides")
+    assert Words(keep_question_words=True).apply(Plan("tell me about tides")).words == ("tell", "me", "about", "tides")
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import pytest
 
 from published import AGENT, BACKENDS, BEIR, CARD, CATALOG, CONTEXT7, ENTRY, OFFICIAL, SKILL, TOOL, VIRTUAL, read
 from watersmeet.core.entities import Entity, Refused, record
-from watersmeet.core.plain import plain
+from watersmeet.core.json_values import plain
 from watersmeet.engine.components import build
-from watersmeet.engine.registry.reading import FORMATS
+from watersmeet.engine.registry.record_files import FORMATS
 from watersmeet.present.registry import Found, grouped
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from published import BEIR, OFFICIAL, TOOL, all_of, read
-from watersmeet.engine.registry.reading import Listed
+from watersmeet.engine.registry.record_files import Listed
 from watersmeet.record.toolset import Toolset
 
 

@@ -11,7 +11,7 @@ import pytest
 from watersmeet import Engine
 from watersmeet.core.model import Condition
 from watersmeet.core.ports import Edge
-from watersmeet.engine.settings import load
+from watersmeet.engine.settings.settings import load
 
 
 @dataclass

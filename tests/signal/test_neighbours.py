@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from watersmeet import Engine
-from watersmeet.core.ceilings import under_ceilings
+from watersmeet.core.ceilings import apply_ceilings
 from watersmeet.core.errors import ConfigError
 from watersmeet.core.model import Condition, Hit, Plan, Ranking, Request
-from watersmeet.engine.settings import load
+from watersmeet.engine.settings.settings import load
 from watersmeet.fusion.convex import Convex
 from watersmeet.fusion.rrf import Rrf
 from watersmeet.signal.neighbours import Neighbours
@@ -95,16 +95,16 @@ def test_a_neighbour_stays_below_what_it_came_from(
     assert derived == made(linked(pairs)).derive(plan, rankings[::-1])
     for fusion in (Rrf(), Convex()):
         plain = {hit.chunk: hit.score for hit in fusion.fuse(rankings, plan).hits}
-        fused = under_ceilings(fusion.fuse([*rankings, derived], plan), [*rankings, derived])
+        fused = apply_ceilings(fusion.fuse([*rankings, derived], plan), [*rankings, derived])
         scores = {hit.chunk: hit.score for hit in fused.hits}
         for chunk, (other, share) in derived.ceilings.items():
             assert f"{chunk[0]}*" == chunk != other
             assert {(chunk[0], other[0]), (other[0], chunk[0])} & {*pairs}
             if chunk not in plain:
                 assert scores[chunk] <= share * scores[other] + 1e-12
-        for hit in fused.told().hits:
+        for hit in fused.explain().hits:
             assert sum(e.detail["contribution"] for e in hit.evidence) == pytest.approx(hit.score, abs=1e-12)
-    before, after = Rrf().fuse(rankings, plan), under_ceilings(Rrf().fuse([*rankings, derived], plan), [derived])
+    before, after = Rrf().fuse(rankings, plan), apply_ceilings(Rrf().fuse([*rankings, derived], plan), [derived])
     order = [hit.chunk for hit in after.hits]
     for better, worse in combinations([hit.chunk for hit in before.hits], 2):
         if linked_pair(better, worse, pairs) and derived.ceilings.get(worse, ("",))[0] == better:
@@ -164,7 +164,7 @@ def test_a_link_counts_the_less_the_nearer_a_candidate_already_is(linked) -> Non
     words = Ranking("lexical", tuple(Hit(f"{name}*", 99.0 - n) for n, name in enumerate(names)))
     derived = made(links).derive(Plan("q"), [words])
     assert [hit.chunk for hit in derived.hits] == ["b*", "y*"]
-    fused = under_ceilings(Rrf().fuse([words, derived], Plan("q")), [words, derived])
+    fused = apply_ceilings(Rrf().fuse([words, derived], Plan("q")), [words, derived])
     gains = {h.chunk: e.detail["contribution"] for h in fused.hits for e in h.evidence if e.by == "neighbours"}
     assert gains["b*"] == 0 < gains["y*"]
     assert [hit.chunk[0] for hit in fused.hits][:2] == ["a", "b"]

@@ -14,9 +14,9 @@ from watersmeet import Engine
 from watersmeet.core.entities import Entity
 from watersmeet.core.model import Condition, Hit, Passage, Ranking
 from watersmeet.core.place import Place
-from watersmeet.core.ports import Lead, Term
+from watersmeet.core.ports import DocumentHead, Term
 from watersmeet.core.tokens import forms
-from watersmeet.engine.settings import load
+from watersmeet.engine.settings.settings import load
 
 
 @dataclass
@@ -49,16 +49,18 @@ class Shelf:
         documents = sorted({passage.document for passage in self.held.values()})
         return {id: documents.index(self.held[id].document) for id in ids}
 
-    def leads(self, ids: Collection[str]) -> dict[str, Lead]:
+    def heads(self, ids: Collection[str]) -> dict[str, DocumentHead]:
         first = {}
         for passage in self.held.values():
             first.setdefault(passage.document, passage)
         return {
-            id: Lead(first[one.document].id, one.document, one.kind, None) for id in ids for one in (self.held[id],)
+            id: DocumentHead(first[one.document].id, one.document, one.kind, None)
+            for id in ids
+            for one in (self.held[id],)
         }
 
     def first_chunks(self, documents: Collection[str], condition: Condition) -> dict[str, str]:
-        return {lead.document: lead.chunk for lead in self.leads(self.held).values() if lead.document in documents}
+        return {lead.document: lead.chunk for lead in self.heads(self.held).values() if lead.document in documents}
 
     def entities(self, documents: Collection[str]) -> dict[str, Entity]:
         return {}  # notes are none

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from watersmeet.core.cost import estimate
 from watersmeet.core.model import Plan, Request
+from watersmeet.core.token_count import estimate
 from watersmeet.stage.context import Context
 
 PAGE = "# Tides\n\nAll about tides.\n\n" + "".join(

@@ -33,7 +33,7 @@ def test_equal_scores_keep_their_order(shelf, ranked) -> None:
 
 
 def test_its_settings_and_that_it_is_off() -> None:
-    from watersmeet.engine.settings import load
+    from watersmeet.engine.settings.settings import load
 
     known = options(find("stage", "crossencoder"))
     assert {name: field.default for name, field in known.items()} == {

@@ -33,7 +33,7 @@ def test_the_better_of_two_equals_stays_and_says_so(shelf, ranked) -> None:
 def test_nearly_equal_texts(shelf, ranked) -> None:
     edited = LONG.replace("green", "blue")
     assert kept(shelf, ranked, LONG, edited) == ["0"]
-    assert kept(shelf, ranked, LONG, edited, alike=0.99) == ["0", "1"]
+    assert kept(shelf, ranked, LONG, edited, min_similarity=0.99) == ["0", "1"]
     assert kept(shelf, ranked, LONG, LONG.upper().replace(" ", "\n")) == ["0"]
     assert kept(shelf, ranked, LONG, " ".join(reversed(LONG.split()))) == ["0", "1"]
 
@@ -60,7 +60,7 @@ def test_only_the_first_are_compared(shelf, ranked) -> None:
         shelf.put(f"{number}", text)
     ranking = ranked({f"{number}": 1 - number / 10 for number in range(6)})
     assert len(Dedupe(shelf).apply(ranking, Plan("q", top_n=1)).hits) == 6
-    assert len(Dedupe(shelf, look=6).apply(ranking, Plan("q", top_n=1)).hits) == 5
+    assert len(Dedupe(shelf, depth=6).apply(ranking, Plan("q", top_n=1)).hits) == 5
 
 
 words = st.lists(st.sampled_from("a b c d".split()), min_size=8, max_size=14).map(" ".join)
@@ -81,7 +81,7 @@ def test_what_stays_is_what_comparing_each_with_each_leaves(new_shelf, ranked, t
     for number, text in enumerate(texts):
         if all(alike(text, texts[earlier]) < share for earlier in expected):
             expected.append(number)
-    assert kept(new_shelf(), ranked, *texts, alike=share) == [str(number) for number in expected]
+    assert kept(new_shelf(), ranked, *texts, min_similarity=share) == [str(number) for number in expected]
 
 
 def test_a_hundred_candidates_take_little_time(shelf, ranked) -> None:

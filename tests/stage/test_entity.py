@@ -11,7 +11,7 @@ from registries import ENTITIES, opened
 from watersmeet import Engine
 from watersmeet.core.model import Condition, Hit, Plan, Ranking
 from watersmeet.core.ports import Entities
-from watersmeet.core.viewers import gates
+from watersmeet.core.visibility import gates
 from watersmeet.stage.entity import Entity
 
 
@@ -30,7 +30,7 @@ def ranking(entities: Entities, **scores: float) -> Ranking:
 
 
 def told(entities: Entities, made: Ranking) -> dict[str, float]:
-    leads = entities.leads([hit.chunk for hit in made.hits])
+    leads = entities.heads([hit.chunk for hit in made.hits])
     return {leads[hit.chunk].document: hit.score for hit in made.hits}
 
 

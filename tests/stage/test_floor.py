@@ -30,6 +30,6 @@ def test_below_a_fifth_of_the_best(ranked, scores: list[float], left: int) -> No
 
 def test_its_settings(ranked) -> None:
     ranking = ranked({"a": 1.0, "b": 0.6, "c": 0.4, "d": 0.1})
-    assert len(Floor(share=0.5, least=0).apply(ranking, Plan("q")).hits) == 2
-    assert len(Floor(share=2.0, least=1).apply(ranking, Plan("q")).hits) == 1
-    assert len(Floor(share=0.5, least=4).apply(ranking, Plan("q")).hits) == 4
+    assert len(Floor(share=0.5, min_results=0).apply(ranking, Plan("q")).hits) == 2
+    assert len(Floor(share=2.0, min_results=1).apply(ranking, Plan("q")).hits) == 1
+    assert len(Floor(share=0.5, min_results=4).apply(ranking, Plan("q")).hits) == 4

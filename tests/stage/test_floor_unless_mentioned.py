@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from watersmeet.core.entities import Entity, Tool
 from watersmeet.core.model import Hit, Plan, Ranking
-from watersmeet.core.ports import Lead
+from watersmeet.core.ports import DocumentHead
 from watersmeet.stage.floor import Floor
 from watersmeet.stage.floor_unless_mentioned import FloorUnlessMentioned
 
@@ -10,9 +10,9 @@ SERVER = Entity("mcp_server", "/maps", "Maps", "Roads", tools=(Tool("weather_now
 
 
 class Held:
-    def leads(self, ids):
+    def heads(self, ids):
         kinds = {"tool": ("/maps#weather_now", "tool", "/maps"), "other": ("/maps#route", "tool", "/maps")}
-        return {one: Lead(one, *kinds.get(one, (f"/{one}", "skill", None))) for one in ids}
+        return {one: DocumentHead(one, *kinds.get(one, (f"/{one}", "skill", None))) for one in ids}
 
     def entities(self, documents):
         return {name: SERVER for name in documents if name == "/maps"}

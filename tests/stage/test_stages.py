@@ -32,13 +32,13 @@ def test_the_promises(name: str, new_shelf, reader, rows: list[tuple[str, float,
         shelf.put(chunk, text, f"{document}.md", f"T{document}", (text[:3],), NOW - timedelta(days=days))
     ranking = Ranking.of("fused", [Hit(chunk, score) for chunk, score, *_ in rows])
     plan = Plan("about D40", anchors=("D40", "E1"), top_n=top_n, now=NOW)
-    stage = build("stage", name, {}, view=shelf, pairs=reader, entities=shelf, words=shelf)
+    stage = build("stage", name, {}, view=shelf, pair_scorer=reader, entities=shelf, words=shelf)
     out = stage.apply(ranking, plan)
     assert {hit.chunk for hit in out.hits} <= {hit.chunk for hit in ranking.hits}
     assert bool(out.hits) == bool(ranking.hits)
     assert out.by in (name, "fused")
     assert [hit.score for hit in out.hits] == sorted((hit.score for hit in out.hits), reverse=True)
-    other = build("stage", name, {}, view=shelf, pairs=reader, entities=shelf, words=shelf)
+    other = build("stage", name, {}, view=shelf, pair_scorer=reader, entities=shelf, words=shelf)
     assert other.apply(Ranking.of("fused", reversed(ranking.hits)), plan) == out
     for rank, hit in enumerate(out.hits, 1):
         for evidence in hit.evidence:

@@ -31,7 +31,7 @@ def ranking(entities: Entities, scores: dict[str, float]) -> Ranking:
 
 
 def told(entities: Entities, made: Ranking) -> dict[str, float]:
-    leads = entities.leads([hit.chunk for hit in made.hits])
+    leads = entities.heads([hit.chunk for hit in made.hits])
     return {leads[hit.chunk].document: hit.score for hit in made.hits}
 
 
@@ -58,7 +58,7 @@ def test_a_tool_that_was_found_keeps_its_evidence_and_says_its_server(entities: 
     assert hit.evidence == (*found, Evidence("tools", 2, hit.score, {"server": "/strava"}))
 
 
-@pytest.mark.parametrize(("options", "most"), [({}, 3), ({"share": 2.5}, 5), ({"share": 0.0, "least": 1}, 1)])
+@pytest.mark.parametrize(("options", "most"), [({}, 3), ({"share": 2.5}, 5), ({"share": 0.0, "min_tools": 1}, 1)])
 def test_how_many_tools_there_are_at_most(entities: Entities, options: dict[str, float], most: int) -> None:
     before = ranking(entities, {"/docs": 1.0})
     made = told(entities, Tools(entities, **options).apply(before, Plan("page", top_n=2)))  # type: ignore[arg-type]

@@ -20,8 +20,8 @@ from memory_filling import MemoryFilling
 from watersmeet import Engine
 from watersmeet.core.index import Index
 from watersmeet.core.model import Condition, Request
-from watersmeet.core.viewers import EVERYONE
-from watersmeet.engine.settings import Settings, load
+from watersmeet.core.visibility import EVERYONE
+from watersmeet.engine.settings.settings import Settings, load
 
 pytestmark = [pytest.mark.server, pytest.mark.skipif(bool(missing()), reason=NOT_RUN)]
 EXAMPLES = Path(__file__).parents[2] / "examples"

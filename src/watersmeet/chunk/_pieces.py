@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from watersmeet.core.pages import Block
+from watersmeet.core.documents import Block
 from watersmeet.core.place import joined
 
 _SENTENCE = re.compile(r"[.!?…][\"')\]]*(?=\s)|[。！？]")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from watersmeet.chunk._pieces import pieces
-from watersmeet.core.pages import Block, Section
+from watersmeet.core.documents import Block, Section
 from watersmeet.core.place import joined
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from watersmeet.chunk._tree import Node, tree
+from watersmeet.core.documents import Block, Chunk, Document
 from watersmeet.core.errors import ConfigError
 from watersmeet.core.ids import chunk_id
 from watersmeet.core.options import option
-from watersmeet.core.pages import Block, Chunk, Document
 from watersmeet.core.place import Place, joined
 
 _LEAST_LIMIT = 20

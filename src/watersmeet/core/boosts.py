@@ -32,7 +32,7 @@ _NAME, _DESCRIPTION, _COVERAGE = 0.5, 0.3, 0.3
 
 
 @lru_cache(maxsize=64)
-def asked(text: str) -> tuple[str, ...]:
+def query_words(text: str) -> tuple[str, ...]:
     """The words of a query that count, each once: not the short ones, nor those that people only ask with."""
     telling: dict[str, None] = {}
     others: dict[str, None] = {}
@@ -66,7 +66,7 @@ def _versions(surface: str) -> list[str]:
     return [version for version in _VERSION.findall(surface) if len(version) <= tokens.LONGEST_WORD]
 
 
-def said(*texts: str) -> set[str]:
+def text_words(*texts: str) -> set[str]:
     """The words of a text, with the parts of names like `getUser`."""
     found = {singular(word) for text in texts for word in tokens.words(text)}
     for text in texts:
@@ -103,9 +103,9 @@ def singular(word: str) -> str:
 def mentions(entity: Entity) -> dict[str, int]:
     """Each word that an entity holds, with its places as bits: those of PLACES in their order, then the tools."""
     texts = _places(entity)
-    held = [said(*texts[place]) for place in PLACES]
-    held += [said(tool.name, tool.description, *tool.examples) for tool in entity.tools]
-    held += [said(ability.name, ability.description) for ability in entity.skills]
+    held = [text_words(*texts[place]) for place in PLACES]
+    held += [text_words(tool.name, tool.description, *tool.examples) for tool in entity.tools]
+    held += [text_words(ability.name, ability.description) for ability in entity.skills]
     found: dict[str, int] = {}
     for number, words in enumerate(held):
         for word in words:
@@ -128,12 +128,12 @@ def boost(places: int) -> float:
     return _WORTH[places & len(_WORTH) - 1] + EACH_TOOL * (places >> len(PLACES)).bit_count()
 
 
-def named(places: int) -> list[str]:
+def place_names(places: int) -> list[str]:
     """The places by name, without the tools."""
     return [name for number, name in enumerate(PLACES) if places >> number & 1]
 
 
-def matched(entity: Entity, words: Iterable[str]) -> list[str]:
+def matched_places(entity: Entity, words: Iterable[str]) -> list[str]:
     """In which places, besides the tools, an entity mentions any of these words."""
     wanted = frozenset(map(singular, words))
     texts = _places(entity)
@@ -145,17 +145,17 @@ def _says(text: str, wanted: frozenset[str]) -> bool:
     spaced = " ".join(text.split())
     low = spaced.lower()
     if not low.isascii():
-        return not wanted.isdisjoint(said(text))
+        return not wanted.isdisjoint(text_words(text))
     for stem in map(_stem, wanted):
         at = low.find(stem)
         while at >= 0:
             start, end = low.rfind(" ", 0, at) + 1, low.find(" ", at + len(stem))
             end = len(low) if end < 0 else end
-            if not wanted.isdisjoint(said(spaced[start:end])):
+            if not wanted.isdisjoint(text_words(spaced[start:end])):
                 return True
             at = low.find(stem, end)
     joined = [piece for piece in spaced.split(" ") if "_" in piece] if "_" in low else []  # get_user says getuser too
-    return _maybe(joined, wanted) and not wanted.isdisjoint(said(*joined))
+    return _maybe(joined, wanted) and not wanted.isdisjoint(text_words(*joined))
 
 
 def grade(tool: Tool, words: Collection[str]) -> float:
@@ -168,7 +168,7 @@ def _grade(name_said: str, description_said: str, wanted: tuple[str, ...]) -> fl
     """Kept for a while: the tools of a server are graded to be ranked, and to be shown with it."""
     if not _maybe((name_said, description_said), wanted):
         return 0.0
-    name, description = said(name_said), said(description_said)
+    name, description = text_words(name_said), text_words(description_said)
     by_name = sum(word in name for word in wanted)
     by_description = sum(word in description and word not in name for word in wanted)
     worth = min(1.0, _NAME * by_name + _DESCRIPTION * by_description)
@@ -190,7 +190,7 @@ def _stem(word: str) -> str:
     return word.removesuffix("y") or word
 
 
-def graded(tools: Sequence[Tool], words: Collection[str], most: int) -> list[tuple[Tool, float]]:
+def grade_tools(tools: Sequence[Tool], words: Collection[str], most: int) -> list[tuple[Tool, float]]:
     """The tools that answer to any of the words, the best first."""
     found = [(tool, score) for tool in tools if (score := grade(tool, words)) > 0]
     return sorted(found, key=lambda pair: (-pair[1], pair[0].name))[:most]

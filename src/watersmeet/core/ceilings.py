@@ -17,10 +17,10 @@ from functools import partial
 from watersmeet.core.model import Ceiling, ChunkId, Evidence, Hit, Ranking
 
 ROUNDING = 1 + 1e-9
-Told = Mapping[ChunkId, Sequence[Evidence]]
+EvidenceById = Mapping[ChunkId, Sequence[Evidence]]
 
 
-def under_ceilings(fused: Ranking, rankings: Sequence[Ranking]) -> Ranking:
+def apply_ceilings(fused: Ranking, rankings: Sequence[Ranking]) -> Ranking:
     """The fused ranking with every capped vote counted only as far as its ceiling lets it.
 
     What a vote came to is read from the fusion's evidence; one that tells no contributions is left as it is.
@@ -37,11 +37,11 @@ def under_ceilings(fused: Ranking, rankings: Sequence[Ranking]) -> Ranking:
     counted = {chunk: _counted(chunk, each, own, ceilings) for chunk, each in votes.items() if each}
     moved = {chunk: own[chunk] + sum(each.values()) for chunk, each in counted.items()}
     hits = [Hit(c, moved.get(c, s), _lowered(e, counted.get(c, {}))) for c, s, e in fused.hits]
-    tell = partial(_tell, fused.tell, counted) if fused.tell else None
-    return Ranking.of(fused.by, hits, notes=fused.notes, tell=tell)
+    tell = partial(_tell, fused.explain, counted) if fused.explain else None
+    return Ranking.of(fused.by, hits, notes=fused.notes, explain=tell)
 
 
-def alone(rankings: Sequence[Ranking]) -> dict[ChunkId, Ceiling]:
+def capped_only(rankings: Sequence[Ranking]) -> dict[ChunkId, Ceiling]:
     """The hits that no ranking has but those with ceilings."""
     found = {chunk: ceiling for ranking in rankings for chunk, ceiling in ranking.ceilings.items()}
     if not found:
@@ -50,7 +50,7 @@ def alone(rankings: Sequence[Ranking]) -> dict[ChunkId, Ceiling]:
     return {chunk: ceiling for chunk, ceiling in found.items() if chunk not in others}
 
 
-def held_below(ranking: Ranking, ceilings: Mapping[ChunkId, Ceiling]) -> Ranking:
+def enforce_ceilings(ranking: Ranking, ceilings: Mapping[ChunkId, Ceiling]) -> Ranking:
     """After a stage: what has nothing but a capped vote still stands below what it is there for."""
     scores = {hit.chunk: hit.score for hit in ranking.hits}
     factors: dict[ChunkId, float] = {}
@@ -61,9 +61,9 @@ def held_below(ranking: Ranking, ceilings: Mapping[ChunkId, Ceiling]) -> Ranking
     return ranking.multiplied("ceiling", factors)
 
 
-def _told(fused: Ranking, chunks: Collection[ChunkId]) -> Told:
-    if fused.tell is not None:
-        return fused.tell(chunks)
+def _told(fused: Ranking, chunks: Collection[ChunkId]) -> EvidenceById:
+    if fused.explain is not None:
+        return fused.explain(chunks)
     return {hit.chunk: hit.evidence for hit in fused.hits if hit.chunk in chunks}
 
 
@@ -108,8 +108,8 @@ def _lowered(evidence: Sequence[Evidence], counted: Mapping[str, float]) -> tupl
 
 
 def _tell(
-    tell: Callable[[Collection[ChunkId]], Told],
+    explain: Callable[[Collection[ChunkId]], EvidenceById],
     counted: Mapping[ChunkId, Mapping[str, float]],
     ids: Collection[ChunkId],
 ) -> dict[ChunkId, Sequence[Evidence]]:
-    return {chunk: _lowered(evidence, counted.get(chunk, {})) for chunk, evidence in tell(ids).items()}
+    return {chunk: _lowered(evidence, counted.get(chunk, {})) for chunk, evidence in explain(ids).items()}

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from watersmeet.core.errors import ConfigError, nearest
 from watersmeet.core.names import WORDS_ONLY
-from watersmeet.core.viewers import NOBODY, PUBLIC, STATUSES, facet_of
+from watersmeet.core.visibility import NOBODY, PUBLIC, STATUSES, facet_of
 
 SERVER, AGENT, SKILL, VIRTUAL = KINDS = ("mcp_server", "a2a_agent", "skill", "virtual_server")
 TOOL = "tool"
@@ -154,7 +154,7 @@ def embedding_text(entity: Entity) -> str:
     return "\n".join(text_parts(entity))
 
 
-def unembedded(entity: Entity) -> str:
+def not_embedded(entity: Entity) -> str:
     """What is said of an entity that only words can find."""
     if entity.kind == VIRTUAL:
         return metadata_text(entity)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from watersmeet.core.pages import Document
+from watersmeet.core.documents import Document
 
 LONGEST_VALUE = 256
 

@@ -14,13 +14,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Passage, Row
-from watersmeet.core.ports import Entities, Links, Newest, Reading, Surroundings, Words
+from watersmeet.core.ports import Entities, Links, Newest, PassageReader, Surroundings, Words
 
 if TYPE_CHECKING:
-    from watersmeet.core.pages import Link
+    from watersmeet.core.documents import Link
     from watersmeet.core.sparse import Weighted
     from watersmeet.core.vectors import Matrix, Vector
-    from watersmeet.core.writing import Bookkeeping, KnownRoot, Opening, Root, Writer
+    from watersmeet.core.writing import Bookkeeping, KnownRoot, Root, Writer, WriterOptions
 
 
 FOLDER = ".watersmeet"
@@ -99,7 +99,7 @@ class Vectors(Protocol):
         ...
 
 
-class Documents(Reading, Surroundings, Newest, Protocol):
+class Documents(PassageReader, Surroundings, Newest, Protocol):
     """What is asked about documents as a whole. A condition that is not given lets everything through."""
 
     def passages_of(self, document: DocId) -> list[Passage]:
@@ -315,7 +315,7 @@ class Index(ReadableIndex, Protocol):
         ...
 
     def exists(self) -> bool: ...
-    def writer(self, opening: Opening, recreate: bool = False) -> AbstractContextManager[Writer]:
+    def writer(self, opening: WriterOptions, recreate: bool = False) -> AbstractContextManager[Writer]:
         """Open it for writing, made if there is none; with `recreate`, begun anew. `IndexBusy` if others write and
         nobody gets on for longer than the opening allows."""
         ...

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import BinaryIO, ClassVar, Protocol, runtime_checkable
 
+from watersmeet.core.documents import Chunk, Document
 from watersmeet.core.model import Row
-from watersmeet.core.pages import Chunk, Document
 
 BLOCK = 1 << 20
 
@@ -207,7 +207,7 @@ class TextWriter(Protocol):
         """The term that stands for a word in the store; empty if none does."""
         ...
 
-    def held(self) -> int:
+    def row_count(self) -> int:
         """How many rows scores are computed from, dead ones and those that were dropped but still count among them."""
         ...
 

@@ -14,7 +14,7 @@ from watersmeet.core.options import option
 from watersmeet.core.place import Place
 
 if TYPE_CHECKING:
-    from watersmeet.core.viewers import Viewer
+    from watersmeet.core.visibility import Viewer
 
 DocId = NewType("DocId", str)
 ChunkId = NewType("ChunkId", str)
@@ -38,10 +38,10 @@ class Condition:
     """A document that has such a facet must have one of these values; one without it passes."""
 
     def __bool__(self) -> bool:
-        return self.asked or bool(self.gates)
+        return self.has_filters or bool(self.gates)
 
     @property
-    def asked(self) -> bool:
+    def has_filters(self) -> bool:
         """Whether the asker wants something; gates are there unasked."""
         return bool(self.fields or self.also or self.without) or self.since is not None or self.before is not None
 
@@ -81,7 +81,7 @@ class Request:
 EXPANSIONS = ("section", "page")
 
 
-class Routed(NamedTuple):
+class RouteMatch(NamedTuple):
     """A rule of the router that matched the query, by its number and its pattern, and what it added to the plan."""
 
     rule: int
@@ -106,16 +106,16 @@ class Plan:
     length: str = "short"
     anchors: tuple[str, ...] = ()  # identifiers as they are written
     expansion: tuple[str, ...] = ()  # related terms, for meaning only
-    parts: tuple[str, ...] = ()  # its sentences, where it asks for several things: for meaning only
+    sentences: tuple[str, ...] = ()  # its sentences, where it asks for several things: for meaning only
     only: tuple[str, ...] = ()  # the signals that may run; empty: all
-    routed: tuple[Routed, ...] = ()  # the rules of the router that matched
+    routed: tuple[RouteMatch, ...] = ()  # the rules of the router that matched
     weights: Mapping[str, float] = field(default_factory=dict)  # instead of the fusion's own
     factors: Mapping[str, float] = field(default_factory=dict)  # on top of the weights
     condition: Condition = Condition()
     kinds: tuple[str, ...] = ()  # of a registry: the kinds that may be in the result; empty: all
     top_n: int = 10
     pool: int = 100
-    told: bool = True  # whether anyone will ask why a hit is where it is
+    explain: bool = True  # whether anyone will ask why a hit is where it is
     now: datetime | None = None
     stop: Callable[[], bool] | None = None
 
@@ -186,7 +186,7 @@ class Ranking:
     notes: Mapping[ChunkId, Mapping[str, Any]] = field(default_factory=dict)
     filled: Mapping[ChunkId, float] = field(default_factory=dict)
     whole: bool = field(default=False, compare=False)
-    tell: Callable[[Collection[ChunkId]], Mapping[ChunkId, Sequence[Evidence]]] | None = field(
+    explain: Callable[[Collection[ChunkId]], Mapping[ChunkId, Sequence[Evidence]]] | None = field(
         default=None, repr=False, compare=False
     )
     ceilings: Mapping[ChunkId, Ceiling] = field(default_factory=dict)
@@ -203,27 +203,27 @@ class Ranking:
         hits: Iterable[Hit],
         pool: int = 0,
         notes: Mapping[ChunkId, Mapping[str, Any]] | None = None,
-        tell: Callable[[Collection[ChunkId]], Mapping[ChunkId, Sequence[Evidence]]] | None = None,
+        explain: Callable[[Collection[ChunkId]], Mapping[ChunkId, Sequence[Evidence]]] | None = None,
     ) -> Ranking:
         """Hits in any order; equal scores are told apart by id, so that an answer is repeatable.
 
         `pool`: how many there would be at most, if all that can be found were among them.
         """
         ordered = _best_first(by, hits)
-        return cls(by, tuple(ordered), notes or {}, whole=len(ordered) < pool, tell=tell)
+        return cls(by, tuple(ordered), notes or {}, whole=len(ordered) < pool, explain=explain)
 
     @classmethod
     def by_score(
         cls,
         by: str,
         scores: Mapping[ChunkId, float],
-        tell: Callable[[Collection[ChunkId]], Mapping[ChunkId, Sequence[Evidence]]] | None = None,
+        explain: Callable[[Collection[ChunkId]], Mapping[ChunkId, Sequence[Evidence]]] | None = None,
     ) -> Ranking:
         """The same of a mapping, where no chunk can be twice."""
-        return _known_good(by, tuple(hits_of(_best_first(by, scores.items()))), tell=tell)
+        return _known_good(by, tuple(hits_of(_best_first(by, scores.items()))), explain=explain)
 
     def with_filled(self, filled: Mapping[ChunkId, float]) -> Ranking:
-        return _known_good(self.by, self.hits, self.notes, filled, self.whole, self.tell, self.ceilings)
+        return _known_good(self.by, self.hits, self.notes, filled, self.whole, self.explain, self.ceilings)
 
     def unit(self, top_n: int | None = None) -> Ranking:
         """Scores from 0 to 1, the best at 1.0; the order stays as it is."""
@@ -233,12 +233,12 @@ class Ranking:
             return Ranking("unit", tuple(Hit(hit.chunk, 1.0, hit.evidence) for hit in hits))
         return Ranking("unit", tuple([Hit(hit.chunk, max(0.0, hit.score / best), hit.evidence) for hit in hits]))
 
-    def told(self, fused: Ranking | None = None) -> Ranking:
+    def explained(self, fused: Ranking | None = None) -> Ranking:
         """With the evidence of the fusion that it comes from, before what stages said since."""
         fused = fused or self
-        if fused.tell is None:
+        if fused.explain is None:
             return self
-        evidence = fused.tell([hit.chunk for hit in self.hits])
+        evidence = fused.explain([hit.chunk for hit in self.hits])
         hits = (Hit(hit.chunk, hit.score, (*evidence[hit.chunk], *hit.evidence)) for hit in self.hits)
         return Ranking(self.by, tuple(hits), self.notes, self.filled)
 
@@ -318,12 +318,12 @@ def _known_good(
     notes: Mapping[ChunkId, Mapping[str, Any]] | None = None,
     filled: Mapping[ChunkId, float] | None = None,
     whole: bool = False,
-    tell: Callable[[Collection[ChunkId]], Mapping[ChunkId, Sequence[Evidence]]] | None = None,
+    explain: Callable[[Collection[ChunkId]], Mapping[ChunkId, Sequence[Evidence]]] | None = None,
     ceilings: Mapping[ChunkId, Ceiling] | None = None,
 ) -> Ranking:
     """A ranking that need not be looked through: there are a dozen for each query, of a hundred hits and more."""
     made = object.__new__(Ranking)
-    for name, value in zip(_FIELDS, (by, hits, notes or {}, filled or {}, whole, tell, ceilings or {}), strict=True):
+    for name, value in zip(_FIELDS, (by, hits, notes or {}, filled or {}, whole, explain, ceilings or {}), strict=True):
         object.__setattr__(made, name, value)
     return made
 
@@ -410,4 +410,4 @@ class Answer:
     )
     no_good_match: bool = option(False, "nothing fits: what is listed is merely the nearest")
     expansion: tuple[str, ...] = option((), "related terms that were looked for by meaning")
-    routed: tuple[Routed, ...] = option((), "the rules of the router that matched, and what they added")
+    routed: tuple[RouteMatch, ...] = option((), "the rules of the router that matched, and what they added")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from watersmeet.core.directions import one_line
+from watersmeet.core.bidi import one_line
 
 Range = tuple[int, int]
 """First and last, from 1; both are meant."""

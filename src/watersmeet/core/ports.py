@@ -78,7 +78,7 @@ class Words(Protocol):
     def frequency(self, field: str, text: str) -> int: ...
 
 
-class Reading(Protocol):
+class PassageReader(Protocol):
     """What stages ask about chunks that are live; one that is not there is left out of the answer."""
 
     def passages(self, ids: Collection[ChunkId]) -> dict[ChunkId, Passage]: ...
@@ -137,7 +137,7 @@ class Mention(NamedTuple):
     words: int
 
 
-class Lead(NamedTuple):
+class DocumentHead(NamedTuple):
     """The first chunk of a document, which stands for all of it. `server` is the document that a tool belongs to."""
 
     chunk: ChunkId
@@ -161,11 +161,11 @@ class Entities(Protocol):
         """How many documents there are of each kind."""
         ...
 
-    def leads(self, ids: Collection[ChunkId]) -> Mapping[ChunkId, Lead]:
+    def heads(self, ids: Collection[ChunkId]) -> Mapping[ChunkId, DocumentHead]:
         """What stands for the document of each chunk; others may be in it too."""
         ...
 
-    def chunks(self, leads: Collection[ChunkId]) -> dict[ChunkId, ChunkId]:
+    def chunks(self, heads: Collection[ChunkId]) -> dict[ChunkId, ChunkId]:
         """The first chunks of the documents that these stand for, each with its lead."""
         ...
 
@@ -186,7 +186,7 @@ class Entities(Protocol):
         ...
 
 
-class Pairs(Protocol):
+class PairScorer(Protocol):
     """A model that reads a query and a text together: how well does the one answer the other?"""
 
     def score(self, model: str, query: str, texts: Sequence[str]) -> list[float]: ...
@@ -200,15 +200,15 @@ class Newest(Protocol):
         ...
 
 
-class Concepts(Protocol):
+class ConceptTerms(Protocol):
     """The terms of this corpus, by meaning."""
 
-    def near(self, text: str, limit: int) -> Sequence[str]:
+    def nearest(self, text: str, limit: int) -> Sequence[str]:
         """The terms nearest to a text that it does not hold itself, the nearest first."""
         ...
 
 
-class Taught(Protocol):
+class WeightSource(Protocol):
     """What evidence has taught of an index."""
 
     def weights(self, collections: tuple[str, ...]) -> Mapping[str, float]:

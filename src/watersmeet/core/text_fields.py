@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from watersmeet.core import tokens
+from watersmeet.core.documents import Chunk, Document
 from watersmeet.core.names import is_page
-from watersmeet.core.pages import Chunk, Document
 
 
 def breadcrumb(title: str, headings: Sequence[str]) -> str:

@@ -79,7 +79,7 @@ class VectorStore(Protocol):
     def close(self) -> None: ...
 
 
-class Near(NamedTuple):
+class ScoredChunk(NamedTuple):
     """A chunk and its cosine; `estimated` if its vector is not there yet and another model's stands in."""
 
     chunk: ChunkId
@@ -87,10 +87,10 @@ class Near(NamedTuple):
     estimated: bool = False
 
 
-_NEAR = partial(tuple.__new__, Near)
+_NEAR = partial(tuple.__new__, ScoredChunk)
 
 
-def near_of(cosines: Iterable[tuple[ChunkId, float]]) -> list[Near]:
+def scored_chunks(cosines: Iterable[tuple[ChunkId, float]]) -> list[ScoredChunk]:
     """None of them estimated; quicker than one by one, as `hits_of` is."""
     return list(map(_NEAR, [(chunk, cosine, False) for chunk, cosine in cosines]))
 
@@ -113,10 +113,10 @@ class VectorCache(Protocol):
     def close(self) -> None: ...
 
 
-class Meanings(Protocol):
+class VectorSearch(Protocol):
     """What signals ask of vectors: live chunks only, the condition held before ranking.
 
     Several texts are asked for at once; what one of them ranks, the others score."""
 
-    def nearest(self, texts: Sequence[str], condition: Condition, limit: int) -> list[list[Near]]: ...
-    def score(self, texts: Sequence[str], ids: Collection[ChunkId]) -> list[list[Near]]: ...
+    def nearest(self, texts: Sequence[str], condition: Condition, limit: int) -> list[list[ScoredChunk]]: ...
+    def score(self, texts: Sequence[str], ids: Collection[ChunkId]) -> list[list[ScoredChunk]]: ...

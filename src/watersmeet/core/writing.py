@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
+from watersmeet.core.documents import Document
 from watersmeet.core.indexing import Found
 from watersmeet.core.model import DocId, Row
-from watersmeet.core.pages import Document
 from watersmeet.core.place import Place
 from watersmeet.core.registry_records import RecordChange, Records
 from watersmeet.core.text_fields import Prepared
@@ -84,7 +84,7 @@ class Changes:
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class WriterOptions:
     """What the engine decides about an index that is opened for writing."""
 
     fingerprint: Mapping[str, Any]

@@ -9,11 +9,11 @@ from importlib.util import find_spec
 from typing import Any, TypeGuard, get_type_hints
 
 from watersmeet.core.errors import ConfigError, UnknownComponent, nearest
-from watersmeet.engine.typed import typed
+from watersmeet.engine.settings.values import convert
 
 KINDS = ("source", "parse", "chunk", "embed", "store", "query", "signal", "fusion", "stage")
 """What can be named in settings: for each kind there is a folder, and a file for each component."""
-PLUGGED = (*KINDS, "record", "index")
+PLUGIN_KINDS = (*KINDS, "record", "index")
 """The kinds that other packages can add to."""
 MODULES = {"store": "watersmeet.store.local.{}", "index": "watersmeet.store.{}.index"}
 """Where the components of a kind are, if not in the folder that is called like it. An index is a folder of its own."""
@@ -60,7 +60,7 @@ def find(kind: str, name: str) -> type[Any]:
 
         plugin = plugins.of(kind).get(name)
         if plugin is None:
-            raise UnknownComponent(f"no {kind} called {name!r}", instead_of(kind, name))
+            raise UnknownComponent(f"no {kind} called {name!r}", suggestion(kind, name))
         cls = plugin.load()
     return cls
 
@@ -93,11 +93,11 @@ def _module(kind: str, name: str) -> str:
     return MODULES.get(kind, f"watersmeet.{kind}.{{}}").format(name)
 
 
-def instead_of(kind: str, name: str, of: Sequence[str] = ()) -> str:
+def suggestion(kind: str, name: str, of: Sequence[str] = ()) -> str:
     """What to write for a component that there is not: by what predecessors called it, or what comes nearest."""
-    from watersmeet.engine import formerly  # only ever needed on the way out
+    from watersmeet.engine.settings import former_names  # only ever needed on the way out
 
-    return formerly.component(kind, name) or nearest(name, of or available(kind))
+    return former_names.component_hint(kind, name) or nearest(name, of or available(kind))
 
 
 def options(cls: type[Any]) -> dict[str, dataclasses.Field[Any]]:
@@ -117,7 +117,7 @@ def checked(cls: type[Any], table: Mapping[str, Any], where: str, origin: str = 
         if key not in known:
             raise ConfigError(f"{written}[{where}] has no setting {key!r}", _instead_of_setting(where, key, known))
     hints = get_type_hints(cls) if table else {}
-    values = {key: typed(hints[key], value, f"{written}{where}.{key}") for key, value in table.items()}
+    values = {key: convert(hints[key], value, f"{written}{where}.{key}") for key, value in table.items()}
     for key, value in values.items():
         least = known[key].metadata.get("least")
         if least is not None and not value >= least:
@@ -126,13 +126,13 @@ def checked(cls: type[Any], table: Mapping[str, Any], where: str, origin: str = 
 
 
 def _instead_of_setting(where: str, key: str, known: Iterable[str]) -> str:
-    from watersmeet.engine import formerly  # only ever needed on the way out
+    from watersmeet.engine.settings import former_names  # only ever needed on the way out
 
     hint = nearest(key, known) if known else "it has none"
-    return hint if hint.startswith("did you mean") else formerly.setting(f"{where}.{key}") or hint
+    return hint if hint.startswith("did you mean") else former_names.setting_hint(f"{where}.{key}") or hint
 
 
-class Later:
+class LazyPort:
     """A port that is made when the first component asks for it: what nobody asks for is not even imported."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
@@ -144,7 +144,7 @@ def build(kind: str, name: str, table: Mapping[str, Any], **ports: object) -> An
     cls = find(kind, name)
     wanted = {field.name for field in dataclasses.fields(cls) if "meaning" not in field.metadata}
     asked = {port: value for port, value in ports.items() if port in wanted}
-    given = {port: value.make() if isinstance(value, Later) else value for port, value in asked.items()}
+    given = {port: value.make() if isinstance(value, LazyPort) else value for port, value in asked.items()}
     values = {**checked(cls, table, f"{kind}.{name}"), **given}
     lacking = [field.name for field in dataclasses.fields(cls) if _is_needed(field) and field.name not in values]
     if lacking:

@@ -18,42 +18,42 @@ from watersmeet.core import tokens
 from watersmeet.core.errors import ConfigError, IndexBusy, ModelProblem, NoIndex, WatersmeetError, nearest
 from watersmeet.core.index import Index, ReadableIndex, Snapshot
 from watersmeet.core.model import Answer, Condition, DocId, Passage, Request, Result
-from watersmeet.core.viewers import seen_by
-from watersmeet.engine.asked import asked_for
-from watersmeet.engine.assemble import assembled
-from watersmeet.engine.calibration.searched import note_search, tidy
-from watersmeet.engine.diagnostics import loaded, note
-from watersmeet.engine.healing import diagnosed, met
-from watersmeet.engine.modes import WORDS
-from watersmeet.engine.named_state import RECENT_SEARCHES
-from watersmeet.engine.opening import check_fingerprint
-from watersmeet.engine.place import open_index
-from watersmeet.engine.runner import PASSAGES, Scope, Trace, readable, run
-from watersmeet.engine.settings import Settings
-from watersmeet.engine.sight import Sight
-from watersmeet.engine.threads import Threads
-from watersmeet.engine.tiers import TIERS, due
-from watersmeet.engine.viewing import seen
+from watersmeet.core.visibility import audience_gates
+from watersmeet.engine.calibration.recent_searches import prune, record_search
+from watersmeet.engine.index.damage import damage_failures, diagnose
+from watersmeet.engine.index.fingerprint import check_fingerprint
+from watersmeet.engine.index.location import open_index
+from watersmeet.engine.index.state_names import RECENT_SEARCHES
+from watersmeet.engine.index.tiers import TIERS, due
+from watersmeet.engine.query.assemble import assemble_pipeline
+from watersmeet.engine.query.diagnostics import load_settings, log_search
+from watersmeet.engine.query.filters import build_request
+from watersmeet.engine.query.modes import LEXICAL_SIGNALS
+from watersmeet.engine.query.runner import PASSAGES, Scope, Trace, readable, run
+from watersmeet.engine.query.threads import Threads
+from watersmeet.engine.query.visibility import visible_to
+from watersmeet.engine.query.visible_index import VisibleIndex
+from watersmeet.engine.settings.settings import Settings
 from watersmeet.present import answer as present
 
 if TYPE_CHECKING:
     from watersmeet.core.index import Check, State
-    from watersmeet.core.viewers import Viewer
+    from watersmeet.core.visibility import Viewer
     from watersmeet.engine.calibration.calibration import Calibration
-    from watersmeet.engine.classified import Classified
-    from watersmeet.engine.confidence import Confidence
-    from watersmeet.engine.pipeline import Pipeline
+    from watersmeet.engine.query.classification import Classification
+    from watersmeet.engine.query.confidence import Confidence
+    from watersmeet.engine.query.pipeline import Pipeline
+    from watersmeet.engine.query.trial import Trial
+    from watersmeet.engine.query.why_not import WhyNot
     from watersmeet.engine.registry import Registry
-    from watersmeet.engine.report import SyncReport, Tell
-    from watersmeet.engine.trials import Trial
-    from watersmeet.engine.whynot import WhyNot
+    from watersmeet.engine.sync.report import ProgressCallback, SyncReport
 
 
 class Engine:
     """An index and what can be asked of it. Opening one is cheap; it may be shared by threads."""
 
     def __init__(self, index: str | os.PathLike[str] | ReadableIndex, settings: Settings | None = None) -> None:
-        self.settings = settings or loaded()
+        self.settings = settings or load_settings()
         self.index = (
             open_index(os.fspath(index), self.settings)
             if isinstance(index, str | os.PathLike)
@@ -85,20 +85,20 @@ class Engine:
         if self._closed:
             raise ConfigError("this Engine is closed", "ask before its `with` block ends, or open another")
         if not self._learning:
-            tidy(self._searched, learn=False)
-        with diagnosed(self.index, self.settings), self.index.snapshot() as view:
+            prune(self._searched, learn=False)
+        with diagnose(self.index, self.settings), self.index.snapshot() as view:
             built = view.facts().get("fingerprint", "")
             if built and built != self._checked:
                 check_fingerprint(json.loads(built), {"tokenizer": tokens.VERSION}, ["tokenizer"])
                 self._checked = built
             yield view
 
-    def sight(self, view: Snapshot, viewer: Viewer | None) -> Sight:
+    def sight(self, view: Snapshot, viewer: Viewer | None) -> VisibleIndex:
         """A snapshot as a viewer sees it."""
         pipelines = self._pipelines.setdefault(view, {})
-        condition = Condition(gates=seen_by(viewer))
-        assemble = partial(assembled, threads=self._threads, remote=self.index.remote)
-        return Sight(self.index, view, condition, pipelines, assemble)
+        condition = Condition(gates=audience_gates(viewer))
+        assemble = partial(assemble_pipeline, threads=self._threads, remote=self.index.remote)
+        return VisibleIndex(self.index, view, condition, pipelines, assemble)
 
     @property
     def _learning(self) -> bool:
@@ -118,25 +118,25 @@ class Engine:
         meta: Mapping[str, str] | None = None,
         recreate: bool = False,
         deepen: bool = True,
-        tell: Tell | None = None,
+        progress: ProgressCallback | None = None,
     ) -> SyncReport:
         """Make the index say what these folders and files say, or all that it knows of if none is named.
 
         Words and quick vectors first, then deep ones; sparse ones only if they were asked for before, or if the recipe
         lets them vote. `recreate`: read everything again, into new stores."""
-        from watersmeet.engine.roots import sync
+        from watersmeet.engine.sync.roots import sync
 
-        tell = tell or (lambda _: None)
+        progress = progress or (lambda _: None)
         start = time.perf_counter()
-        report = sync(self.index, self.settings, paths, collection, meta or {}, recreate, tell)
-        self._embed((), report, tell, deep=deepen)
-        tidy(self._searched, self._learning)
+        report = sync(self.index, self.settings, paths, collection, meta or {}, recreate, progress)
+        self._embed((), report, progress, deep=deepen)
+        prune(self._searched, self._learning)
         report.took_ms = (time.perf_counter() - start) * 1000
         return report
 
     def deepen(
         self,
-        tell: Tell | None = None,
+        progress: ProgressCallback | None = None,
         seconds: float = math.inf,
         deep: bool = True,
         after: int = 0,
@@ -148,13 +148,13 @@ class Engine:
         Without `deep` the quick vectors only; only rows behind `after`. If it is `strict` and nothing can be embedded
         for want of a model, or since another process is at it, that is an error and not just a warning. `tiers`: only
         these, of `static`, `sparse` and `dense`; they are kept up to date from then on."""
-        from watersmeet.engine.report import SyncReport
+        from watersmeet.engine.sync.report import SyncReport
 
         for tier in tiers:
             if tier not in TIERS:
                 raise ConfigError(f"no tier called {tier!r}", nearest(tier, TIERS))
         report, start = SyncReport(), time.perf_counter()
-        problems = self._embed(tiers, report, tell or (lambda _: None), seconds, after, deep=deep)
+        problems = self._embed(tiers, report, progress or (lambda _: None), seconds, after, deep=deep)
         if strict and problems and not report.embedded and not report.cached:
             raise problems[0]
         report.took_ms = (time.perf_counter() - start) * 1000
@@ -164,7 +164,7 @@ class Engine:
         self,
         tiers: Sequence[str],
         report: SyncReport,
-        tell: Tell,
+        progress: ProgressCallback,
         seconds: float = math.inf,
         after: int = 0,
         measure: bool = False,
@@ -173,16 +173,16 @@ class Engine:
         """These tiers, or those that are due. A model that cannot be had is a warning: the words are indexed all the
         same. `measure`: statistics of the whole index are made again even if little has changed."""
         from watersmeet.core.indexing import Skipped
-        from watersmeet.engine.deepen import Deepened, deepen, facts_of
-        from watersmeet.engine.vocabulary import refresh
+        from watersmeet.engine.index.vocabulary import refresh
+        from watersmeet.engine.sync.deepen import DeepenResult, deepen, facts_of
 
         problems: list[WatersmeetError] = []
         if not self.settings.section("index").vectors:
             return problems
-        done = Deepened()
+        done = DeepenResult()
         for tier in tiers or due(self.settings, facts_of(self.index), deep):
             try:
-                deepen(self.index, self.settings, tier, tell, done, seconds, after, measure)
+                deepen(self.index, self.settings, tier, progress, done, seconds, after, measure)
                 if tier == TIERS[0]:
                     report.warnings += refresh(self.index, self.settings, measure)
             except (ModelProblem, IndexBusy) as problem:
@@ -208,23 +208,23 @@ class Engine:
 
     def remove(self, ids: Sequence[str] | str) -> int:
         """Forget documents; the next sync of their folder brings back those that are still there. Or a whole folder."""
-        from watersmeet.engine.roots import remove
+        from watersmeet.engine.sync.roots import remove
 
         named = [ids] if isinstance(ids, str) else ids
         return remove(self.index, self.settings, [DocId(identity) for identity in named])
 
     def relocate(self, old: str | os.PathLike[str], new: str | os.PathLike[str]) -> int:
         """What was read from the folder or file `old` is at `new` now; how many documents. Nothing is read again."""
-        from watersmeet.engine.relocate import relocate
+        from watersmeet.engine.sync.relocate import relocate
 
         return relocate(self.index, self.settings, os.fspath(old), os.fspath(new))
 
     def compact(self, grace: float | None = None) -> int:
         """Free the space of replaced rows; returns how many. Every score is then that of a fresh index."""
-        from watersmeet.engine.report import SyncReport
-        from watersmeet.engine.writing import writing
+        from watersmeet.engine.index.writer import open_for_writing
+        from watersmeet.engine.sync.report import SyncReport
 
-        with writing(self.index, self.settings) as index:
+        with open_for_writing(self.index, self.settings) as index:
             freed = index.compact(grace, share=0.0)
         self._embed((), SyncReport(), lambda _: None, seconds=0, measure=True)
         return freed
@@ -237,19 +237,19 @@ class Engine:
         `options` are fields of `Request`, or `filters`, `exclude`, `since` and `before` in place of a condition:
         `engine.search("how do I deploy?", top_n=3, filters={"tag": "setup"}, since="7d")`.
         """
-        request = asked_for(request, options)
+        request = build_request(request, options)
         with self.traced(request) as trace:
             passages = trace.passages(present.needed(trace.outcome.ranking), request.viewer)
-            note(trace.outcome, passages)
-            confidence = trace.sure()
+            log_search(trace.outcome, passages)
+            confidence = trace.confidence()
             results = present.results(trace.outcome.ranking, trace.outcome.fused, passages)
             results = _wanted(results, request, confidence)
             if request.expand:
-                from watersmeet.present.expand import expanded
+                from watersmeet.present.expand import expand
 
                 page = partial(trace.page, viewer=request.viewer)
-                results = expanded(results, request.expand, page, request.expand_tokens)
-            damage = met(trace.view, self.index)
+                results = expand(results, request.expand, page, request.expand_tokens)
+            damage = damage_failures(trace.view, self.index)
         self.note_search(trace, request, [result.document for result in results])
         return Answer(
             query=request.query,
@@ -269,39 +269,39 @@ class Engine:
     def note_search(self, trace: Trace, request: Request, documents: Sequence[str]) -> None:
         """What was shown for a query, if the index may learn from what is opened."""
         if trace.settings.section("calibration").learn:
-            note_search(self._searched, request.query, list(documents))
+            record_search(self._searched, request.query, list(documents))
 
     def why_not(self, request: Request, document: str, shown: int | None = None) -> WhyNot:
         """Where a document fell out, and what weight would have brought it in.
 
         `shown`: how many of the results are, if not all that are asked for."""
-        from watersmeet.engine.whynot import known, why_not
+        from watersmeet.engine.query.why_not import resolve_document, why_not
 
         with self.traced(request) as trace:
-            document = known(trace.view, document, request.viewer)
+            document = resolve_document(trace.view, document, request.viewer)
             many = request.top_n if shown is None else shown
             found = why_not(trace.pipeline, trace.view, trace.outcome, document, many)
             if found.place != "result" or found.rank is None:
                 return found
-            sure = trace.sure()
+            sure = trace.confidence()
             if sure is not None and sure.probability < request.min_confidence:
                 return replace(found, place="cut", reason="the answer is less sure than was asked for")
             if trace.outcome.ranking.hits[found.rank - 1].score < request.min_score:
                 return replace(found, place="cut", reason="its score is below the least that was asked for")
             return found
 
-    def traced(self, request: Request, scope: Scope = PASSAGES, told: bool = True) -> AbstractContextManager[Trace]:
+    def traced(self, request: Request, scope: Scope = PASSAGES, explain: bool = True) -> AbstractContextManager[Trace]:
         """A search with the index still as the query saw it. `told`: someone may ask why a hit is where it is."""
-        return run(self, request, scope, told)
+        return run(self, request, scope, explain)
 
     def trial(self, request: Request, down_to: Collection[str] = (), without: Collection[str] = ()) -> Trial:
         """A search for the sake of measuring: every signal's ranking and the fused one, by document.
 
         `down_to`: the documents that are looked for. `without`: chunks to leave out of all rankings.
         """
-        from watersmeet.engine.trials import trial
+        from watersmeet.engine.query.trial import trial
 
-        with self.traced(request, told=False) as trace:
+        with self.traced(request, explain=False) as trace:
             return trial(trace, down_to, without)
 
     def settings_for(self, recipe: str) -> Settings:
@@ -312,9 +312,9 @@ class Engine:
             self._recipes[recipe] = self.settings.under(recipe)
         return self._recipes[recipe]
 
-    def classify(self, query: str, viewer: Viewer | None = None) -> Classified:
+    def classify(self, query: str, viewer: Viewer | None = None) -> Classification:
         """What sort of query it is, and how it is best asked; an index helps and is not needed."""
-        from watersmeet.engine.classified import classify
+        from watersmeet.engine.query.classification import classify
 
         try:
             with self.snapshot() as view:
@@ -324,63 +324,63 @@ class Engine:
 
     def related(self, identity: str, top_n: int = 10, viewer: Viewer | None = None) -> Answer:
         """What links to this document, or is linked from it; it is named as for `get`."""
-        from watersmeet.engine import documents as reading
-        from watersmeet.engine.naming import meant
+        from watersmeet.engine.query import documents as reading
+        from watersmeet.engine.query.document_lookup import find_document
 
         start = time.perf_counter()
         with self.snapshot() as view:
-            ranking = reading.related(view, meant(view, identity, viewer).document, seen(viewer))
+            ranking = reading.related(view, find_document(view, identity, viewer).document, visible_to(viewer))
             ranking = type(ranking)("related", ranking.hits[:top_n])
             held = view.passages([hit.chunk for hit in ranking.hits])
             passages = {one.id: one for one in readable(self.sight(view, viewer), held.values(), viewer)}
-            damage = met(view, self.index)
+            damage = damage_failures(view, self.index)
         took = (time.perf_counter() - start) * 1000
         found = present.results(ranking, ranking, passages)
         return Answer(identity, "related", self.settings.recipe, found, damage, took)
 
     def get(self, identity: str, viewer: Viewer | None = None, *, exactly: bool = False) -> dict[str, Any]:
         """A document, or one chunk of it: by its id, and unless `exactly`, its file or a name that only it goes by."""
-        from watersmeet.engine import documents as reading
-        from watersmeet.engine.naming import meant
+        from watersmeet.engine.query import documents as reading
+        from watersmeet.engine.query.document_lookup import find_document
 
         with self.snapshot() as view:
             try:
-                found = reading.get(view, meant(view, identity, viewer, exactly), viewer)
+                found = reading.get(view, find_document(view, identity, viewer, exactly), viewer)
             finally:
-                met(view, self.index)
+                damage_failures(view, self.index)
                 reading.check_sound(view)  # and not that it is not there
         if self._learning:
             self.calibration.opened(found["document"])
         return found
 
     def documents(self, viewer: Viewer | None = None) -> list[dict[str, Any]]:
-        from watersmeet.engine import documents as reading
+        from watersmeet.engine.query import documents as reading
 
         with self.snapshot() as view:
-            return reading.listing(view, seen(viewer))
+            return reading.listing(view, visible_to(viewer))
 
     def unknown_fields(self, request: Request) -> list[str]:
         """What is wrong with a request's filters, said for whoever found nothing."""
-        from watersmeet.engine.unfound import asked, unfound
+        from watersmeet.engine.query.filter_hints import filter_hints, requested_condition
 
-        condition = asked(request, self.settings_for(request.recipe).section("pipeline").understand)
+        condition = requested_condition(request, self.settings_for(request.recipe).section("pipeline").understand)
         with self.snapshot() as view:
-            return unfound(view, condition, request.viewer)
+            return filter_hints(view, condition, request.viewer)
 
     def passages(self, document: str, viewer: Viewer | None = None) -> list[Passage]:
         """All that is searchable of a document, in its order."""
         with self.snapshot() as view:
-            found = view.passages_of(DocId(document)) if view.only([DocId(document)], seen(viewer)) else []
+            found = view.passages_of(DocId(document)) if view.only([DocId(document)], visible_to(viewer)) else []
             return readable(self.sight(view, viewer), found, viewer)
 
-    def anchors(self) -> list[tuple[DocId, DocId, str]]:
+    def link_texts(self) -> list[tuple[DocId, DocId, str]]:
         """Links that say something, as (from, to, text)."""
         with self.snapshot() as view:
             return view.named_texts()
 
     def status(self, viewer: Viewer | None = None) -> dict[str, Any]:
         """What the index holds, and how far each signal has come."""
-        from watersmeet.engine.state import status
+        from watersmeet.engine.index.status import status
 
         with self.snapshot() as view:
             found = status(self.sight(view, viewer), self.settings, self.index, viewer)
@@ -389,19 +389,19 @@ class Engine:
     def check(self) -> None:
         """Raises what keeps the index from being asked, if anything does."""
         with self.snapshot() as view:
-            self.sight(view, None).pipeline(self.settings, WORDS)
+            self.sight(view, None).pipeline(self.settings, LEXICAL_SIGNALS)
             view.kinds()
 
     def doctor(self) -> list[Check]:
         """Everything that could be wrong, looked at."""
-        from watersmeet.engine.health import asked, check
+        from watersmeet.engine.index.health import check, check_search
 
         found = check(self.index, self.settings)
-        return [*found, asked(self)] if all(one.ok for one in found) else found
+        return [*found, check_search(self)] if all(one.ok for one in found) else found
 
 
-def _wanted(results: tuple[Result, ...], request: Request, sure: Confidence | None) -> tuple[Result, ...]:
+def _wanted(results: tuple[Result, ...], request: Request, confidence: Confidence | None) -> tuple[Result, ...]:
     """Those that are good enough for the request; none if the whole answer is not."""
-    if sure is not None and sure.probability < request.min_confidence:
+    if confidence is not None and confidence.probability < request.min_confidence:
         return ()
     return tuple(one for one in results if one.score >= request.min_score) if request.min_score else results

@@ -14,8 +14,8 @@ from watersmeet.core.errors import ModelProblem
 from watersmeet.core.sparse import SparseEncoder, Weighted
 from watersmeet.core.vectors import Embedder
 from watersmeet.engine.components import build, default, find, options
-from watersmeet.engine.settings import Settings, secret
-from watersmeet.engine.threads import Remembered
+from watersmeet.engine.query.threads import LruCache
+from watersmeet.engine.settings.settings import Settings, secret
 
 if TYPE_CHECKING:
     from watersmeet.core.vectors import Matrix, Vector
@@ -40,7 +40,7 @@ def encoder(settings: Settings, name: str) -> GuardedEncoder:
     return GuardedEncoder.made(name, settings.of("embed", name))
 
 
-class Asked(Protocol):
+class NamedModel(Protocol):
     """What embedders and encoders have in common."""
 
     @property
@@ -50,7 +50,7 @@ class Asked(Protocol):
 
 
 M = TypeVar("M")
-N = TypeVar("N", bound=Asked)
+N = TypeVar("N", bound=NamedModel)
 Q = TypeVar("Q")
 T = TypeVar("T")
 
@@ -99,9 +99,7 @@ class _OfATier(Guard[N], Generic[N, Q]):
 
     def __init__(self, inner: N) -> None:
         super().__init__(inner)
-        self._queries: Remembered[Q] = Remembered(
-            lambda text: self.ask(lambda model: self._read(model, text)), REMEMBERED
-        )
+        self._queries: LruCache[Q] = LruCache(lambda text: self.ask(lambda model: self._read(model, text)), REMEMBERED)
 
     @property
     def name(self) -> str:

@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any
 
 from watersmeet.core.errors import ConfigError, nearest
-from watersmeet.engine.components import PLUGGED, is_built_in, is_component
+from watersmeet.engine.components import PLUGIN_KINDS, is_built_in, is_component
 
 GROUP = "watersmeet."
 """The group of entry points of a kind is this and its name."""
@@ -142,8 +142,8 @@ def _announced(folder: str, package: str, version: str) -> Iterator[Plugin]:
 
 def problem(plugin: Plugin) -> tuple[str, str]:
     """What is wrong with a plug-in, and what to do; nothing if it can be used."""
-    if plugin.kind not in PLUGGED:
-        return f"there is no kind {plugin.kind!r}", nearest(plugin.kind, PLUGGED)
+    if plugin.kind not in PLUGIN_KINDS:
+        return f"there is no kind {plugin.kind!r}", nearest(plugin.kind, PLUGIN_KINDS)
     chosen = of(plugin.kind).get(plugin.name)
     if chosen is None:
         return (

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from watersmeet.core.errors import ConfigError
-from watersmeet.engine.confidence import READ
 from watersmeet.engine.engine import Engine
-from watersmeet.engine.ondemand import lacking, provide
-from watersmeet.engine.report import Tell
-from watersmeet.engine.settings import Settings
+from watersmeet.engine.query.confidence import READ
+from watersmeet.engine.settings.settings import Settings
+from watersmeet.engine.sync.report import ProgressCallback
+from watersmeet.engine.sync.sparse_on_demand import lacks_sparse, make_sparse
 from watersmeet.evaluate import risk
 from watersmeet.evaluate.compare import Difference, compare, interval
 from watersmeet.evaluate.data import Dataset, Question, check_held
@@ -115,7 +115,7 @@ def evaluate(
     seed: int = 0,
     fresh: bool = False,
     weigh: bool = False,
-    tell: Tell = lambda step: None,
+    progress: ProgressCallback = lambda step: None,
 ) -> Evaluation:
     """Ask all questions with these settings, and with those or against that run if given.
 
@@ -127,12 +127,12 @@ def evaluate(
     measures()  # should the library be missing, better now than after the last query
     judged = [i for i, question in enumerate(dataset.questions) if question.relevant]
     warnings = list(dataset.warnings)
-    made, documents, swept = _asked(dataset, settings, mode, index, fresh, tell, warnings, weigh)
+    made, documents, swept = _asked(dataset, settings, mode, index, fresh, progress, warnings, weigh)
     wanted = [dataset.questions[i] for i in judged]
     scores = {name: _scores(wanted, judged, made, name) for name in made.rankings}
     evaluation = Evaluation(dataset, documents, made, judged, scores, seed, sweep=swept, warnings=warnings)
     if against is not None:
-        evaluation.against, *_ = _asked(dataset, against, mode, index, False, tell, [])
+        evaluation.against, *_ = _asked(dataset, against, mode, index, False, progress, [])
     elif against_run:
         evaluation.against, said = read_run(against_run, dataset.questions)
         warnings += said
@@ -151,24 +151,24 @@ def _asked(
     mode: str,
     index: str,
     fresh: bool,
-    tell: Tell,
+    progress: ProgressCallback,
     warnings: list[str],
     weigh: bool = False,
 ) -> tuple[Run, int, Sweep | None]:
     """The questions put to the index that was named, or to the dataset's own."""
     folder = index
     if not index:
-        ready = indexed(dataset, settings, mode, tell, fresh)
+        ready = indexed(dataset, settings, mode, progress, fresh)
         folder = ready.folder
         warnings += ready.warnings
     with Engine(folder, settings) as engine:
         if index:
             warnings += check_held(dataset, (entry["document"] for entry in engine.documents()))
-            if lacking(engine, mode):
-                provide(engine, tell)
-        made = run(engine, dataset.questions, settings.recipe, mode, tell)
+            if lacks_sparse(engine, mode):
+                make_sparse(engine, progress)
+        made = run(engine, dataset.questions, settings.recipe, mode, progress)
         can = weigh and made.mode == "hybrid" and settings.section("pipeline").fusion == "convex"
-        swept = sweep(engine, dataset.questions, mode, tell) if can else None
+        swept = sweep(engine, dataset.questions, mode, progress) if can else None
         return made, engine.status()["documents"], swept
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from watersmeet.engine.calibration.belief import grid
+from watersmeet.engine.calibration.posterior import grid
 from watersmeet.evaluate.evaluation import Evaluation
 from watersmeet.evaluate.markdown import facts, ranks_line, rows, sureness, verdict
 from watersmeet.evaluate.metrics import MAIN, NAMES

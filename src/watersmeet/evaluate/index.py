@@ -14,12 +14,12 @@ import watersmeet
 from watersmeet.core.errors import IndexDamaged, IndexMismatch, NoIndex, SourceProblem
 from watersmeet.core.files import replace_file
 from watersmeet.engine.engine import Engine
-from watersmeet.engine.modes import VECTORS, wants_vectors
-from watersmeet.engine.opening import fingerprint
-from watersmeet.engine.place import find_index, open_index
-from watersmeet.engine.report import Tell
-from watersmeet.engine.settings import Settings, cache_folder, merge
-from watersmeet.engine.tiers import SPARSE
+from watersmeet.engine.index.fingerprint import fingerprint
+from watersmeet.engine.index.location import find_index, open_index
+from watersmeet.engine.index.tiers import SPARSE
+from watersmeet.engine.query.modes import VECTORS, needs_vectors
+from watersmeet.engine.settings.settings import Settings, cache_folder, merge
+from watersmeet.engine.sync.report import ProgressCallback
 from watersmeet.evaluate.data import Dataset
 
 MARK = "dataset.json"
@@ -33,7 +33,9 @@ class Indexed:
     warnings: tuple[str, ...] = ()
 
 
-def indexed(dataset: Dataset, settings: Settings, mode: str, tell: Tell, fresh: bool = False) -> Indexed:
+def indexed(
+    dataset: Dataset, settings: Settings, mode: str, progress: ProgressCallback, fresh: bool = False
+) -> Indexed:
     """The dataset's index for these settings, through the same engine as every other index.
 
     Vectors are made only if the mode and the recipe can use them; a later run that can adds them.
@@ -42,24 +44,26 @@ def indexed(dataset: Dataset, settings: Settings, mode: str, tell: Tell, fresh: 
         raise SourceProblem(f"{dataset.name} has no corpus", "name an index with --index")
     folder = cached(dataset.name, dataset.corpus, settings)
     try:
-        return _ready(dataset.corpus, folder, settings, mode, tell, fresh)
+        return _ready(dataset.corpus, folder, settings, mode, progress, fresh)
     except (IndexDamaged, IndexMismatch):  # it is only a cache
-        return _ready(dataset.corpus, folder, settings, mode, tell, fresh=True)
+        return _ready(dataset.corpus, folder, settings, mode, progress, fresh=True)
 
 
-def _ready(corpus: Path, folder: Path, settings: Settings, mode: str, tell: Tell, fresh: bool) -> Indexed:
+def _ready(
+    corpus: Path, folder: Path, settings: Settings, mode: str, progress: ProgressCallback, fresh: bool
+) -> Indexed:
     mark = folder / MARK
     if mark.exists() and not fresh:
         facts = json.loads(mark.read_text("utf8"))
     else:
-        facts = _make(corpus, folder, settings, tell, fresh)
+        facts = _make(corpus, folder, settings, progress, fresh)
         replace_file(str(mark), json.dumps(facts).encode())
     skipped = facts["skipped"]
     warnings = [f"{len(skipped)} records were not indexed, the first: {skipped[0]}"] if skipped else []
     voting = [mode] if mode in VECTORS else settings.section("pipeline").signals
     wanted = [name for name in voting if name in VECTORS]
-    if wanted and wants_vectors(mode) and settings.section("index").vectors:
-        warnings += _embed(folder, settings, wanted, tell)
+    if wanted and needs_vectors(mode) and settings.section("index").vectors:
+        warnings += _embed(folder, settings, wanted, progress)
     return Indexed(str(folder), facts["documents"], tuple(warnings))
 
 
@@ -85,21 +89,21 @@ def is_index(folder: str) -> bool:
         return False
 
 
-def _make(corpus: Path, folder: Path, settings: Settings, tell: Tell, fresh: bool) -> dict[str, Any]:
+def _make(corpus: Path, folder: Path, settings: Settings, progress: ProgressCallback, fresh: bool) -> dict[str, Any]:
     words = replace(settings, tables=merge(settings.tables, {"index": {"vectors": False}}))
     with Engine(folder, words) as engine:
         if is_index(str(folder)) and not fresh:
             others = [root for root in engine.status()["roots"] if root != os.path.realpath(corpus)]
             if others:
                 engine.remove(others)
-        report = engine.sync([corpus], recreate=fresh, tell=tell)
+        report = engine.sync([corpus], recreate=fresh, progress=progress)
     if not report.documents:
         raise SourceProblem(f"no record of {corpus} could be indexed", _reason(report.to_json()))
     skipped = [f"{item.path}: {item.reason}" for item in report.skipped]
     return {"documents": report.documents, "chunks": report.chunks, "skipped": skipped}
 
 
-def _embed(folder: Path, settings: Settings, wanted: list[str], tell: Tell) -> list[str]:
+def _embed(folder: Path, settings: Settings, wanted: list[str], progress: ProgressCallback) -> list[str]:
     """Make the vectors that are missing; what could not be made is said."""
     with Engine(folder, settings) as engine:
         signals = engine.status()["signals"]
@@ -108,8 +112,8 @@ def _embed(folder: Path, settings: Settings, wanted: list[str], tell: Tell) -> l
             for name in wanted
         ):
             return []
-        warnings = engine.deepen(tell).warnings
-        warnings += engine.deepen(tell, tiers=(SPARSE,)).warnings if SPARSE in wanted else []
+        warnings = engine.deepen(progress).warnings
+        warnings += engine.deepen(progress, tiers=(SPARSE,)).warnings if SPARSE in wanted else []
         return list(dict.fromkeys(item.reason for item in warnings))
 
 

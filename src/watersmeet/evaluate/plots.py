@@ -6,7 +6,7 @@ import html
 import math
 from collections.abc import Sequence
 
-from watersmeet.core.directions import straight
+from watersmeet.core.bidi import straight
 
 WIDTH = 720
 _LEFT = 190

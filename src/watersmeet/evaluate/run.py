@@ -13,9 +13,9 @@ from multiprocessing import get_context
 
 from watersmeet.core.model import DocId, Failure, Passage, Request
 from watersmeet.engine.engine import Engine
-from watersmeet.engine.report import Progress, Tell
-from watersmeet.engine.settings import Settings
-from watersmeet.engine.trials import Trial
+from watersmeet.engine.query.trial import Trial
+from watersmeet.engine.settings.settings import Settings
+from watersmeet.engine.sync.report import Progress, ProgressCallback
 from watersmeet.evaluate.data import Question
 from watersmeet.present.pack import pack
 
@@ -59,18 +59,18 @@ class Run:
         }
 
 
-def run(engine: Engine, questions: Sequence[Question], recipe: str, mode: str, tell: Tell) -> Run:
+def run(engine: Engine, questions: Sequence[Question], recipe: str, mode: str, progress: ProgressCallback) -> Run:
     """The first questions one after another, for their times; many more side by side, in processes of their own."""
     rest = questions[TIMED:]
     if len(rest) < WORTHWHILE:
-        return ask_all(engine.trial, questions, recipe, mode, tell)
+        return ask_all(engine.trial, questions, recipe, mode, progress)
     next(_in_turn(engine.trial, questions[:1], mode))  # untimed
     first = list(_in_turn(engine.trial, questions[:TIMED], mode))  # before the others: they would slow it
     workers = os.cpu_count() or 1
     with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
         shares = [rest[start : start + SHARE] for start in range(0, len(rest), SHARE)]
         asked = [pool.submit(_share, engine.folder, engine.settings, share, mode) for share in shares]
-        return gathered(chain(first, chain.from_iterable(f.result() for f in asked)), questions, recipe, tell)
+        return gathered(chain(first, chain.from_iterable(f.result() for f in asked)), questions, recipe, progress)
 
 
 _engines: dict[str, Engine] = {}
@@ -88,13 +88,13 @@ def _in_turn(ask: Ask, questions: Sequence[Question], mode: str) -> Iterator[Tri
         yield ask(Request(question.text, mode, top_n=DEEP), question.relevant, question.withheld)
 
 
-def ask_all(ask: Ask, questions: Sequence[Question], recipe: str, mode: str, tell: Tell) -> Run:
+def ask_all(ask: Ask, questions: Sequence[Question], recipe: str, mode: str, progress: ProgressCallback) -> Run:
     """The questions one after another, as users come; the first is asked once more to begin with, untimed."""
     ask(Request(questions[0].text, mode, top_n=DEEP), (), ())
-    return gathered(_in_turn(ask, questions, mode), questions, recipe, tell)
+    return gathered(_in_turn(ask, questions, mode), questions, recipe, progress)
 
 
-def gathered(trials: Iterable[Trial], questions: Sequence[Question], recipe: str, tell: Tell) -> Run:
+def gathered(trials: Iterable[Trial], questions: Sequence[Question], recipe: str, progress: ProgressCallback) -> Run:
     made = Run(recipe)
     known: dict[str, str] = {}
     for number, trial in enumerate(trials):
@@ -112,7 +112,7 @@ def gathered(trials: Iterable[Trial], questions: Sequence[Question], recipe: str
             packs += [(False,) * len(BUDGETS)] * (number - len(packs))
             rankings.append(_documents(ranking, known))
             packs.append(_packed(trial.read["" if name == WHOLE else name]))
-        tell(Progress("asking", number + 1, len(questions), "queries"))
+        progress(Progress("asking", number + 1, len(questions), "queries"))
     for name in made.signals:
         made.rankings[name] += [()] * (len(questions) - len(made.rankings[name]))
         made.packs[name] += [(False,) * len(BUDGETS)] * (len(questions) - len(made.packs[name]))

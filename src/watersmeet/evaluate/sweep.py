@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from watersmeet.core.model import Request
-from watersmeet.engine.calibration.ballots import ballot, gains
-from watersmeet.engine.calibration.belief import SIGNALS, Belief, grid
+from watersmeet.engine.calibration.posterior import SIGNALS, Posterior, grid
+from watersmeet.engine.calibration.score_matrix import gains, score_matrix
 from watersmeet.engine.engine import Engine
-from watersmeet.engine.report import Progress, Tell
+from watersmeet.engine.sync.report import Progress, ProgressCallback
 from watersmeet.evaluate.data import Question
 
 
@@ -35,17 +35,17 @@ class Sweep:
         return min(zip(grid(), self.quality, strict=True), key=lambda pair: math.dist(pair[0], here))[1]
 
 
-def sweep(engine: Engine, questions: Sequence[Question], mode: str, tell: Tell) -> Sweep | None:
+def sweep(engine: Engine, questions: Sequence[Question], mode: str, progress: ProgressCallback) -> Sweep | None:
     """None where there is nothing to weigh: too few signals, or none of the questions has an answer."""
-    belief = Belief()
+    belief = Posterior()
     asked = [question for question in questions if question.relevant]
     for number, question in enumerate(asked, 1):
-        with engine.traced(Request(question.text, mode), told=False) as trace:
+        with engine.traced(Request(question.text, mode), explain=False) as trace:
             chunks = {hit.chunk for ranking in trace.outcome.rankings for hit in ranking.hits}
-            made = ballot(trace.outcome, trace.pipeline.fusion, trace.view.documents_of(chunks))
+            made = score_matrix(trace.outcome, trace.pipeline.fusion, trace.view.documents_of(chunks))
         if made is not None:
             belief = belief.learn(gains(made, {d: float(grade) for d, grade in question.relevant.items()}))
-        tell(Progress("weighing", number, len(asked), "queries"))
+        progress(Progress("weighing", number, len(asked), "queries"))
     if not belief.pieces:
         return None
     quality = tuple(gained / belief.pieces for gained in belief.gained)

@@ -8,8 +8,8 @@ from typing import Any
 
 from watersmeet.core.errors import SourceProblem
 from watersmeet.engine.engine import Engine
-from watersmeet.engine.report import Tell
-from watersmeet.engine.settings import Settings, settled
+from watersmeet.engine.settings.settings import Settings, settled
+from watersmeet.engine.sync.report import ProgressCallback
 from watersmeet.evaluate.compare import LEVEL, Difference, compare
 from watersmeet.evaluate.data import Dataset, check_held
 from watersmeet.evaluate.index import indexed
@@ -17,7 +17,7 @@ from watersmeet.evaluate.metrics import MAIN, judge, means, measures
 from watersmeet.evaluate.run import WHOLE, run
 from watersmeet.evaluate.sweep import Sweep, sweep
 
-LEARNT = "learnt"
+LEARNT = "learned_weights"
 """The step that sets weights by what the index has learnt."""
 LEAST = 10
 """Fewer questions than this have no two halves worth the name."""
@@ -94,26 +94,26 @@ class Tuned:
         }
 
 
-def tune(dataset: Dataset, settings: Settings, index: str, seed: int, tell: Tell) -> Tuned:
+def tune(dataset: Dataset, settings: Settings, index: str, seed: int, progress: ProgressCallback) -> Tuned:
     measures()
     asked = [question for question in dataset.questions if question.relevant]
     if len(asked) < LEAST:
         raise SourceProblem(f"{dataset.name} has {len(asked)} judged questions", f"tuning needs at least {LEAST}")
     random.Random(seed).shuffle(asked)  # noqa: S311 - a sample
     train, report = asked[: len(asked) // 2], asked[len(asked) // 2 :]
-    folder = index or indexed(dataset, settings, "", tell).folder
+    folder = index or indexed(dataset, settings, "", progress).folder
     plain = _uncalibrated(settings)
     with Engine(folder, plain) as engine:
         if index:
             check_held(dataset, (entry["document"] for entry in engine.documents()))
         learnt = engine.calibration.state()["collections"].get("*", {}) if plain is not settings else {}
-        swept = sweep(engine, train, "", tell)
+        swept = sweep(engine, train, "", progress)
         if swept is None:
             raise SourceProblem("fewer than two signals vote here", "sync with vectors, then tune")
-        before = judge(report, run(engine, report, settings.recipe, "", tell).rankings[WHOLE])
+        before = judge(report, run(engine, report, settings.recipe, "", progress).rankings[WHOLE])
     layer = ("tuned", {"fusion": {"convex": {"weights": swept.posterior}}})
     with Engine(folder, settled(plain.recipe, (*plain.layers, layer))) as engine:
-        after = judge(report, run(engine, report, settings.recipe, "", tell).rankings[WHOLE])
+        after = judge(report, run(engine, report, settings.recipe, "", progress).rankings[WHOLE])
     difference = compare(after[MAIN], before[MAIN], seed)
     return Tuned(dataset.name, swept, len(report), means(before), means(after), difference, learnt.get("evidence", 0.0))
 

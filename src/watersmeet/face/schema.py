@@ -13,7 +13,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, create_model
 from pydantic import Field as Described
 
 from watersmeet.core.place import Place
-from watersmeet.engine.asked import written
+from watersmeet.engine.query.filters import filter_value
 
 T = TypeVar("T")
 Name = Annotated[str, Described(max_length=200)]
@@ -63,7 +63,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(value)
     if isinstance(value, dict):
-        return {key: [written(one) for one in (v if isinstance(v, list) else [v])] for key, v in value.items()}
+        return {key: [filter_value(one) for one in (v if isinstance(v, list) else [v])] for key, v in value.items()}
     return value
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.model import EXPANSIONS, Answer, Condition, Request
 from watersmeet.core.options import REQUIRED, option
-from watersmeet.engine.modes import MODES
-from watersmeet.engine.settings import recipes
+from watersmeet.engine.query.modes import MODES
+from watersmeet.engine.settings.settings import recipes
 from watersmeet.present.answer import breakdown, explain_line, result_json, routed_json
 from watersmeet.present.answer import to_json as plain_json
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from threading import Event
 
     from watersmeet.core.model import Result
-    from watersmeet.core.viewers import Viewer
+    from watersmeet.core.visibility import Viewer
     from watersmeet.engine.engine import Engine
-    from watersmeet.engine.several import Indexes
-    from watersmeet.engine.whynot import WhyNot
+    from watersmeet.engine.query.multi_index import MultiIndex
+    from watersmeet.engine.query.why_not import WhyNot
     from watersmeet.present.pack import Pack, Part
 
 SHOWN = 10
@@ -149,13 +149,13 @@ class SearchReply:
     listed: int | None = None  # of how many results is told; none: all
 
     @property
-    def told(self) -> Sequence[Result]:
+    def shown(self) -> Sequence[Result]:
         return self.answer.results[: self.listed]
 
     @property
     def found(self) -> bool:
         """Whether there is anything to read."""
-        return bool(self.pack.citations if self.pack else self.told)
+        return bool(self.pack.citations if self.pack else self.shown)
 
     @property
     def brief(self) -> bool:
@@ -167,7 +167,7 @@ class SearchReply:
 
     def to_json(self) -> dict[str, Any]:
         made = plain_json(replace(self.answer, results=()))
-        made["results"] = [self.result_json(result) for result in self.told]
+        made["results"] = [self.result_json(result) for result in self.shown]
         if self.params.explain:
             made["timings"] = {step: round(took, 3) for step, took in self.answer.timings.items()}
             made |= {"expansion": list(self.answer.expansion)} if self.answer.expansion else {}
@@ -194,8 +194,8 @@ class SearchReply:
         return made
 
 
-def ask(
-    engine: Engine | Indexes,
+def run_search(
+    engine: Engine | MultiIndex,
     params: SearchParams,
     viewer: Viewer | None = None,
     stop: Event | None = None,
@@ -227,7 +227,7 @@ def _within_budget(reply: SearchReply) -> SearchReply:
     budget, results, sent = reply.params.budget, reply.answer.results, reply.sent
     if not budget:
         return reply
-    from watersmeet.core.cost import hundredths
+    from watersmeet.core.token_count import hundredths
     from watersmeet.present.pack import Pack, as_text, least, nothing_packed, pack
 
     def listing(at: int) -> int:
@@ -257,7 +257,7 @@ def _within_budget(reply: SearchReply) -> SearchReply:
 
 def _fixed(reply: SearchReply) -> int:
     """What an answer costs as it is, in hundredths of a token."""
-    from watersmeet.core.cost import hundredths
+    from watersmeet.core.token_count import hundredths
 
     sent, price = reply.sent, 0
     if sent.text:
@@ -290,14 +290,14 @@ def nothing_fits(confidence: float | None) -> str:
 def condition(filters: Filters, since: str = "", before: str = "", exclude: Sequence[str] = ()) -> Condition:
     if not (filters or since or before or exclude):
         return Condition()
-    from watersmeet.engine import asked
+    from watersmeet.engine.query.filters import condition as build_condition
 
-    return asked.condition(filters, since, before, exclude=exclude)
+    return build_condition(filters, since, before, exclude=exclude)
 
 
 def filters_of(pairs: Iterable[str]) -> Filters:
     """`k=v` and `k!=v` as a person writes it, by key; the latter's key ends with `!`."""
-    from watersmeet.engine import asked
+    from watersmeet.engine.query.filters import condition as build_condition
 
-    found = asked.condition(pairs)
+    found = build_condition(pairs)
     return {**found.fields, **{f"{key}!": values for key, values in found.without}}

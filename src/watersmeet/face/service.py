@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from watersmeet.core.errors import ConfigError, IndexBusy, IndexProblem, NotFound, SourceProblem, WatersmeetError
 from watersmeet.core.system import is_within
-from watersmeet.core.viewers import Viewer
-from watersmeet.engine.cached import in_step
+from watersmeet.core.visibility import Viewer
 from watersmeet.engine.engine import Engine
-from watersmeet.engine.report import Tell
-from watersmeet.engine.settings import ServeSettings
-from watersmeet.face.background import Background
+from watersmeet.engine.settings.settings import ServeSettings
+from watersmeet.engine.sync.folder_cache import sync_folder_cache
+from watersmeet.engine.sync.report import ProgressCallback
+from watersmeet.face.background_deepening import Background
 from watersmeet.face.metrics import Metrics
-from watersmeet.face.search import AS_JSON, SearchParams, SearchReply, Sent, ask
-from watersmeet.face.work import Work
+from watersmeet.face.search import AS_JSON, SearchParams, SearchReply, Sent, run_search
+from watersmeet.face.work_queue import Work
 from watersmeet.present.answer import to_json
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class Service:
         self, params: SearchParams, viewer: Viewer, stop: Event | None = None, sent: Sent = AS_JSON
     ) -> SearchReply:
         check_query(params.query)
-        found = ask(self.engine, params, viewer, stop, sent)
+        found = run_search(self.engine, params, viewer, stop, sent)
         self.metrics.searched(found.answer)
         return found
 
@@ -195,7 +195,7 @@ class Folder:
         """Words and quick vectors; the others are made in the background."""
         try:
             with self._background.paused():
-                took = in_step(self._engine, self.path).took_ms / 1000
+                took = sync_folder_cache(self._engine, self.path).took_ms / 1000
             self._problem = None
             self._answer(max(self._seconds, SPARINGLY * took))
         except IndexBusy:
@@ -215,12 +215,12 @@ class Folder:
         self._seen.set()
 
 
-def sync(service: Service, paths: list[str], anywhere: bool, tell: Tell) -> dict[str, Any]:
+def sync(service: Service, paths: list[str], anywhere: bool, progress: ProgressCallback) -> dict[str, Any]:
     """Bring the index up to date. Who is not at this machine may only name what lies in a folder it knows."""
     if any("\0" in path for path in paths):
         raise ConfigError("no path holds a zero", "name the folders to index in `paths`")
     named = paths if anywhere else [_in_a_root(path, service.engine.status()["roots"]) for path in paths]
-    return service.engine.sync(named, tell=tell).to_json()
+    return service.engine.sync(named, progress=progress).to_json()
 
 
 def _in_a_root(path: str, roots: Sequence[str]) -> str:

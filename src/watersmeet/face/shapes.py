@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from watersmeet.core.model import Answer
-from watersmeet.engine import classified
+from watersmeet.engine.query import classification
+from watersmeet.engine.query.why_not import WhyNot
 from watersmeet.engine.registry.requests import EntityRequest, ToolRequest
-from watersmeet.engine.whynot import WhyNot
 from watersmeet.face.schema import Body, answer, body
 from watersmeet.face.search import SearchParams
 from watersmeet.face.service import MOST_QUERY
@@ -46,7 +46,7 @@ GroupedAnswer = answer(
     **{f"total_{name}": (int, ...) for name in ("servers", "tools", "agents", "skills", "virtual_servers")},
 )
 Tools = answer(ToolAnswer, "Tools")
-Classified = answer(classified.Classified)
+Classified = answer(classification.Classification)
 
 
 class Document(BaseModel):

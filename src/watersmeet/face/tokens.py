@@ -18,8 +18,8 @@ from typing import Any
 from watersmeet.core.errors import ConfigError, NotFound
 from watersmeet.core.files import make_private, replace_file
 from watersmeet.core.locks import locked
-from watersmeet.core.viewers import EVERYONE, Viewer
-from watersmeet.engine.settings import config_folder
+from watersmeet.core.visibility import EVERYONE, Viewer
+from watersmeet.engine.settings.settings import config_folder
 
 SCOPES = ("read", "write")
 FILE = "tokens.json"
@@ -49,7 +49,7 @@ class Caller:
     viewer: Viewer = EVERYONE
     scope: str = "read"
     key: str = ""
-    near: bool = False
+    is_local: bool = False
     token: str = ""
 
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 from watersmeet.core.errors import ConfigError, nearest
 from watersmeet.core.model import ChunkId, Evidence, Plan, Ranking
 from watersmeet.core.options import check_weights, option
-from watersmeet.core.spread import deviation, lead
+from watersmeet.core.statistics import deviation, lead
 
 SCALES = ("spread", "min_max", "floor_max", "raw")
 SPAN = 4.0
@@ -42,7 +42,7 @@ class Convex:
     )
     scales: Mapping[str, str] = option({}, "the scale of single signals, where it is another")
     peak: float = option(0.0, "how much more a signal counts whose first result is far ahead of its others; 0: not")
-    usual: Mapping[str, float] = option({}, "the usual lead of each signal's first result, in standard deviations")
+    usual_lead: Mapping[str, float] = option({}, "the usual lead of each signal's first result, in standard deviations")
 
     fills: ClassVar[bool] = True
 
@@ -81,10 +81,10 @@ class Convex:
 
     def _told_apart(self, by: str, values: Sequence[float], spread: float) -> float:
         """More for a signal that is surer of its first result than it usually is, less for one that is not."""
-        ahead = lead(values, spread) if self.peak and by in self.usual else None
+        ahead = lead(values, spread) if self.peak and by in self.usual_lead else None
         if ahead is None:
             return 1.0
-        return math.exp(max(-MOST, min(MOST, self.peak * (ahead - self.usual[by]))))
+        return math.exp(max(-MOST, min(MOST, self.peak * (ahead - self.usual_lead[by]))))
 
     def _bounds(self, by: str, values: Sequence[float], candidates: int, spread: float) -> tuple[float, float]:
         """What is taken off and what is divided by; a chunk without a score counts as the lowest, at 0."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from watersmeet.core.pages import Block
+from watersmeet.core.documents import Block
 from watersmeet.core.place import Place
 
 _MOST = 100_000

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
-from watersmeet.core.pages import Link
+from watersmeet.core.documents import Link
 from watersmeet.core.tags import tags
 from watersmeet.parse._values import clean, flat
 

@@ -15,8 +15,8 @@ from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from watersmeet.core.documents import Block, Link, Section
 from watersmeet.core.limits import MOST_LINKS, MOST_TAGS
-from watersmeet.core.pages import Block, Link, Section
 from watersmeet.core.place import Place
 from watersmeet.parse._inline import body_tags, markdown_link, wiki_link
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO, ClassVar
 
+from watersmeet.core.documents import Block, Document, Link, Section
 from watersmeet.core.indexing import Found, Skipped
 from watersmeet.core.limits import MOST_LINKS, MOST_TAGS
 from watersmeet.core.model import DocId
-from watersmeet.core.pages import Block, Document, Link, Section
 from watersmeet.core.place import Place
 from watersmeet.core.spill import Spill
 from watersmeet.parse._blocks import paragraphs

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any, ClassVar
 
+from watersmeet.core.documents import Block, Document, Section
 from watersmeet.core.indexing import Found, Skipped
 from watersmeet.core.limits import MOST_ALIASES, MOST_LINKS, MOST_TAGS
 from watersmeet.core.model import DocId
-from watersmeet.core.pages import Block, Document, Section
 from watersmeet.core.place import Place
 from watersmeet.parse._decode import decode
 from watersmeet.parse._inline import distinct, limited, listed_tags, related

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import ClassVar
 
+from watersmeet.core.documents import Document, Section
 from watersmeet.core.indexing import Found, Skipped
 from watersmeet.core.model import DocId
-from watersmeet.core.pages import Document, Section
 from watersmeet.parse._blocks import paragraphs
 from watersmeet.parse._decode import decode
 

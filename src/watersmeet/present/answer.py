@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from watersmeet.core.model import Answer, ChunkId, Evidence, Passage, Ranking, Result, Routed, similarity
+from watersmeet.core.model import Answer, ChunkId, Evidence, Passage, Ranking, Result, RouteMatch, similarity
 from watersmeet.core.place import located
-from watersmeet.present.whole import context_of, in_context
+from watersmeet.present.reassemble import context_of, in_context
 
 SIGNALS = ("lexical", "keyword", "dense", "sparse", "static", "exact", "graph", "neighbours", "boost", "listed", "link")
 """The order in which signals are named; others follow in the order of their evidence."""
@@ -69,14 +69,14 @@ def to_json(answer: Answer) -> dict[str, Any]:
     }
 
 
-def routed_json(routed: Routed) -> dict[str, Any]:
+def routed_json(routed: RouteMatch) -> dict[str, Any]:
     """Which rule of the router matched, and what it added."""
     added: dict[str, Any] = {"filters": {key: list(values) for key, values in routed.filters.items()}}
     added |= {"weights": dict(routed.weights), "only": list(routed.only)}
     return {"rule": routed.rule, "match": routed.match, "added": {key: value for key, value in added.items() if value}}
 
 
-def routed_line(routed: Routed) -> str:
+def routed_line(routed: RouteMatch) -> str:
     """`router: rule 2 (django) adds sdk=python, weight lexical=2`."""
     added = [f"{key}={value}" for key, values in routed.filters.items() for value in values]
     added += [f"weight {name}={weight:g}" for name, weight in routed.weights.items()]

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from watersmeet.core.cost import estimate
 from watersmeet.core.model import ChunkId, DocId, Passage, Result
 from watersmeet.core.place import joined
-from watersmeet.present.whole import whole
+from watersmeet.core.token_count import estimate
+from watersmeet.present.reassemble import reassemble
 
 
 class Page(NamedTuple):
@@ -19,7 +19,7 @@ class Page(NamedTuple):
     levels: Mapping[str, int] | None = None
 
 
-def expanded(
+def expand(
     results: Sequence[Result], how: str, page_of: Callable[[DocId], Page], most: int | None = None
 ) -> tuple[Result, ...]:
     """Each result with the passages around it, as far as its section or page goes and, with `most`, as so many tokens
@@ -72,5 +72,5 @@ def _cost(passage: Passage) -> int:
 
 def _whole(result: Result, part: Sequence[Passage], levels: Mapping[str, int] | None) -> Result:
     same = len({one.headings for one in part}) == 1
-    text = "\n\n".join(one.text for one in part) if same else whole(result.title, part, levels)
+    text = "\n\n".join(one.text for one in part) if same else reassemble(result.title, part, levels)
     return replace(result, text=text, place=joined([one.place for one in part]))

@@ -14,11 +14,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from watersmeet.core.cost import estimate
-from watersmeet.core.cost import hundredths as cost_of
-from watersmeet.core.directions import one_line
+from watersmeet.core.bidi import one_line
 from watersmeet.core.model import ChunkId, Passage, Result
 from watersmeet.core.place import Place, located
+from watersmeet.core.token_count import estimate
+from watersmeet.core.token_count import hundredths as cost_of
 from watersmeet.present.answer import breadcrumb
 
 WORTHWHILE = 40

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from watersmeet.core.boosts import asked, graded, matched
+from watersmeet.core.boosts import grade_tools, matched_places, query_words
 from watersmeet.core.entities import AGENT, SERVER, SKILL, TOOL, VIRTUAL, Entity, Tool
+from watersmeet.core.json_values import plain
 from watersmeet.core.model import Evidence, Failure, similarity
 from watersmeet.core.options import option
-from watersmeet.core.plain import plain
 from watersmeet.present.snippet import WIDTH, cut, snippet
 
 GROUPS = {SERVER: "servers", TOOL: "tools", AGENT: "agents", SKILL: "skills", VIRTUAL: "virtual_servers"}
@@ -177,7 +177,7 @@ def _to_json(answer: _Answer) -> dict[str, Any]:
 def grouped(found: Sequence[Found], query: str, most_tools: int) -> dict[str, tuple[Any, ...]]:
     """The groups of an answer, the best first in each."""
     groups: dict[str, list[RankedEntity]] = {name: [] for name in GROUPS.values()}
-    words = asked(query)
+    words = query_words(query)
     for item in found:
         kind = TOOL if item.tool else item.entity.kind
         groups[GROUPS[kind]].append(_SHOWN[kind](item, words, most_tools, _scores(item, kind, query, words)))
@@ -193,7 +193,7 @@ def _scores(item: Found, kind: str, query: str, words: Sequence[str]) -> dict[st
         "relevance_score": max(LEAST, round(item.score, DIGITS)),
         "similarity_score": None if cosine is None else round(cosine, DIGITS),
         "match_context": _context(text, query, words),
-        "matched": () if item.tool else tuple(matched(item.entity, words)),
+        "matched": () if item.tool else tuple(matched_places(item.entity, words)),
     }
 
 
@@ -218,7 +218,7 @@ def _registered(entity: Entity) -> dict[str, Any]:
 
 
 def _matching(entity: Entity, words: Sequence[str], most: int) -> tuple[MatchingTool, ...]:
-    graded_tools = graded(entity.tools, words, most)
+    graded_tools = grade_tools(entity.tools, words, most)
     return tuple(MatchingTool(tool.name, tool.description, round(score, DIGITS)) for tool, score in graded_tools)
 
 

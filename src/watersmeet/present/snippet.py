@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from watersmeet.core.endings import stem
 from watersmeet.core.tokens import ASKING, words
+from watersmeet.core.word_endings import stem
 
 LINES = 3
 WIDTH = 160

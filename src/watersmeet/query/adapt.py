@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from watersmeet.core.anchors import read
 from watersmeet.core.errors import ConfigError
+from watersmeet.core.identifiers import read
 from watersmeet.core.model import Plan
 from watersmeet.core.options import option
 from watersmeet.core.ports import Words

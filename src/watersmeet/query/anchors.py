@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from watersmeet.core.anchors import read
+from watersmeet.core.identifiers import read
 from watersmeet.core.model import Plan
 from watersmeet.core.ports import Words
 

@@ -6,17 +6,17 @@ from dataclasses import dataclass, replace
 
 from watersmeet.core.model import Plan
 from watersmeet.core.options import option
-from watersmeet.core.ports import Concepts
+from watersmeet.core.ports import ConceptTerms
 
 
 @dataclass(frozen=True, slots=True)
 class Expand:
     """Sets the plan's expansion to the nearest terms of the concept vocabulary that the query does not hold."""
 
-    concepts: Concepts | None = None
+    concepts: ConceptTerms | None = None
     terms: int = option(3, "how many terms are added")
 
     def apply(self, plan: Plan) -> Plan:
         if self.concepts is None or self.terms < 1 or plan.only or not plan.text.strip():
             return plan
-        return replace(plan, expansion=tuple(self.concepts.near(plan.text, self.terms)))
+        return replace(plan, expansion=tuple(self.concepts.nearest(plan.text, self.terms)))

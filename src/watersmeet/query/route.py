@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.errors import ConfigError, nearest
-from watersmeet.core.model import Plan, Routed
+from watersmeet.core.model import Plan, RouteMatch
 from watersmeet.core.options import check_weights, option
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Route:
         "each `{match = pattern}` with `filters = {key = value or values}`, `weights = {signal = weight}` or"
         " `only = [signals]`, in order: the first that matches counts",
     )
-    _compiled: tuple[tuple[Any, Routed], ...] = field(default=(), init=False, repr=False, compare=False)
+    _compiled: tuple[tuple[Any, RouteMatch], ...] = field(default=(), init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         compiled = tuple(_rule(number, rule) for number, rule in enumerate(self.rules, 1))
@@ -62,7 +62,7 @@ class Route:
         )
 
 
-def _rule(number: int, rule: dict[str, Any]) -> tuple[Regular, Routed]:
+def _rule(number: int, rule: dict[str, Any]) -> tuple[Regular, RouteMatch]:
     from watersmeet.common.patterns import BadPattern, Regular  # few have rules
 
     where = f"query.route: rule {number}"
@@ -84,7 +84,7 @@ def _rule(number: int, rule: dict[str, Any]) -> tuple[Regular, Routed]:
     if not isinstance(only, list):
         raise ConfigError(f"{where}: only cannot be {only!r}", 'give a list of signals, such as ["exact"]')
     only = _texts(where, "only", only) if only else ()
-    return pattern, Routed(number, match, filters, _weights(where, _table(where, rule, "weights")), only)
+    return pattern, RouteMatch(number, match, filters, _weights(where, _table(where, rule, "weights")), only)
 
 
 def _table(where: str, rule: dict[str, Any], key: str) -> dict[str, Any]:

@@ -13,12 +13,12 @@ from watersmeet.core.options import option
 class Words:
     """Sets the plan's words, forms and names. Words that people only ask with are left out if others remain."""
 
-    asking: bool = option(False, "keep the words that people ask with: how, tell, me, about, ...")
+    keep_question_words: bool = option(False, "keep the words that people ask with: how, tell, me, about, ...")
 
     def apply(self, plan: Plan) -> Plan:
         words, forms = tokens.both(plan.text)
         unique = list(dict.fromkeys(words))
-        telling = unique if self.asking else [w for w in unique if w not in tokens.ASKING]
+        telling = unique if self.keep_question_words else [w for w in unique if w not in tokens.ASKING]
         return replace(
             plan,
             words=tuple(telling or unique),

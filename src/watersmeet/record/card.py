@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from watersmeet.core.entities import AGENT, Entity, Refused, Tool
-from watersmeet.core.records import Origin
+from watersmeet.core.record_format import Origin
 from watersmeet.record._agents import abilities
 from watersmeet.record._values import attempt, mapping, needed, others, plain, slug, standing, text, texts
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from watersmeet.core.entities import SERVER, Entity, Refused, Tool
-from watersmeet.core.records import Origin
+from watersmeet.core.record_format import Origin
 from watersmeet.record._values import Unusable, attempt, mapping, needed, others, plain, slug, text, texts, tools
 
 _KNOWN = frozenset(["name", "title", "description", "tags", "tools", "metadata", "meta", "about", "category"])

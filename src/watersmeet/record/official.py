@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from watersmeet.core.entities import FORM, LATEST, OFFICIAL, SERVER, Entity, Refused, Tool, status_of
-from watersmeet.core.records import Origin
+from watersmeet.core.record_format import Origin
 from watersmeet.record._values import Unusable, attempt, mapping, needed, others, plain, text, texts, tools
 
 _OFFICIAL = "io.modelcontextprotocol.registry/official"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from watersmeet.core.entities import SKILL, Entity, Refused, Tool
-from watersmeet.core.records import Origin
+from watersmeet.core.record_format import Origin
 from watersmeet.record._values import (
     Unusable,
     attempt,

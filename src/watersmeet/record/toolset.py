@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from watersmeet.core.entities import SERVER, Entity, Refused, Tool
-from watersmeet.core.records import Origin
+from watersmeet.core.record_format import Origin
 from watersmeet.record._values import Unusable, attempt, mapping, needed, plain, slug, text, tool_of, tools
 
 _SCHEMAS = ("inputSchema", "input_schema", "parameters", "arguments")

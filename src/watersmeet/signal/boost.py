@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from watersmeet.core.boosts import asked, boost, named
+from watersmeet.core.boosts import boost, place_names, query_words
 from watersmeet.core.model import ChunkId, Hit, Plan, Ranking
 from watersmeet.core.ports import Entities
 
@@ -17,11 +17,11 @@ class Boost:
     entities: Entities
 
     def rank(self, plan: Plan) -> Ranking:
-        found = self.entities.mentioning(asked(plan.text), plan.condition, plan.pool)
+        found = self.entities.mentioning(query_words(plan.text), plan.condition, plan.pool)
         hits = tuple(Hit(chunk, boost(places)) for chunk, places, _ in found)
-        notes = {chunk: {"places": named(places), "words": words} for chunk, places, words in found}
+        notes = {chunk: {"places": place_names(places), "words": words} for chunk, places, words in found}
         return Ranking("boost", hits, notes)
 
     def score(self, plan: Plan, ids: Collection[ChunkId]) -> dict[ChunkId, float]:
-        found = self.entities.mentions(asked(plan.text), ids)
+        found = self.entities.mentions(query_words(plan.text), ids)
         return {chunk: boost(places) for chunk, places, _ in found}

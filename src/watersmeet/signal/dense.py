@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from watersmeet.core.meaning import nearest, score
 from watersmeet.core.model import ChunkId, Plan, Ranking
-from watersmeet.core.vectors import Meanings
+from watersmeet.core.vector_signal import nearest, score
+from watersmeet.core.vectors import VectorSearch
 
 
 @dataclass(frozen=True, slots=True)
 class Dense:
     """Cosine of the query's vector and the chunk's."""
 
-    dense: Meanings
+    dense: VectorSearch
 
     def rank(self, plan: Plan) -> Ranking:
         return nearest("dense", self.dense, plan)

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from math import log2
 
 from watersmeet.core.errors import ConfigError
-from watersmeet.core.leading import by_document, leading
 from watersmeet.core.model import DocId, Hit, Plan, Ranking
 from watersmeet.core.options import option
-from watersmeet.core.ports import Edge, Links, Reading
+from watersmeet.core.ports import Edge, Links, PassageReader
+from watersmeet.core.seeds import by_document, seed_documents
 
 FURTHEST = 20
 """Hops, after which everything is linked with everything."""
@@ -28,11 +28,11 @@ class Graph:
     """The share of the interest that reaches a document, less for one with many links."""
 
     links: Links
-    view: Reading
+    view: PassageReader
     seeds: int = option(10, "how many documents the interest starts from")
     hops: int = option(2, "how many links it follows")
     damping: float = option(0.5, "the share that is passed on at each step")
-    least: float = option(0.005, "what receives less than this share of the whole is left out")
+    min_share: float = option(0.005, "what receives less than this share of the whole is left out")
     hub: int = option(200, "a document with more links than this neither passes on nor receives")
 
     def __post_init__(self) -> None:
@@ -40,13 +40,13 @@ class Graph:
             raise ConfigError(f"signal.graph.hops cannot be {self.hops}", f"it is from 0 to {FURTHEST}")
 
     def derive(self, plan: Plan, rankings: Sequence[Ranking]) -> Ranking:
-        lead = leading(rankings, plan.weights, plan.pool)
+        lead = seed_documents(rankings, plan.weights, plan.pool)
         if not lead:
             return Ranking("graph")
         known = by_document(lead, self.view.documents_of(list(lead)))
         seeds = list(known)[: self.seeds]
         received, paths = self._spread({document: 1 / rank for rank, document in enumerate(seeds, 1)})
-        strong = {document: share for document, share in received.items() if share >= self.least}
+        strong = {document: share for document, share in received.items() if share >= self.min_share}
         degrees = self.links.degrees(list(strong))
         first = self.links.first_chunks([d for d in strong if d not in known], plan.condition)
         hits, notes = [], {}
@@ -83,5 +83,5 @@ class Graph:
                         paths.setdefault(other, way)
             for (_, document), share in more.items():
                 received[document] += share
-            left = {place: share for place, share in more.items() if share >= self.least}
+            left = {place: share for place, share in more.items() if share >= self.min_share}
         return received, paths

@@ -23,7 +23,9 @@ class Lexical:
     tags: float = option(0.1, "bonus for a word that is a tag")
 
     def rank(self, plan: Plan) -> Ranking:
-        if self.view is not None and plan.condition.asked and not plan.text.strip():  # tags and nothing else: list them
+        if (
+            self.view is not None and plan.condition.has_filters and not plan.text.strip()
+        ):  # tags and nothing else: list them
             newest = self.view.newest(plan.condition, plan.pool)
             return Ranking.of("lexical", (Hit(chunk, 1 / rank) for rank, chunk in enumerate(newest, 1)))
         found = self.words.match(self._terms(plan), plan.condition, plan.pool)

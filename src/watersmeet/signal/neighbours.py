@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from watersmeet.core.errors import ConfigError
-from watersmeet.core.leading import by_document, leading
 from watersmeet.core.model import Ceiling, ChunkId, DocId, Plan, Ranking, hits_of
 from watersmeet.core.options import option
-from watersmeet.core.ports import Edge, Links, Reading
+from watersmeet.core.ports import Edge, Links, PassageReader
+from watersmeet.core.seeds import by_document, seed_documents
 
 
 class _Reached(NamedTuple):
@@ -32,7 +32,7 @@ class Neighbours:
     """One hop, in both directions, from every candidate."""
 
     links: Links
-    view: Reading
+    view: PassageReader
     below: float = option(0.95, "the most that a link can make of a document, as a share of the score it came from")
     hub: int = option(100, "a document with more links than this neither brings in others nor is brought in")
 
@@ -41,7 +41,7 @@ class Neighbours:
             raise ConfigError(f"signal.neighbours.below cannot be {self.below}", "it is between 0 and 1, such as 0.95")
 
     def derive(self, plan: Plan, rankings: Sequence[Ranking]) -> Ranking:
-        lead = leading(rankings, plan.weights, plan.pool)
+        lead = seed_documents(rankings, plan.weights, plan.pool)
         if not lead:
             return Ranking("neighbours")
         known = by_document(lead, self.view.documents_of(list(lead)))

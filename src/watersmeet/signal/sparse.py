@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from watersmeet.core.meaning import by_meaning
 from watersmeet.core.model import ChunkId, Plan, Ranking
-from watersmeet.core.vectors import Meanings
+from watersmeet.core.vector_signal import to_ranking
+from watersmeet.core.vectors import VectorSearch
 
 
 @dataclass(frozen=True, slots=True)
 class Sparse:
     """The product of the query's weighted terms and the chunk's."""
 
-    sparse: Meanings
+    sparse: VectorSearch
 
     def rank(self, plan: Plan) -> Ranking:
         if not plan.words:  # a query of punctuation means nothing
             return Ranking("sparse")
-        return by_meaning("sparse", self.sparse.nearest([plan.semantic_text], plan.condition, plan.pool)[0])
+        return to_ranking("sparse", self.sparse.nearest([plan.semantic_text], plan.condition, plan.pool)[0])
 
     def score(self, plan: Plan, ids: Collection[ChunkId]) -> dict[ChunkId, float]:
         return {near.chunk: near.cosine for near in self.sparse.score([plan.semantic_text], ids)[0]}

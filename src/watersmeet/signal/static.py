@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from watersmeet.core.meaning import nearest, score
 from watersmeet.core.model import ChunkId, Plan, Ranking
-from watersmeet.core.vectors import Meanings
+from watersmeet.core.vector_signal import nearest, score
+from watersmeet.core.vectors import VectorSearch
 
 
 @dataclass(frozen=True, slots=True)
 class Static:
     """Cosine of the query's vector and the chunk's."""
 
-    static: Meanings
+    static: VectorSearch
 
     def rank(self, plan: Plan) -> Ranking:
         return nearest("static", self.static, plan)

@@ -39,7 +39,7 @@ class GitDates:
 
     paths: Collection[str]
     _tops: dict[str, str] = field(default_factory=dict)
-    _histories: dict[str, Commits] = field(default_factory=dict)
+    _histories: dict[str, CommitDates] = field(default_factory=dict)
 
     def of(self, found: Found, content: Content, by: str) -> datetime | None:
         """A commit dates a file only as long as that is what it committed."""
@@ -70,7 +70,7 @@ def _below(path: str, top: str) -> str:
 
 
 @dataclass(slots=True)
-class Commits:
+class CommitDates:
     """The committed content of the files that were asked for, and when each was committed, read when first needed."""
 
     top: str
@@ -106,14 +106,14 @@ class Commits:
         return found
 
 
-def history(top: str, names: Collection[str]) -> Commits:
+def history(top: str, names: Collection[str]) -> CommitDates:
     """What the last commit holds of these files; nothing if git cannot say."""
     blobs = {}
     for part in _parts(top, "ls-tree", "-r", "-z", "--full-tree", "HEAD", "--", *_paths(names)):
         facts, _, name = part.partition("\t")
         if name in names:
             blobs[name] = facts.split(" ")[2]
-    return Commits(top, blobs)
+    return CommitDates(top, blobs)
 
 
 def blob(content: Content, like: str) -> str:

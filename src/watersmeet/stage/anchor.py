@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from watersmeet.core.model import Passage, Plan, Ranking
 from watersmeet.core.options import option
-from watersmeet.core.ports import Reading
+from watersmeet.core.ports import PassageReader
 
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
     """Times the factor for each anchor that stands in the chunk's title, headings or text, in whatever case."""
 
-    view: Reading
+    view: PassageReader
     factor: float = option(1.5, "what each anchor that is there multiplies the score by")
     top: int = option(0, "how many hits to look at; 0: twice as many as are asked for")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from watersmeet.core.cost import estimate
 from watersmeet.core.model import ChunkId, Evidence, Hit, Passage, Plan, Ranking
 from watersmeet.core.options import option
 from watersmeet.core.ports import Surroundings
+from watersmeet.core.token_count import estimate
 
 
 @dataclass(frozen=True, slots=True)

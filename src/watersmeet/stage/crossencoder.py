@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from watersmeet.core.model import Evidence, Hit, Plan, Ranking
 from watersmeet.core.options import option
-from watersmeet.core.ports import Pairs, Reading
+from watersmeet.core.ports import PairScorer, PassageReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +17,8 @@ class Crossencoder:
     is in the evidence.
     """
 
-    view: Reading
-    pairs: Pairs
+    view: PassageReader
+    pair_scorer: PairScorer
     model: str = option(
         "cross-encoder/ms-marco-MiniLM-L-6-v2",
         "a folder (/…, ./… or ~/…), an installed data package, or an owner/model of the hub",
@@ -36,7 +36,7 @@ class Crossencoder:
             passage = passages[hit.chunk]
             crumb = dict.fromkeys((passage.title, *passage.headings))
             texts.append(f"{' > '.join(part for part in crumb if part)}\n{passage.text}")
-        scores = self.pairs.score(self.model, plan.text, texts)
+        scores = self.pair_scorer.score(self.model, plan.text, texts)
         order = sorted(range(len(head)), key=lambda place: (-scores[place], place))
         moved = []
         for rank, place in enumerate(order, 1):

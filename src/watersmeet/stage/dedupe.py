@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from watersmeet.core.model import ChunkId, Evidence, Hit, Passage, Plan, Ranking
 from watersmeet.core.options import option
-from watersmeet.core.ports import Reading
+from watersmeet.core.ports import PassageReader
 from watersmeet.core.tokens import forms
 
 _Runs = set[int]  # hashes: three strings each would take half as long again
@@ -27,12 +27,12 @@ class Dedupe:
     Pages that differ in an identifier of their title or headings are not the same, however alike their texts.
     """
 
-    view: Reading
-    alike: float = option(0.7, "the share of common runs of three words from which on two texts are the same")
-    look: int = option(5, "how many hits to compare, for each result that is asked for")
+    view: PassageReader
+    min_similarity: float = option(0.7, "the share of common runs of three words from which on two texts are the same")
+    depth: int = option(5, "how many hits to compare, for each result that is asked for")
 
     def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
-        head = ranking.hits[: self.look * plan.top_n]
+        head = ranking.hits[: self.depth * plan.top_n]
         if len(head) < 2:
             return ranking
         passages = self.view.passages([hit.chunk for hit in head])
@@ -56,7 +56,7 @@ class Dedupe:
         seen: _Runs = set()
         for passage in passages:
             mine = _runs(passage)
-            if len(mine & seen) >= self.alike * len(mine):
+            if len(mine & seen) >= self.min_similarity * len(mine):
                 better = next((one for one, runs in kept if self._same(mine, runs) and _alike(one, passage)), None)
                 if better is not None:
                     found[passage.id] = better.id
@@ -67,7 +67,7 @@ class Dedupe:
 
     def _same(self, one: _Runs, other: _Runs) -> bool:
         common = len(one & other)
-        return common >= self.alike * (len(one) + len(other) - common)
+        return common >= self.min_similarity * (len(one) + len(other) - common)
 
 
 def _runs(passage: Passage) -> _Runs:

@@ -24,7 +24,7 @@ class Distribute:
     share: float = option(0.6, "the share of the results that one kind may have while another waits")
 
     def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
-        leads = self.entities.leads([hit.chunk for hit in ranking.hits])
+        leads = self.entities.heads([hit.chunk for hit in ranking.hits])
         hits = [hit for hit in ranking.hits if not plan.kinds or leads[hit.chunk].kind in plan.kinds]
         kept = chosen([leads[hit.chunk].kind for hit in hits], plan.top_n, self.share)
         return Ranking("distribute", tuple(hits[place] for place in kept))

@@ -16,7 +16,7 @@ class Entity:
     entities: Entities
 
     def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
-        leads = self.entities.leads([hit.chunk for hit in ranking.hits])
+        leads = self.entities.heads([hit.chunk for hit in ranking.hits])
         best: dict[DocId, Hit] = {}
         tools: dict[DocId, Hit] = {}
         for hit in ranking.hits:

@@ -13,7 +13,7 @@ class Floor:
     """Measured against the best score, not between best and worst: the last hit is not always at 0."""
 
     share: float = option(0.2, "hits below this share of the best score are dropped")
-    least: int = option(3, "... but never so that fewer than this remain")
+    min_results: int = option(3, "... but never so that fewer than this remain")
 
     def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
-        return Ranking("floor", ranking.hits[: ranking.reaching(self.share, self.least)])
+        return Ranking("floor", ranking.hits[: ranking.reaching(self.share, self.min_results)])

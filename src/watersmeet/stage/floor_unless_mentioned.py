@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from watersmeet.core.boosts import asked, graded, matched
+from watersmeet.core.boosts import grade_tools, matched_places, query_words
 from watersmeet.core.entities import TOOL
 from watersmeet.core.model import Plan, Ranking
 from watersmeet.core.options import option
-from watersmeet.core.ports import Entities, Lead
+from watersmeet.core.ports import DocumentHead, Entities
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,20 +17,20 @@ class FloorUnlessMentioned:
 
     entities: Entities
     share: float = option(0.2, "hits below this share of the best score are dropped")
-    least: int = option(3, "... but never so that fewer than this remain")
+    min_results: int = option(3, "... but never so that fewer than this remain")
 
     def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
-        above = ranking.reaching(self.share, self.least)
+        above = ranking.reaching(self.share, self.min_results)
         kept, below = ranking.hits[:above], ranking.hits[above:]
-        words = asked(plan.text)
-        leads = self.entities.leads([hit.chunk for hit in below]) if words else {}
+        words = query_words(plan.text)
+        leads = self.entities.heads([hit.chunk for hit in below]) if words else {}
         said = [hit for hit in below if words and self._says(leads[hit.chunk], words)]
         return Ranking("floor_unless_mentioned", (*kept, *said))
 
-    def _says(self, lead: Lead, words: tuple[str, ...]) -> bool:
+    def _says(self, lead: DocumentHead, words: tuple[str, ...]) -> bool:
         owner = lead.server or lead.document
         entity = self.entities.entities([owner]).get(owner)
         if entity is None:
             return False
         own = [tool for tool in entity.tools if lead.kind != TOOL or lead.document == f"{entity.path}#{tool.name}"]
-        return bool(graded(own, words, 1) or (lead.kind != TOOL and matched(entity, words)))
+        return bool(grade_tools(own, words, 1) or (lead.kind != TOOL and matched_places(entity, words)))

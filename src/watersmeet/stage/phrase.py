@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from watersmeet.core.model import Passage, Plan, Ranking
 from watersmeet.core.options import option
-from watersmeet.core.ports import Reading
+from watersmeet.core.ports import PassageReader
 from watersmeet.core.tokens import words as words_of
 
 
@@ -14,16 +14,16 @@ from watersmeet.core.tokens import words as words_of
 class Phrase:
     """A bonus by the share of the query's neighbouring words that are neighbours in the passage too."""
 
-    view: Reading
+    view: PassageReader
     weight: float = option(0.1, "what all of them together count for, of the best score")
-    apart: int = option(3, "how many words apart still counts as together")
-    look: int = option(50, "how many hits are looked at")
+    max_distance: int = option(3, "how many words apart still counts as together")
+    depth: int = option(50, "how many hits are looked at")
 
     def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
         pairs = list(zip(plan.words, plan.words[1:], strict=False))
         if not pairs or not ranking.hits:
             return ranking
-        head = ranking.hits[: self.look]
+        head = ranking.hits[: self.depth]
         passages = self.view.passages([hit.chunk for hit in head])
         best = ranking.hits[0].score
         gains = {hit.chunk: self.weight * best * self._share(pairs, passages[hit.chunk]) for hit in head}
@@ -34,7 +34,7 @@ class Phrase:
         for place, word in enumerate(words_of(" ".join((passage.title, *passage.headings, passage.text)))):
             places.setdefault(word, []).append(place)
         together = sum(
-            any(0 < b - a <= self.apart for a in places.get(one, ()) for b in places.get(other, ()))
+            any(0 < b - a <= self.max_distance for a in places.get(one, ()) for b in places.get(other, ()))
             for one, other in pairs
         )
         return together / len(pairs)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from watersmeet.core.model import Plan, Ranking
 from watersmeet.core.options import option
-from watersmeet.core.ports import Reading
+from watersmeet.core.ports import PassageReader
 
 REACH = 5
 """Only hits that could come among the first `REACH * top_n` are looked at: for the others nothing would change."""
@@ -17,7 +17,7 @@ REACH = 5
 class Recency:
     """A factor by the age of the document at `plan.now`; both limits are inclusive."""
 
-    view: Reading
+    view: PassageReader
     fresh_days: float = option(7.0, "up to this age a document is fresh")
     fresh: float = option(1.2, "the factor of what is fresh")
     recent_days: float = option(30.0, "up to this age a document is recent")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from watersmeet.core.boosts import asked, graded
+from watersmeet.core.boosts import grade_tools, query_words
 from watersmeet.core.entities import SERVER, TOOL
 from watersmeet.core.model import DocId, Evidence, Hit, Plan, Ranking
 from watersmeet.core.options import option
@@ -22,20 +22,20 @@ class Tools:
 
     entities: Entities
     share: float = option(0.6, "how many tools at most, as a share of the results asked for")
-    least: int = option(3, "... or so many, if that is more")
+    min_tools: int = option(3, "... or so many, if that is more")
 
     def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
         if plan.kinds and TOOL not in plan.kinds:
             return ranking
-        leads = self.entities.leads([hit.chunk for hit in ranking.hits])
+        leads = self.entities.heads([hit.chunk for hit in ranking.hits])
         rest = [hit for hit in ranking.hits if leads[hit.chunk].kind != TOOL]
         seen = {leads[hit.chunk].document: hit for hit in ranking.hits if leads[hit.chunk].kind == TOOL}
         first = [leads[hit.chunk] for hit in rest[: plan.top_n]]
         servers = [lead.document for lead in first if lead.kind == SERVER]
-        words, most = asked(plan.text), max(self.least, math.ceil(plan.top_n * self.share))
+        words, most = query_words(plan.text), max(self.min_tools, math.ceil(plan.top_n * self.share))
         found: dict[DocId, tuple[float, DocId]] = {}
         for server, entity in self.entities.entities(servers).items() if words else ():
-            for tool, grade in graded(entity.tools, words, most):
+            for tool, grade in grade_tools(entity.tools, words, most):
                 found[DocId(f"{server}#{tool.name}")] = (grade, server)
         order = {server: place for place, server in enumerate(servers)}
         best = sorted(found, key=lambda name: (-found[name][0], order[found[name][1]], name))[:most]

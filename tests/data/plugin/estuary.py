@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from watersmeet.core.documents import Block, Document, Section
 from watersmeet.core.indexing import Found, Offer, Skipped, Source, SourceRoot, Whole
 from watersmeet.core.model import DocId, Plan, Ranking
 from watersmeet.core.options import option
-from watersmeet.core.pages import Block, Document, Section
 from watersmeet.core.place import Place
-from watersmeet.core.ports import Reading
+from watersmeet.core.ports import PassageReader
 from watersmeet.store.local.index import Local
 
 
@@ -55,7 +55,7 @@ class Listing(Source):
 class Ebb:
     """Passages in which a word stands sink."""
 
-    view: Reading
+    view: PassageReader
     word: str = option("flood", "the word")
     factor: float = option(0.5, "what their score is multiplied by")
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from cluster_index.pushed import Pushed
 from cluster_index.rows import LIVE, Rows
+from watersmeet.core.documents import Link
 from watersmeet.core.index import Record
 from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Passage
-from watersmeet.core.pages import Link
 from watersmeet.store.local._links import Resolver
 from watersmeet.testing.conditions import in_path
 

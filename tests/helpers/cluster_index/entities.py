@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from watersmeet.core.boosts import boost, singular
 from watersmeet.core.entities import KINDS, TOOL, Entity, entity_of
 from watersmeet.core.model import ANY, ChunkId, Condition, DocId
-from watersmeet.core.ports import Lead, Mention
+from watersmeet.core.ports import DocumentHead, Mention
 
 if TYPE_CHECKING:
     from cluster_index.snapshot import ClusterSnapshot
@@ -48,17 +48,17 @@ class ClusterEntities:
     def kinds(self) -> Mapping[str, int]:
         return self._snapshot.kinds(self._seen)
 
-    def leads(self, ids: Collection[ChunkId]) -> Mapping[ChunkId, Lead]:
+    def heads(self, ids: Collection[ChunkId]) -> Mapping[ChunkId, DocumentHead]:
         found = self._snapshot.rows.called(ids)
         return {
-            chunk: Lead(
+            chunk: DocumentHead(
                 one.first, one.passage.document, one.passage.kind, one.server if one.passage.kind == TOOL else None
             )
             for chunk, one in found.items()
         }
 
-    def chunks(self, leads: Collection[ChunkId]) -> dict[ChunkId, ChunkId]:
-        owners = {owner: lead for lead, owner in self._snapshot.owners_of(leads).items()}
+    def chunks(self, heads: Collection[ChunkId]) -> dict[ChunkId, ChunkId]:
+        owners = {owner: lead for lead, owner in self._snapshot.owners_of(heads).items()}
         found = self._snapshot.rows.learn("c.document = ANY(%s) AND c.ordinal < %s", [list(owners), FIRST])
         return {one.passage.id: owners[one.owner] for one in found}
 

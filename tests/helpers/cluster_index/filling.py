@@ -18,15 +18,15 @@ from cluster_index.pushed import filters_of
 from cluster_index.qdrant import FILTERS, MODIFIED, WORDS, sparse
 from cluster_index.terms import weights
 from watersmeet.core.boosts import mentions
+from watersmeet.core.documents import CREATED, Chunk, Document
 from watersmeet.core.entities import KINDS, entity_of
 from watersmeet.core.facets import facets_of
 from watersmeet.core.index import Tier
 from watersmeet.core.model import ChunkId, DocId
 from watersmeet.core.names import ALIAS, WORDS_ONLY, link_key, names_of
-from watersmeet.core.pages import CREATED, Chunk, Document
 from watersmeet.core.sparse import Weighted
 from watersmeet.core.tokens import words
-from watersmeet.core.viewers import AUDIENCE_GATE, kept_from_some
+from watersmeet.core.visibility import AUDIENCE_GATE, is_restricted
 from watersmeet.testing.contracts.corpus import Given
 
 LIVE = "died IS NULL"
@@ -262,7 +262,7 @@ def _numbered(given: Given) -> Iterator[tuple[int, Chunk, Mapping[str, str]]]:
 
 def _labels(document: Document) -> tuple[str, ...] | None:
     """Who may see a document; none: everyone."""
-    if not kept_from_some(document.fields):
+    if not is_restricted(document.fields):
         return None
     return tuple(sorted({value for key, value in facets_of(document) if key == AUDIENCE_GATE}))
 

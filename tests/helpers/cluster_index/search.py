@@ -102,12 +102,12 @@ class ClusterVectors(_Searched):
         super().__init__(snapshot, seen)
         self._tier = tier
 
-    def _query(self, asked: Any) -> Any:
+    def _query(self, has_filters: Any) -> Any:
         """As Qdrant takes it; none if it points nowhere."""
-        if not isinstance(asked, Weighted):
-            return np.asarray(asked, dtype=np.float32).tolist() if np.any(asked) else None
-        weights = dict(zip(asked.terms.tolist(), asked.weights.tolist(), strict=True))
-        if asked.rarely:
+        if not isinstance(has_filters, Weighted):
+            return np.asarray(has_filters, dtype=np.float32).tolist() if np.any(has_filters) else None
+        weights = dict(zip(has_filters.terms.tolist(), has_filters.weights.tolist(), strict=True))
+        if has_filters.rarely:
             weights = {term: weight * self._rarity(term) for term, weight in weights.items()}
         return sparse(weights) if weights else None
 

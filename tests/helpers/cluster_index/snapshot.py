@@ -13,7 +13,7 @@ from cluster_index.search import ClusterVectors, ClusterWords
 from cluster_index.terms import Epoch
 from watersmeet.core.index import Statistics, Tier, Unseen
 from watersmeet.core.model import ANY, ChunkId, Condition, Row
-from watersmeet.core.viewers import AUDIENCE_GATE
+from watersmeet.core.visibility import AUDIENCE_GATE
 
 if TYPE_CHECKING:
     from cluster_index.index import Cluster
@@ -86,7 +86,7 @@ class ClusterSnapshot(ClusterDocuments):
 
     def _counted(self, seen: Condition) -> list[dict[str, Any]] | None:
         """What is counted of each audience that is seen; none if the condition says more than who sees what."""
-        if seen.asked or any(key != AUDIENCE_GATE for key in seen.gates):
+        if seen.has_filters or any(key != AUDIENCE_GATE for key in seen.gates):
             return None
         return [self._counts[one] for one in self.audiences(seen) if one in self._counts]
 

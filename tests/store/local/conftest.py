@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from local_filling import LocalFilling
-from watersmeet.engine.settings import load
+from watersmeet.engine.settings.settings import load
 from watersmeet.testing.contracts.corpus import Given, filled
 
 

@@ -15,18 +15,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from watersmeet.core.documents import Chunk, Document, Link
 from watersmeet.core.errors import IndexDamaged, IndexMismatch, NoIndex
 from watersmeet.core.indexing import Found
 from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Row
-from watersmeet.core.pages import Chunk, Document, Link
 from watersmeet.core.place import Place
 from watersmeet.core.text_fields import Prepared, digest
 from watersmeet.core.writing import Changes, Put
-from watersmeet.store.local._sums import place_sum
+from watersmeet.store.local._checksums import place_sum
 from watersmeet.store.local.catalogue import Catalogue, Placed
 from watersmeet.store.local.documents import DocumentsView
 from watersmeet.store.local.graph import LiveLinks
-from watersmeet.store.local.written import written
+from watersmeet.store.local.read_back import read_back
 
 
 @pytest.fixture
@@ -69,10 +69,10 @@ def put(
 
 def test_a_change_is_visible_after_it_and_not_before(catalogue: Catalogue, view: DocumentsView) -> None:
     made = put(catalogue, "a.md", ["one", "two"])
-    with view.moment():
+    with view.transaction():
         catalogue.apply(Changes(), [made])
         assert view.record(DocId("a.md")) is None  # this moment began before
-    with view.moment():
+    with view.transaction():
         assert [p.text for p in view.passages_of(DocId("a.md"))] == ["one", "two"]
         assert view.every(ANY) == [*made.rows]
     assert catalogue.counts() == (1, 2)
@@ -84,7 +84,7 @@ def test_all_of_a_change_or_nothing(catalogue: Catalogue, view: DocumentsView) -
     twice = put(catalogue, "c.md", rows=[one.rows[0]])
     with pytest.raises(IndexDamaged):
         catalogue.apply(Changes(removed=[DocId("a.md")]), [one, twice])
-    with view.moment():
+    with view.transaction():
         assert [record.document for record in view.records()] == ["a.md"]
     catalogue.apply(Changes(removed=[DocId("a.md")]))  # and it can go on
     assert catalogue.counts() == (0, 0)
@@ -108,7 +108,7 @@ def test_a_moved_document_takes_its_rows_along(catalogue: Catalogue, view: Docum
     catalogue.apply(Changes(), [old])
     catalogue.apply(Changes(), [put(catalogue, "b.md", ["one"], [old.rows[0]], moved_from=DocId("a.md"))])
     assert catalogue.dead(time.time()) == []
-    with view.moment():
+    with view.transaction():
         assert [record.document for record in view.records()] == ["b.md"]
         assert view.every(ANY) == [old.rows[0]]
 
@@ -145,7 +145,7 @@ def test_every_row_is_live_dead_or_was_never_given(steps: list[tuple[str, list[s
                 catalogue.apply(Changes(removed=[DocId(name)]))
                 expected.pop(name, None)
         given_out = catalogue.reserve(1) - 1
-        with view.moment():
+        with view.transaction():
             live = view.every(ANY)
             found = {r.document: [p.text for p in view.passages_of(r.document)] for r in view.records()}
         dead = catalogue.dead(time.time())
@@ -179,7 +179,7 @@ def test_metadata_of_a_collection_adds_up(catalogue: Catalogue, view: DocumentsV
     assert catalogue.collection("docs", {"team": "Core"}) == first
     made = put(catalogue, "a.md")
     catalogue.apply(Changes(), [replace(made, put=replace(made.put, collection=first))])
-    with view.moment():
+    with view.transaction():
         for key, value in (("sdk", "Python"), ("team", "core"), ("collection", "docs")):
             assert view.every(Condition({key: (value,)})) == [made.rows[0]]
         assert view.every(Condition({"sdk": ("rust",)})) == []
@@ -191,7 +191,7 @@ def test_filters_and_dates(catalogue: Catalogue, view: DocumentsView) -> None:
     two = put(catalogue, "docs/b.md", tags=("x", "y"))
     catalogue.apply(Changes(), [one, two])
     first, second = one.rows[0], two.rows[0]
-    with view.moment():
+    with view.transaction():
         assert view.every(Condition({"tag": ("X",)})) == [first, second]
         assert view.every(Condition({"tag": ("x",), "status": ("beta",)})) == [first]
         assert view.every(Condition({"tag": ("y", "z")})) == [second]
@@ -212,7 +212,7 @@ def edges_of(view: DocumentsView, document: DocId) -> list[Any]:
 
 def edges(catalogue: Catalogue, view: DocumentsView, document: str, files: dict[str, tuple[Link, ...]]) -> list[Any]:
     catalogue.apply(Changes(), [put(catalogue, name, links=links) for name, links in files.items()])
-    with view.moment():
+    with view.transaction():
         return sorted(edges_of(view, DocId(document)))
 
 
@@ -229,7 +229,7 @@ def test_a_link_means_the_document_that_is_closest(catalogue: Catalogue, view: D
         ("a/start.md", "a/setup.md", "wiki"),
         ("a/start.md", "b/setup.md", "wiki"),
     ]
-    with view.moment():
+    with view.transaction():
         assert edges_of(view, DocId("setup.md")) == [("c/far.md", "setup.md", "wiki")]
         assert edges_of(view, DocId("b/setup.md")) == [("a/start.md", "b/setup.md", "wiki")]
         assert view.named_texts() == [("a/start.md", "b/setup.md", "there")]
@@ -239,10 +239,10 @@ def test_a_link_means_the_document_that_is_closest(catalogue: Catalogue, view: D
 def test_links_are_resolved_when_asked_and_never_stale(catalogue: Catalogue, view: DocumentsView) -> None:
     assert edges(catalogue, view, "a.md", {"a.md": (Link("later"),)}) == []
     catalogue.apply(Changes(), [put(catalogue, "x/later.md")])
-    with view.moment():
+    with view.transaction():
         assert edges_of(view, DocId("a.md")) == [("a.md", "x/later.md", "wiki")]
     catalogue.apply(Changes(removed=[DocId("x/later.md")]))
-    with view.moment():
+    with view.transaction():
         assert edges_of(view, DocId("a.md")) == []
 
 
@@ -285,7 +285,7 @@ def with_places(catalogue: Catalogue, places: list[Place]) -> Placed:
 
 
 def places_of(view: DocumentsView) -> list[Place]:
-    with view.moment():
+    with view.transaction():
         found = [passage.place for passage in view.passages_of(DocId("a.pdf"))]
         assert not view.damaged
         assert view.check() == []
@@ -296,7 +296,7 @@ def test_a_place_comes_back_as_it_was_put(catalogue: Catalogue, view: DocumentsV
     made = with_places(catalogue, PLACES)
     catalogue.apply(Changes(), [made])
     assert places_of(view) == PLACES
-    assert [stored.chunk.place for _, chunks in written(catalogue) for stored in chunks] == PLACES
+    assert [stored.chunk.place for _, chunks in read_back(catalogue) for stored in chunks] == PLACES
 
 
 def test_a_place_may_change_where_nothing_else_does(catalogue: Catalogue, view: DocumentsView) -> None:
@@ -310,7 +310,7 @@ def test_a_place_may_change_where_nothing_else_does(catalogue: Catalogue, view: 
 
 def test_what_is_in_no_file_has_no_lines_whatever_was_written(catalogue: Catalogue, view: DocumentsView) -> None:
     catalogue.apply(Changes(), [put(catalogue, "/weather")])  # as earlier versions wrote it: with a line
-    with view.moment():
+    with view.transaction():
         (passage,) = view.passages_of(DocId("/weather"))
     assert (passage.lines, passage.where) == (None, "")
 
@@ -320,7 +320,7 @@ def test_a_place_that_is_not_as_it_was_written(catalogue: Catalogue, view: Docum
     catalogue.apply(Changes(), [with_places(catalogue, [Place(pages=(3, 3))])])
     with catalogue.transaction() as db:
         db.execute("UPDATE chunks SET place = ?", (wrong,))
-    with view.moment():
+    with view.transaction():
         assert view.passages_of(DocId("a.pdf")) == []
         assert list(view.damaged) == ["a.pdf"]
         assert view.check() == ["a.pdf: the text of a chunk is not as it was written"]

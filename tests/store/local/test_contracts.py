@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from local_filling import LocalFilling
-from watersmeet.engine.settings import load
+from watersmeet.engine.settings.settings import load
 from watersmeet.testing.contracts.documents import DocumentsContract
 from watersmeet.testing.contracts.entities import EntitiesContract
 from watersmeet.testing.contracts.index import IndexContract

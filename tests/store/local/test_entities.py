@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from watersmeet.core.boosts import asked, boost
+from watersmeet.core.boosts import boost, query_words
 from watersmeet.core.entities import SERVER, SKILL, TOOL, Entity, Tool
 from watersmeet.core.model import ANY, Condition
 from watersmeet.store.local.entities import LiveEntities, kinds_of
@@ -16,12 +16,12 @@ def entities(harbour):
 
 
 def test_who_mentions_most_comes_first(entities) -> None:
-    found = entities.mentioning(asked("tides forecast"), ANY, 9)
+    found = entities.mentioning(query_words("tides forecast"), ANY, 9)
     assert found[0].chunk == chunk_of("/weather")
     worth = [boost(one.places) for one in found]
     assert worth == sorted(worth, reverse=True)
     assert {one.chunk for one in found} == {chunk_of(name) for name in ("/weather", "/pilot", "/customs")}
-    assert entities.mentioning(asked("tides forecast"), ANY, 1) == found[:1]
+    assert entities.mentioning(query_words("tides forecast"), ANY, 1) == found[:1]
     assert entities.mentioning((), ANY, 9) == entities.mentioning(("zyzzyva",), ANY, 9) == []
 
 
@@ -44,9 +44,9 @@ def test_mentions_of_given_entities_are_those_of_the_ranking(entities) -> None:
 
 def test_leads_and_whose_a_tool_is(entities) -> None:
     tool = chunk_of("/weather#get_forecast")
-    lead = entities.leads([tool, "not there"])[tool]
+    lead = entities.heads([tool, "not there"])[tool]
     assert (lead.document, lead.kind, lead.server) == ("/weather#get_forecast", TOOL, "/weather")
-    note = entities.leads([chunk_of("guides/setup.md", 2)])[chunk_of("guides/setup.md", 2)]
+    note = entities.heads([chunk_of("guides/setup.md", 2)])[chunk_of("guides/setup.md", 2)]
     assert (note.chunk, note.server) == (chunk_of("guides/setup.md"), None)
     assert entities.chunks([note.chunk])[chunk_of("guides/setup.md", 1)] == note.chunk
 

@@ -46,7 +46,7 @@ def test_each_link_leads_where_it_leads_by_itself(engine: Engine, write, vault: 
     documents = [f"{name}.md" for name in vault]
     with engine.snapshot() as view:
         links = LiveLinks(view)
-        everything = resolved(view._ask(ALL))
+        everything = resolved(view.query(ALL))
         together = links.edges(documents)
         assert set(together) == set(documents)
         for document in documents:

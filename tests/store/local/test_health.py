@@ -3,7 +3,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from watersmeet.store.local._intact import mark, marked
+from watersmeet.store.local._file_checks import mark, marked
 from watersmeet.store.local._turns import writer_lock
 from watersmeet.store.local.health import check_files, size_of
 from watersmeet.testing.contracts.corpus import STATIC, page, vectors

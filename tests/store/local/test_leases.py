@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from watersmeet.core.documents import Chunk, Document
 from watersmeet.core.errors import LeaseLost
 from watersmeet.core.indexing import Found
 from watersmeet.core.model import ChunkId, DocId, Row
-from watersmeet.core.pages import Chunk, Document
 from watersmeet.core.place import Place
 from watersmeet.core.text_fields import Prepared, digest
 from watersmeet.core.writing import Changes, Put

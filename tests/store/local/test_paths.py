@@ -18,7 +18,7 @@ PARTS = st.lists(st.text(st.characters(exclude_characters="/\0", exclude_categor
 
 
 @pytest.mark.parametrize(
-    ("index", "path", "kept"),
+    ("index", "path", "stored"),
     [
         ("/v/.watersmeet", "/v", "@/"),
         ("/v/.watersmeet", "/v/notes/a.md", "@/notes/a.md"),
@@ -29,10 +29,10 @@ PARTS = st.lists(st.text(st.characters(exclude_characters="/\0", exclude_categor
         ("/v/index", "/v/notes", "/v/notes"),
     ],
 )
-def test_how_a_path_is_kept(index: str, path: str, kept: str) -> None:
+def test_how_a_path_is_kept(index: str, path: str, stored: str) -> None:
     paths = Paths(home(index))
-    assert paths.kept(path) == kept
-    assert paths.on_disk(kept) == path
+    assert paths.stored(path) == stored
+    assert paths.on_disk(stored) == path
 
 
 @given(base=PARTS, path=PARTS)
@@ -41,7 +41,7 @@ def test_it_is_the_same_again(base: list[str], path: list[str]) -> None:
     for name in (".watersmeet", "index"):
         paths = Paths(home(f"{folder}/{name}"))
         for one in (place, (folder.rstrip("/") + place).rstrip("/") or "/"):
-            assert paths.on_disk(paths.kept(one)) == one
+            assert paths.on_disk(paths.stored(one)) == one
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def db() -> Iterator[sqlite3.Connection]:
 
 def test_an_index_that_gets_another_name_still_knows_where_things_are(db: sqlite3.Connection) -> None:
     renamed = paths_of("/elsewhere/old", db)
-    assert (renamed.on_disk("@/a.md"), renamed.kept("/v/a.md"), renamed.away) == ("/v/a.md", "@/a.md", False)
+    assert (renamed.on_disk("@/a.md"), renamed.stored("/v/a.md"), renamed.away) == ("/v/a.md", "@/a.md", False)
 
 
 @pytest.mark.parametrize(

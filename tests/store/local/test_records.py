@@ -18,7 +18,7 @@ from watersmeet.core.entities import Entity, Tool
 from watersmeet.core.errors import IndexDamaged, VersionConflict
 from watersmeet.core.registry_records import RecordChange
 from watersmeet.core.writing import Changes, Put
-from watersmeet.engine.settings import load
+from watersmeet.engine.settings.settings import load
 from watersmeet.store.local.catalogue import Catalogue
 from watersmeet.store.local.records import LocalRecords
 from watersmeet.testing.contracts.records import RecordsContract, changes, record

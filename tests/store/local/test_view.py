@@ -6,7 +6,7 @@ import pytest
 
 from watersmeet.core.errors import IndexDamaged
 from watersmeet.core.model import ANY, Condition, Row
-from watersmeet.core.viewers import EVERYONE, seen_by
+from watersmeet.core.visibility import EVERYONE, audience_gates
 from watersmeet.store.local.view import CatalogueView
 from watersmeet.testing.contracts.corpus import ALL, CASES, HARBOUR, PRIVATE, Case, chunk_of, page
 
@@ -15,7 +15,7 @@ CHUNKS = sum(len(given.chunks) for given in HARBOUR)
 
 @pytest.fixture
 def view(harbour):
-    with closing(CatalogueView(harbour.index.place)) as made, made.moment():
+    with closing(CatalogueView(harbour.index.place)) as made, made.transaction():
         yield made
 
 
@@ -46,7 +46,7 @@ def test_few_says_none_where_there_are_more(view) -> None:
 
 
 def test_gates_that_keep_nothing_out_are_not_needed(view) -> None:
-    gates = seen_by(EVERYONE)
+    gates = audience_gates(EVERYONE)
     assert view.needed(gates) == gates
     assert view.needed({"@nothing": ("x",)}) == {}
 
@@ -63,11 +63,11 @@ def test_counts_are_those_of_the_documents(view) -> None:
 def test_a_moment_does_not_see_what_is_committed_meanwhile(local) -> None:
     filling = local(page("a.md", ((), "One.")))
     with closing(CatalogueView(filling.index.place)) as view:
-        with view.moment():
+        with view.transaction():
             before, version = view.every(ANY), view.version
             filling.put([page("b.md", ((), "Two."))])
             assert view.every(ANY) == before
-        with view.moment():
+        with view.transaction():
             assert len(view.every(ANY)) == 2
             assert view.version != version
 

@@ -7,9 +7,9 @@ from watersmeet.core.errors import IndexDamaged, SourceProblem
 from watersmeet.core.model import ANY, ChunkId, DocId
 from watersmeet.core.ports import Term
 from watersmeet.core.text_fields import document_hash, prepare
-from watersmeet.core.viewers import AUDIENCE_GATE
+from watersmeet.core.visibility import AUDIENCE_GATE
 from watersmeet.core.writing import Changes, Put
-from watersmeet.engine.writing import writing
+from watersmeet.engine.index.writer import open_for_writing
 from watersmeet.testing.contracts.corpus import ADA, Given, page, seen
 
 TIDE = [Term("body", "tide")]
@@ -45,7 +45,7 @@ def test_equal_chunks_have_a_row_each(local) -> None:
 
 def test_a_commit_that_fails_leaves_all_as_it_was_and_gives_its_rows_back(local) -> None:
     filling = local(page("a.md", ((), "A tide.")))
-    with writing(filling.index, filling._settings) as work:
+    with open_for_writing(filling.index, filling._settings) as work:
         writer = work.catalogue
         failing = change(writer, page("b.md", ((), "A tide.")), page("c.md", ((), "A tide.")))
         taken = failing.put[0].chunks[0].chunk.id
@@ -78,17 +78,17 @@ def test_what_becomes_private_leaves_the_text_store(local) -> None:
 def test_compaction_waits_for_the_share_and_for_queries(local) -> None:
     filling = local(*(page(f"{n}.md", ((), f"A tide {n}.")) for n in range(10)))
     filling.remove(["0.md"])
-    with writing(filling.index, filling._settings) as work:
+    with open_for_writing(filling.index, filling._settings) as work:
         assert work.catalogue.compact(0, 0.5) == 0
-        assert work.catalogue.text.held() == 10
+        assert work.catalogue.text.row_count() == 10
         assert work.catalogue.compact(0, 0.05) == 1
-        assert work.catalogue.text.held() == 9
+        assert work.catalogue.text.row_count() == 9
         assert work.catalogue.compact(0, 0.0) == 0
 
 
 def test_a_root_that_was_taken_out_meanwhile_is_not_read(local, tmp_path) -> None:
     filling = local(page("a.md", ((), "A tide.")))
-    with writing(filling.index, filling._settings) as work:
+    with open_for_writing(filling.index, filling._settings) as work:
         writer = work.catalogue
         writer.add_root(str(tmp_path), "a", writer.collection("main"), "")
         (root,) = writer.roots()

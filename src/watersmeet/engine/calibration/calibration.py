@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from watersmeet.core.errors import IndexProblem
 from watersmeet.core.model import DocId, Request
-from watersmeet.core.viewers import EVERYONE
-from watersmeet.engine.calibration import keeping
-from watersmeet.engine.calibration.ballots import ballot, gains
-from watersmeet.engine.calibration.belief import Belief
-from watersmeet.engine.calibration.keeping import WHOLE, Kept
-from watersmeet.engine.calibration.searched import searched_for, tidy
-from watersmeet.engine.calibration.taught import prior_of
-from watersmeet.engine.named_state import CALIBRATION, RECENT_SEARCHES
-from watersmeet.engine.viewing import seen
+from watersmeet.core.visibility import EVERYONE
+from watersmeet.engine.calibration import state
+from watersmeet.engine.calibration.learned_weights import prior_of
+from watersmeet.engine.calibration.posterior import Posterior
+from watersmeet.engine.calibration.recent_searches import prune, query_for
+from watersmeet.engine.calibration.score_matrix import gains, score_matrix
+from watersmeet.engine.calibration.state import WHOLE, CalibrationState
+from watersmeet.engine.index.state_names import CALIBRATION, RECENT_SEARCHES
+from watersmeet.engine.query.visibility import visible_to
 
 if TYPE_CHECKING:
     from watersmeet.core.index import State
     from watersmeet.engine.engine import Engine
-    from watersmeet.engine.report import Tell
+    from watersmeet.engine.sync.report import ProgressCallback
 
 BATCH = 50
 """So many judgements are looked at before what they say is written down."""
@@ -66,39 +66,41 @@ class Calibration:
         """The weights that the settings give, before any evidence."""
         return prior_of(self._engine.settings)
 
-    def judge(self, judgements: Iterable[tuple[str, Mapping[str, float]]], tell: Tell | None = None) -> Lesson:
+    def judge(
+        self, judgements: Iterable[tuple[str, Mapping[str, float]]], progress: ProgressCallback | None = None
+    ) -> Lesson:
         """Learn from queries with the documents that answer them, each with its grade."""
-        from watersmeet.engine.report import Progress
+        from watersmeet.engine.sync.report import Progress
 
         asked = list(judgements)
         report = Lesson()
         for start in range(0, len(asked), BATCH):
             batch = asked[start : start + BATCH]
             report.learnt += self._learn(batch, report)
-            if tell:
-                tell(Progress("learning", start + len(batch), len(asked), "judgements"))
+            if progress:
+                progress(Progress("learning", start + len(batch), len(asked), "judgements"))
         return report
 
     def opened(self, document: str, query: str = "") -> bool:
         """A document was opened; if a search led to it, that is evidence. Whether something was learnt: nothing where
         nothing can be written, for whoever opens a document wants to read it."""
-        query = query or searched_for(self._searched, document) or ""
+        query = query or query_for(self._searched, document) or ""
         with suppress(IndexProblem):
             return bool(query) and bool(self._learn([(query, {document: 1.0})], Lesson(), opened=True))
         return False
 
     def _learn(self, asked: Sequence[tuple[str, Mapping[str, float]]], report: Lesson, opened: bool = False) -> int:
         """Look first, without keeping anyone waiting; then write down what is news."""
-        known = keeping.load(self._kept)
+        known = state.load(self._kept)
         found = [one for query, relevant in asked if (one := self._evidence(query, relevant, known, report))]
         if not found:
             return 0
-        with keeping.changed(self._kept) as kept:
+        with state.changing(self._kept) as kept:
             fresh = [one for one in found if kept.fresh(one.query, one.relevant)]
             report.known += len(found) - len(fresh)
             for one in fresh:
                 for name in {WHOLE, *one.collections}:
-                    kept.beliefs[name] = kept.beliefs.get(name, Belief()).learn(one.gains, OPENED if opened else 1.0)
+                    kept.beliefs[name] = kept.beliefs.get(name, Posterior()).learn(one.gains, OPENED if opened else 1.0)
             useful = sum(any(one.gains) for one in fresh)
             if opened:
                 kept.opened += useful
@@ -106,7 +108,9 @@ class Calibration:
                 kept.judged += useful
         return useful
 
-    def _evidence(self, query: str, relevant: Mapping[str, float], known: Kept, report: Lesson) -> _Evidence | None:
+    def _evidence(
+        self, query: str, relevant: Mapping[str, float], known: CalibrationState, report: Lesson
+    ) -> _Evidence | None:
         """What a judgement says of every point of the grid; None, and said why, if it says nothing."""
         wanted = {document: grade for document, grade in relevant.items() if grade > 0}
         if not wanted or not query.strip() or not all(map(math.isfinite, wanted.values())):
@@ -117,8 +121,8 @@ class Calibration:
             return None
         with self._engine.traced(Request(query, viewer=EVERYONE)) as trace:  # weights are everyone's
             chunks = {hit.chunk for ranking in trace.outcome.rankings for hit in ranking.hits}
-            made = ballot(trace.outcome, trace.pipeline.fusion, trace.view.documents_of(chunks))
-            public = trace.view.only([DocId(document) for document in wanted], seen(EVERYONE))
+            made = score_matrix(trace.outcome, trace.pipeline.fusion, trace.view.documents_of(chunks))
+            public = trace.view.only([DocId(document) for document in wanted], visible_to(EVERYONE))
             collections = trace.view.collections_of(list(public))
         if not collections:
             report.unusable.append((query, "the index has no such document, or not for everyone"))
@@ -135,8 +139,8 @@ class Calibration:
     def show(self) -> dict[str, Any]:
         """The prior, and for the index and each collection what was learnt and what the weights are now."""
         learning = self._engine.settings.section("calibration").learn
-        tidy(self._searched, learning)
-        kept = keeping.load(self._kept)
+        prune(self._searched, learning)
+        kept = state.load(self._kept)
         prior = self.prior
         return {
             "prior": prior,
@@ -162,8 +166,8 @@ class Calibration:
 
     def export(self) -> dict[str, Any]:
         """All that is kept, to be carried elsewhere."""
-        return keeping.load(self._kept).to_json()
+        return state.load(self._kept).to_json()
 
     def reset(self) -> None:
         """Forget all evidence: the weights are the recipe's again."""
-        keeping.forget(self._kept, self._searched)
+        state.forget(self._kept, self._searched)

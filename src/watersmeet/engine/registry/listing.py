@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from watersmeet.core.entities import KINDS, SKILL, TOOL, Entity, entity_of, metadata_text
 from watersmeet.core.errors import ConfigError, nearest
 from watersmeet.core.model import Condition
-from watersmeet.core.viewers import Viewer, gates
+from watersmeet.core.visibility import Viewer, gates
 from watersmeet.engine.registry.visibility import visible_record
 
 if TYPE_CHECKING:

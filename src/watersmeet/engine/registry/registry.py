@@ -13,16 +13,16 @@ from watersmeet.core.entities import Entity, Refused, status_of
 from watersmeet.core.errors import ConfigError, NotFound, SourceProblem
 from watersmeet.core.model import DocId
 from watersmeet.core.names import entity_path, link_key, same_path
-from watersmeet.core.viewers import STATUSES, Viewer
-from watersmeet.engine.registry import writing
-from watersmeet.engine.registry.writing import Registered
-from watersmeet.engine.viewing import seen
+from watersmeet.core.visibility import STATUSES, Viewer
+from watersmeet.engine.query.visibility import visible_to
+from watersmeet.engine.registry import register
+from watersmeet.engine.registry.register import Registered
 
 if TYPE_CHECKING:
     from watersmeet.engine.engine import Engine
-    from watersmeet.engine.registry.reading import Item
+    from watersmeet.engine.registry.record_files import Item
     from watersmeet.engine.registry.requests import EntityRequest, ToolRequest
-    from watersmeet.engine.report import Tell
+    from watersmeet.engine.sync.report import ProgressCallback
     from watersmeet.present.registry import EntityAnswer, ToolAnswer
 
 
@@ -41,7 +41,7 @@ class Registry:
         kind: str = "",
         server: str = "",
         deepen: bool = True,
-        tell: Tell | None = None,
+        progress: ProgressCallback | None = None,
         seconds: float = math.inf,
     ) -> Registered:
         """Everything that a file, a folder or a list of records holds, in any of the forms that `record/` knows.
@@ -49,7 +49,7 @@ class Registry:
         `kind` is that of records that do not say theirs; `server` the path of the server whose tools are listed;
         `seconds` how long the models may take at most.
         """
-        from watersmeet.engine.registry.reading import read
+        from watersmeet.engine.registry.record_files import read
 
         where = os.fspath(place) if isinstance(place, os.PathLike) else place
         found = list(read(where, self.engine.settings, kind, bool(server)))
@@ -57,19 +57,23 @@ class Registry:
             raise SourceProblem(
                 f"there is nothing to register in {where}", "`watersmeet register --help` names the forms"
             )
-        return self._register(found, deepen, tell or (lambda _: None), server, seconds)
+        return self._register(found, deepen, progress or (lambda _: None), server, seconds)
 
     def put(
-        self, *entities: Entity, deepen: bool = True, tell: Tell | None = None, seconds: float = math.inf
+        self,
+        *entities: Entity,
+        deepen: bool = True,
+        progress: ProgressCallback | None = None,
+        seconds: float = math.inf,
     ) -> Registered:
         """Register entities; one of the same path is replaced, with whatever was set of it."""
         found = [(entity.path, entity) for entity in entities]
-        return self._register(found, deepen, tell or (lambda _: None), seconds=seconds, keep=False)
+        return self._register(found, deepen, progress or (lambda _: None), seconds=seconds, keep=False)
 
     def unregister(self, paths: str | Sequence[str]) -> int:
         """Forget entities, with their tools; returns how many."""
         wanted = [paths] if isinstance(paths, str) else paths
-        return writing.unregister(self.engine.index, self.engine.settings, wanted)
+        return register.unregister(self.engine.index, self.engine.settings, wanted)
 
     def set_status(self, paths: str | Sequence[str], status: str) -> int:
         """active, beta, deprecated or draft; how many that changed."""
@@ -85,22 +89,22 @@ class Registry:
 
     def _change(self, paths: str | Sequence[str], **changes: Any) -> int:
         wanted = [paths] if isinstance(paths, str) else paths
-        return writing.change(self.engine.index, self.engine.settings, wanted, changes)
+        return register.change(self.engine.index, self.engine.settings, wanted, changes)
 
     def _register(
         self,
         found: Sequence[Item],
         deepen: bool,
-        tell: Tell,
+        progress: ProgressCallback,
         server: str = "",
         seconds: float = math.inf,
         keep: bool = True,
     ) -> Registered:
         start = time.perf_counter()
         report = Registered()
-        before = writing.register(self.engine.index, self.engine.settings, found, report, tell, server, keep)
+        before = register.register(self.engine.index, self.engine.settings, found, report, progress, server, keep)
         after = before if seconds < math.inf else 0  # in a hurry, what else no model has seen is not this write's
-        made = self.engine.deepen(tell, seconds, deepen, after)
+        made = self.engine.deepen(progress, seconds, deepen, after)
         report.embedded = made.embedded
         report.warnings = [Refused(item.path, item.reason) for item in made.warnings]
         report.took_ms = (time.perf_counter() - start) * 1000
@@ -123,11 +127,11 @@ class Registry:
         server, sign, tool = path.partition("#")
         same, key = same_path(server), link_key(DocId(""), entity_path(server), "wiki")
         with self.engine.snapshot() as view:
-            if view.only([DocId(path)], seen(viewer)):
+            if view.only([DocId(path)], visible_to(viewer)):
                 return path
-            alike = [name for name, rank in view.named(key, seen(viewer)).items() if rank == 0]
+            alike = [name for name, rank in view.named(key, visible_to(viewer)).items() if rank == 0]
             found = [DocId(f"{name}{sign}{tool}") for name in alike if same_path(name) == same]
-            return next(iter(sorted(view.only(found, seen(viewer)))), "")
+            return next(iter(sorted(view.only(found, visible_to(viewer)))), "")
 
     # ------------------------------------------------------------ asking
 
@@ -140,7 +144,7 @@ class Registry:
 
     def find_tools(self, task: ToolRequest | str, **how: Any) -> ToolAnswer:
         """The tools to call for a task; `how` are fields of `ToolRequest`, such as `intent`, `top_n` or `recipe`."""
-        from watersmeet.engine.registry.finding import find_tools
+        from watersmeet.engine.registry.find_tools import find_tools
         from watersmeet.engine.registry.requests import ToolRequest
 
         return find_tools(self.engine, ToolRequest(task, **how) if isinstance(task, str) else replace(task, **how))

@@ -10,9 +10,9 @@ from watersmeet.core.entities import KINDS, TOOL
 from watersmeet.core.errors import ConfigError, nearest
 from watersmeet.core.model import Condition, Request
 from watersmeet.core.options import REQUIRED, option
-from watersmeet.core.viewers import Viewer
-from watersmeet.engine.modes import MODES, wants_vectors
-from watersmeet.engine.settings import recipes
+from watersmeet.core.visibility import Viewer
+from watersmeet.engine.query.modes import MODES, needs_vectors
+from watersmeet.engine.settings.settings import recipes
 
 MOST_RESULTS = 50
 MOST_TOOLS = 100
@@ -80,7 +80,7 @@ class EntityRequest(_Asked):
         for tag in self.tags:
             if not tag.strip().lstrip("#"):
                 raise ConfigError(f"{tag!r} is no tag", "a tag has a name: --tag docs, or #docs in the query")
-        wants_vectors(self.mode)  # it refuses a mode that there is not, also where nothing is ranked
+        needs_vectors(self.mode)  # it refuses a mode that there is not, also where nothing is ranked
         if not self.query.strip() and not self.tags:
             raise ConfigError("neither a query nor tags", "say what you look for, or name a tag")
 

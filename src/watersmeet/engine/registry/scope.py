@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 from watersmeet.core.model import Evidence, Hit, Plan, Ranking
-from watersmeet.engine.modes import MODES, VECTORS
-from watersmeet.engine.pipeline import Outcome, Pipeline
-from watersmeet.engine.registry.perkind import PerKind
-from watersmeet.engine.settings import Settings
-from watersmeet.engine.sight import Sight
+from watersmeet.engine.query.modes import MODES, VECTORS
+from watersmeet.engine.query.pipeline import Outcome, Pipeline
+from watersmeet.engine.query.visible_index import VisibleIndex
+from watersmeet.engine.registry.per_kind import PerKind
+from watersmeet.engine.settings.settings import Settings
 
 LEAST = 30
 LEAST_FILLED = 20
@@ -51,7 +51,9 @@ class EntityScope:
         ready = [tier for tier in ("dense", "static") if coverage.get(tier, 0.0) >= enough]
         return (*chosen, *ready[:1])
 
-    def path(self, sight: Sight, settings: Settings, mode: str, signals: tuple[str, ...], plan: Plan) -> Pipeline:
+    def path(
+        self, sight: VisibleIndex, settings: Settings, mode: str, signals: tuple[str, ...], plan: Plan
+    ) -> Pipeline:
         if _has_model(signals):
             return self._made(sight, settings, Voters(signals, self.voters.stages), plan)
         exactly = Voters(MODES["exact"], self.voters.stages)
@@ -60,7 +62,7 @@ class EntityScope:
     def answered(self, outcome: Outcome, signals: tuple[str, ...]) -> bool:
         return _has_model(ranking.by for ranking in outcome.rankings) or not _has_model(signals)
 
-    def _made(self, sight: Sight, settings: Settings, voters: Voters, plan: Plan) -> Pipeline:
+    def _made(self, sight: VisibleIndex, settings: Settings, voters: Voters, plan: Plan) -> Pipeline:
         """The pipeline of these voters, its signals asked kind by kind."""
         pipeline = sight.pipeline(settings, *voters)
         fills = pipeline.fusion.fills

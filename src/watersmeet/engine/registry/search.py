@@ -11,14 +11,14 @@ from watersmeet.core.entities import KINDS, SERVER, TOOL
 from watersmeet.core.index import Snapshot
 from watersmeet.core.model import Condition, Hit, Plan, Ranking
 from watersmeet.core.ports import Entities
-from watersmeet.core.viewers import Viewer, gates
-from watersmeet.engine.diagnostics import listening, note
+from watersmeet.core.visibility import Viewer, gates
+from watersmeet.engine.query.diagnostics import log_enabled, log_search
+from watersmeet.engine.query.runner import Trace, run
+from watersmeet.engine.query.visibility import open_lifecycle
 from watersmeet.engine.registry.requests import TYPES, EntityRequest
 from watersmeet.engine.registry.scope import EntityScope, Voters
 from watersmeet.engine.registry.visibility import visible
-from watersmeet.engine.runner import Trace, run
-from watersmeet.engine.settings import RegistrySettings, Settings
-from watersmeet.engine.viewing import opened
+from watersmeet.engine.settings.settings import RegistrySettings, Settings
 from watersmeet.present.registry import EntityAnswer, Found, grouped
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def understood(
     from watersmeet.query.tags import Tags
 
     plan = Tags().apply(Plan(query.strip(), condition=condition))
-    usual = opened(gates(None, *flags), plan.condition)
+    usual = open_lifecycle(gates(None, *flags), plan.condition)
     return plan.text, replace(plan.condition, gates={**plan.condition.gates, **usual})
 
 
@@ -52,9 +52,9 @@ def scope_of(settings: Settings, types: tuple[str, ...]) -> EntityScope:
     own: RegistrySettings = settings.section("registry")
     kinds = tuple(kind for kind in KINDS if kind in types or (kind == SERVER and TOOL in types))
     return EntityScope(
-        searched=(*kinds, TOOL) if own.own_tools and SERVER in kinds else kinds,
+        searched=(*kinds, TOOL) if own.search_tools and SERVER in kinds else kinds,
         voters=Voters(tuple(own.signals), tuple(own.stages)),
-        words=Voters(tuple(own.words_signals), tuple(own.words_stages)),
+        words=Voters(tuple(own.lexical_signals), tuple(own.lexical_stages)),
         kinds=types,
     )
 
@@ -65,7 +65,7 @@ def _searched(engine: Engine, request: EntityRequest, text: str, condition: Cond
     scope = scope_of(engine.settings_for(request.recipe), types)
     with run(engine, asked, scope) as trace:
         found = found_in(trace.outcome.ranking, trace.sight.entities, trace.view, request.viewer)
-        sure = trace.sure()
+        sure = trace.confidence()
         logged(trace)
         notes = () if found else _notes(trace.view, condition, request.viewer)
     if request.entity_types is not None:
@@ -89,12 +89,12 @@ def _searched(engine: Engine, request: EntityRequest, text: str, condition: Cond
 
 def _listed(engine: Engine, request: EntityRequest, condition: Condition) -> EntityAnswer:
     """Tags and nothing else: whatever carries them, the last changed first."""
-    from watersmeet.engine.viewing import gated
+    from watersmeet.engine.query.visibility import search_gates
     from watersmeet.stage.distribute import Distribute
 
     start = time.perf_counter()
     with engine.snapshot() as view:
-        seen = gated(view, request.request("", request.max_results, condition))
+        seen = search_gates(view, request.request("", request.max_results, condition))
         hits: list[Hit] = []
         for kind in dict.fromkeys(request.entity_types or KINDS):
             chunks = view.newest(seen.narrowed("kind", (kind,)), request.max_results)
@@ -118,11 +118,11 @@ def _listed(engine: Engine, request: EntityRequest, condition: Condition) -> Ent
 
 def _notes(view: Snapshot, condition: Condition, viewer: Viewer | None) -> tuple[str, ...]:
     """For whoever found nothing: the tags that nothing has."""
-    if not condition.asked:
+    if not condition.has_filters:
         return ()
-    from watersmeet.engine.unfound import unfound
+    from watersmeet.engine.query.filter_hints import filter_hints
 
-    return tuple(unfound(view, condition, viewer))
+    return tuple(filter_hints(view, condition, viewer))
 
 
 def tool_limit(max_results: int) -> int:
@@ -131,13 +131,13 @@ def tool_limit(max_results: int) -> int:
 
 
 def logged(trace: Trace) -> None:
-    if listening():
-        note(trace.outcome, trace.view.passages([hit.chunk for hit in trace.outcome.ranking.hits]))
+    if log_enabled():
+        log_search(trace.outcome, trace.view.passages([hit.chunk for hit in trace.outcome.ranking.hits]))
 
 
 def found_in(ranking: Ranking, entities: Entities, view: Snapshot, viewer: Viewer | None) -> list[Found]:
     """The hits with what was registered under them, as far as the viewer may see it; a tool with its server."""
-    leads = entities.leads([hit.chunk for hit in ranking.hits])
+    leads = entities.heads([hit.chunk for hit in ranking.hits])
     shown = [(hit, leads[hit.chunk]) for hit in ranking.hits]
     known = entities.entities({lead.server or lead.document for _, lead in shown})
     known = dict(zip(known, visible(view, list(known.values()), viewer), strict=True))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from watersmeet.core.entities import FORM, LATEST, OFFICIAL, Entity, Refused
-from watersmeet.engine.registry.reading import Item, Listed
+from watersmeet.engine.registry.record_files import Item, Listed
 
 _VERSION = re.compile(r"v?(\d++(?:\.\d++)*+)(?:[-.]?([^+]*+))?(?:\+.*)?", re.IGNORECASE)
 _PIECE = re.compile(r"\d+|[^\W\d_]+")

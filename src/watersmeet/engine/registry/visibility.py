@@ -13,8 +13,8 @@ from watersmeet.core.entities import VIRTUAL, Entity, embedding_text, entity_of,
 from watersmeet.core.index import Snapshot
 from watersmeet.core.model import DocId, Passage
 from watersmeet.core.ports import Entities
-from watersmeet.core.viewers import Viewer
-from watersmeet.engine.viewing import limited, seen
+from watersmeet.core.visibility import Viewer
+from watersmeet.engine.query.visibility import is_limited, visible_to
 
 PATHS, MAPPINGS, COUNT, PATH = "backend_paths", "tool_mappings", "backend_count", "backend_server_path"
 _ALIASES = ("alias", "tool_name", "name")
@@ -24,16 +24,16 @@ _COUNTS = ("num_tools", "tool_count")
 def visible(view: Snapshot, entities: Sequence[Entity], viewer: Viewer | None) -> list[Entity]:
     """The entities without the backends that the viewer cannot see, and without their tools: those of others look like
     those that are not there."""
-    if not limited(viewer):
+    if not is_limited(viewer):
         return list(entities)
     named = {path for entity in entities for path in _named([entity.metadata, entity.extra])}
-    known = view.only(named, seen(viewer)) if named else ()
+    known = view.only(named, visible_to(viewer)) if named else ()
     return [_shown(entity, known) for entity in entities]
 
 
 def visible_record(view: Snapshot, found: Mapping[str, Any], viewer: Viewer | None) -> dict[str, Any]:
     """The record of an entity; that of a tool has nothing behind it."""
-    if not limited(viewer) or "path" not in found:
+    if not is_limited(viewer) or "path" not in found:
         return dict(found)
     before = entity_of(found)
     after = visible(view, [before], viewer)[0]
@@ -43,7 +43,7 @@ def visible_record(view: Snapshot, found: Mapping[str, Any], viewer: Viewer | No
 def visible_fields(view: Snapshot, fields: Mapping[str, Any], viewer: Viewer | None) -> dict[str, Any]:
     """What a document says of itself; what is registered says its metadata there too."""
     found = fields.get("record")
-    if not limited(viewer) or not isinstance(found, dict) or "path" not in found:
+    if not is_limited(viewer) or not isinstance(found, dict) or "path" not in found:
         return dict(fields)
     shown, said = visible_record(view, found, viewer), found.get("metadata") or {}
     changed = {key: value for key, value in shown["metadata"].items() if value != said.get(key)}
@@ -68,7 +68,7 @@ def visible_passages(
     view: Snapshot, entities: Entities, passages: Iterable[Passage], viewer: Viewer | None
 ) -> list[Passage]:
     """The passages of virtual servers without what the viewer cannot see behind them; all others as they are."""
-    if not limited(viewer):
+    if not is_limited(viewer):
         return list(passages)
     found = list(passages)
     virtual = entities.entities({passage.document for passage in found if passage.kind == VIRTUAL})
@@ -77,13 +77,13 @@ def visible_passages(
     return [replace(one, text=texts[one.document]) if one.document in texts else one for one in found]
 
 
-def _named(told: Any) -> Iterator[DocId]:
+def _named(explain: Any) -> Iterator[DocId]:
     """Every backend that is named anywhere in it."""
-    if isinstance(told, list | tuple):
-        for one in told:
+    if isinstance(explain, list | tuple):
+        for one in explain:
             yield from _named(one)
-    elif isinstance(told, Mapping):
-        for key, value in told.items():
+    elif isinstance(explain, Mapping):
+        for key, value in explain.items():
             if key == PATHS and isinstance(value, list | tuple):
                 yield from (DocId(path) for path in value if isinstance(path, str))
             elif key == PATH and isinstance(value, str):
@@ -113,16 +113,16 @@ def _tools(entity: Entity, known: Collection[str]) -> tuple[Any, ...]:
     return tuple(tool for tool in entity.tools if not behind.get(tool.name) or behind[tool.name] in known)
 
 
-def _trimmed(told: Any, known: Collection[str]) -> Any:
-    if isinstance(told, list | tuple):
-        return [_trimmed(one, known) for one in told]
-    if not isinstance(told, Mapping):
-        return told
-    left = {key: _trimmed(value, known) for key, value in told.items()}
-    if isinstance(told.get(PATHS), list | tuple):
-        left[PATHS] = [path for path in told[PATHS] if path in known]
+def _trimmed(explain: Any, known: Collection[str]) -> Any:
+    if isinstance(explain, list | tuple):
+        return [_trimmed(one, known) for one in explain]
+    if not isinstance(explain, Mapping):
+        return explain
+    left = {key: _trimmed(value, known) for key, value in explain.items()}
+    if isinstance(explain.get(PATHS), list | tuple):
+        left[PATHS] = [path for path in explain[PATHS] if path in known]
         if COUNT in left:
             left[COUNT] = len(left[PATHS])
-    if isinstance(told.get(MAPPINGS), list | tuple):
-        left[MAPPINGS] = [one for one in told[MAPPINGS] if isinstance(one, dict) and one.get(PATH) in known]
+    if isinstance(explain.get(MAPPINGS), list | tuple):
+        left[MAPPINGS] = [one for one in explain[MAPPINGS] if isinstance(one, dict) and one.get(PATH) in known]
     return left

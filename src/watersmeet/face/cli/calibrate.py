@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from watersmeet.core.errors import ConfigError, SourceProblem
-from watersmeet.engine.place import find_index
+from watersmeet.engine.index.location import find_index
 from watersmeet.face.cli.common import common, loaded, opened, print_json
 from watersmeet.face.cli.progress import progress
 
@@ -47,7 +47,7 @@ def calibrate_command(
             with progress(quiet or as_json) as tell:
                 report = engine.calibration.judge(read_judgements(judgements), tell)
             unusable = [{"query": query, "reason": reason} for query, reason in report.unusable]
-            learnt = {"learnt": report.learnt, "known": report.known, "unusable": unusable}
+            learnt = {"learned_weights": report.learnt, "known": report.known, "unusable": unusable}
         if export_to:
             _write(export_to, json.dumps(engine.calibration.export(), indent=1) + "\n")
         state = engine.calibration.show()

@@ -8,7 +8,7 @@ import click
 
 from watersmeet.core.errors import NoIndex
 from watersmeet.engine.engine import Engine
-from watersmeet.engine.place import find_index, index_to_make
+from watersmeet.engine.index.location import find_index, index_to_make
 from watersmeet.face.cli.common import common, loaded, print_json
 
 

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 
 import click
 
-from watersmeet.core.directions import TURNING, escape
+from watersmeet.core.bidi import TURNING, escape
 from watersmeet.engine.engine import Engine
-from watersmeet.engine.place import find_index
-from watersmeet.engine.settings import Settings, load
+from watersmeet.engine.index.location import find_index
+from watersmeet.engine.settings.settings import Settings, load
 from watersmeet.face.cli.streams import console, one_line
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -134,13 +134,13 @@ def print_json(value: Any, brief: bool = False) -> None:
 
 def made_ready(engine: Engine, mode: str, quiet: bool, signals: Sequence[str] = ()) -> None:
     """Make the sparse vectors that a search asks for first; Ctrl-C keeps what is done."""
-    from watersmeet.engine.ondemand import lacking, provide
+    from watersmeet.engine.sync.sparse_on_demand import lacks_sparse, make_sparse
 
-    if lacking(engine, mode, signals):
+    if lacks_sparse(engine, mode, signals):
         from watersmeet.face.cli.progress import progress
 
         with progress(quiet) as tell:
-            provide(engine, tell)
+            make_sparse(engine, tell)
 
 
 def dumps(value: Any, indent: int | None = None) -> str:

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from watersmeet.engine.effective import effective
-from watersmeet.engine.settings import Settings
+from watersmeet.engine.settings.effective import effective
+from watersmeet.engine.settings.settings import Settings
 from watersmeet.face.cli.common import common, loaded, print_json, print_line
 
 

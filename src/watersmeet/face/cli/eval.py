@@ -11,8 +11,8 @@ import click
 
 from watersmeet.core.errors import ConfigError, SourceProblem
 from watersmeet.engine.engine import Engine
-from watersmeet.engine.place import find_index
-from watersmeet.engine.report import Tell
+from watersmeet.engine.index.location import find_index
+from watersmeet.engine.sync.report import ProgressCallback
 from watersmeet.evaluate.data import Dataset
 from watersmeet.evaluate.data import load as load_dataset
 from watersmeet.evaluate.evaluation import Evaluation, evaluate, to_json
@@ -87,7 +87,7 @@ def eval_command(
             seed=seed,
             fresh=fresh,
             weigh=any(file.endswith(".html") for file in reports),
-            tell=tell,
+            progress=tell,
         )
     report = to_json(evaluation)
     passed = _keep(evaluation, report, save_to, gate_file, run_out, reports)
@@ -111,14 +111,16 @@ def _check(dataset: str, from_corpus: bool, reports: tuple[str, ...], gate_file:
     measures()
 
 
-def _questions(dataset: str, from_corpus: bool, queries: int, index: str, seed: int, tell: Tell) -> tuple[Dataset, str]:
+def _questions(
+    dataset: str, from_corpus: bool, queries: int, index: str, seed: int, progress: ProgressCallback
+) -> tuple[Dataset, str]:
     """What to ask, and which index; none means the dataset's own."""
     if from_corpus:
-        from watersmeet.evaluate.known import known_items
+        from watersmeet.evaluate.known_items import known_items
 
         place = find_index(index)
         with Engine(place, loaded()) as engine:
-            return known_items(engine, queries, seed, tell), place
+            return known_items(engine, queries, seed, progress), place
     data = load_dataset(dataset)
     return data, find_index(index) if index or data.corpus is None else ""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from watersmeet.engine.engine import Engine
-from watersmeet.engine.place import find_index
+from watersmeet.engine.index.location import find_index
 from watersmeet.engine.registry.requests import TYPES, EntityRequest, ToolRequest
 from watersmeet.face.cli.common import common, loaded, made_ready, print_json, table
 from watersmeet.face.cli.params import flags, given

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from watersmeet.engine.inspect import inspect
+from watersmeet.engine.sync.inspect import inspect
 from watersmeet.face.cli.common import common, loaded, print_json, print_line
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from watersmeet.core.errors import ConfigError, NoIndex
-from watersmeet.engine.place import absolute, find_index, index_to_make
+from watersmeet.engine.index.location import absolute, find_index, index_to_make
 from watersmeet.face.cli.common import common, inside, print_json
 from watersmeet.face.clients.changes import Change, entering, leaving, write
 from watersmeet.face.clients.places import CLIENTS, SCOPES, client

@@ -198,7 +198,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         hint = "check the path, its permissions and the room on its disk"
         return _failed(f"{where}{error.strerror or error}", hint, 2)
     except Exception as error:  # noqa: BLE001 - the face's boundary: no traceback reaches a user
-        from watersmeet.face.cli.crash import keep
+        from watersmeet.face.cli.crash_log import keep
 
         hint = f"this is a defect; the details are in {keep(error)}"
         return _failed(f"unexpected: {type(error).__name__}: {error}", hint, 2)

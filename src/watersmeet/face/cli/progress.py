@@ -7,14 +7,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from watersmeet.engine.report import Progress, Tell
+from watersmeet.engine.sync.report import Progress, ProgressCallback
 from watersmeet.face.cli.streams import console
 
 SECONDS = 5.0
 
 
 @contextmanager
-def progress(quiet: bool) -> Iterator[Tell]:
+def progress(quiet: bool) -> Iterator[ProgressCallback]:
     if quiet:
         yield lambda step: None
     elif sys.stderr.isatty():
@@ -48,7 +48,7 @@ class _Log:
 
 
 @contextmanager
-def _bar() -> Iterator[Tell]:
+def _bar() -> Iterator[ProgressCallback]:
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 

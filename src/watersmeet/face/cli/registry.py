@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from watersmeet.core.entities import KINDS, TOOL
-from watersmeet.core.viewers import STATUSES
+from watersmeet.core.visibility import STATUSES
 from watersmeet.engine.engine import Engine
-from watersmeet.engine.place import index_to_make
+from watersmeet.engine.index.location import index_to_make
 from watersmeet.engine.registry import Registered
 from watersmeet.face.cli.common import common, loaded, near, opened, print_json, print_line
 from watersmeet.face.cli.progress import progress
@@ -44,7 +44,7 @@ def register_command(
     settings = loaded(flags={"index": {"vectors": False}} if no_vectors else {})
     source: str | bytes = sys.stdin.buffer.read() if place == "-" else place
     with Engine(folder, settings) as engine, progress(quiet or as_json) as tell:
-        report = engine.registry.register(source, kind=kind or "", server=server, deepen=not no_deepen, tell=tell)
+        report = engine.registry.register(source, kind=kind or "", server=server, deepen=not no_deepen, progress=tell)
     if as_json:
         print_json(report.to_json())
     elif not quiet:

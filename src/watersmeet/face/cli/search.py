@@ -12,9 +12,9 @@ import click
 from watersmeet.core.errors import ConfigError, IndexBusy
 from watersmeet.core.model import Answer
 from watersmeet.engine.engine import Engine
-from watersmeet.engine.modes import ABSENT
-from watersmeet.engine.place import find_index, index_in
-from watersmeet.engine.settings import Settings
+from watersmeet.engine.index.location import find_index, index_in
+from watersmeet.engine.query.modes import ABSENT
+from watersmeet.engine.settings.settings import Settings
 from watersmeet.face.cli.common import (
     KEPT,
     common_with_indexes,
@@ -29,12 +29,12 @@ from watersmeet.face.cli.common import (
     print_line,
 )
 from watersmeet.face.cli.params import flags, given
-from watersmeet.face.search import SearchParams, Sent, ask, filters_of
+from watersmeet.face.search import SearchParams, Sent, filters_of, run_search
 from watersmeet.present.answer import breadcrumb, breakdown, explain_line, location, routed_line
 from watersmeet.present.snippet import snippet
 
 if TYPE_CHECKING:
-    from watersmeet.engine.several import Indexes
+    from watersmeet.engine.query.multi_index import MultiIndex
 
 DEEPENED = 10.0
 """Seconds that `--in` spends on deep vectors before it answers; the next call goes on from there."""
@@ -69,7 +69,7 @@ def search_command(
     params = given(SearchParams, values, query=" ".join(query), filters=filters_of(filters) if filters else {})
     sent = Sent(dumps=dumps) if as_json else Sent(text=True, dumps=None)
     with ExitStack() as stack:
-        found = ask(_opened(stack, inside, indexes, params, quiet or as_json), params, sent=sent)
+        found = run_search(_opened(stack, inside, indexes, params, quiet or as_json), params, sent=sent)
     explain = params.explain
     for note in () if as_json or quiet else found.notes:
         print(note, file=sys.stderr)
@@ -93,7 +93,7 @@ def search_command(
 
 def _opened(
     stack: ExitStack, inside: str, indexes: tuple[str, ...], params: SearchParams, quiet: bool
-) -> Engine | Indexes:
+) -> Engine | MultiIndex:
     """The index to search, or all that were named."""
     settings = loaded(start=inside or ".", recipe=params.recipe)
     if inside:
@@ -108,20 +108,20 @@ def _opened(
         made_ready(engine, params.mode, quiet)
     if len(engines) == 1:
         return engines[0]
-    from watersmeet.engine.several import Indexes
+    from watersmeet.engine.query.multi_index import MultiIndex
 
-    return Indexes(engines)
+    return MultiIndex(engines)
 
 
 def _in_step(inside: str, settings: Settings, quiet: bool) -> str:
     """The index of `--in`, brought up to date."""
-    from watersmeet.engine.cached import in_step
+    from watersmeet.engine.sync.folder_cache import sync_folder_cache
     from watersmeet.face.cli.progress import progress
 
     folder = index_in(inside)
     with Engine(folder, settings) as engine, progress(quiet) as tell:
         try:
-            in_step(engine, inside, tell)
+            sync_folder_cache(engine, inside, tell)
             engine.deepen(tell, DEEPENED)
         except IndexBusy as busy:  # someone else is bringing it up to date: what there is can be searched
             print(f"searching what is indexed so far: {busy}", file=sys.stderr)

@@ -11,7 +11,7 @@ import click
 
 from watersmeet.core.errors import ConfigError, NoIndex, SourceProblem
 from watersmeet.engine.engine import Engine
-from watersmeet.engine.place import absolute, find_index, index_in, index_to_make
+from watersmeet.engine.index.location import absolute, find_index, index_in, index_to_make
 from watersmeet.face.cli.common import KEPT, common, inside, loaded
 from watersmeet.face.cli.streams import one_line
 
@@ -57,7 +57,7 @@ def serve_command(
     engine = _engine(inside, index, allow_write, no_deepen, quiet)
     listening = listen(host, port)
     from watersmeet.face.rest.app import make  # only now: it takes a while
-    from watersmeet.face.rest.running import run
+    from watersmeet.face.rest.process import run
     from watersmeet.face.service import Service
 
     service = Service(engine, inside=inside, allow_write=allow_write, say=_say)
@@ -84,7 +84,7 @@ def mcp_command(inside: str, allow_write: bool, no_deepen: bool, index: str, as_
             "standard input or output is closed, and an agent would talk over them",
             "let the agent's program start this command: `watersmeet install CLIENT` tells it how",
         )
-    from watersmeet.face.mcp.running import run
+    from watersmeet.face.mcp.process import run
     from watersmeet.face.service import Service
 
     engine = _engine(inside, index, True, no_deepen, quiet)

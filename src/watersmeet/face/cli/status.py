@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from watersmeet.engine.modes import percent
-from watersmeet.engine.tiers import MISSING, TIERS
+from watersmeet.engine.index.tiers import MISSING, TIERS
+from watersmeet.engine.query.modes import percent
 from watersmeet.face.cli.common import common, opened, print_json
 
 

@@ -7,7 +7,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from watersmeet.core.directions import TURNING, escape
+from watersmeet.core.bidi import TURNING, escape
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
-from watersmeet.engine.asked import globs, pairs
 from watersmeet.engine.engine import Engine
-from watersmeet.engine.parsers import endings
-from watersmeet.engine.place import find_index, index_to_make
-from watersmeet.engine.report import SyncReport
-from watersmeet.engine.tiers import BY_ITSELF, TIERS
+from watersmeet.engine.index.location import find_index, index_to_make
+from watersmeet.engine.index.tiers import BY_ITSELF, TIERS
+from watersmeet.engine.query.filters import check_globs, metadata_pairs
+from watersmeet.engine.sync.parsers import endings
+from watersmeet.engine.sync.report import SyncReport
 from watersmeet.face.cli.common import common, loaded, near, print_json, print_line
 from watersmeet.face.cli.progress import progress
 
@@ -53,17 +53,17 @@ def sync_command(
     Unchanged files cost a look at their time stamp; moved files keep their rows; deleted files disappear.
     Stop it at any moment: what was committed is kept, and the next sync goes on from there.
     """
-    folder = {key: globs(value) for key, value in (("include", include), ("exclude", exclude)) if value}
+    folder = {key: check_globs(value) for key, value in (("include", include), ("exclude", exclude)) if value}
     flags: dict[str, Any] = {"source": {"folder": folder}} if folder else {}
     if no_vectors:
         flags["index"] = {"vectors": False}
     place = index_to_make(index)
-    known = pairs(meta)
+    known = metadata_pairs(meta)
     if not index and not quiet and not as_json and os.path.dirname(place) != os.path.abspath("."):
         print(f"into the index that there is: {place} (--index DIR makes another)", file=sys.stderr)
     with Engine(place, loaded(flags=flags)) as engine, progress(quiet or as_json) as tell:
         report = engine.sync(
-            paths, collection=collection, meta=known, recreate=recreate, deepen=not no_deepen, tell=tell
+            paths, collection=collection, meta=known, recreate=recreate, deepen=not no_deepen, progress=tell
         )
     if as_json:
         print_json(report.to_json())

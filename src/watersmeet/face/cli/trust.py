@@ -7,7 +7,7 @@ import time
 
 import click
 
-from watersmeet.engine import trust
+from watersmeet.engine.settings import trust
 from watersmeet.face.cli.common import common, print_json, print_line
 
 

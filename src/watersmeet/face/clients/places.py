@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 
 from watersmeet.core.errors import ConfigError, nearest
-from watersmeet.engine.settings import config_folder, secret
+from watersmeet.engine.settings.settings import config_folder, secret
 
 SCOPES = ("project", "user")
 

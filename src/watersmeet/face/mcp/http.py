@@ -16,7 +16,7 @@ from starlette.types import Message, Receive, Scope, Send
 from watersmeet.face.mcp.server import make
 from watersmeet.face.service import Service
 from watersmeet.face.tokens import Caller
-from watersmeet.face.work import Busy
+from watersmeet.face.work_queue import Busy
 
 MOST_SESSIONS = 1000
 MOST_OF_ONE = 50

@@ -18,20 +18,20 @@ from pydantic import ValidationError
 
 from watersmeet import __version__
 from watersmeet.core.errors import ConfigError, NotFound, WatersmeetError, nearest
-from watersmeet.core.viewers import OWNER
-from watersmeet.engine.report import Progress
-from watersmeet.face.addresses import without_backends
-from watersmeet.face.defects import keep
+from watersmeet.core.visibility import OWNER
+from watersmeet.engine.sync.report import Progress
+from watersmeet.face.backend_addresses import without_backends
+from watersmeet.face.crash_log import keep
 from watersmeet.face.mcp.tools import Call, described, tools
 from watersmeet.face.mcp.tools.documents import BUDGET
 from watersmeet.face.search import SearchParams, without_paths
 from watersmeet.face.service import Service
 from watersmeet.face.tokens import Caller
-from watersmeet.face.work import while_wanted
+from watersmeet.face.work_queue import cancellable
 from watersmeet.present.pack import pack
 
 Context = ServerRequestContext[Any, Any]
-LOCAL = Caller(OWNER, "write", "stdio", near=True)
+LOCAL = Caller(OWNER, "write", "stdio", is_local=True)
 """Over stdio the server is a process of the user who started it."""
 
 RESOURCE = "watersmeet://document/"
@@ -101,19 +101,19 @@ class _Faces:
         telling = _Telling(context)
 
         def work(stop: Event) -> tuple[dict[str, Any], str]:
-            return made.work(Call(self._service, caller, self._local, stop, while_wanted(stop, telling.tell)), asked)
+            return made.work(Call(self._service, caller, self._local, stop, cancellable(stop, telling.progress)), asked)
 
         start, status = time.perf_counter(), 200
         try:
             structured, text = await self._service.run(work, made.writes)
             await telling.all_told()
-            structured = structured if caller.near else without_paths(structured)
+            structured = structured if caller.is_local else without_paths(structured)
             if caller.scope != "write":
                 structured = without_backends(structured)
         except WatersmeetError as error:
             status = 400
             told = f"{error}\nhint: {error.hint}" if error.hint else str(error)
-            return _failed(told if caller.near else self._service.without_folder(told))
+            return _failed(told if caller.is_local else self._service.without_folder(told))
         except Exception as error:  # noqa: BLE001 - a face's boundary; the error's words may hold what was asked
             status = 500
             return _failed(f"unexpected: {type(error).__name__}\nhint: {keep(error)}")
@@ -223,7 +223,7 @@ class _Telling:
         self._sent: list[Future[None]] = []
         self._doing, self._before, self._last, self._told = "", 0, 0, 0.0
 
-    def tell(self, step: Progress) -> None:
+    def progress(self, step: Progress) -> None:
         if step.doing != self._doing:
             self._doing, self._before = step.doing, self._last
         reached = self._before + step.done

@@ -105,7 +105,7 @@ async def _stopped_at_the_door(_: Request, error: Exception) -> Response:
 async def _failed(request: Request, error: Exception) -> Response:
     assert isinstance(error, WatersmeetError)  # noqa: S101 - for the type checker
     said = problems.of(error)
-    if not request.scope[CALLER].near:
+    if not request.scope[CALLER].is_local:
         service: Service = request.app.state.service
         said.body = service.without_folder(bytes(said.body).decode()).encode()
         said.headers["content-length"] = str(len(said.body))

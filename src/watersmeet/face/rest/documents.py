@@ -9,10 +9,10 @@ from starlette.responses import PlainTextResponse, Response
 
 from watersmeet.core.errors import IndexProblem
 from watersmeet.face import shapes
-from watersmeet.face.rest.answering import answer, caller, problem_responses, reply, service_of
+from watersmeet.face.rest.replies import answer, caller, problem_responses, reply, service_of
 from watersmeet.face.schema import given
 from watersmeet.face.search import SearchParams
-from watersmeet.face.work import Busy, TooSlow
+from watersmeet.face.work_queue import Busy, TooSlow
 
 router = APIRouter()
 Count = Annotated[int, Query(ge=1, le=1000, examples=[20])]

@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from watersmeet.core.errors import WatersmeetError
-from watersmeet.core.viewers import EVERYONE, Viewer
-from watersmeet.engine.settings import ServeSettings
+from watersmeet.core.visibility import EVERYONE, Viewer
+from watersmeet.engine.settings.settings import ServeSettings
 from watersmeet.face.metrics import Metrics
 from watersmeet.face.rest import problems
 from watersmeet.face.rest.problems import Refused
@@ -178,7 +178,7 @@ class Guard:
             caller = Caller(EVERYONE, scope_of, f"address {address}")
         else:
             caller = self._holder(sent, address)
-        caller = replace(caller, near=self._is_near(address, headers))
+        caller = replace(caller, is_local=self._is_near(address, headers))
         wait = self._rates.wait(caller.key)
         if wait:
             raise Refused(429, "too many requests", "slow down", {"Retry-After": str(int(wait) + 1)})

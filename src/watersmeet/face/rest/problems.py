@@ -9,9 +9,9 @@ from typing import Any
 from starlette.responses import Response
 
 from watersmeet.core import errors
-from watersmeet.face.defects import keep
-from watersmeet.face.registering import NotYours, Unreadable
-from watersmeet.face.work import Busy, TooSlow
+from watersmeet.face.crash_log import keep
+from watersmeet.face.registry_writes import NotYours, Unreadable
+from watersmeet.face.work_queue import Busy, TooSlow
 
 TITLES = {
     400: "The request cannot be understood",

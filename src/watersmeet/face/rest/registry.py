@@ -11,11 +11,11 @@ from starlette.responses import Response
 
 from watersmeet.core.entities import AGENT, SERVER
 from watersmeet.engine.registry.requests import EntityRequest, ToolRequest
-from watersmeet.engine.report import Tell
-from watersmeet.face import registering, shapes
-from watersmeet.face.rest.answering import answer, caller, problem_responses, service_of, writer
+from watersmeet.engine.sync.report import ProgressCallback
+from watersmeet.face import registry_writes, shapes
+from watersmeet.face.rest.replies import answer, caller, problem_responses, service_of, writer
 from watersmeet.face.schema import given
-from watersmeet.face.work import while_wanted
+from watersmeet.face.work_queue import cancellable
 
 router = APIRouter()
 Sought = Annotated[
@@ -116,12 +116,12 @@ async def tags(request: Request) -> Response:
 )
 async def entity(path: Address, request: Request) -> Response:
     who = caller(request).viewer
-    return await answer(request, lambda _: registering.get(service_of(request).engine, path, who))
+    return await answer(request, lambda _: registry_writes.get(service_of(request).engine, path, who))
 
 
-async def _written(request: Request, work: Callable[[Tell], Any]) -> Response:
+async def _written(request: Request, work: Callable[[ProgressCallback], Any]) -> Response:
     """`work` tells how far it is, and is stopped there once nobody waits for it."""
-    return await answer(request, lambda stop: work(while_wanted(stop)), writes=True)
+    return await answer(request, lambda stop: work(cancellable(stop)), writes=True)
 
 
 @router.post(
@@ -138,7 +138,7 @@ async def register(
     who = writer(request)
     found = [records] if isinstance(records, dict) else records
     engine = service_of(request).engine
-    return await _written(request, lambda tell: registering.register(engine, found, who.viewer, tell))
+    return await _written(request, lambda progress: registry_writes.register(engine, found, who.viewer, progress))
 
 
 @router.put(
@@ -152,7 +152,7 @@ async def put(
 ) -> Response:
     who = writer(request)
     engine = service_of(request).engine
-    return await _written(request, lambda tell: registering.put(engine, path, record, who.viewer, tell))
+    return await _written(request, lambda progress: registry_writes.put(engine, path, record, who.viewer, progress))
 
 
 @router.patch(
@@ -164,7 +164,8 @@ async def put(
 async def patch(path: Address, body: shapes.ChangeBody, request: Request) -> Response:
     who = writer(request)
     return await _written(
-        request, lambda _: registering.change(service_of(request).engine, path, body.status, body.enabled, who.viewer)
+        request,
+        lambda _: registry_writes.change(service_of(request).engine, path, body.status, body.enabled, who.viewer),
     )
 
 
@@ -176,4 +177,4 @@ async def patch(path: Address, body: shapes.ChangeBody, request: Request) -> Res
 )
 async def delete(path: Address, request: Request) -> Response:
     who = writer(request)
-    return await _written(request, lambda _: registering.unregister(service_of(request).engine, path, who.viewer))
+    return await _written(request, lambda _: registry_writes.unregister(service_of(request).engine, path, who.viewer))

@@ -8,8 +8,8 @@ import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
-from watersmeet.core.facts import CURRENT, NEXT
-from watersmeet.store.local import _withheld
+from watersmeet.core.fact_names import CURRENT, NEXT
+from watersmeet.store.local import _private_words
 
 DOCUMENTS, CHUNKS, PRIVATE = "documents", "chunks", "private chunks"
 KIND = "kind "
@@ -29,10 +29,10 @@ class Counts:
     def removed(self, kind: str, rows: Sequence[int], gone: Iterable[int]) -> None:
         """A document with these rows; those that are `gone` no model has to read any more."""
         self._by.subtract(
-            {DOCUMENTS: 1, KIND + kind: 1, CHUNKS: len(rows), PRIVATE: len(_withheld.held(self._db, rows))}
+            {DOCUMENTS: 1, KIND + kind: 1, CHUNKS: len(rows), PRIVATE: len(_private_words.private_rows(self._db, rows))}
         )
         for store in self.stores:
-            self.seen(store, gone)
+            self.mark_embedded(store, gone)
 
     def added(self, kind: str, rows: Sequence[int], private: bool, new: Collection[int]) -> None:
         self._by.update({DOCUMENTS: 1, KIND + kind: 1, CHUNKS: len(rows), PRIVATE: len(rows) if private else 0})
@@ -41,7 +41,7 @@ class Counts:
             self._db.executemany("INSERT OR IGNORE INTO unseen VALUES (?, ?, ?)", values)
             self._by.update({UNSEEN + store: len(values), UNSEEN_PRIVATE + store: len(values) if private else 0})
 
-    def seen(self, store: str, rows: Iterable[int]) -> None:
+    def mark_embedded(self, store: str, rows: Iterable[int]) -> None:
         """These rows are in a vector store now, or are wanted there no more."""
         listed = json.dumps(list(rows))
         which = "store = ? AND row IN (SELECT value FROM json_each(?))"
@@ -76,7 +76,9 @@ def stores(db: sqlite3.Connection) -> list[str]:
 
 def recount(db: sqlite3.Connection) -> None:
     """All of it anew: for an index of an earlier version, or one that was repaired."""
-    private = "SELECT count(*) FROM withheld w JOIN chunks c ON c.row = w.row" if _withheld.there(db) else "SELECT 0"
+    private = (
+        "SELECT count(*) FROM withheld w JOIN chunks c ON c.row = w.row" if _private_words.has_table(db) else "SELECT 0"
+    )
     db.execute("DELETE FROM counts")
     for name, sql in (
         (DOCUMENTS, "SELECT count(*) FROM documents"),
@@ -91,16 +93,16 @@ def recount(db: sqlite3.Connection) -> None:
 
 def expect(db: sqlite3.Connection, store: str) -> None:
     """A vector store that is to be filled: no live row is in it yet."""
-    private = "c.row IN (SELECT row FROM withheld)" if _withheld.there(db) else "0"
+    private = "c.row IN (SELECT row FROM withheld)" if _private_words.has_table(db) else "0"
     db.execute("DELETE FROM unseen WHERE store = ?", (store,))
     db.execute(f"INSERT INTO unseen SELECT ?, c.row, {private} FROM chunks c", (store,))
     _recount_unseen(db, store)
 
 
-def seen(db: sqlite3.Connection, store: str, rows: Iterable[int]) -> None:
+def mark_embedded(db: sqlite3.Connection, store: str, rows: Iterable[int]) -> None:
     """These rows are in a vector store now."""
     counts = Counts(db)
-    counts.seen(store, rows)
+    counts.mark_embedded(store, rows)
     counts.save()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from watersmeet.core.pages import Document
+from watersmeet.core.documents import Document
 
 LARGEST = 1 << 62
 """SQLite's integers end a little beyond; an entity with so many tools has its places as text."""
@@ -26,16 +26,16 @@ def put(db: sqlite3.Connection, key: int, document: Document) -> None:
 
 
 def forget(db: sqlite3.Connection, key: int) -> None:
-    if there(db):
+    if has_table(db):
         db.execute("DELETE FROM mentions WHERE document = ?", (key,))
 
 
 def clear(db: sqlite3.Connection) -> None:
-    if there(db):
+    if has_table(db):
         db.execute("DELETE FROM mentions")
 
 
-def there(db: sqlite3.Connection) -> bool:
+def has_table(db: sqlite3.Connection) -> bool:
     return bool(db.execute("SELECT 1 FROM sqlite_master WHERE name = 'mentions'").fetchone())
 
 
@@ -48,7 +48,7 @@ def decoded(places: int | str) -> int:
 
 
 def _make(db: sqlite3.Connection) -> None:
-    if there(db):
+    if has_table(db):
         return
     from watersmeet.store.local._schema import MENTIONS
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from watersmeet.core.index import FOLDER
 from watersmeet.core.system import is_within, slashed, trimmed
-from watersmeet.store.local._sums import HASH, HEAD, head_is_sound, head_sum, packed
+from watersmeet.store.local._checksums import HASH, HEAD, head_is_sound, head_sum, packed
 
 NAME = FOLDER
 """How an index is called that belongs to the folder around it."""
@@ -40,17 +40,17 @@ class Paths:
         self.away = away
         """Whether an index that is called `.watersmeet` was moved without the folder that it belongs to."""
 
-    def kept(self, path: str) -> str:
+    def stored(self, path: str) -> str:
         """A path on disk, as it is to be written down."""
         if self.base is None or self._trimmed is None or not is_within(path, self.base):
             return path
         return HERE + (slashed(path[len(self._trimmed) :]) if path != self.base else "/")
 
-    def on_disk(self, kept: str) -> str:
+    def on_disk(self, stored: str) -> str:
         """Where that is now."""
-        if self.base is None or self._trimmed is None or not kept.startswith(f"{HERE}/"):
-            return kept
-        return self._trimmed + kept[1:].replace("/", os.sep) if len(kept) > 2 else self.base
+        if self.base is None or self._trimmed is None or not stored.startswith(f"{HERE}/"):
+            return stored
+        return self._trimmed + stored[1:].replace("/", os.sep) if len(stored) > 2 else self.base
 
 
 def home(folder: str) -> str | None:
@@ -119,8 +119,8 @@ def _sizes(paths: Paths, sample: Iterable[tuple[str, str, str]]) -> list[int]:
 def rewrite_paths(db: sqlite3.Connection, old: Paths, new: Paths) -> None:
     """All paths of files, written down in another way. They lie where they did."""
 
-    def written(kept: str) -> str:
-        return new.kept(old.on_disk(kept))
+    def written(stored: str) -> str:
+        return new.stored(old.on_disk(stored))
 
     for table in ("roots", "former_roots"):
         for (path,) in db.execute(f"SELECT path FROM {table}").fetchall():

@@ -13,7 +13,7 @@ from watersmeet.core.entities import SOURCE, TOOL
 from watersmeet.core.errors import IndexDamaged, VersionConflict
 from watersmeet.core.names import is_text
 from watersmeet.core.registry_records import RecordChange, Stored
-from watersmeet.store.local._sums import fields_are_sound, record_is_sound, record_sum, unsound_records
+from watersmeet.store.local._checksums import fields_are_sound, record_is_sound, record_sum, unsound_records
 
 COLUMNS = "CAST(path AS BLOB), CAST(record AS BLOB), version, changed, sum"
 

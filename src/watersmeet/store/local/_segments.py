@@ -14,7 +14,7 @@ from zlib import crc32
 
 from watersmeet.core.errors import IndexDamaged
 from watersmeet.core.files import replace_file
-from watersmeet.store.local._intact import Kept, intact, sum_of
+from watersmeet.store.local._file_checks import FileStamp, is_intact, sum_of
 from watersmeet.store.local._text import AGAIN
 
 META = "meta.json"
@@ -70,7 +70,7 @@ def _verify(folder: str, meta: Mapping[str, Any], always: bool) -> None:
     for name in names:
         size, total, changed = sums[name]
         path = os.path.join(folder, name)
-        intact(path, size, Kept(total, changed), AGAIN, always=always)
+        is_intact(path, size, FileStamp(total, changed), AGAIN, always=always)
         if os.path.getsize(path) != size:
             raise IndexDamaged(f"{path} is longer than was written", AGAIN)
 

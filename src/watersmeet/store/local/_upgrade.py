@@ -9,7 +9,8 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from watersmeet.core.errors import IndexProblem
-from watersmeet.store.local._counts import expect, recount, seen, stores
+from watersmeet.store.local._checksums import seal_meta
+from watersmeet.store.local._counts import expect, mark_embedded, recount, stores
 from watersmeet.store.local._paths import Paths, home, rewrite_paths
 from watersmeet.store.local._records import adopt
 from watersmeet.store.local._schema import (
@@ -22,7 +23,6 @@ from watersmeet.store.local._schema import (
     RECORDS,
     UNSEEN,
 )
-from watersmeet.store.local._sums import seal_meta
 
 
 def _with_prefixes(db: sqlite3.Connection, folder: str) -> None:
@@ -51,7 +51,7 @@ def _with_counts(db: sqlite3.Connection, folder: str) -> None:
     _drop_former_state(folder)
     for store in stores(db):
         expect(db, store)
-        seen(db, store, _held(os.path.join(folder, store)))
+        mark_embedded(db, store, _held(os.path.join(folder, store)))
     known = db.execute("SELECT value FROM meta WHERE key = 'fingerprint'").fetchone()
     if known:
         built = json.dumps({**json.loads(known[0]), "format": 3}, sort_keys=True)

@@ -18,25 +18,20 @@ from datetime import datetime
 from typing import Any
 from zlib import crc32
 
+from watersmeet.core.documents import CREATED, Document
 from watersmeet.core.errors import SourceProblem
 from watersmeet.core.facets import facets_of
 from watersmeet.core.files import make_private, refuse_read_only
 from watersmeet.core.indexing import Found
 from watersmeet.core.model import DocId, Row
 from watersmeet.core.names import is_text, link_key, names_of
-from watersmeet.core.pages import CREATED, Document
 from watersmeet.core.place import Place
 from watersmeet.core.system import trimmed
 from watersmeet.core.text_fields import Prepared
-from watersmeet.core.viewers import kept_from_some
+from watersmeet.core.visibility import is_restricted
 from watersmeet.core.writing import Changes, FileState, Lease, Put, Root
-from watersmeet.store.local import _counts, _leases, _mentions, _records, _withheld
-from watersmeet.store.local._connect import FILE, connect, guarded, is_read_only
-from watersmeet.store.local._counts import Counts
-from watersmeet.store.local._paths import BASE, HERE, Paths, change_paths, home, paths_of, remembered, rewrite_paths
-from watersmeet.store.local._places import columns
-from watersmeet.store.local._schema import FORMER_NAMES
-from watersmeet.store.local._sums import (
+from watersmeet.store.local import _counts, _leases, _mentions, _private_words, _records
+from watersmeet.store.local._checksums import (
     HASH,
     HEAD,
     checked_meta,
@@ -50,6 +45,11 @@ from watersmeet.store.local._sums import (
     seal,
     seal_meta,
 )
+from watersmeet.store.local._connect import FILE, connect, guarded, is_read_only
+from watersmeet.store.local._counts import Counts
+from watersmeet.store.local._paths import BASE, HERE, Paths, change_paths, home, paths_of, remembered, rewrite_paths
+from watersmeet.store.local._place_columns import columns
+from watersmeet.store.local._schema import FORMER_NAMES
 from watersmeet.store.local.roots import files_in, roots_in
 
 HASHED = f"substr(hash, 1, {HASH})"
@@ -65,7 +65,7 @@ class Placed:
 
     put: Put
     rows: tuple[Row, ...]
-    words: Mapping[Row, _withheld.Words] = field(default_factory=dict)  # of new rows that not everyone may see
+    words: Mapping[Row, _private_words.Words] = field(default_factory=dict)  # of new rows that not everyone may see
 
 
 class Catalogue:
@@ -126,14 +126,14 @@ class Catalogue:
             seal_meta(db)
             if not known:
                 _counts.expect(db, store)
-            _counts.seen(db, store, rows)
+            _counts.mark_embedded(db, store, rows)
             _counts.sweep(db)
 
     def expect_vectors(self, store: str, held: Collection[Row]) -> None:
         """A vector store holds these rows, and is to hold all."""
         with self.transaction() as db:
             _counts.expect(db, store)
-            _counts.seen(db, store, held)
+            _counts.mark_embedded(db, store, held)
 
     def settle(self) -> None:
         """Remember which folder the index belongs to. One that lies elsewhere now is no longer held on to once no root
@@ -187,10 +187,10 @@ class Catalogue:
 
     def add_root(self, path: str, name: str, collection: int, prefix: str, kind: str = "folder") -> Root:
         with self.transaction() as db:
-            db.execute("DELETE FROM former_roots WHERE path = ?", (self.paths.kept(path),))
+            db.execute("DELETE FROM former_roots WHERE path = ?", (self.paths.stored(path),))
             identity = db.execute(
                 "INSERT INTO roots (path, name, collection, prefix, kind) VALUES (?, ?, ?, ?, ?) RETURNING id",
-                (self.paths.kept(path), name, collection, prefix, kind),
+                (self.paths.stored(path), name, collection, prefix, kind),
             ).fetchone()[0]
         return Root(identity, path, name, collection, prefix, kind)
 
@@ -221,7 +221,7 @@ class Catalogue:
     def _remember(
         self, db: sqlite3.Connection, roots: Mapping[str, tuple[str, str]], beginnings: Collection[str]
     ) -> None:
-        rows = [(self.paths.kept(path), *called) for path, called in roots.items()]
+        rows = [(self.paths.stored(path), *called) for path, called in roots.items()]
         db.executemany("INSERT OR REPLACE INTO former_roots VALUES (?, ?, ?)", rows)
         db.execute(FORMER_NAMES)
         db.executemany("INSERT OR IGNORE INTO former_names VALUES (?)", [(name,) for name in beginnings])
@@ -238,11 +238,11 @@ class Catalogue:
             return sum(self._relocate(db, root, path) for root, path in moves)
 
     def _relocate(self, db: sqlite3.Connection, root: Root, path: str) -> int:
-        def there(kept: str) -> str:
-            rest = self.paths.on_disk(kept).removeprefix(trimmed(root.path))
-            return self.paths.kept((trimmed(path) + rest) or "/")
+        def there(stored: str) -> str:
+            rest = self.paths.on_disk(stored).removeprefix(trimmed(root.path))
+            return self.paths.stored((trimmed(path) + rest) or "/")
 
-        db.execute("UPDATE roots SET path = ? WHERE id = ?", (self.paths.kept(path), root.id))
+        db.execute("UPDATE roots SET path = ? WHERE id = ?", (self.paths.stored(path), root.id))
         return change_paths(db, "file IN (SELECT id FROM files WHERE root = ?)", (root.id,), there)
 
     def set_root_collection(self, root: int, collection: int) -> None:
@@ -308,7 +308,7 @@ class Catalogue:
             " WHERE d.name = ? ORDER BY c.row",
             (HASH, document),
         ).fetchall()
-        held = _withheld.held(self.db, [row for row, _ in rows])
+        held = _private_words.private_rows(self.db, [row for row, _ in rows])
         found: dict[bytes, list[Row]] = {}
         for row, digest in rows:
             if (row in held) is withheld:
@@ -360,7 +360,7 @@ class Catalogue:
                     refused.append(one)
                 else:
                     file, path = one.put.file, one.put.document.path
-                    where = (self.paths.kept(path), roots[file[0]]) if file else (path, one.put.collection)
+                    where = (self.paths.stored(path), roots[file[0]]) if file else (path, one.put.collection)
                     _put(db, one, *where, counts)
             self._refuse(db, refused)
             counts.save()
@@ -416,7 +416,7 @@ class Catalogue:
             ):
                 db.execute(f"DELETE FROM {table}")
             _mentions.clear(db)
-            _withheld.clear(db)
+            _private_words.clear(db)
             db.execute("UPDATE roots SET cursor = ''")
             db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta.items())
             seal_meta(db)
@@ -440,7 +440,7 @@ def _remove(db: sqlite3.Connection, document: DocId, counts: Counts, keep: froze
     gone = [row for row in rows if row not in keep]
     counts.removed(known[1], rows, gone)
     db.executemany("INSERT OR IGNORE INTO dead VALUES (?, ?)", [(row, now) for row in gone])
-    _withheld.forget(db, gone)
+    _private_words.forget(db, gone)
     for table in ("chunks", "facets", "names", "links"):
         db.execute(f"DELETE FROM {table} WHERE document = ?", found)
     _mentions.forget(db, found[0])
@@ -525,7 +525,7 @@ def _put(db: sqlite3.Connection, placed: Placed, path: str, collection: int, cou
             json.dumps({**document.fields, **_begun(document.created), **_said(document)}, ensure_ascii=False),
         ),
     ).fetchone()[0]
-    counts.added(document.kind, [*keep], kept_from_some(document.fields), keep - before)
+    counts.added(document.kind, [*keep], is_restricted(document.fields), keep - before)
     db.executemany(
         "INSERT INTO chunks (row, id, document, ordinal, headings, first, last, place, hash, text)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -539,7 +539,7 @@ def _put(db: sqlite3.Connection, placed: Placed, path: str, collection: int, cou
         [(key, link_key(document.id, k.target, k.type), k.target, k.type, k.heading, k.alias) for k in document.links],
     )
     _mentions.put(db, key, document)
-    _withheld.put(db, placed.words)
+    _private_words.put(db, placed.words)
     seal(db, key)
 
 

@@ -8,16 +8,16 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
+from watersmeet.core.documents import CREATED, Link
 from watersmeet.core.index import Record, Statistics
 from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Passage, Row
 from watersmeet.core.names import ALIAS, WORDS_ONLY, link_key
-from watersmeet.core.pages import CREATED, Link
 from watersmeet.core.tokens import words
-from watersmeet.core.viewers import AUDIENCE_GATE, PUBLIC
+from watersmeet.core.visibility import AUDIENCE_GATE, PUBLIC
+from watersmeet.store.local._checksums import CHUNK, HEAD, chunk_is_sound, fields_are_sound, head_is_sound
 from watersmeet.store.local._counts import CHUNKS, KIND
 from watersmeet.store.local._links import resolved
-from watersmeet.store.local._places import place_of
-from watersmeet.store.local._sums import CHUNK, HEAD, chunk_is_sound, fields_are_sound, head_is_sound
+from watersmeet.store.local._place_columns import place_of
 from watersmeet.store.local.view import CatalogueView
 
 _FACETS = "SELECT key FROM facets"
@@ -38,7 +38,7 @@ class DocumentsView(CatalogueView):
     """The `Documents` port, and what else the local store reads of them."""
 
     def passages(self, ids: Collection[ChunkId]) -> dict[ChunkId, Passage]:
-        found = self._ask(f"{_PASSAGE} JOIN json_each(?) j ON c.id = j.value", [json.dumps(list(ids))])
+        found = self.query(f"{_PASSAGE} JOIN json_each(?) j ON c.id = j.value", [json.dumps(list(ids))])
         passages = [self._passage(row) for row in found]
         if len(passages) < len(ids) and len(found) < len(self.rows(ids)):  # an index of the catalogue has lost it
             self.damaged["a chunk that is found and is not there"] = None
@@ -71,20 +71,20 @@ class DocumentsView(CatalogueView):
         return path if file is None else self.paths.on_disk(path)
 
     def documents_of(self, ids: Collection[ChunkId]) -> dict[ChunkId, DocId]:
-        owned, known = self.owners_of(ids), self._known
+        owned, known = self.owners_of(ids), self.cache
         nameless = set(owned.values()).difference(known.names)
         if nameless:
             sql = "SELECT d.id, d.name FROM json_each(?) j JOIN documents d ON d.id = j.value"
-            known.names.update(self._ask(sql, [json.dumps(list(nameless))]))
+            known.names.update(self.query(sql, [json.dumps(list(nameless))]))
         return {chunk: known.names[document] for chunk, document in owned.items()}
 
     def names_of(self, documents: Collection[DocId]) -> dict[DocId, frozenset[str]]:
         """The words of what each document goes by besides its title: the name of its file, its aliases, its tags."""
-        known = self._known.called
+        known = self.cache.called
         others = [document for document in documents if document not in known]
         if others:
             found: dict[DocId, list[str]] = {document: [] for document in others}
-            for document, name in self._ask(
+            for document, name in self.query(
                 "WITH d AS (SELECT d.id, d.name FROM json_each(?) j JOIN documents d ON d.name = j.value)"
                 " SELECT d.name, n.key FROM d JOIN names n ON n.document = d.id"
                 " WHERE n.rank = ? OR instr(n.key, '/') = 0"
@@ -98,7 +98,7 @@ class DocumentsView(CatalogueView):
     def words_only(self, documents: Collection[DocId]) -> dict[DocId, frozenset[str]]:
         """The words that entities are found by and that stand in no text: the registry of a skill, who made a virtual
         server."""
-        found = self._ask(
+        found = self.query(
             "SELECT d.name, json_extract(d.fields, '$.record.metadata.' || k.value) FROM json_each(?) j"
             " JOIN documents d ON d.name = j.value JOIN json_each(?) k ON k.key = d.kind",
             [json.dumps(list(documents)), json.dumps(WORDS_ONLY)],
@@ -107,8 +107,8 @@ class DocumentsView(CatalogueView):
 
     def tags(self, condition: Condition, without: Collection[str]) -> dict[str, int]:
         """How many documents carry each tag, those of some kinds left out."""
-        where, values = self._where(condition)
-        found = self._ask(
+        where, values = self.where(condition)
+        found = self.query(
             "SELECT f.value, count(*) FROM facets f JOIN documents d ON d.id = f.document WHERE f.key = 'tag'"
             f" AND d.kind NOT IN (SELECT value FROM json_each(?)) {'AND ' + where if where else ''} GROUP BY f.value",
             [json.dumps(list(without)), *values],
@@ -117,7 +117,7 @@ class DocumentsView(CatalogueView):
 
     def collections_of(self, documents: Collection[str]) -> set[str]:
         """The collections that documents are in."""
-        found = self._ask(
+        found = self.query(
             "SELECT DISTINCT k.name FROM json_each(?) j JOIN documents d ON d.name = j.value"
             " JOIN collections k ON k.id = d.collection",
             [json.dumps(list(documents))],
@@ -126,7 +126,7 @@ class DocumentsView(CatalogueView):
 
     def dates_of(self, ids: Collection[ChunkId]) -> dict[ChunkId, datetime]:
         """When the document of each chunk was last changed, where that is known."""
-        found = self._ask(
+        found = self.query(
             "SELECT c.id, d.modified FROM json_each(?) j JOIN chunks c ON c.id = j.value"
             " JOIN documents d ON d.id = c.document WHERE d.modified IS NOT NULL",
             [json.dumps(list(ids))],
@@ -135,7 +135,7 @@ class DocumentsView(CatalogueView):
 
     def around(self, ids: Collection[ChunkId], before: int, after: int) -> dict[ChunkId, list[Passage]]:
         """Each chunk with so many chunks before and after it, in reading order."""
-        found = self._ask(
+        found = self.query(
             _PASSAGE.replace("SELECT", "SELECT m.id,", 1) + " JOIN chunks m ON m.document = c.document"
             " AND c.ordinal BETWEEN m.ordinal - ? AND m.ordinal + ? JOIN json_each(?) j ON m.id = j.value"
             " ORDER BY c.document, c.ordinal",
@@ -149,7 +149,7 @@ class DocumentsView(CatalogueView):
 
     def parents(self, ids: Collection[ChunkId]) -> dict[ChunkId, Passage]:
         """The first chunk of the section that each chunk's section lies in, if that says anything itself."""
-        found = self._ask(
+        found = self.query(
             _PASSAGE.replace("SELECT", "SELECT m.id,", 1) + " JOIN chunks m ON m.document = c.document"
             " AND json_array_length(m.headings) > 0"
             " AND json(c.headings) = json_remove(m.headings, '$[#-1]') JOIN json_each(?) j ON m.id = j.value"
@@ -159,18 +159,18 @@ class DocumentsView(CatalogueView):
         return {child: passage for child, *row in found if (passage := self._passage(row))}
 
     def passages_of(self, document: DocId) -> list[Passage]:
-        rows = self._ask(f"{_PASSAGE} WHERE d.name = ? ORDER BY c.ordinal", [document])
+        rows = self.query(f"{_PASSAGE} WHERE d.name = ? ORDER BY c.ordinal", [document])
         return [passage for row in rows if (passage := self._passage(row))]
 
     def records(self, condition: Condition = ANY) -> list[Record]:
         """All documents that satisfy the condition."""
-        where, values = self._where(condition)
-        rows = self._ask(f"{_RECORD} WHERE {where or 'true'} ORDER BY d.name", values)
+        where, values = self.where(condition)
+        rows = self.query(f"{_RECORD} WHERE {where or 'true'} ORDER BY d.name", values)
         return [record for row in rows if (record := self._record(row))]
 
     def record(self, document: DocId, condition: Condition = ANY) -> Record | None:
-        where, values = self._where(condition)
-        found = self._ask(f"{_RECORD} WHERE d.name = ? AND {where or 'true'}", [document, *values])
+        where, values = self.where(condition)
+        found = self.query(f"{_RECORD} WHERE d.name = ? AND {where or 'true'}", [document, *values])
         return self._record(found[0]) if found else None
 
     def _record(self, row: Sequence[Any]) -> Record | None:
@@ -186,16 +186,16 @@ class DocumentsView(CatalogueView):
 
     def only(self, documents: Collection[DocId], condition: Condition) -> set[DocId]:
         """Those of the documents that are there and satisfy the condition."""
-        where, values = self._where(condition)
+        where, values = self.where(condition)
         sql = f"SELECT d.name FROM json_each(?) j JOIN documents d ON d.name = j.value WHERE {where or 'true'}"
-        return {name for (name,) in self._ask(sql, [json.dumps(list(documents)), *values])}
+        return {name for (name,) in self.query(sql, [json.dumps(list(documents)), *values])}
 
     def first_chunks(self, documents: Collection[DocId], condition: Condition) -> dict[DocId, ChunkId]:
         """The first chunk of each of these documents that the condition lets through."""
         if not documents:
             return {}
-        where, values = self._where(condition)
-        found = self._ask(
+        where, values = self.where(condition)
+        found = self.query(
             "SELECT d.name, c.id FROM json_each(?) j JOIN documents d ON d.name = j.value"
             f" JOIN chunks c ON c.document = d.id AND c.ordinal = 0 WHERE {where or 'true'}",
             [json.dumps(list(documents)), *values],
@@ -205,14 +205,14 @@ class DocumentsView(CatalogueView):
     def texts(self, rows: Collection[Row]) -> list[tuple[Row, str, tuple[str, ...], str]]:
         """Row, title, headings and text of those rows that are live and sound, in the order asked for."""
         sql = _PASSAGE.replace("SELECT", "SELECT c.row,", 1) + " JOIN json_each(?) j ON c.row = j.value ORDER BY j.key"
-        found = self._ask(sql, [json.dumps(list(rows))])
+        found = self.query(sql, [json.dumps(list(rows))])
         passages = [(row, self._passage(values)) for row, *values in found]
         return [(row, one.title, one.headings, one.text) for row, one in passages if one is not None]
 
     # ------------------------------------------------------------ links as they are written
 
     def links_of(self, document: DocId) -> list[Link]:
-        found = self._ask(
+        found = self.query(
             "SELECT l.target, l.type, l.heading, l.alias FROM links l JOIN documents d ON d.id = l.document"
             " WHERE d.name = ? ORDER BY l.rowid",
             [document],
@@ -221,7 +221,7 @@ class DocumentsView(CatalogueView):
 
     def named_texts(self) -> list[tuple[DocId, DocId, str]]:
         """Links with a text of their own, as (from, to, text), each resolved to the document closest in name."""
-        found = self._ask(
+        found = self.query(
             "SELECT s.name, t.name, l.alias, l.key, n.rank FROM links l JOIN documents s ON s.id = l.document"
             " JOIN names n ON n.key = l.key JOIN documents t ON t.id = n.document"
             " WHERE l.alias <> '' AND s.id <> t.id"
@@ -232,19 +232,19 @@ class DocumentsView(CatalogueView):
 
     def at(self, paths: Collection[str], condition: Condition) -> list[DocId]:
         """The documents that are read from one of these files."""
-        where, values = self._where(condition)
-        found = self._ask(
+        where, values = self.where(condition)
+        found = self.query(
             "SELECT d.name FROM documents d WHERE (d.path IN (SELECT value FROM json_each(?))"
             " OR (d.file IS NOT NULL AND d.path IN (SELECT value FROM json_each(?))))"
             f" AND {where or 'true'} ORDER BY d.name",
-            [json.dumps(list(paths)), json.dumps([self.paths.kept(path) for path in paths]), *values],
+            [json.dumps(list(paths)), json.dumps([self.paths.stored(path) for path in paths]), *values],
         )
         return [name for (name,) in found]
 
     def named(self, key: str, condition: Condition) -> dict[DocId, int]:
         """The documents that a link with this key may mean; a low rank is a closer name."""
-        where, values = self._where(condition)
-        found = self._ask(
+        where, values = self.where(condition)
+        found = self.query(
             "SELECT d.name, n.rank FROM names n JOIN documents d ON d.id = n.document"
             f" WHERE n.key IN (SELECT value FROM json_each(?)) AND {where or 'true'} ORDER BY n.rank, d.name",
             [json.dumps([key]), *values],
@@ -253,27 +253,27 @@ class DocumentsView(CatalogueView):
 
     def titled(self, key: str, condition: Condition) -> list[DocId]:
         """The documents whose title comes to this key, as links are resolved."""
-        where, values = self._where(condition)
-        found = self._ask(f"SELECT d.name, d.title FROM documents d WHERE {where or 'true'} ORDER BY d.name", values)
+        where, values = self.where(condition)
+        found = self.query(f"SELECT d.name, d.title FROM documents d WHERE {where or 'true'} ORDER BY d.name", values)
         return [name for name, title in found if link_key(DocId(""), title, "wiki") == key]
 
     def titles(self, condition: Condition, limit: int) -> list[tuple[DocId, str]] | None:
         """Every document with its title; None if there are more than `limit`."""
-        where, values = self._where(condition)
+        where, values = self.where(condition)
         sql = f"SELECT d.name, d.title FROM documents d WHERE {where or 'true'} ORDER BY d.name LIMIT ?"
-        found = self._ask(sql, [*values, limit + 1])
+        found = self.query(sql, [*values, limit + 1])
         return found if len(found) <= limit else None
 
     def fields(self, condition: Condition = ANY) -> set[str]:
         """What there is to filter by, besides what every document has."""
-        where, values = self._where(condition)
+        where, values = self.where(condition)
         own = f"{_FACETS} f JOIN documents d ON d.id = f.document WHERE {where}" if where else _FACETS
         sql = f"{own} UNION SELECT casefold(m.key) FROM collections k, json_each(k.metadata) m"
-        return {key for (key,) in self._ask(sql, values) if not key.startswith("@")}
+        return {key for (key,) in self.query(sql, values) if not key.startswith("@")}
 
     def values_of(self, key: str, condition: Condition) -> list[str]:
         """What documents have in a field, the commonest first."""
-        where, values = self._where(condition)
+        where, values = self.where(condition)
         where = where or "true"
         if key == "kind":
             sql = f"SELECT d.kind FROM documents d WHERE {where} GROUP BY d.kind ORDER BY count(*) DESC, d.kind"
@@ -290,14 +290,14 @@ class DocumentsView(CatalogueView):
                 f" WHERE {where} AND casefold(m.key) = ?) GROUP BY value ORDER BY count(*) DESC, value"
             )
             values = [*values, key, *values, key]
-        return [value for (value,) in self._ask(sql, values)]
+        return [value for (value,) in self.query(sql, values)]
 
     def newest(self, condition: Condition, limit: int) -> list[ChunkId]:
         """The first chunk of each document that satisfies the condition, the last changed first."""
-        where, values = self._where(condition)
-        few = self._few_documents(condition) if condition.asked else None
+        where, values = self.where(condition)
+        few = self.few_documents(condition) if condition.has_filters else None
         listed = "d.id IN (SELECT value FROM json_each(?)) AND " if few is not None else ""
-        found = self._ask(
+        found = self.query(
             "SELECT c.id FROM documents d JOIN chunks c ON c.document = d.id"
             " AND c.ordinal = (SELECT min(o.ordinal) FROM chunks o WHERE o.document = d.id)"
             f" WHERE {listed}{where or 'true'} ORDER BY d.modified DESC, d.name LIMIT ?",
@@ -309,18 +309,18 @@ class DocumentsView(CatalogueView):
 
     def sample(self, most: int, seen: Condition = ANY, *, outside: bool = False) -> list[ChunkId]:
         """At most so many chunks, by chance but always the same: ids are hashes, and do not tell of any history."""
-        where, values = self._where(seen)
+        where, values = self.where(seen)
         where = f"NOT ({where or 'true'})" if outside else where
         joined = f"JOIN documents d ON d.id = c.document WHERE {where}" if where else ""
-        found = self._ask(f"SELECT c.id FROM chunks c {joined} ORDER BY c.id LIMIT ?", [*values, most])
+        found = self.query(f"SELECT c.id FROM chunks c {joined} ORDER BY c.id LIMIT ?", [*values, most])
         return [chunk for (chunk,) in found]
 
     def text_bytes(self, seen: Condition = ANY) -> int:
         """How long all texts are."""
-        where, values = self._where(seen)
+        where, values = self.where(seen)
         joined = f"JOIN documents d ON d.id = c.document WHERE {where}" if where else ""
         length: int
-        ((length,),) = self._ask(
+        ((length,),) = self.query(
             f"SELECT coalesce(sum(length(CAST(c.text AS BLOB))), 0) FROM chunks c {joined}", values
         )
         return length
@@ -330,9 +330,9 @@ class DocumentsView(CatalogueView):
         the others each is looked at."""
         counts = self.counts()
         found = {name.removeprefix(KIND): count for name, count in sorted(counts.items()) if name.startswith(KIND)}
-        must, values = self._where(seen)
+        must, values = self.where(seen)
         if must:
-            hidden = self._ask(
+            hidden = self.query(
                 "SELECT d.kind, count(DISTINCT d.id) FROM facets f JOIN documents d ON d.id = f.document"
                 f" WHERE f.key = ? AND f.value <> ? AND NOT ({must}) GROUP BY d.kind",
                 [AUDIENCE_GATE, PUBLIC, *values],
@@ -341,22 +341,22 @@ class DocumentsView(CatalogueView):
         return {kind: count for kind, count in found.items() if count}
 
     def statistics(self, seen: Condition = ANY) -> Statistics:
-        where, values = self._where(seen)
+        where, values = self.where(seen)
         kinds, chunks = self.kinds(seen), self.counts().get(CHUNKS, 0)
         if where:
             sql = f"SELECT count(*) FROM documents d JOIN chunks c ON c.document = d.id WHERE {where}"
-            ((chunks,),) = self._ask(sql, values)
-        collections = self._ask(
+            ((chunks,),) = self.query(sql, values)
+        collections = self.query(
             "SELECT k.name, count(d.id) FROM collections k LEFT JOIN documents d ON d.collection = k.id"
             f" {'AND ' + where if where else ''} GROUP BY k.id ORDER BY k.name",
             values,
         )
-        ((dead,),) = self._ask("SELECT count(*) FROM dead")
+        ((dead,),) = self.query("SELECT count(*) FROM dead")
         return Statistics(sum(kinds.values()), chunks, dead, kinds, dict(collections), self.roots())
 
     def roots(self) -> list[str]:
         """Where the folders and files lie that the index covers."""
-        return [self.paths.on_disk(path) for (path,) in self._ask("SELECT path FROM roots ORDER BY id")]
+        return [self.paths.on_disk(path) for (path,) in self.query("SELECT path FROM roots ORDER BY id")]
 
 
 def _moment(stamp: float | None) -> datetime | None:

@@ -10,9 +10,9 @@ from typing import Any
 from watersmeet.core.boosts import boost, singular
 from watersmeet.core.entities import KINDS, TOOL, Entity, entity_of
 from watersmeet.core.model import ANY, ChunkId, Condition, DocId
-from watersmeet.core.ports import Lead, Mention
+from watersmeet.core.ports import DocumentHead, Mention
+from watersmeet.store.local._checksums import fields_are_sound
 from watersmeet.store.local._mentions import decoded
-from watersmeet.store.local._sums import fields_are_sound
 from watersmeet.store.local.documents import DocumentsView
 
 REMEMBERED = 100_000
@@ -40,7 +40,7 @@ class LiveEntities:
         self._said: dict[tuple[str, str], list[tuple[int, int]]] = {}
         self._held: dict[tuple[tuple[str, ...] | str, ...], tuple[_Held, list[int]]] = {}
         self._kinds: Mapping[str, int] | None = None
-        self._leads: dict[ChunkId, Lead] = {}
+        self._leads: dict[ChunkId, DocumentHead] = {}
         self._chunks: dict[ChunkId, tuple[ChunkId, ...]] = {}
         self._entities: dict[DocId, Entity] = {}
 
@@ -78,17 +78,17 @@ class LiveEntities:
         held, _ = self._found(words, KINDS)
         if not held:
             return []
-        rows = self._view._ask(
+        rows = self._view.query(
             "SELECT c.id, c.document FROM json_each(?) j JOIN chunks c ON c.id = j.value", [json.dumps(list(ids))]
         )
         return [Mention(chunk, *held[key]) for chunk, key in rows if key in held]
 
-    def leads(self, ids: Collection[ChunkId]) -> Mapping[ChunkId, Lead]:
+    def heads(self, ids: Collection[ChunkId]) -> Mapping[ChunkId, DocumentHead]:
         self._renew()
         known = self._leads
         unknown = [chunk for chunk in ids if chunk not in known]
         if unknown:
-            rows = self._view._ask(
+            rows = self._view.query(
                 "SELECT c.id, f.id, d.name, d.kind,"
                 f" CASE d.kind WHEN '{TOOL}' THEN json_extract(d.fields, '$.server') END"
                 " FROM json_each(?) j JOIN chunks c ON c.id = j.value JOIN documents d ON d.id = c.document"
@@ -97,26 +97,26 @@ class LiveEntities:
             )
             if len(known) > REMEMBERED:
                 known = self._leads = {chunk: known[chunk] for chunk in ids if chunk in known}
-            known.update((chunk, Lead(*rest)) for chunk, *rest in rows)
+            known.update((chunk, DocumentHead(*rest)) for chunk, *rest in rows)
         return known
 
-    def chunks(self, leads: Collection[ChunkId]) -> dict[ChunkId, ChunkId]:
+    def chunks(self, heads: Collection[ChunkId]) -> dict[ChunkId, ChunkId]:
         self._renew()
         known = self._chunks
-        unknown = [lead for lead in leads if lead not in known]
+        unknown = [lead for lead in heads if lead not in known]
         if unknown:
-            rows = self._view._ask(
+            rows = self._view.query(
                 "SELECT c.id, f.id FROM json_each(?) j JOIN chunks f ON f.id = j.value"
                 f" JOIN chunks c ON c.document = f.document AND c.ordinal < {FIRST}",
                 [json.dumps(unknown)],
             )
             if len(known) > REMEMBERED:
-                known = self._chunks = {lead: known[lead] for lead in leads if lead in known}
+                known = self._chunks = {lead: known[lead] for lead in heads if lead in known}
             found: dict[ChunkId, tuple[ChunkId, ...]] = {}
             for chunk, lead in rows:
                 found[lead] = (*found.get(lead, ()), chunk)
             known.update(found)
-        return {chunk: lead for lead in leads for chunk in known.get(lead, ())}
+        return {chunk: lead for lead in heads for chunk in known.get(lead, ())}
 
     def first_chunks(self, documents: Collection[DocId], condition: Condition) -> dict[DocId, ChunkId]:
         return self._view.first_chunks(documents, condition)
@@ -124,9 +124,9 @@ class LiveEntities:
     def tools(self, names: Collection[str], condition: Condition) -> list[tuple[DocId, str]]:
         if not names:
             return []
-        where, values = self._view._where(condition)
+        where, values = self._view.where(condition)
         listed = json.dumps(list(names))
-        return self._view._ask(
+        return self._view.query(
             "SELECT d.name, d.title FROM documents d WHERE d.kind = ? AND (d.name IN (SELECT value FROM json_each(?))"
             f" OR d.title IN (SELECT value FROM json_each(?))) AND {where or 'true'} ORDER BY d.name",
             [TOOL, listed, listed, *values],
@@ -135,7 +135,7 @@ class LiveEntities:
     def records(self, documents: Collection[DocId]) -> dict[DocId, dict[str, Any]]:
         if not documents:
             return {}
-        rows = self._view._ask(
+        rows = self._view.query(
             "SELECT d.name, d.hash, CAST(d.fields AS BLOB) FROM json_each(?) j JOIN documents d ON d.name = j.value",
             [json.dumps(list(documents))],
         )
@@ -157,9 +157,9 @@ class LiveEntities:
         return {name: known[name] for name in documents if name in known}
 
     def _allowed(self, keys: Sequence[int], condition: Condition) -> dict[int, ChunkId]:
-        where, values = self._view._where(condition)
+        where, values = self._view.where(condition)
         return dict(
-            self._view._ask(
+            self._view.query(
                 "SELECT d.id, c.id FROM json_each(?) j JOIN documents d ON d.id = j.value"
                 f" JOIN chunks c ON c.document = d.id AND c.ordinal = 0 WHERE {where or 'true'}",
                 [json.dumps(keys), *values],
@@ -174,7 +174,7 @@ class LiveEntities:
         if known is None:
             held: _Held = {}
             if self._any is None:
-                self._any = bool(self._view._ask("SELECT 1 FROM sqlite_master WHERE name = 'mentions'"))
+                self._any = bool(self._view.query("SELECT 1 FROM sqlite_master WHERE name = 'mentions'"))
             for kind in kinds if self._any else ():
                 for word in wanted:
                     for document, places in self._postings(word, kind):
@@ -191,7 +191,7 @@ class LiveEntities:
     def _postings(self, word: str, kind: str) -> list[tuple[int, int]]:
         found = self._said.get((word, kind))
         if found is None:
-            rows = self._view._ask("SELECT document, places FROM mentions WHERE word = ? AND kind = ?", [word, kind])
+            rows = self._view.query("SELECT document, places FROM mentions WHERE word = ? AND kind = ?", [word, kind])
             found = [(document, decoded(places)) for document, places in rows]
             with self._lock:
                 if len(self._said) >= WORDS:

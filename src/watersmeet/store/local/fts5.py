@@ -26,7 +26,7 @@ from watersmeet.core.model import Row
 from watersmeet.core.ports import Term
 from watersmeet.core.tokens import STOPWORDS
 from watersmeet.store.local._connect import address, still
-from watersmeet.store.local._intact import unmarked
+from watersmeet.store.local._file_checks import unmarked
 from watersmeet.store.local._text import (
     AGAIN,
     EXACT_FIELD,
@@ -218,7 +218,7 @@ class _Writer:
     def analyse(self, field: str, text: str) -> str:
         return self._analyser.analyse(known(field), text)
 
-    def held(self) -> int:
+    def row_count(self) -> int:
         with _understood(self._path):
             return int(self._connection().execute("SELECT count(*) FROM words_docsize").fetchone()[0])
 

@@ -63,10 +63,10 @@ class LiveLinks:
         unknown = [document for document in documents if document not in known]
         if not unknown:
             return known
-        must, values = self._view._where(self._seen, "s")
+        must, values = self._view.where(self._seen, "s")
         seen = f" JOIN documents s ON s.id = l.document AND {must}" if must else ""
         counted: dict[DocId, int] = dict(
-            self._view._ask(
+            self._view.query(
                 "SELECT d.name, (SELECT count(*) FROM links l WHERE l.document = d.id) + (SELECT count(*) FROM"
                 f" (SELECT 1 FROM names n JOIN links l ON l.key = n.key{seen} WHERE n.document = d.id"
                 f" LIMIT {UNREADABLE + 1})) FROM json_each(?) j JOIN documents d ON d.name = j.value",
@@ -114,5 +114,5 @@ class LiveLinks:
 
     def _asked(self, sql: str, values: Iterable[str]) -> list[Any]:
         """Of the documents `s` only those that are seen."""
-        must, more = self._view._where(self._seen, "s")
-        return self._view._ask(f"{sql} WHERE {must or 'true'}", [json.dumps(list(values)), *more])
+        must, more = self._view.where(self._seen, "s")
+        return self._view.query(f"{sql} WHERE {must or 'true'}", [json.dumps(list(values)), *more])

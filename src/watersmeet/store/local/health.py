@@ -10,13 +10,13 @@ from contextlib import closing, suppress
 from typing import Any
 
 from watersmeet.core.errors import IndexBusy, IndexDamaged, NoIndex, WatersmeetError
-from watersmeet.core.facts import CURRENT
+from watersmeet.core.fact_names import CURRENT
 from watersmeet.core.index import Check, Tier
-from watersmeet.core.viewers import EVERYONE, seen_by
+from watersmeet.core.visibility import EVERYONE, audience_gates
 from watersmeet.store.local._connect import ANEW, FORMAT, is_read_only
-from watersmeet.store.local._intact import mark, unmark
+from watersmeet.store.local._file_checks import mark, unmark
+from watersmeet.store.local._private_words import PUBLIC_TEXT
 from watersmeet.store.local._turns import writer_lock
-from watersmeet.store.local._withheld import PUBLIC_TEXT
 from watersmeet.store.local.documents import DocumentsView
 from watersmeet.store.local.snapshot import Make, check_there, store_of
 
@@ -54,9 +54,9 @@ def _catalogue(folder: str, view: DocumentsView) -> Check:
 
 
 def _stores(folder: str, make: Make, view: DocumentsView) -> Iterator[Check]:
-    with view.moment():
+    with view.transaction():
         facts, meta = view.statistics(), view.meta()
-        shared, private = view.shared(), view.needed(seen_by(EVERYONE))
+        shared, private = view.shared(), view.needed(audience_gates(EVERYONE))
         built = json.loads(meta.get("fingerprint", "{}"))
         if not built:
             return

@@ -12,18 +12,18 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from watersmeet.core.errors import IndexBusy, IndexDamaged
-from watersmeet.core.facts import CURRENT, NEXT
+from watersmeet.core.fact_names import CURRENT, NEXT
 from watersmeet.core.files import FOLDER_MODE
 from watersmeet.core.index import Check, Tier
 from watersmeet.core.model import Row
 from watersmeet.core.system import is_ours, is_within
 from watersmeet.store.local._connect import FILE, FORMAT
-from watersmeet.store.local._intact import mark
+from watersmeet.store.local._file_checks import mark
 from watersmeet.store.local.snapshot import SPARSE, LocalSnapshot, Make, store_of
 from watersmeet.store.local.state import FileState
 
 if TYPE_CHECKING:
-    from watersmeet.core.writing import Bookkeeping, KnownRoot, Opening, Root
+    from watersmeet.core.writing import Bookkeeping, KnownRoot, Root, WriterOptions
     from watersmeet.store.local.writer import LocalWriter
 
 IDLE = 60.0
@@ -59,7 +59,7 @@ class Local:
             reader = None
         reader = reader or LocalSnapshot(self.place, self.make)
         try:
-            with reader.moment():
+            with reader.transaction():
                 yield reader
         finally:
             reader.last_used = now = time.monotonic()
@@ -79,22 +79,22 @@ class Local:
     # ------------------------------------------------------------ writing
 
     @contextmanager
-    def writer(self, opening: Opening, recreate: bool = False) -> Iterator[LocalWriter]:
-        from watersmeet.store.local.opening import opened
-        from watersmeet.store.local.writer import LocalOpening
+    def writer(self, options: WriterOptions, recreate: bool = False) -> Iterator[LocalWriter]:
+        from watersmeet.store.local.open_writer import open_writer
+        from watersmeet.store.local.writer import LocalWriterOptions
 
-        own = LocalOpening(
-            opening,
-            opening.fingerprint["text"],
+        own = LocalWriterOptions(
+            options,
+            options.fingerprint["text"],
             lambda kind, folder: self.make(kind)(folder=folder),
             self._drop,
         )
-        with opened(self.place, own, recreate) as writer:
+        with open_writer(self.place, own, recreate) as writer:
             self._tighten_cache()
             yield writer
 
     def bookkeeping(self, wait: float) -> AbstractContextManager[Bookkeeping]:
-        from watersmeet.store.local.opening import bookkeeping
+        from watersmeet.store.local.open_writer import bookkeeping
 
         return bookkeeping(self.place, wait)
 

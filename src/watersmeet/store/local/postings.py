@@ -19,11 +19,11 @@ from watersmeet.core.files import private
 from watersmeet.core.locks import FileLock
 from watersmeet.core.model import Row
 from watersmeet.core.options import option
-from watersmeet.store.local import _commits as commits
-from watersmeet.store.local import _postingfiles as files
-from watersmeet.store.local._commits import Opened
-from watersmeet.store.local._postingfiles import Content, Segment
-from watersmeet.store.local._slots import find, largest, live
+from watersmeet.store.local import _file_commits as commits
+from watersmeet.store.local import _posting_files as files
+from watersmeet.store.local._file_commits import Opened
+from watersmeet.store.local._posting_files import Content, Segment
+from watersmeet.store.local._row_slots import find, largest, live
 
 if TYPE_CHECKING:
     import numpy as np

@@ -13,16 +13,16 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.errors import IndexDamaged, NoIndex, WatersmeetError
-from watersmeet.core.facts import CURRENT, NEXT
+from watersmeet.core.fact_names import CURRENT, NEXT
 from watersmeet.core.index import Tier, Unseen
 from watersmeet.core.model import ANY, ChunkId, Condition, Row
 from watersmeet.core.ports import Entities, Links, TextReader, TextStore, Words
-from watersmeet.core.viewers import AUDIENCE_GATE, PUBLIC
+from watersmeet.core.visibility import AUDIENCE_GATE, PUBLIC
 from watersmeet.store.local._connect import FILE, FORMAT, is_read_only, still
 from watersmeet.store.local._counts import CHUNKS, UNSEEN
-from watersmeet.store.local._withheld import PUBLIC_TEXT
+from watersmeet.store.local._private_words import PUBLIC_TEXT
 from watersmeet.store.local.documents import DocumentsView
-from watersmeet.store.local.live import LiveWords
+from watersmeet.store.local.live_words import LiveWords
 
 if TYPE_CHECKING:
     from watersmeet.core.index import Vectors
@@ -66,8 +66,8 @@ class LocalSnapshot(DocumentsView):
         return self._opened_file == _on_disk(self._folder)
 
     @contextmanager
-    def moment(self) -> Iterator[LocalSnapshot]:
-        with super().moment():
+    def transaction(self) -> Iterator[LocalSnapshot]:
+        with super().transaction():
             if self.version != self._facts_version:
                 self._renew()
             yield self
@@ -154,7 +154,7 @@ class LocalSnapshot(DocumentsView):
     # ------------------------------------------------------------ vectors
 
     def vectors(self, tier: Tier, seen: Condition) -> Vectors:
-        from watersmeet.store.local.near import LiveVectors
+        from watersmeet.store.local.live_vectors import LiveVectors
 
         self.reader(tier, seen)
         vectors: Vectors = self._port(tier.folder, seen, lambda: LiveVectors(self, tier, seen))
@@ -191,8 +191,8 @@ class LocalSnapshot(DocumentsView):
 
     def _kept_from(self, seen: Condition) -> list[Row]:
         """The rows that a viewer may not see: private ones only, so that public ones need not be listed."""
-        must, values = self._where(seen)
-        found = self._ask(
+        must, values = self.where(seen)
+        found = self.query(
             "SELECT DISTINCT c.row FROM facets f JOIN documents d ON d.id = f.document"
             f" JOIN chunks c ON c.document = d.id WHERE f.key = ? AND f.value <> ? AND NOT ({must})",
             [AUDIENCE_GATE, PUBLIC, *values],
@@ -215,11 +215,11 @@ class LocalSnapshot(DocumentsView):
             rows = self.rows(first)
             listed = json.dumps([rows[chunk] for chunk in first if chunk in rows])
             sql = f"SELECT row FROM json_each(?) j JOIN {table} u ON {store}u.row = j.value WHERE u.row > ?"
-            wanted = [row for (row,) in self._ask(sql, [listed, *which, after])][:limit]
+            wanted = [row for (row,) in self.query(sql, [listed, *which, after])][:limit]
             found = {one[0]: Unseen(*one) for one in self.texts(wanted)}
         sql = f"SELECT row FROM {table} WHERE {store}row > ? ORDER BY row LIMIT ?"
         while len(found) < limit:  # of those that follow, some may be damaged
-            wanted = [row for (row,) in self._ask(sql, [*which, after, limit])]
+            wanted = [row for (row,) in self.query(sql, [*which, after, limit])]
             if not wanted:
                 break
             found |= {one[0]: Unseen(*one) for one in self.texts(wanted)}
@@ -233,7 +233,7 @@ class LocalSnapshot(DocumentsView):
             return counts.get(UNSEEN + tier.folder, 0) if tier.folder in self._expected else counts.get(CHUNKS, 0)
         if tier.folder not in self._expected:
             return self.added_since(after)
-        ((count,),) = self._ask("SELECT count(*) FROM unseen WHERE store = ? AND row > ?", [tier.folder, after])
+        ((count,),) = self.query("SELECT count(*) FROM unseen WHERE store = ? AND row > ?", [tier.folder, after])
         return int(count)
 
 
@@ -245,7 +245,7 @@ def store_of(tier: Tier, index: str, make: Make) -> Any:
 
 def check_there(tier: Tier, index: str) -> None:
     """A store without its commit file looks like one that nothing was written to yet."""
-    from watersmeet.store.local._commits import COMMIT  # only where there are vectors
+    from watersmeet.store.local._file_commits import COMMIT  # only where there are vectors
 
     size = 0
     with suppress(OSError):

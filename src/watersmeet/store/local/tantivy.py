@@ -27,7 +27,7 @@ from watersmeet.core.model import Row
 from watersmeet.core.options import option
 from watersmeet.core.ports import Term
 from watersmeet.core.tokens import STOPWORDS
-from watersmeet.store.local._intact import unmarked
+from watersmeet.store.local._file_checks import unmarked
 from watersmeet.store.local._segments import META, note, sizes, verify
 from watersmeet.store.local._text import (
     AGAIN,
@@ -224,7 +224,7 @@ class _Writer:
     def analyse(self, field: str, text: str) -> str:
         return _engine().analyse(known(field), text)
 
-    def held(self) -> int:
+    def row_count(self) -> int:
         """Rows that were dropped count in the statistics until they are written anew."""
         with _Understood(self._folder):
             return sum(sizes(self._folder))

@@ -19,11 +19,11 @@ from watersmeet.core.errors import IndexMismatch
 from watersmeet.core.locks import FileLock
 from watersmeet.core.model import Row
 from watersmeet.core.options import option
-from watersmeet.store.local import _commits as commits
-from watersmeet.store.local import _vectorfiles as files
-from watersmeet.store.local._commits import Opened
-from watersmeet.store.local._nearest import Reader
-from watersmeet.store.local._vectorfiles import Commit
+from watersmeet.store.local import _file_commits as commits
+from watersmeet.store.local import _vector_files as files
+from watersmeet.store.local._file_commits import Opened
+from watersmeet.store.local._vector_files import Commit
+from watersmeet.store.local._vector_reader import Reader
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 from watersmeet.core.errors import IndexDamaged
 from watersmeet.core.model import ANY, ChunkId, Condition, Row
 from watersmeet.store.local import _conditions
+from watersmeet.store.local._checksums import checked_meta, damage
 from watersmeet.store.local._conditions import Sql, drivers, lowered, where
 from watersmeet.store.local._connect import FORMAT, connect, guarded
 from watersmeet.store.local._counts import CHUNKS, DOCUMENTS, KIND, PRIVATE, UNSEEN, UNSEEN_PRIVATE
-from watersmeet.store.local._known import Known
 from watersmeet.store.local._paths import Paths, paths_of
-from watersmeet.store.local._sums import checked_meta, damage
+from watersmeet.store.local._snapshot_cache import SnapshotCache
 
 T = TypeVar("T")
 SAMPLE = 256
@@ -34,7 +34,7 @@ class CatalogueView:
         self._db = connect(folder)
         self._paths: Paths | None = None
         self._lock = Lock()
-        self._known = Known()
+        self.cache = SnapshotCache()
         self.damaged: dict[str, None] = {}
         """What was met in this moment that is not as it was written, and was left out: names of documents."""
         self.format = FORMAT
@@ -46,23 +46,23 @@ class CatalogueView:
             self._db.close()
 
     @contextmanager
-    def moment(self) -> Iterator[Any]:
+    def transaction(self) -> Iterator[Any]:
         """Hold the catalogue still; what is committed meanwhile is not seen until the next moment."""
-        self._ask("BEGIN")
+        self.query("BEGIN")
         try:
-            self._ask("SELECT 1 FROM meta LIMIT 1")  # a transaction begins with its first read
-            version = self._ask("PRAGMA data_version")[0][0]
+            self.query("SELECT 1 FROM meta LIMIT 1")  # a transaction begins with its first read
+            version = self.query("PRAGMA data_version")[0][0]
             self.damaged = {}
-            if version != self.version or self._known.full:
-                self._known = Known()
+            if version != self.version or self.cache.full:
+                self.cache = SnapshotCache()
                 self._paths = None
-                self.format = self._ask("PRAGMA user_version")[0][0]
+                self.format = self.query("PRAGMA user_version")[0][0]
             self.version = version
             yield self
         finally:
-            self._ask("COMMIT")
+            self.query("COMMIT")
 
-    def _ask(self, sql: str, values: Iterable[Any] = ()) -> list[Any]:
+    def query(self, sql: str, values: Iterable[Any] = ()) -> list[Any]:
         with self._lock, guarded(self._folder):
             return self._db.execute(sql, tuple(values)).fetchall()
 
@@ -75,7 +75,7 @@ class CatalogueView:
         return self._paths
 
     def meta(self) -> dict[str, str]:
-        return checked_meta(dict(self._ask("SELECT key, value FROM meta")), self._folder)
+        return checked_meta(dict(self.query("SELECT key, value FROM meta")), self._folder)
 
     def check(self) -> list[str]:
         """What is wrong with the file; nothing, usually."""
@@ -91,12 +91,12 @@ class CatalogueView:
 
     def resolve(self, rows: Collection[Row], condition: Condition) -> dict[Row, ChunkId]:
         """The public ids of those rows that are live and satisfy the condition."""
-        must, values = self._where(condition)
-        known = self._known
+        must, values = self.where(condition)
+        known = self.cache
         ids = {} if must else {row: known.ids[row] for row in rows if row in known.ids}
         if len(ids) < len(rows):
             join = f"JOIN documents d ON d.id = c.document WHERE {must}" if must else ""
-            found = self._ask(
+            found = self.query(
                 f"SELECT c.row, c.id, c.document FROM json_each(?) j CROSS JOIN chunks c ON c.row = j.value {join}",
                 [json.dumps([row for row in rows if row not in ids]), *values],
             )
@@ -111,75 +111,75 @@ class CatalogueView:
     def owners_of(self, ids: Collection[ChunkId]) -> dict[ChunkId, int]:
         return self._each(ids, lambda known: known.owners)
 
-    def _each(self, ids: Collection[ChunkId], held: Callable[[Known], dict[ChunkId, T]]) -> dict[ChunkId, T]:
+    def _each(self, ids: Collection[ChunkId], held: Callable[[SnapshotCache], dict[ChunkId, T]]) -> dict[ChunkId, T]:
         """What is known of each of these chunks, one way or another."""
-        known = held(self._known)
+        known = held(self.cache)
         try:
             return {chunk: known[chunk] for chunk in ids}
         except KeyError:  # one that was not asked for yet, or is not there
             known = held(self._met(ids))
             return {chunk: known[chunk] for chunk in ids if chunk in known}
 
-    def _met(self, ids: Collection[ChunkId]) -> Known:
+    def _met(self, ids: Collection[ChunkId]) -> SnapshotCache:
         """What is known, with these chunks in it, as far as there are such."""
-        known = self._known
+        known = self.cache
         others = [chunk for chunk in ids if chunk not in known.rows]
         if others:
             sql = "SELECT c.row, c.id, c.document FROM json_each(?) j JOIN chunks c ON c.id = j.value"
-            known.add(self._ask(sql, [json.dumps(others)]))
+            known.add(self.query(sql, [json.dumps(others)]))
         return known
 
     # ------------------------------------------------------------ conditions
 
-    def _where(self, condition: Condition, document: str = "d") -> Sql:
+    def where(self, condition: Condition, document: str = "d") -> Sql:
         return where(condition, self._choices(), document) if condition else Sql("", [])
 
     def _choices(self) -> _conditions.Known:
-        known = self._known
+        known = self.cache
         if known.choices is None:
             kinds = [name.removeprefix(KIND) for name in self.counts() if name.startswith(KIND)]
             sql = "SELECT DISTINCT casefold(m.key) FROM collections k, json_each(k.metadata) m"
-            known.choices = _conditions.Known(kinds, frozenset(key for (key,) in self._ask(sql)))
+            known.choices = _conditions.Known(kinds, frozenset(key for (key,) in self.query(sql)))
         return known.choices
 
     def share(self, condition: Condition) -> float:
         """About which share of the rows a condition lets through."""
-        known, key = self._known, repr(condition)
+        known, key = self.cache, repr(condition)
         if key not in known.shares:
             if known.sample is None:
-                known.sample = [row for (row,) in self._ask("SELECT row FROM chunks ORDER BY id LIMIT ?", [SAMPLE])]
+                known.sample = [row for (row,) in self.query("SELECT row FROM chunks ORDER BY id LIMIT ?", [SAMPLE])]
             passed = self.resolve(known.sample, condition)
             known.shares[key] = len(passed) / max(1, len(known.sample))
         return known.shares[key]
 
     def few(self, condition: Condition, most: int) -> list[Row] | None:
         """The rows that satisfy a condition, in ascending order; None if they may be more than so many."""
-        known, key = self._known.few, f"{most} {condition!r}"
+        known, key = self.cache.few, f"{most} {condition!r}"
         if key not in known:
-            documents = self._few_documents(condition, most)
+            documents = self.few_documents(condition, most)
             known[key] = None if documents is None else self._rows_of(documents, condition, most)
         return known[key]
 
     def every(self, condition: Condition) -> list[Row]:
         """The same however many there are: only where nothing else finds enough."""
-        known, key = self._known.few, f"every {condition!r}"
+        known, key = self.cache.few, f"every {condition!r}"
         if key not in known:
-            must, values = self._where(condition)
+            must, values = self.where(condition)
             sql = f"SELECT c.row FROM documents d JOIN chunks c ON c.document = d.id WHERE {must or 'true'}"
-            known[key] = sorted(row for (row,) in self._ask(sql, values))
+            known[key] = sorted(row for (row,) in self.query(sql, values))
         return known[key] or []
 
-    def _few_documents(self, condition: Condition, most: int = FEW) -> list[int] | None:
+    def few_documents(self, condition: Condition, most: int = FEW) -> list[int] | None:
         """The documents of the part of a condition that fewest satisfy; None if no part is satisfied by few."""
         for sql, values in drivers(condition, self._choices()):
-            found = self._ask(f"{sql} LIMIT {most + 1}", values)
+            found = self.query(f"{sql} LIMIT {most + 1}", values)
             if len(found) <= most:
                 return [key for (key,) in found]
         return None
 
     def _rows_of(self, documents: Sequence[int], condition: Condition, most: int) -> list[Row] | None:
-        must, values = self._where(condition)
-        found = self._ask(
+        must, values = self.where(condition)
+        found = self.query(
             "SELECT DISTINCT c.row FROM json_each(?) j CROSS JOIN documents d ON d.id = j.value"
             f" CROSS JOIN chunks c ON c.document = d.id WHERE {must or 'true'} LIMIT ?",
             [json.dumps(documents), *values, most + 1],
@@ -193,13 +193,13 @@ class CatalogueView:
     def _keeps_out(self, key: str, allowed: Sequence[str]) -> bool:
         """Whether any document has another value there. Values are many documents' each: one after the other is
         skipped, until one is not allowed."""
-        gate, known = (key, *allowed), self._known.needed
+        gate, known = (key, *allowed), self.cache.needed
         if gate not in known:
             passing = set(json.loads(lowered(allowed)))
             sql = "SELECT min(value) FROM facets WHERE key = ? AND value > ?"
-            value = self._ask(sql, [key, ""])[0][0]
+            value = self.query(sql, [key, ""])[0][0]
             while value in passing:
-                value = self._ask(sql, [key, value])[0][0]
+                value = self.query(sql, [key, value])[0][0]
             known[gate] = value is not None
         return known[gate]
 
@@ -207,34 +207,34 @@ class CatalogueView:
 
     def counts(self) -> dict[str, int]:
         """By the names of `_counts`; of an index of an earlier version they are counted."""
-        known = self._known
+        known = self.cache
         if known.counts is None:
             if self.format >= COUNTED:
-                known.counts = dict(self._ask("SELECT name, value FROM counts"))
+                known.counts = dict(self.query("SELECT name, value FROM counts"))
             else:
                 known.counts = {
-                    DOCUMENTS: self._ask("SELECT count(*) FROM documents")[0][0],
-                    CHUNKS: self._ask("SELECT count(*) FROM chunks")[0][0],
-                    PRIVATE: len(self._ask("SELECT row FROM withheld")) if self.withholds() else 0,
-                    **dict(self._ask("SELECT ? || kind, count(*) FROM documents GROUP BY kind", [KIND])),
+                    DOCUMENTS: self.query("SELECT count(*) FROM documents")[0][0],
+                    CHUNKS: self.query("SELECT count(*) FROM chunks")[0][0],
+                    PRIVATE: len(self.query("SELECT row FROM withheld")) if self.withholds() else 0,
+                    **dict(self.query("SELECT ? || kind, count(*) FROM documents GROUP BY kind", [KIND])),
                 }
         return known.counts
 
     def last_row(self) -> int:
         """The highest row there is; whatever is written next comes behind it."""
-        found: int = self._ask("SELECT coalesce(max(row), 0) FROM chunks")[0][0]
+        found: int = self.query("SELECT coalesce(max(row), 0) FROM chunks")[0][0]
         return found
 
     def added_since(self, row: int, seen: Condition = ANY) -> int:
         """How many live rows are newer than this one."""
-        must, values = self._where(seen)
+        must, values = self.where(seen)
         join = f"JOIN documents d ON d.id = c.document AND {must}" if must else ""
-        found: int = self._ask(f"SELECT count(*) FROM chunks c {join} WHERE c.row > ?", [*values, row])[0][0]
+        found: int = self.query(f"SELECT count(*) FROM chunks c {join} WHERE c.row > ?", [*values, row])[0][0]
         return found
 
     def withholds(self) -> bool:
         """Whether the words of any row are kept here, and in no text store."""
-        return bool(self._ask("SELECT 1 FROM sqlite_master WHERE name = 'withheld'"))
+        return bool(self.query("SELECT 1 FROM sqlite_master WHERE name = 'withheld'"))
 
     def shared(self) -> int:
         """How many live rows the text store must have."""

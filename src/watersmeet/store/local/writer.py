@@ -16,14 +16,14 @@ from watersmeet.core.locks import FileLock, holder_of
 from watersmeet.core.model import DocId, Row
 from watersmeet.core.ports import TextStore
 from watersmeet.core.registry_records import RecordChange
-from watersmeet.core.viewers import kept_from_some
-from watersmeet.core.writing import Changes, Opening, Put, Root
-from watersmeet.store.local import _leases, registered
+from watersmeet.core.visibility import is_restricted
+from watersmeet.core.writing import Changes, Put, Root, WriterOptions
+from watersmeet.store.local import _leases, registry_lookup
 from watersmeet.store.local._counts import shared
+from watersmeet.store.local._private_words import PUBLIC_TEXT, analysed
 from watersmeet.store.local._turns import WriterLock, root_lock
-from watersmeet.store.local._withheld import PUBLIC_TEXT, analysed
 from watersmeet.store.local.catalogue import Catalogue, Placed
-from watersmeet.store.local.mending import rewrite
+from watersmeet.store.local.rebuild_text import rewrite
 from watersmeet.store.local.records import LocalRecords
 
 PATIENCE = 600.0
@@ -31,10 +31,10 @@ PATIENCE = 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class LocalOpening:
+class LocalWriterOptions:
     """What the engine decides about an index that is opened for writing, and how its stores are opened."""
 
-    engine: Opening
+    engine: WriterOptions
     text: str
     """The kind of its text store."""
     open_text: Callable[[str, str], TextStore]
@@ -46,9 +46,9 @@ class LocalOpening:
 class LocalWriter(Catalogue):
     """Whoever has one holds the writer's lock, but for the turns of others."""
 
-    def __init__(self, folder: str, lock: WriterLock, opening: LocalOpening) -> None:
+    def __init__(self, folder: str, lock: WriterLock, options: LocalWriterOptions) -> None:
         super().__init__(folder)
-        self.opening = opening
+        self.options = options
         self.covered: list[str] = []
         """Where the roots lie that the index had when it was opened, also if its catalogue was lost."""
         self.mended = False
@@ -76,7 +76,7 @@ class LocalWriter(Catalogue):
 
     def open_text(self, kind: str, name: str) -> TextWriter:
         """The text store of that name, made if there is none."""
-        self._store = self.opening.open_text(kind, os.path.join(self.folder, name))
+        self._store = self.options.open_text(kind, os.path.join(self.folder, name))
         self._text = self._store.writer()
         return self._text
 
@@ -92,7 +92,7 @@ class LocalWriter(Catalogue):
         """The words anew, of the live rows and no others."""
         self.close_text()
         meta = self.meta()
-        rewrite(self, self.opening.open_text, json.loads(meta["fingerprint"])["text"], meta, self.renew)
+        rewrite(self, self.options.open_text, json.loads(meta["fingerprint"])["text"], meta, self.renew)
 
     def finish(self) -> None:
         """If something that was public has become private, the text store is made again without its words."""
@@ -125,7 +125,7 @@ class LocalWriter(Catalogue):
 
     def _kept_rows(self, put: Put, changes: Changes) -> list[Row | None]:
         """The live row that says what each chunk says."""
-        private = kept_from_some(put.document.fields)
+        private = is_restricted(put.document.fields)
         before = put.moved_from or put.document.id
         live = self.rows_by_hash(before, private)
         if private and self.rows_by_hash(before):
@@ -134,7 +134,7 @@ class LocalWriter(Catalogue):
 
     def _placed(self, put: Put, rows: Sequence[Row | None], fresh: Iterator[int], entries: list[Entry]) -> Placed:
         """With a row for each chunk; what is new goes to `entries`, or aside if it is private."""
-        private = kept_from_some(put.document.fields)
+        private = is_restricted(put.document.fields)
         words = {}
         chosen = []
         for chunk, known in zip(put.chunks, rows, strict=True):
@@ -193,7 +193,7 @@ class LocalWriter(Catalogue):
             yield
 
     def _await(self, lock: FileLock, root: Root) -> None:
-        wait = self.opening.engine.lock_seconds
+        wait = self.options.engine.lock_seconds
         try:
             lock.take(wait)
         except IndexBusy:
@@ -214,19 +214,19 @@ class LocalWriter(Catalogue):
         return LocalRecords(self, stage)
 
     def spelled(self, path: str) -> str:
-        return registered.spelled(self, path)
+        return registry_lookup.spelled(self, path)
 
     def claimed(self, identity: str) -> bool | str | None:
-        return registered.claimed(self, identity)
+        return registry_lookup.claimed(self, identity)
 
     def tools_of(self, path: str) -> list[DocId]:
-        return registered.tools_of(self, path)
+        return registry_lookup.tools_of(self, path)
 
     def contents(self) -> dict[str, str]:
-        return registered.contents(self)
+        return registry_lookup.contents(self)
 
     def last_row(self) -> int:
-        return registered.last_row(self)
+        return registry_lookup.last_row(self)
 
     # ------------------------------------------------------------ compaction
 
@@ -234,13 +234,13 @@ class LocalWriter(Catalogue):
         """Words are written anew; the other stores let go of what has been dead for longer than a query may last."""
         rows = self.dead(time.time() - grace)
         _, live = self.counts()
-        wasted = self.text.held() - shared(self.db)
+        wasted = self.text.row_count() - shared(self.db)
         freed = 0
         if wasted > 0 and wasted >= share * (live + wasted):
             self.rewrite()
             freed = wasted
         if rows and len(rows) >= share * (live + len(rows)):
-            self.opening.drop(self.meta(), rows)
+            self.options.drop(self.meta(), rows)
             self.bury(rows)
             freed = max(freed, len(rows))
         return freed

@@ -11,16 +11,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-from watersmeet.core.entities import AGENT, SERVER, SKILL, Entity, Tool, unembedded
+from watersmeet.core.documents import Chunk, Document, Link
+from watersmeet.core.entities import AGENT, SERVER, SKILL, Entity, Tool, not_embedded
 from watersmeet.core.ids import chunk_id
 from watersmeet.core.index import ReadableIndex, Tier
 from watersmeet.core.model import ChunkId, Condition, DocId
-from watersmeet.core.pages import Chunk, Document, Link
 from watersmeet.core.place import NOWHERE, Place
 from watersmeet.core.text_fields import breadcrumb, prepare
-from watersmeet.core.viewers import AUDIENCE_GATE, EVERYONE, Viewer, seen_by
+from watersmeet.core.visibility import AUDIENCE_GATE, EVERYONE, Viewer, audience_gates
 from watersmeet.embed.hashed import Hashed
-from watersmeet.engine.registry.pages import pages
+from watersmeet.engine.registry.documents import pages
 
 if TYPE_CHECKING:
     from watersmeet.core.sparse import Weighted
@@ -90,7 +90,7 @@ def page(name: str, *sections: tuple[tuple[str, ...], str], collection: str = MA
 
 def registered(entity: Entity) -> Iterator[Given]:
     """An entity and its tools, as documents."""
-    also = unembedded(entity)
+    also = not_embedded(entity)
     for document, chunks in pages(entity, "", {}):
         yield Given(document, tuple(chunks), MAIN, also)
         also = ""
@@ -103,12 +103,12 @@ def day(month: int, number: int) -> datetime:
 # ---------------------------------------------------------------- the corpus
 
 ADA, OPS = Viewer("ada"), Viewer("carl", ("ops",))
-EVERYONES = Condition(gates=seen_by(EVERYONE))
+EVERYONES = Condition(gates=audience_gates(EVERYONE))
 """What everyone may see, and no more."""
 
 
 def seen(viewer: Viewer) -> Condition:
-    return Condition(gates=seen_by(viewer))
+    return Condition(gates=audience_gates(viewer))
 
 
 HANDBOOK = {"sdk": "Rust", "tag": "Team/Core"}
@@ -274,12 +274,12 @@ CASES: tuple[Case, ...] = (
     _case("without a collection", _but("rust.md"), without=(("collection", ("handbook",)),)),
     _case("without a path", _but("notes/keys.md", "notes/song.md"), without=(("path", ("notes/*.md",)),)),
     _case("without kinds", _but(*_REGISTRY), without=(("kind", ("mcp_server", "a2a_agent", "skill", "tool")),)),
-    _case("for everyone", PUBLIC, gates=seen_by(EVERYONE)),
-    _case("for a user", [*PUBLIC, "private/ada.md"], gates=seen_by(ADA)),
-    _case("for a group", [*PUBLIC, "private/ops.md", "/customs", "/customs#declare"], gates=seen_by(OPS)),
+    _case("for everyone", PUBLIC, gates=audience_gates(EVERYONE)),
+    _case("for a user", [*PUBLIC, "private/ada.md"], gates=audience_gates(ADA)),
+    _case("for a group", [*PUBLIC, "private/ops.md", "/customs", "/customs#declare"], gates=audience_gates(OPS)),
     _case("what is not retired", _but("old.md"), gates={"@lifecycle": ("active", "beta")}),
     _case("what is switched on", _but("off.md"), gates={"@enabled": ("true",)}),
-    _case("gates and a field", ["guides/keys.md"], fields={"tag": ("security",)}, gates=seen_by(EVERYONE)),
-    _case("nothing that is private", [], fields={"path": ("private/*",)}, gates=seen_by(EVERYONE)),
-    _case("dates and gates", _DATED, since=day(1, 1), gates={**seen_by(EVERYONE), "@lifecycle": ("active",)}),
+    _case("gates and a field", ["guides/keys.md"], fields={"tag": ("security",)}, gates=audience_gates(EVERYONE)),
+    _case("nothing that is private", [], fields={"path": ("private/*",)}, gates=audience_gates(EVERYONE)),
+    _case("dates and gates", _DATED, since=day(1, 1), gates={**audience_gates(EVERYONE), "@lifecycle": ("active",)}),
 )

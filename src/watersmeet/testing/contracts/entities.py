@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from watersmeet.core.boosts import named
+from watersmeet.core.boosts import place_names
 from watersmeet.core.entities import AGENT, SERVER, SKILL, TOOL
 from watersmeet.core.index import Snapshot
 from watersmeet.core.model import ANY, Condition, DocId
-from watersmeet.core.ports import Lead
+from watersmeet.core.ports import DocumentHead
 from watersmeet.testing.contracts._base import FilledContract
 from watersmeet.testing.contracts.corpus import EVERYONES, OPS, chunk_of, seen
 
@@ -20,7 +20,7 @@ class EntitiesContract(FilledContract):
         assert [mention.chunk for mention in found[:1]] == [chunk_of(WEATHER)]
         assert {mention.chunk for mention in found} == {chunk_of(name) for name in (WEATHER, PILOT, CUSTOMS)}
         assert found[0].words == 2
-        assert named(found[0].places) == ["description"]
+        assert place_names(found[0].places) == ["description"]
         assert found[0].places >> 5 == 0b11  # both of its tools mention one of the words
         assert snapshot.entities(ANY).mentioning(["tides", "forecasts"], ANY, 1) == found[:1]
 
@@ -45,9 +45,9 @@ class EntitiesContract(FilledContract):
 
     def test_what_stands_for_a_document(self, snapshot: Snapshot) -> None:
         second = chunk_of(STATIONS, 1)
-        found = snapshot.entities(ANY).leads([second, chunk_of(WEATHER), chunk_of("guides/setup.md", 2)])
-        assert found[second] == Lead(chunk_of(STATIONS), STATIONS, TOOL, WEATHER)
-        assert found[chunk_of(WEATHER)] == Lead(chunk_of(WEATHER), WEATHER, SERVER, None)
+        found = snapshot.entities(ANY).heads([second, chunk_of(WEATHER), chunk_of("guides/setup.md", 2)])
+        assert found[second] == DocumentHead(chunk_of(STATIONS), STATIONS, TOOL, WEATHER)
+        assert found[chunk_of(WEATHER)] == DocumentHead(chunk_of(WEATHER), WEATHER, SERVER, None)
         assert found[chunk_of("guides/setup.md", 2)].chunk == chunk_of("guides/setup.md")
 
     def test_the_first_chunks_of_leads(self, snapshot: Snapshot) -> None:

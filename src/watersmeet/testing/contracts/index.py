@@ -11,7 +11,7 @@ from watersmeet.core.errors import IndexBusy, NoIndex
 from watersmeet.core.index import Snapshot
 from watersmeet.core.model import ANY, DocId
 from watersmeet.core.ports import Term
-from watersmeet.core.viewers import EVERYONE, gates
+from watersmeet.core.visibility import EVERYONE, gates
 from watersmeet.testing.contracts._base import FilledContract
 from watersmeet.testing.contracts.corpus import (
     ADA,

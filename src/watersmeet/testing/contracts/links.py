@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from watersmeet.core.documents import Link
 from watersmeet.core.index import Snapshot
 from watersmeet.core.model import ANY, Condition, DocId
-from watersmeet.core.pages import Link
 from watersmeet.core.ports import Edge
 from watersmeet.testing.contracts._base import FilledContract
 from watersmeet.testing.contracts.corpus import EVERYONES, Filling, chunk_of, page

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
+from watersmeet.core.documents import Block, Document
 from watersmeet.core.indexing import Found, Parser, Skipped, StreamParser
-from watersmeet.core.pages import Block, Document
 
 READS = re.compile(r"\.[^A-Z/\s]+|[a-z0-9.+-]+/[a-z0-9.+*-]+")
 """An ending with its dot, or a media type."""

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 from mcp_types import Tool, ToolAnnotations
 from pydantic import BaseModel, Field
 
-from watersmeet.engine.report import Tell
+from watersmeet.engine.sync.report import ProgressCallback
 from watersmeet.face.service import Service
 from watersmeet.face.tokens import Caller
 
@@ -34,7 +34,7 @@ class Call:
     caller: Caller
     local: bool
     stop: Event
-    tell: Tell
+    progress: ProgressCallback
 
 
 @dataclass(frozen=True, slots=True)

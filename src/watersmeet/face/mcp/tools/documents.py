@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from watersmeet.core.directions import one_line
+from watersmeet.core.bidi import one_line
 from watersmeet.face import shapes
 from watersmeet.face.mcp.tools import Call, Id, Made, plain
 from watersmeet.face.schema import Body, body, given

@@ -36,7 +36,7 @@ TOOLS = {
         "Bring the index up to date",
         "Index folders and files, or bring the index up to date with them: changed files are read again, deleted ones "
         "disappear. Unchanged files cost next to nothing. Progress is reported.",
-        lambda call, asked: plain(sync(call.service, asked.paths, call.local, call.tell)),
+        lambda call, asked: plain(sync(call.service, asked.paths, call.local, call.progress)),
         writes=True,
     ),
 }

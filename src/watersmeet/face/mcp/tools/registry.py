@@ -9,7 +9,7 @@ from pydantic import Field
 from watersmeet.engine.registry.requests import ToolRequest
 from watersmeet.face import shapes
 from watersmeet.face.mcp.tools import Made, plain
-from watersmeet.face.registering import register
+from watersmeet.face.registry_writes import register
 from watersmeet.face.schema import Body, body, given
 
 FindTools = body(ToolRequest, "FindTools", strict=False)
@@ -38,7 +38,7 @@ TOOLS = {
         shapes.Registered,
         "Register servers, agents or skills",
         "Add entries to the registry, or replace those of the same path. They can be found at once.",
-        lambda call, asked: plain(register(call.service.engine, asked.records, call.caller.viewer, call.tell)),
+        lambda call, asked: plain(register(call.service.engine, asked.records, call.caller.viewer, call.progress)),
         writes=True,
     ),
 }

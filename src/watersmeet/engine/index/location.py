@@ -1,0 +1,100 @@
+"""Where is the index?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from watersmeet.core.errors import ConfigError, IndexProblem, NoIndex, SourceProblem
+from watersmeet.core.index import FOLDER, Index
+from watersmeet.core.names import is_text, printable
+from watersmeet.engine.components import build, find
+from watersmeet.engine.settings.settings import cache_folder, upwards
+
+if TYPE_CHECKING:
+    from watersmeet.engine.settings.settings import Settings
+
+LOCAL = "local"
+
+
+def open_index(place: str, settings: Settings) -> Index:
+    """The index at a place: the scheme of an address names its store, and else `index.store` does."""
+    scheme, sign, _ = place.partition("://")
+    name: str = scheme if sign else settings.section("index").store
+
+    def make(kind: str) -> Callable[..., Any]:
+        return partial(build, "store", kind, settings.of("store", kind))
+
+    if sign and scheme not in getattr(find("index", name), "schemes", (scheme,)):
+        raise ConfigError(f"{place} is no address of an index", f"name a folder, such as {place.partition('://')[2]}")
+    table = settings.of("store", name) if name != LOCAL else {}
+    index: Index = build("index", name, table, place=place, make=make, cache=cache_folder())
+    return index
+
+
+def is_address(place: str) -> bool:
+    """Whether an index is named that is in no folder."""
+    return "://" in place
+
+
+def absolute(place: str) -> str:
+    """A place that means the same from every folder."""
+    return place if is_address(place) else os.path.abspath(place)
+
+
+def _holds_index(folder: str) -> bool:
+    if find("index", LOCAL)(folder, make=None).exists():
+        return True
+    from watersmeet.engine.query.diagnostics import load_settings
+
+    settings = load_settings()
+    return settings.section("index").store != LOCAL and open_index(folder, settings).exists()
+
+
+def find_index(named: str = "", start: str = ".") -> str:
+    """The index that was named, else the nearest `.watersmeet` upwards from `start`."""
+    if named:
+        if is_address(named):
+            return named
+        if not _holds_index(named):
+            raise NoIndex(f"there is no index in {named}", "make one with `watersmeet sync PATH --index DIR`")
+        return _usable(named)
+    for folder in upwards(start):
+        index = os.path.join(folder, FOLDER)
+        if _holds_index(index):
+            return _usable(index)
+    raise NoIndex(
+        f"there is no index in {os.path.realpath(start)} or above", "make one with `watersmeet sync PATH` first"
+    )
+
+
+def index_to_make(named: str = "", start: str = ".") -> str:
+    """The index to write to: the one that there is, else a new one in `start`."""
+    if named:
+        return _usable(named)
+    try:
+        return find_index(start=start)
+    except NoIndex:
+        return _usable(os.path.join(os.path.abspath(start), FOLDER))
+
+
+def _usable(index: str) -> str:
+    """The text store takes no other paths."""
+    if not is_text(index):
+        raise IndexProblem(
+            f"{printable(index)}: name is not valid UTF-8", "rename the folder, or choose another with --index"
+        )
+    return index
+
+
+def index_in(path: str) -> str:
+    """The index of `--in PATH`: in the user's cache folder, by the real path."""
+    import hashlib
+
+    real = os.path.realpath(path)
+    name = hashlib.blake2b(real.encode("utf8", "surrogateescape"), digest_size=8).hexdigest()
+    if not is_text(real):
+        raise SourceProblem(f"{printable(real)}: name is not valid UTF-8", "rename it")
+    return os.path.join(cache_folder(), "indexes", f"{os.path.basename(real) or 'root'}-{name}")

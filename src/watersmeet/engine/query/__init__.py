@@ -1,0 +1,1 @@
+"""How is a search run? One runner for documents and entities."""

@@ -1,0 +1,58 @@
+"""What sort of query it is, and how it is best asked: a hint for whoever asks, never a decision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from watersmeet.core.identifiers import QueryIdentifiers, read
+from watersmeet.core.ports import Words
+from watersmeet.engine.components import build
+from watersmeet.engine.settings.settings import Settings
+
+FEW, SOME, MANY = 3, 7, 15
+"""Results worth reading: of one thing by its name; of a few words, or of a question about a named thing; of a
+question that names nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Classification:
+    """The answer of `classify`; `weights` are those of ADR-003 for meaning and words."""
+
+    query: str
+    kind: str
+    length: str
+    anchors: list[str]
+    weights: dict[str, float]
+    suggested_mode: str
+    suggested_top_n: int
+    why: str
+
+
+def classify(query: str, settings: Settings, words: Words | None = None, vectors: bool = True) -> Classification:
+    reading = read(query, words)
+    semantic, keyword = build("query", "adapt", settings.of("query", "adapt"), words=words).sides(query)
+    return Classification(
+        query=query,
+        kind=reading.kind,
+        length=reading.length,
+        anchors=list(reading.distinct),
+        weights={"semantic": semantic, "keyword": keyword},
+        suggested_mode="hybrid" if vectors and reading.kind != "identifier" else "lexical",
+        suggested_top_n=_worth_reading(reading),
+        why=_why(reading),
+    )
+
+
+def _worth_reading(reading: QueryIdentifiers) -> int:
+    if reading.kind == "identifier":
+        return FEW if reading.length == "short" else SOME
+    return MANY if reading.kind == "conceptual" and reading.length == "sentence" else SOME
+
+
+def _why(reading: QueryIdentifiers) -> str:
+    if not reading.telling:
+        return "it holds nothing to look for"
+    if not reading.anchors:
+        return "it names nothing in particular"
+    named = ", ".join(dict.fromkeys(reading.anchors))
+    return f"{len(reading.anchors)} of its {len(reading.telling)} telling tokens name something: {named}"

@@ -1,0 +1,56 @@
+"""Log lines for whoever runs the engine inside a program: counts and scores, never the query.
+
+Only a program that uses `logging` gets them; importing it for a command would cost more than the search.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+
+from watersmeet.core.model import ChunkId, Passage
+from watersmeet.engine.query.modes import VECTORS
+from watersmeet.engine.query.pipeline import Outcome
+from watersmeet.engine.settings.settings import Settings, load
+
+
+def log_enabled() -> bool:
+    """Whether anyone would read a note."""
+    logging = sys.modules.get("logging")
+    return logging is not None and bool(logging.getLogger("watersmeet.search").isEnabledFor(logging.INFO))
+
+
+def load_settings() -> Settings:
+    """The settings of the working folder, for a program that gives none; what does not count of them is a warning."""
+    settings = load()
+    if settings.ignored:
+        import logging
+
+        for one in settings.ignored:
+            logging.getLogger("watersmeet.settings").warning("%s; %s", one.what, one.hint)
+    return settings
+
+
+def log_search(outcome: Outcome, passages: Mapping[ChunkId, Passage]) -> None:
+    if "logging" not in sys.modules:
+        return
+    import logging
+
+    log = logging.getLogger("watersmeet.search")
+    if not log.isEnabledFor(logging.INFO):
+        return
+    name = outcome.fused.by.upper()
+    near = {hit.chunk for ranking in outcome.rankings if ranking.by in VECTORS for hit in ranking.hits}
+    words = {hit.chunk for ranking in outcome.rankings if ranking.by not in VECTORS for hit in ranking.hits}
+    log.info("%s inputs: %d vector-ranked docs, %d keyword-ranked docs", name, len(near), len(words))
+    for failure in outcome.failures:
+        log.info("%s could not run: %s", failure.by, failure.reason)
+    raw = {hit.chunk: hit.score for hit in outcome.fused.hits}
+    for hit in outcome.ranking.hits:
+        passage = passages.get(hit.chunk)
+        if passage is not None:
+            boost = next((e.score for e in hit.evidence if e.by in ("boost", "lexical", "keyword")), 0.0)
+            score = raw.get(hit.chunk, hit.score)
+            log.debug(
+                "%s score for '%s' (type=%s): %.6f, text_boost=%.1f", name, passage.title, passage.kind, score, boost
+            )

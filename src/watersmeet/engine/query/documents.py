@@ -1,0 +1,84 @@
+"""Reading documents back: one, all, or those that it is linked with."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from typing import Any
+
+from watersmeet.core.errors import IndexDamaged, NotFound
+from watersmeet.core.index import Snapshot
+from watersmeet.core.model import ANY, Condition, DocId, Evidence, Hit, Ranking
+from watersmeet.core.visibility import Viewer
+from watersmeet.engine.query.document_lookup import DocumentMatch
+from watersmeet.engine.query.visibility import is_limited
+from watersmeet.present.reassemble import LEVELS, reassemble
+
+
+def get(view: Snapshot, meant: DocumentMatch, viewer: Viewer | None = None) -> dict[str, Any]:
+    document, chunk = meant
+    record = view.record(document)
+    if record is None:
+        raise NotFound(f"no document called {document!r}")
+    passages = [p for p in view.passages_of(document) if chunk in (None, p.id)]
+    fields = record.fields
+    text = passages[0].text if chunk else reassemble(record.title, passages, fields.get(LEVELS))
+    if is_limited(viewer) and "record" in fields:
+        from watersmeet.engine.registry.visibility import visible_fields, visible_text
+
+        fields, text = visible_fields(view, fields, viewer), visible_text(view, fields, text, viewer)
+    return {
+        "document": document,
+        "kind": record.kind,
+        "title": record.title,
+        "path": record.path,
+        "where": passages[0].where if chunk else "",
+        "text": text,
+        "fields": {key: value for key, value in fields.items() if not key.startswith("@")},
+        "links": [
+            {"target": k.target, "heading": k.heading, "alias": k.alias, "type": k.type}
+            for k in view.links_of(document)
+        ],
+        "chunks": [{"id": p.id, "headings": list(p.headings), **p.place.to_json()} for p in passages],
+    }
+
+
+def listing(view: Snapshot, seen: Condition = ANY) -> list[dict[str, Any]]:
+    return [
+        {
+            "document": record.document,
+            "kind": record.kind,
+            "title": record.title,
+            "modified": record.modified.isoformat() if record.modified else None,
+            "chunks": record.chunks,
+        }
+        for record in view.records(seen)
+    ]
+
+
+def related(view: Snapshot, document: DocId, seen: Condition = ANY) -> Ranking:
+    """Neighbours by links in both directions; one that links to everything says little and counts less."""
+    strength: dict[DocId, float] = defaultdict(float)
+    paths: defaultdict[DocId, list[str]] = defaultdict(list)
+    links = view.links(seen)
+    for source, target, type in links.edges([document], whole=True)[document] or ():
+        other = target if source == document else source
+        strength[other] += 1.0 if source == document else 0.9
+        paths[other].append(f"{source} -> {target} ({type})")
+    strength = {other: strength[other] for other in view.only(strength, seen)}
+    degrees = links.degrees(strength)
+    scored = {other: s / math.log2(2 + degrees[other]) for other, s in strength.items()}
+    best = max(scored.values(), default=1.0)
+    first = links.first_chunks(scored, seen)
+    hits = []
+    for rank, other in enumerate(sorted(scored, key=lambda d: (-scored[d], d)), 1):
+        score = scored[other] / best
+        hits.append(Hit(first[other], score, (Evidence("link", rank, strength[other], {"paths": paths[other]}),)))
+    return Ranking.of("related", hits)
+
+
+def check_sound(view: Snapshot) -> None:
+    """Raise if something was left out that is damaged."""
+    if view.damaged:
+        names = ", ".join(view.damaged)
+        raise IndexDamaged(f"the catalogue is damaged in {names}", "`watersmeet sync` reads it again")

@@ -1,0 +1,147 @@
+"""What a user wrote as flags or query parameters, understood."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from watersmeet.core.errors import ConfigError, nearest
+from watersmeet.core.model import EXPANSIONS, Condition, Request
+
+MOST_RESULTS = 1000
+CONDITION = ("filters", "since", "before", "exclude")
+"""What a condition is made of, by the names that all faces use."""
+Filters = Mapping[str, Any] | Iterable[str]
+"""Values by key, one or a list; or each as `key=value`."""
+
+_AGO = re.compile(r"(\d{1,5})([hdwmy])")
+_YEAR_OR_MONTH = re.compile(r"\d{4}(-\d\d)?")
+_UNITS = {
+    "h": timedelta(hours=1),
+    "d": timedelta(days=1),
+    "w": timedelta(weeks=1),
+    "m": timedelta(days=30),
+    "y": timedelta(days=365),
+}
+
+
+def build_request(query: Request | str, options: Mapping[str, Any]) -> Request:
+    """The request that a query and options by name come to."""
+    if not isinstance(query, Request | str):
+        raise ConfigError(f"a query is a text, not {query!r}", 'for example engine.search("rotate keys")')
+    known = [field.name for field in fields(Request) if field.name != "query"]
+    for name in options:
+        if name not in known and name not in CONDITION:
+            raise ConfigError(f"search has no option {name!r}", nearest(name, [*known, *CONDITION]))
+    given = {name: value for name, value in options.items() if name not in CONDITION}
+    if len(given) < len(options):
+        if "condition" in given:
+            raise ConfigError("a condition and filters exclude each other", "say all of it in one of them")
+        given["condition"] = condition(
+            options.get("filters") or (),
+            options.get("since") or "",
+            options.get("before") or "",
+            exclude=options.get("exclude") or (),
+        )
+    request = replace(Request(query) if isinstance(query, str) else query, **given)
+    if not isinstance(request.top_n, int) or not 1 <= request.top_n <= MOST_RESULTS:
+        raise ConfigError(f"top_n must be from 1 to {MOST_RESULTS}, not {request.top_n!r}")
+    for name in ("min_score", "min_confidence"):
+        if not 0 <= getattr(request, name) <= 1:
+            raise ConfigError(f"{name} must be from 0 to 1, not {getattr(request, name)!r}")
+    if request.expand and request.expand not in EXPANSIONS:
+        raise ConfigError(f"a result cannot be expanded to {request.expand!r}", nearest(request.expand, EXPANSIONS))
+    return request
+
+
+def filter_value(value: object) -> str:
+    """A value as it is written in front matter: 5.0 and 5 are one number."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _pairs(filters: Filters) -> Iterator[str]:
+    """Each as `key=value`."""
+    if isinstance(filters, str):
+        yield filters
+    elif isinstance(filters, Mapping):
+        for key, values in filters.items():
+            if "=" in key:
+                raise ConfigError(f"a filter cannot be called {key!r}", "a key has no = in it")
+            for value in values if isinstance(values, list | tuple | set) else [values]:
+                yield f"{key}={filter_value(value)}"
+    elif isinstance(filters, Iterable):
+        yield from filters
+    else:
+        raise ConfigError(f"filters cannot be {filters!r}", 'for example filters={"tag": "setup"}')
+
+
+def condition(
+    filters: Filters = (),
+    since: str | datetime = "",
+    before: str | datetime = "",
+    now: datetime | None = None,
+    exclude: str | Iterable[str] = (),
+) -> Condition:
+    """Filters, AND between keys and OR within one, a span of time, and documents to leave out.
+
+    `key!=value` is a filter for what has not that value."""
+    by_key: dict[str, tuple[str, ...]] = {}
+    without: dict[str, tuple[str, ...]] = {}
+    for pair in _pairs(filters):
+        key, sign, value = pair.partition("=")
+        kept = without if key.rstrip().endswith("!") else by_key
+        key = key.strip().removesuffix("!").rstrip()
+        if not sign or not key or not value.strip():
+            hint = "for example --filter tag=setup, or --filter tag!=draft"
+            raise ConfigError(f"the filter {pair!r} is not of the form key=value", hint)
+        if key.startswith("@"):
+            raise ConfigError(f"a filter cannot be called {key!r}", "what begins with @ is the index's own")
+        key = next((known for known in kept if known.casefold() == key.casefold()), key)
+        kept[key] = (*kept.get(key, ()), value.strip())
+    unwanted = (exclude,) if isinstance(exclude, str) else tuple(exclude)
+    return Condition(
+        by_key,
+        _when(since, now) if since else None,
+        _when(before, now) if before else None,
+        without=(*without.items(), *((("document", unwanted),) if unwanted else ())),
+    )
+
+
+def _when(text: str | datetime, now: datetime | None = None) -> datetime:
+    """The start of a day, month or year (2026-01-31, 2026-01, 2026), a time, or how long ago (12h, 7d, 2w, 3m, 1y)."""
+    plain = str(text).strip()
+    ago = _AGO.fullmatch(plain.lower())
+    try:
+        if ago:
+            return (now or datetime.now(UTC)) - int(ago[1]) * _UNITS[ago[2]]
+        if _YEAR_OR_MONTH.fullmatch(plain):
+            plain = f"{plain}-01-01"[:10]
+        moment = datetime.fromisoformat(plain)
+    except (ValueError, OverflowError):
+        raise ConfigError(f"{text!r} is not a date", "write 2026-01-31, or how long ago: 12h, 7d, 2w, 3m, 1y") from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def check_globs(texts: Iterable[str]) -> list[str]:
+    """Globs that can match something."""
+    from watersmeet.common.globs import pattern
+
+    found = list(texts)
+    for text in found:
+        if pattern(text, may_negate=False) is None:
+            raise ConfigError(f"the pattern {text!r} can match nothing", "for example --exclude 'drafts/**'")
+    return found
+
+
+def metadata_pairs(texts: Iterable[str]) -> dict[str, str]:
+    """`k=v` metadata."""
+    found = {}
+    for text in texts:
+        key, sign, value = text.partition("=")
+        if not sign or not key.strip():
+            raise ConfigError(f"{text!r} is not of the form key=value", "for example --meta sdk=python")
+        found[key.strip()] = value.strip()
+    return found

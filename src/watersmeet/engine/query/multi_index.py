@@ -1,0 +1,93 @@
+"""Several indexes asked as one: each answers for itself, and how sure it is decides between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from watersmeet.core.errors import ConfigError
+from watersmeet.core.model import Answer, DocId, Evidence, Request, Result
+from watersmeet.engine.query.filters import build_request
+
+if TYPE_CHECKING:
+    from watersmeet.engine.engine import Engine
+    from watersmeet.engine.query.why_not import WhyNot
+
+
+class MultiIndex:
+    """Scores of two indexes cannot be compared: in each the best has 1. How likely each answer is right can be.
+
+    So a result counts for its score times the confidence of its index's answer; every result names its index.
+    """
+
+    def __init__(self, engines: Sequence[Engine]) -> None:
+        if not engines:
+            raise ConfigError("no index to search", "name at least one")
+        self.engines = tuple(engines)
+
+    def search(self, request: Request | str, **options: Any) -> Answer:
+        request = build_request(request, options)
+        every = replace(request, min_score=0.0)  # what is too low is known when all are compared
+        answers = [(engine.folder, engine.search(every)) for engine in self.engines]
+        results = [one for one in _merged(answers, request.top_n) if one.score >= request.min_score]
+        sure = [answer.confidence for _, answer in answers if answer.confidence is not None and answer.results]
+        modes = list(dict.fromkeys(answer.mode for _, answer in answers))
+        failures = [replace(one, by=f"{one.by} ({folder})") for folder, answer in answers for one in answer.failures]
+        silent = {f"{name} ({folder})": why for folder, answer in answers for name, why in answer.silent.items()}
+        timings = {f"{step} ({folder})": took for folder, answer in answers for step, took in answer.timings.items()}
+        return Answer(
+            query=request.query,
+            mode="hybrid" if "hybrid" in modes else modes[0],
+            recipe=answers[0][1].recipe,
+            results=tuple(results),
+            failures=tuple(failures),
+            took_ms=sum(answer.took_ms for _, answer in answers),
+            timings=timings,
+            silent=silent,
+            confidence=max(sure, default=answers[0][1].confidence),
+            no_good_match=all(answer.no_good_match for _, answer in answers),
+            routed=tuple(one for _, answer in answers for one in answer.routed),
+            expansion=tuple(dict.fromkeys(term for _, answer in answers for term in answer.expansion)),
+        )
+
+    def unknown_fields(self, request: Request) -> list[str]:
+        """What is wrong with the filters in every one of them."""
+        first, *others = (engine.unknown_fields(request) for engine in self.engines)
+        wrong = [{_problem(note) for note in other} for other in others]
+        return [note for note in first if all(_problem(note) in other for other in wrong)]
+
+    def why_not(self, request: Request, document: str, shown: int | None = None) -> WhyNot:
+        """Of the first index that has the document; a result there may still stand behind those of another."""
+        found = [(engine, engine.why_not(request, document, shown)) for engine in self.engines]
+        engine, best = next((pair for pair in found if pair[1].place != "index"), found[0])
+        if best.place != "result":
+            return best
+        many = request.top_n if shown is None else shown
+        listed = [(one.index, one.document) for one in self.search(request).results[:many]]
+        if (engine.folder, best.document) in listed:
+            rank = listed.index((engine.folder, DocId(best.document))) + 1
+            return replace(best, rank=rank, reason=f"it is result {rank}")
+        return replace(best, place="cut", reason=f"it is result {best.rank} of {engine.folder}, behind those of others")
+
+
+def _problem(note: str) -> str:
+    """What is wrong, without what comes nearest in one index."""
+    return note.partition(";")[0]
+
+
+def _merged(answers: Sequence[tuple[str, Answer]], top_n: int) -> tuple[Result, ...]:
+    weighted: list[tuple[float, float, Result]] = []
+    for folder, answer in answers:
+        sure = 1.0 if answer.confidence is None else answer.confidence
+        weighted += [(one.score * sure, sure, replace(one, index=folder)) for one in answer.results]
+    weighted.sort(key=lambda item: -item[0])
+    best = weighted[0][0] if weighted else 0.0
+    return tuple(
+        replace(
+            one,
+            score=score / best if best else 0.0,
+            evidence=(*one.evidence, Evidence("index", rank, score, {"path": f"{one.index}, confidence {sure:.3f}"})),
+        )
+        for rank, (score, sure, one) in enumerate(weighted[:top_n], 1)
+    )

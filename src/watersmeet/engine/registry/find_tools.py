@@ -1,0 +1,96 @@
+"""Which tools should be called for a task?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from watersmeet.core.boosts import query_words as words_of
+from watersmeet.core.boosts import singular, text_words
+from watersmeet.core.entities import TOOL
+from watersmeet.core.model import Condition, DocId, Failure, Hit
+from watersmeet.core.ports import Entities
+from watersmeet.engine.query.modes import LEXICAL_SIGNALS
+from watersmeet.engine.query.runner import run
+from watersmeet.engine.query.visibility import search_gates
+from watersmeet.engine.registry.requests import ToolRequest
+from watersmeet.engine.registry.scope import EntityScope, Voters
+from watersmeet.engine.registry.search import logged, understood
+from watersmeet.engine.settings.settings import RegistrySettings
+from watersmeet.present.registry import OfferedTool, ToolAnswer
+
+if TYPE_CHECKING:
+    from watersmeet.engine.engine import Engine
+
+_SCOPE = EntityScope((TOOL,), Voters((), ("top", "unit")), Voters(LEXICAL_SIGNALS, ("unit",)))
+
+
+def find_tools(engine: Engine, request: ToolRequest) -> ToolAnswer:
+    """The tools to call, the best first, with what they take; those that are pinned are always among them."""
+    request.checked()
+    settings, top_n = engine.settings_for(request.recipe), request.top_n
+    own: RegistrySettings = settings.section("registry")
+    text, condition = understood(request.task, request.condition)
+    asked = request.request(text, top_n, condition)
+    with run(engine, asked, _SCOPE) as trace:
+        entities = trace.sight.entities
+        leads = entities.heads([hit.chunk for hit in trace.outcome.ranking.hits])
+        found = {leads[hit.chunk].document: hit for hit in trace.outcome.ranking.hits}
+        seen = search_gates(trace.view, asked)
+        always, missing = _pinned(dict.fromkeys((*own.pinned, *request.pinned)), entities, seen)
+        room = max(0, top_n - len([name for name in always if name not in found]))
+        shown = [name for place, name in enumerate(found) if place < room or name in always]
+        shown += [name for name in always if name not in found]
+        records = entities.records(shown)
+        sure = trace.confidence()
+        logged(trace)
+    engine.note_search(trace, asked, list(shown))
+    words = words_of(text)
+    return ToolAnswer(
+        task=request.task,
+        tools=tuple(_offered(records[name], found.get(name), name in always, words) for name in shown),
+        mode=trace.mode,
+        recipe=settings.recipe,
+        confidence=sure.probability if sure else None,
+        no_good_match=sure is not None and not sure.fits,
+        failures=(*trace.outcome.failures, *missing),
+        silent=trace.silent,
+        took_ms=trace.took_ms,
+    )
+
+
+def _pinned(
+    names: Mapping[str, None], entities: Entities, condition: Condition
+) -> tuple[dict[DocId, None], list[Failure]]:
+    """The tools that are pinned and may be seen; a name of which there is none is no secret and no error."""
+    tools = entities.tools(list(names), condition)
+    known = {name for pair in tools for name in pair}
+    hint = "registry.pinned names tools: NAME, or SERVER_PATH#NAME"
+    missing = [Failure("pinned", f"there is no tool {name!r}", hint) for name in names if name not in known]
+    return dict.fromkeys(identity for identity, _ in tools), missing
+
+
+def _offered(record: Mapping[str, Any], hit: Hit | None, pinned: bool, words: Sequence[str]) -> OfferedTool:
+    return OfferedTool(
+        tool_name=record["name"],
+        server_path=record["server"],
+        server_name=record.get("server_name", ""),
+        description=record.get("description", ""),
+        inputSchema=record.get("inputSchema") or {},
+        score=round(hit.score, 4) if hit else 0.0,
+        why="; ".join(_reasons(record, hit, pinned, words)),
+    )
+
+
+def _reasons(record: Mapping[str, Any], hit: Hit | None, pinned: bool, words: Sequence[str]) -> list[str]:
+    """The words that it says, and who ranked it where."""
+    reasons = ["pinned"] if pinned else []
+    for place in ("name", "description"):
+        held = text_words(record.get(place) or "")
+        shared = [word for word in words if singular(word) in held]
+        if shared:
+            reasons.append(f"{place} says {', '.join(shared)}")
+    if hit is not None:
+        ranks = [f"{e.by}#{e.rank}" for e in hit.evidence if "contribution" in e.detail and not e.detail.get("filled")]
+        reasons += [", ".join(ranks)] if ranks else []
+    return reasons

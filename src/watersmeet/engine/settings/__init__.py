@@ -1,0 +1,1 @@
+"""Which settings are there, and where do they come from?"""

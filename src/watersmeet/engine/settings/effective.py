@@ -1,0 +1,46 @@
+"""Every setting in effect, with where it comes from: what was set, and the defaults of what is used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from watersmeet.engine.components import default, find, options
+from watersmeet.engine.index.tiers import TIERS, embedder_name, store_of
+from watersmeet.engine.settings.settings import SECTIONS, Settings, leaves
+from watersmeet.engine.sync.parsers import readers
+
+DEFAULT = "default"
+
+
+def effective(settings: Settings) -> dict[str, tuple[Any, str]]:
+    """Dotted path to (value, origin)."""
+    found: dict[str, tuple[Any, str]] = {}
+    for name, cls in SECTIONS.items():
+        for key, field in options(cls).items():
+            found[f"{name}.{key}"] = (default(field), DEFAULT)
+    for kind, name in _used(settings):
+        for key, field in options(find(kind, name)).items():
+            found[f"{kind}.{name}.{key}"] = (default(field), DEFAULT)
+    for path, value in leaves(settings.tables):
+        found.pop(path.rpartition(".")[0], None)  # a table that is empty unless it is filled
+        found[path] = (value, settings.origins.get(path, DEFAULT))
+    found["recipe"] = (settings.recipe, settings.origins.get("recipe", DEFAULT))
+    return dict(sorted(found.items()))
+
+
+def _used(settings: Settings) -> list[tuple[str, str]]:
+    pipeline, index = settings.section("pipeline"), settings.section("index")
+    models = {tier: model for tier in TIERS if (model := embedder_name(settings, tier))}
+    return [
+        ("source", index.source),
+        ("chunk", index.chunk),
+        ("store", index.text),
+        *(("store", store_of(tier)) for tier in models),
+        *([("store", "embeddings")] if models else []),
+        *(("embed", model) for model in models.values()),
+        *(("parse", name) for name in sorted({*readers().values()})),
+        *(("query", name) for name in pipeline.understand),
+        *(("signal", name) for name in pipeline.signals),
+        ("fusion", pipeline.fusion),
+        *(("stage", name) for name in pipeline.stages),
+    ]

@@ -1,0 +1,147 @@
+"""What predecessors called a setting or a component, and what to write here; read only to say what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_STAGES = 'put "{}" into pipeline.stages'
+_WEIGHTS = "write weights = {{ {} = … }} under [fusion.convex], or under [fusion.rrf] with that fusion"
+_CROSSENCODER = _STAGES.format("crossencoder")
+_GIVEN = "name the folders when you call `watersmeet sync PATH`"
+_SERVE = "say it when you start it: `watersmeet serve --help`"
+_NAMED = "set index.dense, and what it is called under [embed.onnx] or [embed.openai]"
+
+SETTINGS = {
+    "adaptive_weights_enabled": 'put "adapt" into pipeline.understand',
+    "alpha": _WEIGHTS.format("dense"),
+    "auto_min_documents": "write auto_min_documents under [two_stage]",
+    "candidate_pool": "write pool under [two_stage], or under [pipeline]",
+    "chunk_overlap": "chunks do not overlap; the stage `context` adds what stands around a hit",
+    "chunk_size": "write max_chars under [chunk.headings]",
+    "code_search_enabled": 'identifiers are found by the signal "exact", which votes by default',
+    "code_search_weight": _WEIGHTS.format("exact"),
+    "dedup_enabled": _STAGES.format("dedupe"),
+    "dedup_similarity_threshold": "write min_similarity under [stage.dedupe]",
+    "documents_limit": "write documents under [two_stage]",
+    "documents_path": _GIVEN,
+    "ef_search": "nothing: the search is exact",
+    "efsearch": "nothing: the search is exact",
+    "embedding_model": _NAMED,
+    "embedding_provider": _NAMED,
+    "exclude_hidden_dirs": "write hidden = true under [source.folder] to read them",
+    "fusion_method": "write fusion under [pipeline]",
+    "graph_weight": _WEIGHTS.format("neighbours"),
+    "hybrid_alpha": _WEIGHTS.format("dense"),
+    "index_path": "say `--index DIR`, or let it be .watersmeet in the folder",
+    "keyword_weight": _WEIGHTS.format("lexical"),
+    "lexical_weight": _WEIGHTS.format("lexical"),
+    "max_chunk_chars": "write max_chars under [chunk.headings]",
+    "max_chunks_per_doc": f"{_STAGES.format('per_document')} and write max_chunks under [stage.per_document]",
+    "max_results": "say `--top-n N`",
+    "min_chunk_chars": "write min_chars under [chunk.headings]",
+    "mmr_enabled": _STAGES.format("dedupe"),
+    "mmr_lambda": "write min_similarity under [stage.dedupe]",
+    "ngram_dedup_enabled": _STAGES.format("dedupe"),
+    "ngram_dedup_threshold": "write min_similarity under [stage.dedupe]",
+    "overlap_chars": "chunks do not overlap; the stage `context` adds what stands around a hit",
+    "parent_retrieval_enabled": f"{_STAGES.format('context')} and write parent = true under [stage.context]",
+    "query_expansion_enabled": 'put "expand" into pipeline.understand',
+    "recency_bias": f"{_STAGES.format('recency')}; its factors stand under [stage.recency]",
+    "recency_weight": f"{_STAGES.format('recency')}; its factors stand under [stage.recency]",
+    "rerank": _CROSSENCODER,
+    "rerank_enabled": _CROSSENCODER,
+    "rerank_model": "write model under [stage.crossencoder]",
+    "rerank_top_k": "write top_n under [stage.crossencoder]",
+    "rerank_top_n": "write top_n under [stage.crossencoder]",
+    "reranker": _CROSSENCODER,
+    "reranker_model": "write model under [stage.crossencoder]",
+    "retrieval.fusion.method": "write fusion under [pipeline]",
+    "retrieval.fusion.weights": "write weights under [fusion.rrf] or [fusion.convex]",
+    "retrieval.hierarchical.auto": "write auto under [two_stage]",
+    "retrieval.hierarchical.enabled": "write enabled under [two_stage]",
+    "rrf_k": "write k under [fusion.rrf]",
+    "rrf_k_constant": "write k under [fusion.rrf]",
+    "search_fusion_method": "write fusion under [pipeline]",
+    "sections_per_document": "write sections under [two_stage]",
+    "semantic_weight": _WEIGHTS.format("dense"),
+    "sparse_weight": _WEIGHTS.format("sparse"),
+    "top_k": "write pool under [pipeline], or say `--top-n N`",
+    "top_n": "say `--top-n N`",
+    "vector_search_ef_search": "nothing: the search is exact",
+    "vector_weight": _WEIGHTS.format("dense"),
+}
+"""By the whole name, or by its last part."""
+
+TABLES = {
+    "chunking": "see [chunk.headings]",
+    "embedding": _NAMED,
+    "embeddings": _NAMED,
+    "hierarchical": "see [two_stage]",
+    "indexing": "see [index] and [source.folder]",
+    "llm": _NAMED,
+    "loaders": "see [chunk.headings]",
+    "parsers": "endings choose the parser; [source.folder] include says which files are read",
+    "projects": _GIVEN,
+    "rerank": f"{_CROSSENCODER}; see [stage.crossencoder]",
+    "retrieval": "see [pipeline], [fusion.rrf] and [two_stage]",
+    "router": "write rules under [query.route]",
+    "routers": "write rules under [query.route]",
+    "search": "see [pipeline], [fusion.convex] and [stage.…]",
+    "server": _SERVE,
+    "vector_store": "nothing: vectors are files of the index; index.vectors = false switches them off",
+}
+"""Tables that there are not here."""
+
+COMPONENTS = {
+    ("fusion", "additive"): 'write "legacy", which counts `dense` and `boost` only',
+    ("fusion", "auto"): 'write "convex", the default',
+    ("fusion", "hybrid"): 'write "convex", the default',
+    ("fusion", "weighted"): 'write "linear", with weights under [fusion.linear]',
+    ("fusion", "weighted_rrf"): 'write "rrf", with weights under [fusion.rrf]',
+    ("signal", "bm25"): 'write "lexical"',
+    ("signal", "recency"): 'put "recency" into pipeline.stages: it is no signal',
+    ("signal", "semantic"): 'write "dense"',
+    ("signal", "splade"): 'write "sparse", and index.sparse = "splade"',
+    ("signal", "vector"): 'write "dense"',
+    ("stage", "dedup"): 'write "dedupe"',
+    ("stage", "mmr"): 'write "dedupe"',
+    ("stage", "rerank"): 'write "crossencoder"',
+    ("stage", "reranker"): 'write "crossencoder"',
+    ("store", "lancedb"): 'write "tantivy" or "fts5": vectors are files of the index',
+    ("store", "qdrant"): 'write "tantivy" or "fts5": vectors are files of the index',
+    ("store", "sqlite"): 'write "fts5"',
+    ("embed", "bedrock"): 'write "openai", and the address of a compatible endpoint as embed.openai.base_url',
+    ("embed", "fastembed"): 'write "onnx", and the model as embed.onnx.model',
+    ("embed", "huggingface"): 'write "onnx", and the model as embed.onnx.model',
+    ("embed", "local"): 'write "onnx"',
+    ("embed", "ollama"): 'write "openai", and embed.openai.base_url = "http://localhost:11434/v1"',
+    ("embed", "sentence_transformers"): 'write "onnx", and the model as embed.onnx.model',
+}
+
+
+def component_hint(kind: str, name: str) -> str:
+    """What to write for a component of a predecessor; empty if none had one of this name."""
+    return COMPONENTS.get((kind, name.lower().replace("-", "_")), "")
+
+
+def setting_hint(name: str) -> str:
+    """What to write for a setting of a predecessor, by its dotted name."""
+    name = name.lower()
+    return SETTINGS.get(name) or SETTINGS.get(name.rpartition(".")[2], "")
+
+
+def table_hint(name: str, values: Any) -> str:
+    """What to write for a table that there is not here: for each setting in it that is known, or for the whole."""
+    if not isinstance(values, Mapping):
+        return setting_hint(name)
+    known = [f"for {path} {said}" for path in _names(name, values) if (said := setting_hint(path))]
+    return "; ".join(known) or TABLES.get(name.lower(), "")
+
+
+def _names(prefix: str, values: Mapping[str, Any]) -> list[str]:
+    found: list[str] = []
+    for key, value in values.items():
+        path = f"{prefix}.{key}"
+        found += _names(path, value) if isinstance(value, Mapping) and not setting_hint(path) else [path]
+    return found

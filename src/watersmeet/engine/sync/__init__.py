@@ -1,0 +1,1 @@
+"""How do documents come into an index, and keep up with their sources?"""

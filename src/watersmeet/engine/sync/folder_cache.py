@@ -1,0 +1,15 @@
+"""The index of `--in`, which is only a cache of its folder."""
+
+from __future__ import annotations
+
+from watersmeet.core.errors import IndexDamaged, IndexMismatch
+from watersmeet.engine.engine import Engine
+from watersmeet.engine.sync.report import ProgressCallback, SyncReport
+
+
+def sync_folder_cache(engine: Engine, path: str, progress: ProgressCallback | None = None) -> SyncReport:
+    """Bring it up to date; one that this version cannot use is made anew, and nobody need know."""
+    try:
+        return engine.sync([path], deepen=False, progress=progress)
+    except (IndexDamaged, IndexMismatch):
+        return engine.sync([path], deepen=False, recreate=True, progress=progress)

@@ -1,0 +1,57 @@
+"""What the parser and the chunker make of one file, without an index."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from watersmeet.core.documents import Document
+from watersmeet.core.errors import SourceProblem
+from watersmeet.core.indexing import Skipped
+from watersmeet.engine.components import build
+from watersmeet.engine.settings.settings import Settings
+from watersmeet.engine.sync.parsers import endings, parsers
+from watersmeet.engine.sync.parsing import parse_safely, reader_of
+from watersmeet.engine.sync.sources import Sources
+
+
+def inspect(path: str, settings: Settings) -> dict[str, Any]:
+    names = settings.section("index")
+    sources = Sources(settings)
+    kind, place = sources.locate(path)
+    found = place.only
+    if found is None:
+        raise SourceProblem(f"{path} is not a file", f"name a file that ends in {' '.join(endings())}")
+    if isinstance(found, Skipped):
+        raise SourceProblem(f"{found.path}: {found.reason}")
+    content = sources.of(kind).read(found)
+    if isinstance(content, Skipped):
+        raise SourceProblem(f"{content.path}: {content.reason}")
+    parser = reader_of(parsers(settings), found)
+    if parser is None:
+        raise SourceProblem(f"no parser reads {path}", f"name a file that ends in {' '.join(endings())}")
+    warnings = []
+    documents = []
+    for parsed in parse_safely(parser.parse(found, content), lambda reason: Skipped(found.uri, reason)):
+        if isinstance(parsed, Document):
+            documents.append(parsed)
+        else:
+            warnings.append(f"{parsed.path}: {parsed.reason}")
+    if not documents:
+        raise SourceProblem("; ".join(warnings) or f"{path} holds no document")
+    document = documents[0]
+    if len(documents) > 1:
+        warnings.append(f"the first of {len(documents)} documents is shown")
+    chunks = build("chunk", names.chunk, settings.of("chunk", names.chunk)).split(document)
+    return {
+        "title": document.title,
+        "headings": [
+            {"level": s.level, "text": s.headings[-1], "where": s.place.where, "line": s.line}
+            for s in document.sections
+            if s.level
+        ],
+        "links": [{"target": k.target, "heading": k.heading, "alias": k.alias, "type": k.type} for k in document.links],
+        "tags": list(document.tags),
+        "front_matter": dict(document.fields),
+        "chunks": [{"id": c.id, "headings": list(c.headings), **c.place.to_json(), "text": c.text} for c in chunks],
+        "warnings": [*document.warnings, *warnings],
+    }

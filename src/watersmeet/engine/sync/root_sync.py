@@ -1,0 +1,406 @@
+"""Make the index say what the sources say: read what changed, keep the rest, forget what is gone."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from watersmeet.core.documents import CREATED, Document
+from watersmeet.core.errors import SourceProblem
+from watersmeet.core.indexing import (
+    Chunker,
+    Content,
+    Found,
+    Gone,
+    Offer,
+    Parser,
+    Same,
+    Skipped,
+    Source,
+    SourceRoot,
+    StreamParser,
+    Whole,
+)
+from watersmeet.core.model import DocId
+from watersmeet.core.spill import Spill
+from watersmeet.core.system import slashed, trimmed
+from watersmeet.core.text_fields import Prepared, digest_of, document_hash, prepare
+from watersmeet.core.writing import FileState, Put, Root, Writer
+from watersmeet.engine.sync.batch import Batch
+from watersmeet.engine.sync.dates import DEFAULT, Dates
+from watersmeet.engine.sync.parsing import parse_safely, reader_of
+from watersmeet.engine.sync.report import Progress, ProgressCallback, SyncReport, WarningList
+from watersmeet.parse._values import created as said_created
+from watersmeet.parse._values import modified as said_modified
+from watersmeet.present.reassemble import LEVELS, irregular_levels
+
+TICK = 2_000_000_000
+"""What changed less than this (ns) before it was read may change again and keep its time stamp."""
+KEPT = "what it did not reach is kept as it was"
+
+
+def unchanged(state: FileState | None, item: Found) -> bool:
+    """Whether what was found need not be read: its stamp proves that it is as it was."""
+    if state is None or not item.stamp or state.stamp != item.stamp:
+        return False
+    return item.sure or (item.modified is not None and item.modified.timestamp() * 1e9 < state.seen - TICK)
+
+
+@dataclass(slots=True)
+class _Scan:
+    """What a source said, by name below the root."""
+
+    found: dict[str, Found] = field(default_factory=dict)
+    same: set[str] = field(default_factory=set)
+    gone: set[str] = field(default_factory=set)
+    whole: Whole | None = None
+
+    def lost(self, name: str) -> bool:
+        return name in self.gone or (self.whole is not None and name not in self.found and name not in self.same)
+
+    def leave_out(self, name: str) -> None:
+        self.found.pop(name, None)
+        self.gone.discard(name)
+        self.same.add(name)
+
+
+@dataclass(slots=True)
+class RootSync:
+    """Syncs one root, or the part `scope` of it."""
+
+    catalogue: Writer
+    batch: Batch
+    source: Source
+    parsers: Mapping[str, Parser]
+    chunker: Chunker
+    report: SyncReport
+    progress: ProgressCallback
+    root: Root
+    scope: str = ""  # empty: all; else a folder with a slash at the end, or one file
+    others: Sequence[Root] = ()  # the other roots: what lies in them is theirs
+    dates: Dates = field(default_factory=lambda: Dates(DEFAULT))
+    again: bool = False  # look into every file, also where nothing seems to have changed
+    before: Mapping[str, FileState] | None = None  # what was known when the source was read, if that was earlier
+    read_at: int = 0  # ... and when that was, in ns
+    _missing: dict[bytes, list[FileState]] = field(default_factory=dict)
+    _put: Spill[str] = field(default_factory=Spill)  # the file of each document that was met
+    _gone: Spill[str] = field(default_factory=Spill)
+    _refused: Spill[str] = field(default_factory=Spill)
+    _refusals: dict[str, tuple[Found, list[Skipped]]] = field(default_factory=dict)
+    _closed: list[str] = field(default_factory=list)
+    _all_read: bool = True
+    _done: int = 0
+    _total: int = 0
+
+    def run(self, uri: str) -> None:
+        known = {n: f for n, f in self.catalogue.files(self.root.id).items() if self._in_scope(n)}
+        scan = self._scan(uri, known)
+        self._leave_to_others(scan, known)
+        for name, lost in known.items():
+            if scan.lost(name) and not self._out_of_reach(name, uri):
+                self._missing.setdefault(lost.hash, []).append(lost)
+        changed = []
+        for item in scan.found.values():
+            if not self.again and unchanged(known.get(item.name), item):
+                scan.same.add(item.name)
+            else:
+                changed.append(item)
+        self.report.unchanged += sum(self.catalogue.count_of(known[name].id) for name in scan.same & known.keys())
+        self._total = len(changed)
+        self.dates.dating = self.source.dating(changed)
+        self.progress(Progress("reading", 0, self._total))
+        for item in changed:
+            self._read(item, known.get(item.name))
+            self.batch.maybe_commit()
+        for states in self._missing.values():
+            for state in states:
+                self._forget(state)
+        self._try_again()
+        if scan.whole and self._all_read and not self.scope:
+            self.batch.cursor(self.root.id, scan.whole.cursor)
+        self.batch.commit(last=True)
+
+    def _leave_to_others(self, scan: _Scan, known: Mapping[str, FileState]) -> None:
+        """What another writer has read since the source was asked is left for the next sync."""
+        before = known if self.before is None else self.before
+        theirs = [name for name in {*known, *before} if known.get(name) != before.get(name)]
+        for name in theirs:
+            scan.leave_out(name)
+        if theirs:
+            self._all_read = False
+            self.report.warnings.append(
+                Skipped(
+                    self.root.path, f"{len(theirs)} were synced by another process meanwhile, and are left as they are"
+                )
+            )
+
+    def _try_again(self) -> None:
+        """Read once more the files that had a document which was another's then, and is nobody's now."""
+        names = {name for identity, name in self._refused.items() if identity in self._gone} if self._gone else set()
+        if not names:
+            return
+        self.batch.commit()
+        again = {name: said for name, said in self._refusals.items() if name in names}
+        for _, said in again.values():
+            for skipped in said:
+                self.report.skipped.remove(skipped)
+        met = [identity for identity, name in self._put.items() if name in names]
+        for identity in met:
+            self._put.pop(identity)
+        self.report.unchanged -= len(met)  # they are met again as they are now
+        states = self.catalogue.files(self.root.id)
+        for name, (item, _) in again.items():
+            self._read(item, states.get(name))
+
+    def _in_scope(self, name: str) -> bool:
+        return name.startswith(self.scope) if self.scope.endswith("/") else self.scope in ("", name)
+
+    def _below(self, name: str) -> str:
+        """A name below the root, as a scan of the part says it."""
+        return name.removeprefix(self.scope) if self.scope.endswith("/") else name.rpartition("/")[2]
+
+    def committed(self, files: int) -> None:
+        """The batch calls this when so many more files are safe on disk."""
+        self._done += files
+        self.progress(Progress("committed", self._done, self._total))
+
+    def refused(self, put: Put) -> None:
+        """The batch calls this for a document whose id another process gave away meanwhile."""
+        self.report.skipped.append(Skipped(put.document.path, self._whose(put.document.id)))
+
+    def _scan(self, uri: str, known: Mapping[str, FileState]) -> _Scan:
+        scan = _Scan()
+        stamps = {self._below(n) if self.scope else n: state.stamp for n, state in known.items() if state.stamp}
+        theirs = [o.path for o in self.others if o.kind == self.root.kind and self.source.within(o.path, uri)]
+        start = SourceRoot(self.root.kind, uri, "" if self.again else self.root.cursor)
+        for item in self._offers(start, {} if self.again else stamps):
+            if isinstance(item, Whole):
+                scan.whole = item
+                continue
+            if isinstance(item, Same | Gone):
+                (scan.same if isinstance(item, Same) else scan.gone).add(self._name(item.name))
+                continue
+            place = item.uri if isinstance(item, Found) else item.path
+            if any(self.source.within(place, other) for other in theirs):
+                continue
+            if isinstance(item, Skipped):
+                self.report.skipped.append(item)
+                self._closed += [item.path] if item.closed else []
+            elif reader_of(self.parsers, item) is None:
+                self.report.skipped.append(Skipped(item.uri, "no parser reads this ending"))
+            else:
+                name = self._name(item.name)
+                scan.found[name] = replace(item, name=name)
+        return scan
+
+    def _name(self, name: str) -> str:
+        """What a scan of a part names, below the root."""
+        return self.scope + name if self.scope.endswith("/") else self.scope or name
+
+    def _offers(self, root: SourceRoot, known: Mapping[str, str]) -> Iterator[Offer]:
+        """What the source offers, as far as it comes. If it ends early that is said, unless it never began."""
+        began = whole = False
+        reason = "the scan was cut short"
+        try:
+            for item in self.source.scan(root, known):
+                began = True
+                whole = whole or isinstance(item, Whole)
+                yield item
+        except (SourceProblem, OSError) as problem:
+            if not began and isinstance(problem, OSError):
+                raise SourceProblem(f"{root.uri}: {problem}") from problem
+            if not began:
+                raise
+            reason, whole = f"the scan was cut short: {problem}", False
+        if not whole:
+            self.report.warnings.append(Skipped(root.uri, f"{reason}; {KEPT}"))
+
+    def _out_of_reach(self, name: str, uri: str) -> bool:
+        """Below something that could not be looked into just now: not gone for all we know."""
+        place = f"{trimmed(slashed(uri))}/{self._below(name) if self.scope.endswith('/') else name}"
+        return any(place.startswith(slashed(folder) + "/") for folder in self._closed)
+
+    def _read(self, item: Found, state: FileState | None) -> None:
+        seen = self.read_at or time.time_ns()
+        content = self._opened(item)
+        if isinstance(content, Skipped):
+            self._not_read(content, state)
+            return
+        with content.stream:
+            hash = _hash(content)
+            if hash is None:
+                self._not_read(Skipped(item.uri, "cannot be read to its end"), state)
+            elif state and state.hash == hash:
+                self.batch.file(self.root.id, item, hash, seen)
+                if self.again or state.stamp != item.stamp:
+                    self._date(state, item, content)
+                self.report.unchanged += self.catalogue.count_of(state.id)
+            else:
+                self._take(item, state, content, hash, seen)
+
+    def _not_read(self, why: Skipped, state: FileState | None) -> None:
+        kept = "; the version indexed before is kept" if state else ""
+        self.report.skipped.append(Skipped(why.path, why.reason + kept))
+        self._all_read = False
+
+    def _opened(self, item: Found) -> Content | Skipped:
+        """A stream where the parser can read one."""
+        if isinstance(reader_of(self.parsers, item), StreamParser):
+            stream = self.source.open(item)
+            return stream if isinstance(stream, Skipped) else Content(stream)
+        content = self.source.read(item)
+        return content if isinstance(content, Skipped) else Content.of(content)
+
+    def _take(self, item: Found, state: FileState | None, content: Content, hash: bytes, seen: int) -> None:
+        """Store what a file holds that is new or has changed."""
+        source = self._moved_here(hash) if state is None else None
+        origin = state or source
+        old: Spill[bytes] = Spill(self.catalogue.documents_of(origin.id) if origin else ())
+        complete = self._documents(item, content, state, old)
+        settled = isinstance(content.stream, io.BytesIO) or _hash(content) == hash
+        if not complete or not settled:
+            item, hash = replace(item, stamp=""), b""  # read it again next time: the other may be gone by then
+        if settled:
+            for document in old:
+                self.batch.remove(DocId(document))
+                self.batch.maybe_commit()
+                self._gone[document] = item.name
+                self.report.removed += 1
+        else:
+            self.report.warnings.append(Skipped(item.uri, "changed while it was read; the next sync reads it again"))
+            self._all_read = False
+        self.batch.file(self.root.id, item, hash, seen)
+        if source and settled:  # last: until then what is not yet stored belongs to the file that it was in
+            self.batch.forget(source.id)
+
+    def _date(self, state: FileState, item: Found, content: Content) -> None:
+        """The file says what it said; what its time stamp or a commit dates may have another date."""
+        for document, known, fields in self.catalogue.dated(state.id):
+            modified = self.dates.of(said_modified(fields), item, content)
+            created = self.dates.begun(said_created(fields), item)
+            if known != (modified and modified.timestamp()) or fields.get(CREATED) != (created and created.isoformat()):
+                self.batch.date(document, modified, created)
+                self.batch.maybe_commit()
+
+    def _moved_here(self, hash: bytes) -> FileState | None:
+        """A new file with the content of one that is gone: that one has moved."""
+        states = self._missing.get(hash)
+        return states.pop(0) if states else None
+
+    def _documents(self, item: Found, content: Content, state: FileState | None, old: Spill[bytes]) -> bool:
+        """Store what the file holds; what is left in `old` afterwards is no longer in it.
+
+        False if another file's document stood in the way of one.
+        """
+        moved = state is None and bool(old)
+        taken = WarningList(item.uri, "more have ids that belong to other documents")
+        warnings = WarningList(item.uri, "more warnings")
+        for read in parse_safely(self._parsed(item, content), lambda reason: Skipped(item.uri, reason)):
+            if isinstance(read, Skipped):
+                self.report.skipped.append(read)
+                continue
+            document, prepared, hash = read
+            if self._taken(document.id, state, old):
+                taken.add(self._whose(document.id))
+                self._refused[document.id] = item.name
+                continue
+            self._put[document.id] = item.name
+            for text in document.warnings:
+                warnings.add(text)
+            before = old.pop(document.id)
+            source = next(iter(old), None) if before is None and moved else None
+            if source is not None:
+                old.pop(source)
+            if before == hash and not moved:
+                self.batch.place(document.id, prepared)
+                self.batch.date(document.id, document.modified, document.created)
+                self.report.unchanged += 1
+            else:
+                self._count(before, moved and (before is not None or source is not None))
+                place = (self.root.id, item.name)
+                self.batch.put(document, prepared, hash, self.root.collection, place, DocId(source) if source else None)
+            self.batch.maybe_commit()
+        self.report.warnings += warnings.all()
+        self.report.skipped += taken.all()
+        if taken.said:
+            self._refusals[item.name] = (item, taken.all())
+        return not taken.said
+
+    def _parsed(self, item: Found, content: Content) -> Iterator[tuple[Document, list[Prepared], bytes] | Skipped]:
+        """Each document of a file with its chunks and its hash."""
+        for parsed in self._parse(item, content):
+            if isinstance(parsed, Skipped):
+                yield parsed
+            else:
+                document = self._identified(parsed, item, content)
+                prepared = prepare(document, self.chunker.split(document))
+                yield document, prepared, document_hash(document, prepared)
+
+    def _parse(self, item: Found, content: Content) -> Iterator[Document | Skipped]:
+        parser = reader_of(self.parsers, item)
+        if isinstance(parser, StreamParser):
+            self.dates.of(None, item, content)  # a commit is compared with the content, and later that is being read
+            return parser.parse_stream(item, content.stream)
+        return parser.parse(item, content.whole()) if parser else iter(())
+
+    def _identified(self, document: Document, item: Found, content: Content) -> Document:
+        """A page is called by its path, with the root's prefix in front."""
+        identity = DocId(self.root.prefix + document.id) if document.id == item.name else document.id
+        fields = {key: value for key, value in document.fields.items() if key not in (LEVELS, CREATED)}
+        odd = irregular_levels(document.title, document.sections)
+        return replace(
+            document,
+            id=identity,
+            modified=self.dates.of(document.modified, item, content),
+            created=self.dates.begun(document.created, item),
+            fields={**fields, LEVELS: odd} if odd else fields,
+        )
+
+    def _taken(self, document: DocId, state: FileState | None, old: Spill[bytes]) -> bool:
+        if document in self._put:
+            return True
+        if document in self._gone:  # it was another file's until just now
+            self.batch.commit()
+        owner = self.catalogue.owner(document)
+        if owner is None or document in old:
+            return False
+        _, file, _ = owner
+        if state is not None and file == state.id:
+            return False
+        return all(file != gone.id for states in self._missing.values() for gone in states)
+
+    def _whose(self, document: DocId) -> str:
+        """Why a file's document is not indexed under an id."""
+        owner = self.catalogue.root_of(document)
+        for other in self.others:
+            if other.id == owner and document not in self._put:
+                return (
+                    f"its id {document!r} is taken: a file of {other.path} has it, and this one is of {self.root.path}"
+                )
+        return f"the id {document!r} belongs to another document"
+
+    def _count(self, before: bytes | None, moved: bool) -> None:
+        if moved:
+            self.report.moved += 1
+        elif before is None:
+            self.report.added += 1
+        else:
+            self.report.changed += 1
+
+    def _forget(self, state: FileState) -> None:
+        for document, _ in self.catalogue.documents_of(state.id):
+            if document not in self._put:
+                self.batch.remove(document)
+                self.batch.maybe_commit()
+                self.report.removed += 1
+        self.batch.forget(state.id)
+
+
+def _hash(content: Content) -> bytes | None:
+    """None for what cannot be read to its end."""
+    try:
+        return digest_of(content.blocks())
+    except OSError:
+        return None

@@ -1,0 +1,361 @@
+"""Which folders and addresses an index covers, and the sync of some of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
+from itertools import chain, count
+
+from watersmeet.core.errors import (
+    ConfigError,
+    IndexDamaged,
+    IndexMismatch,
+    NotFound,
+    SourceProblem,
+    UnknownComponent,
+)
+from watersmeet.core.index import Index
+from watersmeet.core.indexing import Found, Located, Skipped, Source, SourceRoot
+from watersmeet.core.model import DocId
+from watersmeet.core.system import slashed, trimmed
+from watersmeet.core.writing import Changes, Root, Writer
+from watersmeet.engine.components import build
+from watersmeet.engine.index.writer import IndexWriter, open_for_writing
+from watersmeet.engine.plugins import broken
+from watersmeet.engine.settings.settings import Settings
+from watersmeet.engine.sync.dates import Dates
+from watersmeet.engine.sync.parsers import endings, parsers, readers
+from watersmeet.engine.sync.parsing import reader_of
+from watersmeet.engine.sync.relocate import gone_hint, moved_alone, refuse_copy
+from watersmeet.engine.sync.report import ProgressCallback, SyncReport
+from watersmeet.engine.sync.root_sync import RootSync
+from watersmeet.engine.sync.sources import Sources
+from watersmeet.engine.sync.spool import SpooledSource
+
+DEFAULT = "default"
+"""The collection of what is given none, and of which nothing is said."""
+
+
+def sync(
+    index: Index,
+    settings: Settings,
+    paths: Sequence[str | os.PathLike[str]],
+    collection: str,
+    meta: Mapping[str, str],
+    recreate: bool,
+    progress: ProgressCallback,
+) -> SyncReport:
+    """Without paths: all that the index knows of. `recreate` reads all of that again, too."""
+    if not all(map(os.fspath, paths)):
+        raise ConfigError("an empty path was given", "is a variable not set? `watersmeet sync .` indexes this folder")
+    if not paths and (collection or meta or not index.exists()):
+        raise ConfigError("no path was named", "say what to index: `watersmeet sync PATH`")
+    report = SyncReport()
+    report.warnings += [Skipped(f"plug-in {name}", f"{why}; {why.hint}") for name, why in broken("parse").items()]
+    sources = Sources(settings)
+    named = _named(sources, [os.fspath(path) for path in paths], report) if paths else {}
+    if not named:
+        _check_known(index)
+    with ExitStack() as stack:
+        fetched = _fetched(index, sources, named, recreate, progress, stack)
+        opened = stack.enter_context(open_for_writing(index, settings, recreate=recreate))
+        run = _Run(opened, sources, fetched, report, progress)
+        if opened.catalogue.mended:
+            report.warnings.append(
+                Skipped(index.place, "the words were lost and have been made again from the catalogue")
+            )
+        if opened.catalogue.away:
+            report.warnings.append(Skipped(index.place, moved_alone(opened.catalogue)))
+        known = [] if named and not recreate else run.known(opened.catalogue.covered)
+        others = {
+            uri: kind
+            for uri, kind in named.items()
+            if collection or meta or not any(sources.of(kind).within(uri, place) for place in known)
+        }
+        run.named(others, collection, meta)
+        opened.compact()
+        report.documents, report.chunks = opened.catalogue.counts()
+    return report
+
+
+def _named(sources: Sources, uris: Sequence[str], report: SyncReport) -> dict[str, str]:
+    """What is to be read, with its kind. Files that cannot be are no part of the index; if nothing is left, that is an
+    error."""
+    places: dict[str, tuple[str, Located]] = {}
+    for uri in uris:
+        kind, place = sources.locate(uri)
+        if not place.exists:
+            raise SourceProblem(f"{place.uri} does not exist", "check the spelling of the path")
+        places[place.uri] = kind, place
+    refused = {uri: item for uri, (_, place) in places.items() if (item := _refused(place.only)) is not None}
+    report.skipped += refused.values()
+    if len(refused) == len(places):
+        first = report.skipped[0]
+        raise SourceProblem(f"{first.path}: {first.reason}", "name a folder, or a file of a kind that can be read")
+    return {uri: kind for uri, (kind, _) in places.items() if uri not in refused}
+
+
+def _refused(item: Found | Skipped | None) -> Skipped | None:
+    if isinstance(item, Found) and reader_of(readers(), item) is None:
+        return Skipped(item.uri, f"no parser reads this ending; known: {' '.join(endings())}")
+    return item if isinstance(item, Skipped) else None
+
+
+def _check_known(index: Index) -> None:
+    """Raise if an index cannot say which folders to read. Which they are is read once nobody else can change it."""
+    try:
+        roots = index.root_places()
+    except (IndexDamaged, IndexMismatch) as problem:
+        raise type(problem)(
+            f"{problem}; which folders it held cannot be read", "name them: `watersmeet sync PATH... --recreate`"
+        ) from None
+    if not roots:
+        raise ConfigError("this index knows of no folder", "say what to index: `watersmeet sync PATH`")
+
+
+def _fetched(
+    index: Index,
+    sources: Sources,
+    named: Mapping[str, str],
+    recreate: bool,
+    progress: ProgressCallback,
+    stack: ExitStack,
+) -> dict[str, SpooledSource]:
+    """What slow sources say, by their addresses: read before the index is locked, and kept as long as the stack."""
+    fetched: dict[str, SpooledSource] = {}
+    wanted = {uri: kind for uri, kind in named.items() if sources.is_slow(kind)}
+    if named and not wanted and not recreate:
+        return fetched
+    from tempfile import TemporaryDirectory  # most syncs need none
+
+    known = index.known_roots(lambda root: sources.is_slow(root.kind))
+    if not named or recreate:
+        wanted |= {uri: state.root.kind for uri, state in known.items()}
+    rule = Dates(sources.settings.section("index").dates).rule
+    for uri, kind in wanted.items():
+        state = None if recreate else known.get(uri)
+        again = state is None or state.facts.get(_dated_by(state.root)) != rule
+        place = stack.enter_context(TemporaryDirectory(prefix="watersmeet-"))
+        fetched[uri] = SpooledSource(sources.of(kind), place, state.files if state else {}, again)
+        fetched[uri].fetch(SourceRoot(kind, uri, "" if again or state is None else state.root.cursor), progress)
+    return fetched
+
+
+def _dated_by(root: Root) -> str:
+    """The fact that says by which rule a root was dated."""
+    return f"dates.{root.id}"
+
+
+@dataclass(slots=True)
+class _Run:
+    """A sync that holds the index."""
+
+    index: IndexWriter
+    sources: Sources
+    fetched: Mapping[str, SpooledSource]
+    report: SyncReport
+    progress: ProgressCallback
+
+    def known(self, uris: Sequence[str]) -> list[str]:
+        """Sync what the index covers, as far as it is there; which that is. What is gone is said to be."""
+        kinds = {root.path: root.kind for root in self.index.catalogue.roots()}
+        there = []
+        for uri in uris:
+            try:
+                kind, place = self.sources.locate(uri, kinds.get(uri, ""))
+                if not place.exists:
+                    self.report.warnings.append(Skipped(uri, f"it is gone; {gone_hint(uri)}"))
+                    continue
+                there.append(uri)
+                self.one(uri, kind, "", {})
+            except (SourceProblem, UnknownComponent) as problem:  # the others need not wait for it
+                self.report.warnings.append(Skipped(uri, str(problem)))
+        return there
+
+    def named(self, places: Mapping[str, str], collection: str, meta: Mapping[str, str]) -> None:
+        """What cannot be read, or is not to be read twice, is left out and said. If that is all, it is an error."""
+        problems: dict[str, SourceProblem] = {}
+        for uri, kind in places.items():
+            try:
+                self.one(uri, kind, collection, meta)
+            except SourceProblem as problem:
+                problems[uri] = problem
+        if problems and len(problems) == len(places):
+            raise next(iter(problems.values()))
+        self.report.warnings += [Skipped(uri, f"{problem}; {problem.hint}") for uri, problem in problems.items()]
+
+    def one(self, uri: str, kind: str, collection: str, meta: Mapping[str, str]) -> None:
+        source = self.sources.of(kind)
+        if source.slow and uri not in self.fetched:
+            self.report.warnings.append(Skipped(uri, "it came into the index meanwhile; the next sync reads it"))
+            return
+        if source.slow:
+            self.fetched[uri].check()
+        before = self.index.catalogue.roots()
+        root, scope = _root_for(self.index.catalogue, source, SourceRoot(kind, uri), collection, meta, self.report)
+        around = [other for other in before if other.path != uri and _lies_in(source, kind, uri, other)]
+        if around and root.id not in [other.id for other in before]:
+            # it has come back: what was read of it is no longer another's
+            outer = max(around, key=lambda other: len(other.path))
+            self.read(source, outer, _part(source, outer, uri), uri)
+        self.read(source, root, scope, uri)
+
+    def read(self, source: Source, root: Root, scope: str, uri: str) -> None:
+        """Bring a root, or a part of it, up to date."""
+        catalogue, settings = self.index.catalogue, self.sources.settings
+        names = settings.section("index")
+        dates = Dates(names.dates)
+        spooled = self.fetched.get(uri)
+        again = spooled.again if spooled else catalogue.meta().get(_dated_by(root)) != dates.rule
+        batch = self.index.batch()
+        run = RootSync(
+            catalogue=catalogue,
+            batch=batch,
+            source=spooled or source,
+            parsers=parsers(settings),
+            chunker=build("chunk", names.chunk, settings.of("chunk", names.chunk)),
+            report=self.report,
+            progress=self.progress,
+            root=root,
+            scope=scope,
+            others=[other for other in catalogue.roots() if other.id != root.id],
+            dates=dates,
+            again=again,
+            before=spooled.before if spooled else None,
+            read_at=spooled.began if spooled else 0,
+        )
+        batch.committed, batch.refused = run.committed, run.refused
+        with catalogue.root_lease(root):
+            run.run(uri)
+        if again and not scope:
+            catalogue.set_meta({_dated_by(root): dates.rule})
+
+
+def _root_for(
+    catalogue: Writer,
+    source: Source,
+    place: SourceRoot,
+    collection: str,
+    meta: Mapping[str, str],
+    report: SyncReport,
+) -> tuple[Root, str]:
+    """The root that a place is or lies in, and which part of the root it is. One that was let go of comes back."""
+    roots, uri = catalogue.roots(), place.uri
+    around = [root for root in roots if _lies_in(source, place.kind, uri, root)]
+    root = max(around, key=lambda root: len(root.path), default=None)  # a root may lie in another
+    if root and uri == root.path:
+        return _in_collection(catalogue, root, collection, meta), ""
+    if root and uri not in catalogue.former_roots():
+        if collection or meta:
+            raise ConfigError(f"{uri} is part of {root.path}", "a collection is given to the whole of it")
+        return root, _part(source, root, uri)
+    refuse_copy(catalogue, source, place)
+    name, prefix = _called(catalogue, source, place, roots)
+    for root in roots:
+        if root.kind == place.kind and source.within(root.path, uri):
+            report.warnings.append(Skipped(root.path, "it is in this index already, and keeps its ids"))
+    chosen = catalogue.collection(collection or (_unused(catalogue, name) if meta else DEFAULT), meta)
+    return catalogue.add_root(uri, name, chosen, prefix, place.kind), ""
+
+
+def _lies_in(source: Source, kind: str, uri: str, root: Root) -> bool:
+    """Whether something is a root, or a part of one that can be read by itself."""
+    return uri == root.path or (kind == root.kind and not source.slow and source.within(uri, root.path))
+
+
+def _part(source: Source, root: Root, uri: str) -> str:
+    """A place in a root, as a scope of it."""
+    return slashed(uri[len(trimmed(root.path)) + 1 :]) + ("/" if source.locate(uri).only is None else "")
+
+
+def _called(catalogue: Writer, source: Source, place: SourceRoot, roots: Sequence[Root]) -> tuple[str, str]:
+    """A new root's name, and the prefix that its documents have from now on: none if it is the first.
+
+    One that was let go of has again what it had. The name is nobody else's, and that of no folder or document that has
+    no prefix in front of it.
+    """
+    former = catalogue.former_roots()
+    if place.uri in former:
+        return former[place.uri]
+    name = source.locate(place.uri).name
+    if not roots and not former:
+        return name, ""
+    taken = {root.name for root in roots} | catalogue.former_names()
+    bare = [root.path for root in roots if not root.prefix and root.kind == place.kind]
+    chosen = next(
+        one
+        for one in chain([name], (f"{name}-{number}" for number in count(2)))
+        if one not in taken and not catalogue.begins(one) and not any(source.holds(path, one) for path in bare)
+    )
+    return chosen, f"{chosen}/"
+
+
+def _in_collection(catalogue: Writer, root: Root, collection: str, meta: Mapping[str, str]) -> Root:
+    if not collection and not meta:
+        return root
+    own = catalogue.collections()[root.collection]
+    chosen = catalogue.collection(collection or (_unused(catalogue, root.name) if own == DEFAULT else own), meta)
+    if chosen != root.collection:
+        catalogue.set_root_collection(root.id, chosen)
+    return replace(root, collection=chosen)
+
+
+def _unused(catalogue: Writer, name: str) -> str:
+    """A name for a collection that nobody else is in."""
+    return _unique(name, {DEFAULT, *catalogue.collections().values()})
+
+
+def _unique(name: str, taken: Collection[str]) -> str:
+    return next(n for n in (name, *(f"{name}-{i}" for i in range(2, len(taken) + 3))) if n not in taken)
+
+
+def remove(index: Index, settings: Settings, ids: Sequence[DocId]) -> int:
+    """Documents by their ids, and whole folders by their names or paths."""
+    with open_for_writing(index, settings) as opened:
+        changes, roots = Changes(), []
+        records = opened.catalogue.records(changes.records.append)
+        documents: dict[DocId, None] = {}
+        tools: dict[DocId, None] = {}
+        for identity in dict.fromkeys(ids):
+            claim = opened.catalogue.claimed(identity)
+            if claim is True:
+                raise ConfigError(f"{identity} is a tool of a registered server", "register the server without it")
+            if claim is False:
+                tools |= dict.fromkeys(opened.catalogue.tools_of(identity))
+                found = records.get(identity)
+                if found is not None:
+                    records.delete(identity, found.version)
+            owner = opened.catalogue.owner(identity)
+            if owner is None:
+                roots.append(_root_called(opened.catalogue, Sources(settings), identity))
+                continue
+            documents[identity] = None
+            if owner[1] is not None:
+                changes.stale.append(owner[1])
+        for root in roots:
+            files = opened.catalogue.files(root.id).values()
+            documents |= {name: None for state in files for name, _ in opened.catalogue.documents_of(state.id)}
+            changes.forgotten += [state.id for state in files]
+        changes.removed = list(documents | tools)
+        beginnings = [opened.catalogue.beginnings(root) for root in roots]
+        opened.catalogue.commit(changes)
+        for root, names in zip(roots, beginnings, strict=True):
+            opened.catalogue.drop_root(root, names)
+    return len(documents)
+
+
+def _root_called(catalogue: Writer, sources: Sources, name: str) -> Root:
+    if not name:
+        raise ConfigError("an empty name was given", "is a variable not set? `watersmeet list` shows what there is")
+    roots = catalogue.roots()
+    with suppress(SourceProblem):  # no path, but perhaps a name
+        _, place = sources.locate(name)
+        for root in roots:
+            if root.path in (place.uri, *place.spellings):
+                return root
+    for root in roots:
+        if root.name == name.rstrip("/"):
+            return root
+    raise NotFound(f"no document or folder called {name!r}", "`watersmeet list` shows what there is")

@@ -1,0 +1,86 @@
+"""Slow sources are read before the index is locked: what they say is put aside, and written afterwards."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import BinaryIO
+
+from watersmeet.core.errors import SourceProblem
+from watersmeet.core.indexing import Dating, Found, Offer, Skipped, Source, SourceRoot
+from watersmeet.core.writing import FileState
+from watersmeet.engine.sync.report import Progress, ProgressCallback
+from watersmeet.engine.sync.root_sync import unchanged
+
+
+@dataclass(slots=True)
+class SpooledSource(Source):
+    """A source that says again what another one said, with the contents in a folder."""
+
+    source: Source
+    folder: str
+    before: Mapping[str, FileState]
+    """What was known when the source was asked."""
+    again: bool
+    """Whether it was asked for everything, be it known or not."""
+    began: int = field(default_factory=time.time_ns)
+    """When: nothing that changed later has been seen."""
+    problem: SourceProblem | None = None
+    _offers: list[Offer] = field(default_factory=list)
+    _contents: dict[str, str | Skipped] = field(default_factory=dict)
+
+    def fetch(self, root: SourceRoot, progress: ProgressCallback) -> None:
+        """Ask the source, and read what is new or may have changed."""
+        known = {} if self.again else {name: state.stamp for name, state in self.before.items() if state.stamp}
+        try:
+            for item in self.source.scan(root, known):
+                self._offers.append(item)
+                if isinstance(item, Found) and (self.again or not unchanged(self.before.get(item.name), item)):
+                    self._contents[item.name] = self._put_aside(item)
+                    progress(Progress("fetching", len(self._contents), 0))
+        except SourceProblem as problem:
+            self.problem = problem
+        except OSError as error:
+            self.problem = SourceProblem(f"{root.uri}: {error}")
+
+    def check(self) -> None:
+        """Raise if the source could say nothing at all."""
+        if self.problem is not None and not self._offers:
+            raise self.problem
+
+    def _put_aside(self, item: Found) -> str | Skipped:
+        path = os.path.join(self.folder, str(len(self._contents)))
+        try:
+            stream = self.source.open(item)
+            if isinstance(stream, Skipped):
+                return stream
+            with stream, open(path, "wb") as file:
+                shutil.copyfileobj(stream, file)
+        except OSError as error:
+            return Skipped(item.uri, f"cannot be read: {error}")
+        return path
+
+    def scan(self, root: SourceRoot, known: Mapping[str, str]) -> Iterator[Offer]:
+        yield from self._offers
+        if self.problem is not None:
+            raise self.problem
+
+    def read(self, found: Found) -> bytes | Skipped:
+        stream = self.open(found)
+        if isinstance(stream, Skipped):
+            return stream
+        with stream:
+            return stream.read()
+
+    def open(self, found: Found) -> BinaryIO | Skipped:
+        kept = self._contents.get(found.name) or Skipped(found.uri, "it was not read")
+        return kept if isinstance(kept, Skipped) else open(kept, "rb")
+
+    def dating(self, found: Collection[Found]) -> Dating:
+        return self.source.dating(found)
+
+    def within(self, uri: str, place: str) -> bool:
+        return self.source.within(uri, place)

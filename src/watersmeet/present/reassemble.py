@@ -1,0 +1,74 @@
+"""Passages of one document read in one piece, under the headings that they were found under."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from watersmeet.core.model import ChunkId, Hit, Passage
+from watersmeet.core.place import joined
+
+if TYPE_CHECKING:
+    from watersmeet.core.documents import Section
+
+LEVELS = "@levels"
+"""The field for what `odd_levels` finds."""
+
+
+def reassemble(title: str, passages: Sequence[Passage], odd: Mapping[str, int] | None = None) -> str:
+    """Their text in one piece; `odd` are the levels of headings that are not what one would think."""
+    parts: list[str] = []
+    above: tuple[str, ...] = ()
+    before: list[str] = []
+    for passage in passages:
+        path = passage.headings
+        kept = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(above, path, strict=False)))
+        for depth in range(kept + 1, len(path) + 1):
+            line = f"{'#' * min(6, _level(title, path[:depth], odd or {}))} {path[depth - 1]}"
+            if depth == len(path) or line not in before:  # a short section may stand in the text of the one above it
+                parts.append(line)
+        if not path or passage.text != path[-1]:  # a heading with nothing below it
+            parts.append(passage.text)
+        above, before = path, passage.text.splitlines()
+    return "\n\n".join(part for part in parts if part)
+
+
+def irregular_levels(title: str, sections: Sequence[Section]) -> dict[str, int]:
+    """The levels that are written otherwise than a path of headings lets expect, by that path."""
+    odd: dict[str, int] = {}
+    for section in sections:
+        if section.level and section.level != _level(title, section.headings, odd):
+            odd[_key(section.headings)] = section.level
+    return odd
+
+
+def _level(title: str, path: Sequence[str], odd: Mapping[str, int]) -> int:
+    """One below the heading that it stands under; the first is the title, or stands under that."""
+    level = 0 if path[0] == title else 1  # the title may be the file's name
+    for depth in range(1, len(path) + 1):
+        level = odd.get(_key(path[:depth]), level + 1)
+    return level
+
+
+def _key(path: Sequence[str]) -> str:
+    return "\n".join(path)
+
+
+def in_context(hit: Hit, passages: Mapping[ChunkId, Passage]) -> Passage:
+    """The hit's passage, with those around it that the stage `context` chose."""
+    passage = passages[hit.chunk]
+    read = [passages[chunk] for chunk in context_of(hit) if chunk in passages]
+    if len(read) < 2:
+        return passage
+    if len({one.headings for one in read}) == 1:
+        text = "\n\n".join(one.text for one in read)
+    else:
+        text = reassemble(passage.title, read)
+    return replace(passage, text=text, place=joined([one.place for one in read]))
+
+
+def context_of(hit: Hit) -> Sequence[ChunkId]:
+    """The chunks that a hit is to be shown with, itself among them; empty if it stands alone."""
+    return [chunk for evidence in hit.evidence for chunk in evidence.detail.get("context", ())]

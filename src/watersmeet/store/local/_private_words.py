@@ -1,0 +1,81 @@
+"""The words of rows that not everyone may see: kept in the catalogue, and in no text store.
+
+So what a text store counts (rows, words, lengths) is of what is public, and what is live is decided in one place.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+
+from watersmeet.core.model import Row
+from watersmeet.core.visibility import AUDIENCE_GATE, PUBLIC
+from watersmeet.store.local._text import FIELDS
+
+Words = Mapping[str, Mapping[str, int]]
+"""By field: how often a row has each word, as a text store would look for it."""
+
+PUBLIC_TEXT = "public_text"
+"""The fact that names the text store which never held a word of a private row."""
+
+_TABLES = (
+    "CREATE TABLE withheld (row INTEGER PRIMARY KEY, " + ", ".join(f"{name} INTEGER NOT NULL" for name in FIELDS) + ")",
+    "CREATE TABLE withheld_words (field TEXT NOT NULL, word TEXT NOT NULL, row INTEGER NOT NULL,"
+    " count INTEGER NOT NULL, PRIMARY KEY (field, word, row)) WITHOUT ROWID",
+    "CREATE INDEX withheld_words_of_row ON withheld_words (row)",
+)
+"""Made with the first private row: how long its fields are, and its words."""
+
+
+def analysed(fields: Mapping[str, str], analyse: Callable[[str, str], str]) -> Words:
+    """The words of a row's fields, without those that stand for nothing."""
+    return {name: Counter(filter(None, (analyse(name, one) for one in text.split()))) for name, text in fields.items()}
+
+
+def put(db: sqlite3.Connection, rows: Mapping[Row, Words]) -> None:
+    if rows and not has_table(db):
+        for statement in _TABLES:
+            db.execute(statement)
+    for row, words in rows.items():
+        lengths = [sum(words.get(name, {}).values()) for name in FIELDS]
+        db.execute(f"INSERT OR REPLACE INTO withheld VALUES (?{', ?' * len(FIELDS)})", (row, *lengths))
+        db.executemany(
+            "INSERT OR REPLACE INTO withheld_words VALUES (?, ?, ?, ?)",
+            [(name, word, row, count) for name, said in words.items() for word, count in said.items()],
+        )
+
+
+def forget(db: sqlite3.Connection, rows: Collection[int]) -> None:
+    if has_table(db):
+        for table in ("withheld", "withheld_words"):
+            db.executemany(f"DELETE FROM {table} WHERE row = ?", [(row,) for row in rows])
+
+
+def clear(db: sqlite3.Connection) -> None:
+    if has_table(db):
+        for table in ("withheld", "withheld_words"):
+            db.execute(f"DELETE FROM {table}")
+
+
+def has_table(db: sqlite3.Connection) -> bool:
+    return bool(db.execute("SELECT 1 FROM sqlite_master WHERE name = 'withheld'").fetchone())
+
+
+def private_rows(db: sqlite3.Connection, rows: Collection[int]) -> set[int]:
+    """Those of the rows whose words are here."""
+    if not has_table(db):
+        return set()
+    found = db.execute("SELECT w.row FROM json_each(?) j JOIN withheld w ON w.row = j.value", (json.dumps(list(rows)),))
+    return {row for (row,) in found}
+
+
+def private(db: sqlite3.Connection) -> set[str]:
+    """The documents that not everyone may see."""
+    found = db.execute(
+        "SELECT d.name FROM documents d WHERE d.id IN (SELECT document FROM facets WHERE key = ?1)"
+        " AND d.id NOT IN (SELECT document FROM facets WHERE key = ?1 AND value = ?2)",
+        (AUDIENCE_GATE, PUBLIC),
+    )
+    return {name for (name,) in found}

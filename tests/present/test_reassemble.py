@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from watersmeet.core.documents import Section
+from watersmeet.core.model import ChunkId, DocId, Evidence, Hit, Passage
+from watersmeet.core.place import Place
+from watersmeet.present.reassemble import context_of, in_context, irregular_levels, reassemble
+
+
+def passage(text: str, *headings: str, line: int = 1, name: str = "") -> Passage:
+    place = Place((line, line))
+    return Passage(ChunkId(name or text), DocId("a.md"), "note", "Tides", "/a.md", None, headings, place, text)
+
+
+def section(level: int, *headings: str) -> Section:
+    return Section(headings, level)
+
+
+def test_headings_stand_once_and_at_their_depth() -> None:
+    read = [
+        passage("Intro.", "Tides"),
+        passage("Twice a day.", "Tides", "When"),
+        passage("The moon.", "Tides", "When", "Why"),
+        passage("More of it.", "Tides", "When", "Why"),
+        passage("In the estuary.", "Tides", "Where"),
+    ]
+    assert reassemble("Tides", read) == (
+        "# Tides\n\nIntro.\n\n## When\n\nTwice a day.\n\n### Why\n\nThe moon.\n\nMore of it.\n\n## Where\n\n"
+        "In the estuary."
+    )
+
+
+def test_a_first_heading_that_is_not_the_title_stands_under_it() -> None:
+    assert reassemble("Tides", [passage("Text.", "When")]) == "## When\n\nText."
+    assert reassemble("Tides", [passage("Text.")]) == "Text."
+
+
+def test_a_heading_with_nothing_below_it_is_not_said_twice() -> None:
+    assert reassemble("Tides", [passage("When", "Tides", "When")]) == "# Tides\n\n## When"
+
+
+def test_a_heading_that_the_text_above_holds_is_not_said_twice() -> None:
+    read = [passage("Intro.\n## Short\nA line.", "Tides"), passage("Deep.", "Tides", "Short", "Deeper")]
+    assert reassemble("Tides", read) == "# Tides\n\nIntro.\n## Short\nA line.\n\n### Deeper\n\nDeep."
+
+
+def test_no_heading_has_more_than_six_signs() -> None:
+    path = tuple(f"h{n}" for n in range(9))
+    assert reassemble("h0", [passage("Text.", *path)]).splitlines()[-3] == "###### h8"
+
+
+def test_nothing_read_is_nothing_shown() -> None:
+    assert reassemble("Tides", []) == ""
+
+
+def test_levels_are_kept_where_the_path_would_not_tell() -> None:
+    sections = [section(1, "Tides"), section(4, "Tides", "When"), section(5, "Tides", "When", "Why"), section(0)]
+    odd = irregular_levels("Tides", sections)
+    assert odd == {"Tides\nWhen": 4}  # what stands below it is one deeper, as one would think
+    assert reassemble("Tides", [passage("Text.", "Tides", "When", "Why")], odd).split("\n\n")[:3] == [
+        "# Tides",
+        "#### When",
+        "##### Why",
+    ]
+
+
+def test_a_hit_alone_is_shown_as_it_is() -> None:
+    one = passage("Text.", "Tides", name="a")
+    assert in_context(Hit("a", 1.0), {"a": one}) is one
+    gone = Hit("a", 1.0, (Evidence("context", 1, 1.0, {"context": ["a", "gone"]}),))
+    assert context_of(gone) == ["a", "gone"]
+    assert in_context(gone, {"a": one}) is one
+
+
+def test_a_hit_with_its_surroundings_is_one_passage_from_the_first_line_to_the_last() -> None:
+    held = {
+        "a": passage("One.", "Tides", line=1, name="a"),
+        "b": passage("Two.", "Tides", line=5, name="b"),
+        "c": passage("Three.", "Tides", "When", line=9, name="c"),
+    }
+    same = in_context(Hit("b", 1.0, (Evidence("context", 1, 1.0, {"context": ["a", "b"]}),)), held)
+    assert (same.id, same.text, same.lines) == ("b", "One.\n\nTwo.", (1, 5))
+    both = in_context(Hit("b", 1.0, (Evidence("context", 1, 1.0, {"context": ["b", "c"]}),)), held)
+    assert (both.text, both.lines) == ("# Tides\n\nTwo.\n\n## When\n\nThree.", (5, 9))
