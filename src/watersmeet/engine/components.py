@@ -128,8 +128,11 @@ def checked(cls: type[Any], table: Mapping[str, Any], where: str, origin: str = 
 def _instead_of_setting(where: str, key: str, known: Iterable[str]) -> str:
     from watersmeet.engine.settings import former_names  # only ever needed on the way out
 
+    name = f"{where}.{key}"
     hint = nearest(key, known) if known else "it has none"
-    return hint if hint.startswith("did you mean") else former_names.setting_hint(f"{where}.{key}") or hint
+    if name not in former_names.RENAMED and hint.startswith("did you mean"):
+        return hint
+    return former_names.setting_hint(name) or hint
 
 
 class LazyPort:

@@ -50,7 +50,8 @@ def test_vectors_may_lack_rows_and_must_be_readable(local) -> None:
     filling = local(*GIVEN)
     filling.embed(STATIC, vectors(GIVEN[:1]))
     ok, said, hint = checks(filling)["static vectors"]
-    assert ok and "`watersmeet deepen`" in hint
+    assert ok
+    assert "`watersmeet deepen`" in hint
     assert "1 of 3 live chunks" in said
     with filling.index.snapshot() as snapshot:
         folder = Path(filling.index.place) / snapshot.tiers()["static"].folder

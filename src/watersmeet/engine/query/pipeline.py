@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -100,7 +101,8 @@ class Pipeline:
             try:
                 plan = step.apply(plan)
             except WatersmeetError as error:
-                failures.append(Failure(type(step).__name__.lower(), str(error), error.hint))
+                name = re.sub(r"(?<!^)(?=[A-Z])", "_", type(step).__name__).lower()
+                failures.append(Failure(name, str(error), error.hint))
         return plan, failures
 
     def _ranked(self, plan: Plan, timings: dict[str, float], scores: Scores) -> tuple[list[Ranking], list[Failure]]:

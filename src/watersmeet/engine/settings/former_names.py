@@ -1,4 +1,4 @@
-"""What predecessors called a setting or a component, and what to write here; read only to say what is wrong."""
+"""Former names of settings and components, ours and the predecessors', with what to write now: for error messages."""
 
 from __future__ import annotations
 
@@ -73,6 +73,32 @@ SETTINGS = {
 }
 """By the whole name, or by its last part."""
 
+RENAMED = {
+    "fusion.convex.usual": "usual_lead",
+    "index.take_part": "min_coverage",
+    "query.words.asking": "keep_question_words",
+    "registry.own_tools": "search_tools",
+    "registry.words_signals": "lexical_signals",
+    "registry.words_stages": "lexical_stages",
+    "signal.graph.least": "min_share",
+    "stage.dedupe.alike": "min_similarity",
+    "stage.dedupe.look": "depth",
+    "stage.floor.least": "min_results",
+    "stage.floor_unless_mentioned.least": "min_results",
+    "stage.phrase.apart": "max_distance",
+    "stage.phrase.look": "depth",
+    "stage.tools.least": "min_tools",
+    "stage.document_support.after": "skip_passages",
+    "stage.document_support.most": "max_passages",
+    "stage.exact_first.most": "max_chunks",
+    "stage.per_document.most": "max_chunks",
+    "query.identifier_weight.least": "min_weight",
+    "query.identifier_weight.less": "semantic_discount",
+    "query.sentences.least": "min_words",
+    "query.sentences.most": "max_sentences",
+}
+"""Settings of ours that had another name until 0.1, by their dotted names."""
+
 TABLES = {
     "chunking": "see [chunk.headings]",
     "embedding": _NAMED,
@@ -94,6 +120,13 @@ TABLES = {
 """Tables that there are not here."""
 
 COMPONENTS = {
+    ("query", "lean"): 'it is called "identifier_weight" now',
+    ("query", "learnt"): 'it is called "learned_weights" now',
+    ("query", "parts"): 'it is called "sentences" now',
+    ("stage", "company"): 'it is called "document_support" now',
+    ("stage", "full"): 'it is called "full_match" now',
+    ("stage", "held"): 'it is called "exact_first" now',
+    ("stage", "perdoc"): 'it is called "per_document" now',
     ("fusion", "additive"): 'write "legacy", which counts `dense` and `boost` only',
     ("fusion", "auto"): 'write "convex", the default',
     ("fusion", "hybrid"): 'write "convex", the default',
@@ -126,8 +159,10 @@ def component_hint(kind: str, name: str) -> str:
 
 
 def setting_hint(name: str) -> str:
-    """What to write for a setting of a predecessor, by its dotted name."""
+    """What to write for a setting that has another name here, by its dotted name."""
     name = name.lower()
+    if name in RENAMED:
+        return f"it is called {RENAMED[name]!r} now"
     return SETTINGS.get(name) or SETTINGS.get(name.rpartition(".")[2], "")
 
 
