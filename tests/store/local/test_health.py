@@ -37,11 +37,11 @@ def test_no_index_is_one_check_with_a_hint(harbour, tmp_path: Path) -> None:
     assert "sync" in check.hint
 
 
-def test_a_text_store_that_is_lost_is_named_with_what_to_do(local) -> None:
+def test_a_text_store_that_is_lost_is_named_with_what_to_do(local, tmp_path: Path) -> None:
     filling = local(*GIVEN)
     with filling.index.snapshot() as snapshot:
         folder = Path(filling.index.place) / snapshot.generation
-    shutil.rmtree(folder)
+    folder.rename(tmp_path / "lost")
     ok, _, hint = checks(filling)["text store"]
     assert (ok, "watersmeet sync" in hint) == (False, True)
 

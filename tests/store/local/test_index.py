@@ -52,10 +52,9 @@ def test_an_index_put_in_place_anew_is_read_anew(local, tmp_path: Path) -> None:
     filling = local(*GIVEN)
     with filling.index.snapshot() as before:
         pass
-    place = Path(filling.index.place)
-    shutil.copytree(place, tmp_path / "copy")
-    shutil.rmtree(place)
-    (tmp_path / "copy").rename(place)
+    catalogue = Path(filling.index.place) / "catalogue.db"
+    shutil.copy(catalogue, tmp_path / "copy.db")
+    (tmp_path / "copy.db").replace(catalogue)
     with filling.index.snapshot() as after:
         assert after is not before
         assert len(after.records(ANY)) == 3
