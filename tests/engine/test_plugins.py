@@ -290,7 +290,7 @@ def test_a_broken_one_is_named_to_who_uses_it(plain: Environment, coast: Path, h
     (check,) = checks(plain, coast)
     assert (check["ok"], check["hint"]) == (False, "update bad, or uninstall it: `pip uninstall bad`")
     misspelt = plain.run("search", "high water", cwd=coast, WATERSMEET__PIPELINE__STAGES='["zzz"]')
-    assert "known: anchor, company" in misspelt.stderr  # what is broken stops nobody from being told what there is
+    assert "known: anchor, context" in misspelt.stderr  # what is broken stops nobody from being told what there is
     assert "bad" not in misspelt.stderr
 
 

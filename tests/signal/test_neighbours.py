@@ -102,7 +102,7 @@ def test_a_neighbour_stays_below_what_it_came_from(
             assert {(chunk[0], other[0]), (other[0], chunk[0])} & {*pairs}
             if chunk not in plain:
                 assert scores[chunk] <= share * scores[other] + 1e-12
-        for hit in fused.explain().hits:
+        for hit in fused.explained().hits:
             assert sum(e.detail["contribution"] for e in hit.evidence) == pytest.approx(hit.score, abs=1e-12)
     before, after = Rrf().fuse(rankings, plan), apply_ceilings(Rrf().fuse([*rankings, derived], plan), [derived])
     order = [hit.chunk for hit in after.hits]

@@ -27,7 +27,7 @@ class DocumentSupport:
 
     def __post_init__(self) -> None:
         if self.max_passages < 1:
-            raise ConfigError("stage.document_support.most must be at least 1", "weight = 0 switches the stage off")
+            raise ConfigError("stage.document_support.max_passages must be at least 1", "weight = 0 switches the stage off")
 
     def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
         if len(ranking.hits) <= self.skip_passages:

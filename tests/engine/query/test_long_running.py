@@ -127,7 +127,7 @@ def test_conditions_without_end_do_not_fill_the_memory(engine: Engine, monkeypat
     monkeypatch.setattr(_snapshot_cache, "MOST_LISTED", 200)
     for _ in range(30):
         assert engine.search("tide", since="30d").results
-    kept = engine.index._idle[0]._known.few.values()
+    kept = engine.index._idle[0].cache.few.values()
     assert sum(len(rows or ()) for rows in kept) <= 200 + 2 * 40
 
 

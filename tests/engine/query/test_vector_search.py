@@ -159,7 +159,7 @@ def test_a_model_votes_when_it_has_seen_enough(tmp_path: Path, monkeypatch: pyte
         answer = engine.search("how do I log on?")
         assert answer.mode == "hybrid"
         assert not {"dense"} & {e.by for r in answer.results for e in r.evidence}
-        with opened(tmp_path / "index", INDEX__TAKE_PART=str(share)) as lenient:
+        with opened(tmp_path / "index", INDEX__MIN_COVERAGE=str(share)) as lenient:
             answer = lenient.search("how do I log on?")
             assert {"dense"} & {e.by for r in answer.results for e in r.evidence}
             forced = lenient.search(Request("how do I log on?", mode="dense", top_n=100))

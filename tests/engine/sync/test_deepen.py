@@ -213,7 +213,7 @@ def test_estimates_that_are_all_alike_are_no_ranking(tmp_path: Path, write: Any)
     with opened(tmp_path, INDEX__DENSE="hashed") as engine:
         engine.sync([write({"0.md": PAGES["0.md"]})])
         engine.sync([write(PAGES)], deepen=False)
-    with opened(tmp_path, INDEX__DENSE="hashed", INDEX__TAKE_PART="0.01") as engine:
+    with opened(tmp_path, INDEX__DENSE="hashed", INDEX__MIN_COVERAGE="0.01") as engine:
         answer = engine.search(Request("tide 7", mode="dense"))
         assert [result.document for result in answer.results] == ["0.md"]
 
