@@ -125,7 +125,7 @@ def poison(folder: Path) -> str:
     texts = {
         "digits": f"[pipeline]\npool = {'9' * 5000}\n",
         "hexadecimal": f"[pipeline]\npool = 0x{'f' * 5000}\n",
-        "sentences": "a." * 30_000 + "a = 1\n",
+        "parts": "a." * 30_000 + "a = 1\n",
         "brackets": "a = " + "[" * 40_000,
         "size": "#" * 200_000,
     }

@@ -47,7 +47,7 @@ def calibrate_command(
             with progress(quiet or as_json) as tell:
                 report = engine.calibration.judge(read_judgements(judgements), tell)
             unusable = [{"query": query, "reason": reason} for query, reason in report.unusable]
-            learnt = {"learned_weights": report.learnt, "known": report.known, "unusable": unusable}
+            learnt = {"learnt": report.learnt, "known": report.known, "unusable": unusable}
         if export_to:
             _write(export_to, json.dumps(engine.calibration.export(), indent=1) + "\n")
         state = engine.calibration.show()
