@@ -43,7 +43,7 @@ FUSIONS = {
     for peak in (0.0, 0.3)
 }
 STEPS: list[str] = settings("default").tables["pipeline"]["understand"]
-READINGS = {"parts": STEPS, "whole": [step for step in STEPS if step != "parts"]}
+READINGS = {"parts": STEPS, "whole": [step for step in STEPS if step != "sentences"]}
 VARIANTS = [f"{fusion}, {reading}" for fusion in FUSIONS for reading in READINGS]
 SHIPPED = "spread, peak 0.3, parts"
 JUDGED, RANDOM, DRAWS = 50, 500, 10

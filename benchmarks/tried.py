@@ -43,8 +43,8 @@ TRIED: dict[str, dict[str, Any]] = {
     "static searches itself": {"pipeline": {"follow": {"static": ""}}},
     "without exact": {"pipeline": {"signals": [s for s in SIGNALS if s != "exact"]}},
     "without static": {"pipeline": {"signals": [s for s in SIGNALS if s != "static"]}},
-    "without parts": {"pipeline": {"understand": [step for step in STEPS if step != "parts"]}},
-    "without company": {"pipeline": {"stages": [stage for stage in STAGES if stage != "document_support"]}},
+    "without sentences": {"pipeline": {"understand": [step for step in STEPS if step != "sentences"]}},
+    "without document_support": {"pipeline": {"stages": [stage for stage in STAGES if stage != "document_support"]}},
     "without peak": {"fusion": {"convex": {"peak": 0.0}}},
 }
 
