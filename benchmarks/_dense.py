@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 
 from watersmeet.core.model import Row
 from watersmeet.embed.onnx import Onnx
-from watersmeet.store.local._vector_reader import Reader
-from watersmeet.store.local.vectors import Vectors
+from watersmeet.store.local.vectors import Reader, Vectors
 
 NEAREST = 20
 RUNS = 5

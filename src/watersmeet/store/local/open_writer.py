@@ -15,15 +15,15 @@ from watersmeet.core.fact_names import AGAIN, CURRENT, KEPT, NEXT
 from watersmeet.core.files import private
 from watersmeet.core.locks import writable
 from watersmeet.store.local._checksums import damage
-from watersmeet.store.local._connect import FILE, guarded
+from watersmeet.store.local._connect import ANEW, FILE, guarded
 from watersmeet.store.local._counts import stores
-from watersmeet.store.local._file_checks import unmark
+from watersmeet.store.local._file_checks import marked, unmark
 from watersmeet.store.local._private_words import PUBLIC_TEXT
 from watersmeet.store.local._records import sound
 from watersmeet.store.local._turns import WriterLock, busy_root, tighten_index, writer_lock
 from watersmeet.store.local.catalogue import Catalogue
+from watersmeet.store.local.read_back import reread
 from watersmeet.store.local.rebuild_text import next_folder, rebuild, registered
-from watersmeet.store.local.repair import heal
 from watersmeet.store.local.writer import LocalWriter, LocalWriterOptions
 
 STORES = ("text-", "vectors-")
@@ -75,13 +75,38 @@ def _settle(writer: LocalWriter, recreate: bool) -> None:
         _begin_anew(writer, meta)
         return
     opening.engine.check(meta)
-    meta |= heal(writer, meta)
+    meta |= repair(writer, meta)
     mended = rebuild(writer, opening.open_text, opening.text, meta, writer.renew)
     writer.mended = bool(mended)
     meta |= mended
     _sweep(writer, meta["text_folder"])
     if PUBLIC_TEXT not in meta:  # of an index that had no private row yet
         writer.set_meta({PUBLIC_TEXT: meta["text_folder"]})
+
+
+def repair(catalogue: Catalogue, meta: Mapping[str, str]) -> dict[str, str]:
+    """Nothing, unless a search or `doctor` has met damage; then what is new in the index's own facts.
+
+    What SQLite's indexes have lost is in its tables. Documents that are not as they were written are read again with
+    the next look at their files; what is registered is put again from its record.
+    """
+    if not marked(catalogue.folder):
+        return {}
+    with guarded(catalogue.path):
+        if not _structure(catalogue):
+            catalogue.db.execute("REINDEX")
+            if not _structure(catalogue):
+                raise IndexDamaged(f"{catalogue.path}: {'; '.join(damage(catalogue.db)[:3])}", ANEW)
+        kept = {found["path"]: found for found in json.loads(meta.get(KEPT, "[]"))}
+        kept |= {found["path"]: found for found in reread(catalogue)}
+    fresh = {KEPT: json.dumps(list(kept.values()))} if kept else {}
+    catalogue.set_meta(fresh)
+    unmark(catalogue.folder)
+    return fresh
+
+
+def _structure(catalogue: Catalogue) -> bool:
+    return [text for (text,) in catalogue.db.execute("PRAGMA integrity_check(1)")] == ["ok"]
 
 
 def _begin_anew(writer: LocalWriter, meta: dict[str, str]) -> None:

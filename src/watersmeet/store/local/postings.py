@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
+from zlib import crc32
 
 from watersmeet.core.errors import IndexDamaged
 from watersmeet.core.files import private
@@ -20,9 +21,8 @@ from watersmeet.core.locks import FileLock
 from watersmeet.core.model import Row
 from watersmeet.core.options import option
 from watersmeet.store.local import _file_commits as commits
-from watersmeet.store.local import _posting_files as files
+from watersmeet.store.local._file_checks import FileStamp
 from watersmeet.store.local._file_commits import Opened
-from watersmeet.store.local._posting_files import Content, Segment
 from watersmeet.store.local._row_slots import find, largest, live
 
 if TYPE_CHECKING:
@@ -32,8 +32,68 @@ if TYPE_CHECKING:
     from watersmeet.core.sparse import Weighted
     from watersmeet.core.vectors import RowArray
 
+_ENDING = "postings"
 _MANY = 8
 """More segments than this are made fewer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A segment's number, which names its file, and how many entries it has of each kind."""
+
+    number: int
+    rows: int
+    drops: int
+    terms: int
+    postings: int
+    sum: int = 0
+    changed: int = 0
+    """What is remembered to tell whether it is damaged; nothing by an older version."""
+
+    @property
+    def size(self) -> int:
+        """How many bytes it has."""
+        return 8 * (self.rows + self.drops + 2 * self.terms + 1) + 6 * self.postings
+
+    def verify(self, folder: Path, *, always: bool = False) -> None:
+        kept = FileStamp(self.sum, self.changed) if self.changed else None
+        commits.verify(self.file(folder), self.size, kept, always=always)
+
+    @property
+    def parts(self) -> Iterator[tuple[str, int]]:
+        """The type and length of each array of the file, in order; the wide ones first, so that all are aligned."""
+        yield from (("<i8", self.rows), ("<i8", self.drops), ("<i8", self.terms), ("<i8", self.terms + 1))
+        yield from (("<u4", self.postings), ("<f2", self.postings))
+
+    def file(self, folder: Path) -> Path:
+        return folder / f"{self.number:06d}.{_ENDING}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Content:
+    """What a segment says, in memory or mapped."""
+
+    rows: NDArray[np.int64]
+    drops: NDArray[np.int64]
+    terms: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    slots: NDArray[np.uint32]
+    weights: NDArray[np.float16]
+
+    @property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        return (self.rows, self.drops, self.terms, self.starts, self.slots, self.weights)
+
+    def described(self, number: int) -> Segment:
+        return Segment(number, len(self.rows), len(self.drops), len(self.terms), len(self.slots))
+
+    def of(self, term: int) -> tuple[NDArray[np.uint32], NDArray[np.float16]]:
+        """The postings of a term."""
+        at = int(self.terms.searchsorted(term))
+        if at == len(self.terms) or self.terms[at] != term:
+            return self.slots[:0], self.weights[:0]
+        start, end = int(self.starts[at]), int(self.starts[at + 1])
+        return self.slots[start:end], self.weights[start:end]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +108,7 @@ class _Commit:
         return cls(tuple(Segment(**segment) for segment in segments), following)
 
     def is_old(self, name: str, ending: str) -> bool:
-        return ending == files.ENDING and int(name) not in {segment.number for segment in self.segments}
+        return ending == _ENDING and int(name) not in {segment.number for segment in self.segments}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +122,7 @@ class Postings:
     def reader(self) -> Reader:
         """The committed state as of now; the same object as long as nothing was committed."""
         folder = Path(self.folder)
-        return self._opened.current(folder, lambda content: _mapped(folder, _decoded(folder, content)))
+        return self._opened.current(folder, lambda content: _map_reader(folder, _commit_of(folder, content)))
 
     def writer(self) -> Writer:
         return Writer(self)
@@ -71,7 +131,7 @@ class Postings:
         """Raise if any of its files is not what was written; all of them are read."""
         folder = Path(self.folder)
         try:
-            for segment in _decoded(folder, commits.read_bytes(folder)).segments:
+            for segment in _commit_of(folder, commits.read_bytes(folder)).segments:
                 segment.verify(folder, always=True)
         except OSError as error:
             raise commits.problem(folder, error) from error
@@ -219,7 +279,7 @@ class Writer:
             if self._texts or self._drops:
                 rows = sorted(self._texts)
                 texts = [self._texts[row] for row in rows]
-                self._append(files.made(rows, [*self._drops], texts), len(self._commit.segments))
+                self._append(_segment_of(rows, [*self._drops], texts), len(self._commit.segments))
             if len(self._commit.segments) > _MANY:
                 self._merge(_first_to_merge([segment.postings for segment in self._commit.segments]))
             commits.publish(self._folder, asdict(self._commit))
@@ -254,14 +314,14 @@ class Writer:
         self._lock = commits.lock(self._folder)
         with ExitStack() as undo:
             undo.callback(self.rollback)
-            self._commit = _decoded(self._folder, commits.read_bytes(self._folder))
+            self._commit = _commit_of(self._folder, commits.read_bytes(self._folder))
             undo.pop_all()
 
     def _append(self, content: Content, start: int) -> None:
         """Write a segment in the place of those from `start` on; it counts from the next commit."""
         segment = content.described(self._commit.following)
         with open(segment.file(self._folder), "wb", opener=private) as file:
-            total = files.write(file, content)
+            total = _write(file, content)
             commits.sync(file)
             segment = replace(segment, sum=total, changed=os.fstat(file.fileno()).st_mtime_ns)
         kept = (*self._commit.segments[:start], segment)
@@ -273,7 +333,7 @@ class Writer:
 
         for segment in self._commit.segments:
             segment.verify(self._folder, always=True)  # or garbage would be given a sum of its own
-        reader = _mapped(self._folder, self._commit)
+        reader = _map_reader(self._folder, self._commit)
         alive = np.zeros(len(reader.numbers), dtype=np.bool_)
         alive[reader.slots] = True
         old = reader.segments[start:]
@@ -281,17 +341,94 @@ class Writer:
         drops = np.unique(np.concatenate([content.drops for content in old])) if start else np.zeros(0, np.int64)
         for segment in self._commit.segments[start:]:
             os.utime(segment.file(self._folder))
-        self._append(files.merged(old, kept, drops), start)
+        self._append(_merged(old, kept, drops), start)
 
 
-def _decoded(folder: Path, content: bytes) -> _Commit:
+def _segment_of(rows: Sequence[int], drops: Sequence[int], texts: Sequence[Weighted]) -> Content:
+    """A segment from texts; what has no positive weight says nothing and is left out."""
+    import numpy as np
+
+    counts = [len(text.terms) for text in texts]
+    terms = np.concatenate([np.zeros(0, np.int64), *(text.terms for text in texts)])
+    with np.errstate(over="ignore"):
+        weights = np.concatenate([np.zeros(0), *(text.weights for text in texts)]).astype("<f2")
+    slots = np.repeat(np.arange(len(texts), dtype="<u4"), counts)
+    keep = np.flatnonzero((weights > 0) & np.isfinite(weights))
+    order = keep[np.argsort(terms[keep], kind="stable")]
+    known, starts = np.unique(terms[order], return_index=True)
+    return Content(
+        np.array(rows, dtype="<i8"),
+        np.array(drops, dtype="<i8"),
+        known.astype("<i8"),
+        np.append(starts, len(order)).astype("<i8"),
+        slots[order],
+        weights[order],
+    )
+
+
+def _merged(contents: Sequence[Content], kept: Sequence[NDArray[np.bool_]], drops: NDArray[np.int64]) -> Content:
+    """Several segments as one, in their order; `kept` says which slots of each go into it.
+
+    Nothing is sorted: how many postings each segment has of each term says where they belong.
+    """
+    import numpy as np
+
+    terms = np.unique(np.concatenate([content.terms for content in contents]))
+    counts = np.zeros((len(contents), len(terms)), dtype=np.int64)
+    alive = [mask[content.slots] for content, mask in zip(contents, kept, strict=True)]
+    for number, content in enumerate(contents):
+        before = np.concatenate([[0], np.cumsum(alive[number])])
+        counts[number, np.searchsorted(terms, content.terms)] = np.diff(before[content.starts])
+    starts = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
+    slots = np.empty(starts[-1], dtype="<u4")
+    weights = np.empty(starts[-1], dtype="<f2")
+    begin, base = starts[:-1].copy(), 0
+    for number, content in enumerate(contents):
+        count = counts[number]
+        places = np.arange(count.sum()) + np.repeat(begin - (np.cumsum(count) - count), count)
+        renumbered = base + np.cumsum(kept[number]) - 1
+        slots[places] = renumbered[content.slots[alive[number]]]
+        weights[places] = content.weights[alive[number]]
+        begin += count
+        base += int(kept[number].sum())
+    used = np.diff(starts) > 0
+    rows = np.concatenate([content.rows[mask] for content, mask in zip(contents, kept, strict=True)])
+    return Content(rows, drops, terms[used], np.append(starts[:-1][used], starts[-1]), slots, weights)
+
+
+def _write(file: IO[bytes], content: Content) -> int:
+    """The sum of what was written."""
+    import numpy as np
+
+    total = 0
+    for array, (kind, _) in zip(content.arrays, content.described(0).parts, strict=True):
+        part = np.ascontiguousarray(array, dtype=kind).data
+        file.write(part)
+        total = crc32(part, total)
+    return total
+
+
+def _map_segment(folder: Path, segment: Segment) -> Content:
+    import numpy as np
+
+    segment.verify(folder)
+    whole = np.asarray(np.memmap(segment.file(folder), dtype="u1", mode="r", shape=(segment.size,)))
+    arrays, at = [], 0
+    for kind, count in segment.parts:
+        end = at + np.dtype(kind).itemsize * count
+        arrays.append(whole[at:end].view(kind))
+        at = end
+    return Content(*arrays)
+
+
+def _commit_of(folder: Path, content: bytes) -> _Commit:
     return commits.decode(folder, content, _Commit.read) if content else _Commit()
 
 
-def _mapped(folder: Path, commit: _Commit) -> Reader:
+def _map_reader(folder: Path, commit: _Commit) -> Reader:
     import numpy as np
 
-    segments = tuple(files.mapped(folder, segment) for segment in commit.segments)
+    segments = tuple(_map_segment(folder, segment) for segment in commit.segments)
     ends = np.cumsum([0, *(len(segment.rows) for segment in segments)]).tolist()
     nothing: NDArray[Any] = np.zeros(0, dtype=np.int64)
     numbers = np.concatenate([nothing, *(segment.rows for segment in segments)])

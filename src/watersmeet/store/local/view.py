@@ -9,14 +9,13 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from watersmeet.core.errors import IndexDamaged
-from watersmeet.core.model import ANY, ChunkId, Condition, Row
+from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Row
 from watersmeet.store.local import _conditions
 from watersmeet.store.local._checksums import checked_meta, damage
 from watersmeet.store.local._conditions import Sql, drivers, lowered, where
 from watersmeet.store.local._connect import FORMAT, connect, guarded
 from watersmeet.store.local._counts import CHUNKS, DOCUMENTS, KIND, PRIVATE, UNSEEN, UNSEEN_PRIVATE
 from watersmeet.store.local._paths import Paths, paths_of
-from watersmeet.store.local._snapshot_cache import SnapshotCache
 
 T = TypeVar("T")
 SAMPLE = 256
@@ -24,6 +23,47 @@ SAMPLE = 256
 FEW = 5_000
 """A condition that lets through no more documents is read from its own end."""
 REREAD = "`watersmeet sync` reads it again"
+MAX_CACHED_CHUNKS = 20_000
+MAX_CACHED_CONDITIONS = 100
+MAX_LISTED_ROWS = 250_000
+"""So many are remembered: who asks for ever others, or with ever new conditions, does not fill the memory."""
+
+
+class SnapshotCache:
+    """Which chunk a row is, whose, what its document goes by, what a condition allows.
+
+    All of that is true until something is committed. It is replaced then, not emptied: a signal that is late fills
+    what nobody reads any more.
+    """
+
+    def __init__(self) -> None:
+        self.ids: dict[Row, ChunkId] = {}
+        self.rows: dict[ChunkId, Row] = {}
+        self.owners: dict[ChunkId, int] = {}
+        self.names: dict[int, DocId] = {}
+        self.called: dict[DocId, frozenset[str]] = {}
+        self.few: dict[str, list[Row] | None] = {}
+        self.shares: dict[str, float] = {}
+        self.sample: list[Row] | None = None
+        self.needed: dict[tuple[str, ...], bool] = {}
+        self.counts: dict[str, int] | None = None
+        self.choices: _conditions.Known | None = None
+
+    @property
+    def full(self) -> bool:
+        if (
+            len(self.ids) > MAX_CACHED_CHUNKS
+            or len(self.few) > MAX_CACHED_CONDITIONS
+            or len(self.shares) > MAX_CACHED_CONDITIONS
+        ):
+            return True
+        listed = [len(rows or ()) for rows in self.few.values()]
+        return len(listed) > 1 and sum(listed) > MAX_LISTED_ROWS
+
+    def add(self, found: Iterable[tuple[Row, ChunkId, int]]) -> None:
+        for row, chunk, document in found:
+            self.ids[row], self.owners[chunk] = chunk, document
+            self.rows[chunk] = row  # last: whoever finds it finds the others
 
 
 class CatalogueView:

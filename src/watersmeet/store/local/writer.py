@@ -10,17 +10,20 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from watersmeet.core.entities import CONTENT, TOOL
 from watersmeet.core.errors import IndexBusy, IndexMismatch, SourceProblem, WatersmeetError
 from watersmeet.core.indexing import Entry, TextWriter
 from watersmeet.core.locks import FileLock, holder_of
 from watersmeet.core.model import DocId, Row
+from watersmeet.core.names import entity_path, is_text, link_key, same_path
 from watersmeet.core.ports import TextStore
 from watersmeet.core.registry_records import RecordChange
 from watersmeet.core.visibility import is_restricted
 from watersmeet.core.writing import Changes, Put, Root, WriterOptions
-from watersmeet.store.local import _leases, registry_lookup
+from watersmeet.store.local import _leases
 from watersmeet.store.local._counts import shared
 from watersmeet.store.local._private_words import PUBLIC_TEXT, analysed
+from watersmeet.store.local._records import stored
 from watersmeet.store.local._turns import WriterLock, root_lock
 from watersmeet.store.local.catalogue import Catalogue, Placed
 from watersmeet.store.local.rebuild_text import rewrite
@@ -214,19 +217,48 @@ class LocalWriter(Catalogue):
         return LocalRecords(self, stage)
 
     def spelled(self, path: str) -> str:
-        return registry_lookup.spelled(self, path)
+        """The path of the entity that is registered under this path, however it is written; empty if none is."""
+        if not is_text(path):
+            return ""
+        if stored(self.db, path) is not None:
+            return path
+        found = self.db.execute(
+            "SELECT d.name FROM names n JOIN documents d ON d.id = n.document"
+            " WHERE n.key = ? AND n.rank = 0 AND d.kind <> ? AND d.file IS NULL ORDER BY d.id",
+            (link_key(DocId(""), entity_path(path), "wiki"), TOOL),
+        )
+        return next((name for (name,) in found if same_path(name) == same_path(path)), "")
 
     def claimed(self, identity: str) -> bool | str | None:
-        return registry_lookup.claimed(self, identity)
+        """Who has an id: an entity (False), a tool (True), a document of a file (its kind), or nobody."""
+        if not is_text(identity):
+            return None
+        sql = "SELECT kind, file IS NULL AND json_type(fields, '$.record') IS NOT NULL FROM documents WHERE name = ?"
+        found = self.db.execute(sql, (identity,)).fetchone()
+        if found is None:
+            return None
+        return found[0] == TOOL if found[1] else str(found[0])
 
     def tools_of(self, path: str) -> list[DocId]:
-        return registry_lookup.tools_of(self, path)
+        """The documents of an entity's tools."""
+        rows = self.db.execute(
+            "SELECT name FROM documents WHERE name > ? AND name < ? AND kind = ? AND +file IS NULL",  # by its name
+            (path + "#", path + "$", TOOL),  # $ comes after #
+        )
+        return [name for (name,) in rows]
 
     def contents(self) -> dict[str, str]:
-        return registry_lookup.contents(self)
+        """What the entity of each path says, in the order of the alphabet."""
+        rows = self.db.execute(
+            "SELECT d.name, f.value FROM facets f JOIN documents d ON d.id = f.document"
+            " WHERE f.key = ? ORDER BY d.name",
+            (CONTENT,),
+        )
+        return dict(rows.fetchall())
 
     def last_row(self) -> int:
-        return registry_lookup.last_row(self)
+        """The highest row there is; whatever is written next comes behind it."""
+        return int(self.db.execute("SELECT coalesce(max(row), 0) FROM chunks").fetchone()[0])
 
     # ------------------------------------------------------------ compaction
 
