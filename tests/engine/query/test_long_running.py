@@ -116,7 +116,7 @@ def test_readers_that_nobody_needs_are_closed(engine: Engine, monkeypatch: pytes
     with engine.snapshot(), engine.snapshot(), engine.snapshot():
         pass
     assert len(engine.index._idle) == 3
-    monkeypatch.setattr(local, "IDLE", -1.0)
+    monkeypatch.setattr(local, "IDLE_SECONDS", -1.0)
     for _ in range(3):
         engine.search("tide")
     assert len(engine.index._idle) <= 1

@@ -19,7 +19,7 @@ def test_a_sound_index_has_nothing_wrong_and_says_what_there_is(harbour) -> None
     found = checks(harbour)
     assert all(ok for ok, _, _ in found.values())
     assert found["catalogue"][1] == "sound"
-    assert found["private words"][1] == "in a place of their own"
+    assert found["private words"][1] == "stored apart from the text store"
     assert list(found) == [
         "catalogue",
         "text store",

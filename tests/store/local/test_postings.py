@@ -249,7 +249,7 @@ OPERATIONS = st.lists(
 @given(OPERATIONS, st.integers(0, 2**20))
 def test_any_history_ends_as_a_dictionary_would(operations: list[tuple[str, list[int]]], seed: int) -> None:
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
-        patch.setattr(postings, "_MANY", 3)
+        patch.setattr(postings, "_MAX_SEGMENTS", 3)
         store = Postings(folder, 0.0)
         writer = store.writer()
         held: dict[int, Terms] = {}

@@ -1,8 +1,11 @@
-"""Which vectors are nearest, exactly? A memory-mapped matrix that many processes read while one appends.
+"""The vector store: exact nearest neighbours over a memory-mapped matrix that many processes read while one appends.
 
-Every vector is kept twice: as bytes with a scale, scanned whole by SimSIMD, and as float16, by which the best
-candidates are scored again. SimSIMD multiplies unsigned bytes about a third faster than signed ones, so codes
-are stored with 128 added, and each row's share of the excess beside its scale.
+Every vector is stored twice: as 8-bit codes with a scale, all scanned by SimSIMD, and as float16, by which the best
+candidates are scored again. SimSIMD multiplies unsigned bytes about a third faster than signed ones, so codes are
+stored with 128 added, and each row's share of the excess beside its scale.
+
+A generation is five files that only grow: row numbers, codes, scales, exact vectors, drops. The commit file names the
+generation and the length of each. Bytes beyond those lengths were never committed and are cut off by the next writer.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from watersmeet.core.model import Row
 from watersmeet.core.options import option
 from watersmeet.store.local import _file_commits as commits
 from watersmeet.store.local._file_checks import FileStamp, sum_of
-from watersmeet.store.local._file_commits import Opened
+from watersmeet.store.local._file_commits import ReaderCache
 from watersmeet.store.local._row_slots import find, largest, live
 
 if TYPE_CHECKING:
@@ -34,38 +37,38 @@ if TYPE_CHECKING:
 
 _PARTS = ("rows", "codes", "scales", "exact", "drops")
 _BLOCK = 8192
-_SPARSE = 4  # fewer than one row in so many allowed: gather them instead of scanning all
-_MANY, _CONDITIONS = 500, 32  # lists of so many rows are remembered, and so many of them
-_RESCORED = 100
-"""So many are scored again by their exact vectors, or a quarter more than are wanted: of 29,600 that belonged among the
-first hundred of a query on real documents, none was further back by its codes."""
+_SCAN_RATIO = 4  # if fewer than one row in so many is allowed, gather these instead of scanning all
+_MIN_CACHED_ROWS, _MAX_CACHED_LISTS = 500, 32  # lists of at least so many rows are cached, at most so many
+_MIN_RESCORED = 100
+"""Candidates scored again by their exact vectors at least; else a quarter more than the limit. Of 29,600 that belonged
+among the first hundred of a query on real documents, none ranked lower by its codes."""
 _SIGN_AND_REST = 0x8FFFE000 - (1 << 32)
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """How much of which generation counts. `rows` and `drops` are numbers of entries."""
+    """The committed generation, and its numbers of rows and drops."""
 
     dimension: int
     generation: int = 0
     rows: int = 0
     drops: int = 0
     sums: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    """Of each part, what is remembered to tell whether it is damaged; an older version has none."""
+    """Checksum and time stamp of each part, to detect damage; empty in older versions."""
 
     def verify(self, folder: Path, *, always: bool = False) -> None:
         for part in _PARTS:
-            kept = FileStamp(*self.sums[part]) if part in self.sums else None
-            commits.verify(self.file(folder, part), self.size(part), kept, always=always)
+            stamp = FileStamp(*self.sums[part]) if part in self.sums else None
+            commits.verify(self.file(folder, part), self.size(part), stamp, always=always)
 
     def sum(self, folder: Path, part: str) -> int:
-        """The sum of what counts of this part; of an older version it is made now."""
+        """The checksum of a part's committed bytes; computed now for an older version."""
         if part in self.sums:
             return self.sums[part][0]
         return sum_of(str(self.file(folder, part)), self.size(part)) if self.size(part) else 0
 
     def size(self, part: str) -> int:
-        """How many bytes of this part count."""
+        """The committed bytes of a part."""
         each = {"rows": 8, "codes": self.dimension, "scales": 8, "exact": 2 * self.dimension, "drops": 16}
         return each[part] * (self.drops if part == "drops" else self.rows)
 
@@ -79,23 +82,23 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """The vectors of one model: files in a folder, read in place."""
+    """The vector store of one model: files in a folder, memory-mapped."""
 
     folder: str
     dimension: int
     grace: float = option(60.0, "seconds for which replaced files are kept for other processes", least=0)
-    _opened: Opened[Reader] = field(default_factory=Opened, init=False, repr=False, compare=False)
+    _cache: ReaderCache[Reader] = field(default_factory=ReaderCache, init=False, repr=False, compare=False)
 
     def reader(self) -> Reader:
-        """The committed state as of now; the same object as long as nothing was committed."""
+        """A reader of the committed state; the same object until something is committed."""
         folder = Path(self.folder)
-        return self._opened.current(folder, lambda content: Reader.map(folder, self._commit(content)))
+        return self._cache.current(folder, lambda content: Reader.map(folder, self._commit(content)))
 
     def writer(self) -> Writer:
         return Writer(self)
 
     def verify(self) -> None:
-        """Raise if any of its files is not what was written; all of them are read."""
+        """Raises if any file is damaged; all of them are read."""
         folder = Path(self.folder)
         try:
             self._commit(commits.read_bytes(folder)).verify(folder, always=True)
@@ -103,7 +106,7 @@ class Vectors:
             raise commits.problem(folder, error) from error
 
     def close(self) -> None:
-        self._opened.forget()
+        self._cache.forget()
 
     def _commit(self, content: bytes) -> Commit:
         if not content:
@@ -117,8 +120,8 @@ class Vectors:
         return commit
 
 
-def held_rows(folder: str) -> NDArray[np.int64]:
-    """The rows that a store holds, of whatever dimension."""
+def stored_rows(folder: str) -> NDArray[np.int64]:
+    """The live rows of a vector store of any dimension."""
     place = Path(folder)
     content = commits.read_bytes(place)
     commit = commits.decode(place, content, Commit) if content else Commit(0)
@@ -127,7 +130,8 @@ def held_rows(folder: str) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reader:
-    """`keys` are the live rows in ascending order, `places` where each is; `ranked` marks what may be found."""
+    """A reader of one commit. `keys`: the live rows, ascending; `places`: their positions; `ranked`: positions that may
+    be found."""
 
     numbers: NDArray[np.int64]
     codes: NDArray[np.uint8]
@@ -139,10 +143,10 @@ class Reader:
     ranked: NDArray[np.bool_]
     whole: bool  # everything is ranked
     allowed: dict[int, tuple[Collection[Row], int, NDArray[np.int64]]] = field(default_factory=dict, init=False)
-    """The places of rows that were asked for, by whose list it was: who passes one again has not changed it."""
-    asked: list[tuple[Vector, Vector]] = field(default_factory=list, init=False)
-    """The last query, as it came and at length 1: it is asked for what is near, and then for what others found.
-    Who passes it again has not changed it either."""
+    """A cache of the places of row lists, by the list's id: callers do not change a list that they pass again."""
+    last_query: list[tuple[Vector, Vector]] = field(default_factory=list, init=False)
+    """The last query vector, as given and normalised: it is used for search, then for scoring other signals' hits.
+    Callers do not change it in between."""
 
     @classmethod
     def map(cls, folder: Path, commit: Commit) -> Reader:
@@ -170,7 +174,7 @@ class Reader:
 
     @property
     def size(self) -> int:
-        """How many rows are held."""
+        """The number of live rows."""
         return len(self.keys)
 
     @property
@@ -182,11 +186,11 @@ class Reader:
         return self.keys
 
     def has(self, rows: Collection[Row] | RowArray) -> NDArray[np.bool_]:
-        """For each of these rows: is it held?"""
+        """Whether each of these rows is live in this store."""
         return self._find(rows) >= 0
 
     def vectors(self, rows: Collection[Row] | RowArray) -> Matrix:
-        """A vector for each of these rows; zeros for one that is not held."""
+        """A vector for each of these rows; zeros for one that is not stored."""
         import numpy as np
 
         places = self._find(rows)
@@ -203,14 +207,14 @@ class Reader:
         query = self._query(vector)
         if query is None or limit <= 0:
             return []
-        wanted = max(_RESCORED, limit + limit // 4)
-        places = self._scan(query, wanted, None if within is None and self.whole else self._allowed(within))
+        candidates = max(_MIN_RESCORED, limit + limit // 4)
+        places = self._scan(query, candidates, None if within is None and self.whole else self._allowed(within))
         numbers, cosines = self._cosines(query, places)
         first = np.lexsort((numbers, -cosines))[:limit]
         return list(zip(numbers[first].tolist(), cosines[first].tolist(), strict=True))
 
     def score(self, vector: Vector, rows: Collection[Row] | RowArray) -> dict[Row, float]:
-        """The cosines of those of these rows that are held and are not zero."""
+        """Cosines of those of these rows that are stored and not zero."""
         query = self._query(vector)
         if query is None:
             return {}
@@ -220,7 +224,7 @@ class Reader:
         return dict(zip(numbers.tolist(), cosines.tolist(), strict=True))
 
     def raw(self, places: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-        """Everything about these places, as it is written."""
+        """The stored data at these places, by part."""
         import numpy as np
 
         parts: dict[str, NDArray[Any]] = {"rows": self.numbers, "codes": self.codes, "exact": self.exact}
@@ -228,12 +232,12 @@ class Reader:
         return {"scales": scales, **{part: array[places] for part, array in parts.items()}}
 
     def _query(self, vector: Vector) -> Vector | None:
-        """The query at length 1; None if it points nowhere."""
+        """The normalised query vector; None if it is zero or not finite."""
         import numpy as np
 
-        for known, made in self.asked:
-            if known is vector:
-                return made
+        for original, normalised in self.last_query:
+            if original is vector:
+                return normalised
         query = np.asarray(vector, dtype=np.float64)
         if query.shape != self.exact.shape[1:]:
             raise IndexMismatch(
@@ -243,51 +247,51 @@ class Reader:
         length = math.sqrt(query.dot(query))
         if not math.isfinite(length) or length == 0:
             return None
-        made = (query / length).astype(np.float32)
-        self.asked[:] = [(vector, made)]
-        return made
+        normalised = (query / length).astype(np.float32)
+        self.last_query[:] = [(vector, normalised)]
+        return normalised
 
     def _find(self, rows: Collection[Row] | RowArray) -> NDArray[np.int64]:
-        """Where each of these rows is; -1 for one that is not held."""
+        """The place of each of these rows; -1 for one that is not live."""
         return find(self.keys, self.places, rows)
 
     def _allowed(self, within: Collection[Row] | RowArray | None) -> NDArray[np.int64]:
-        """The places that may be found; of many rows they are remembered, since signals ask for the same again."""
+        """The places that may be found; cached for long lists, since several signals pass the same list."""
         import numpy as np
 
         if within is None:
             return np.flatnonzero(self.ranked)
-        known = self.allowed.get(id(within))
-        if known is not None and known[0] is within and len(within) == known[1]:
-            return known[2]
+        cached = self.allowed.get(id(within))
+        if cached is not None and cached[0] is within and len(within) == cached[1]:
+            return cached[2]
         found = self._find(within)
         allowed = np.zeros(len(self.numbers), dtype=np.bool_)
         allowed[found[found >= 0]] = True
         places = np.flatnonzero(allowed & self.ranked)
-        if len(within) >= _MANY:
-            if len(self.allowed) >= _CONDITIONS:
+        if len(within) >= _MIN_CACHED_ROWS:
+            if len(self.allowed) >= _MAX_CACHED_LISTS:
                 self.allowed.clear()
             self.allowed[id(within)] = (within, len(within), places)
         return places
 
-    def _scan(self, query: Vector, wanted: int, places: NDArray[np.int64] | None) -> NDArray[np.int64]:
-        """The places that come first by their codes, among these or all."""
+    def _scan(self, query: Vector, count: int, places: NDArray[np.int64] | None) -> NDArray[np.int64]:
+        """The best places by their codes, among these or all."""
         import numpy as np
 
         if places is None:
-            if len(self.numbers) <= wanted:
+            if len(self.numbers) <= count:
                 return np.arange(len(self.numbers))
-            return largest(_products(query, self.codes, self.scales, self.excesses), wanted, self.numbers)
-        if len(places) <= wanted:
+            return largest(_products(query, self.codes, self.scales, self.excesses), count, self.numbers)
+        if len(places) <= count:
             return places
-        if len(places) * _SPARSE >= len(self.numbers):
-            near = _products(query, self.codes, self.scales, self.excesses)[places]
+        if len(places) * _SCAN_RATIO >= len(self.numbers):
+            scores = _products(query, self.codes, self.scales, self.excesses)[places]
         else:
-            near = _products(query, self.codes[places], self.scales[places], self.excesses[places])
-        return places[largest(near, wanted, self.numbers[places])]
+            scores = _products(query, self.codes[places], self.scales[places], self.excesses[places])
+        return places[largest(scores, count, self.numbers[places])]
 
     def _cosines(self, query: Vector, places: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """The rows there, and cosines from the exact vectors: each by itself, so that company does not change it."""
+        """Rows and exact cosines at these places; each is computed alone, so that it does not depend on others."""
         import numpy as np
 
         exact = _wide(self.exact[places])
@@ -296,7 +300,7 @@ class Reader:
 
 
 class Writer:
-    """One transaction after another: begun by the first `add` or `drop`, ended by `commit` or `rollback`."""
+    """A writer. A transaction begins with the first `add` or `drop` and ends with `commit` or `rollback`."""
 
     def __init__(self, store: Vectors) -> None:
         self._store = store
@@ -321,7 +325,7 @@ class Writer:
             self._commit = replace(self._commit, rows=self._commit.rows + len(rows))
 
     def drop(self, rows: Collection[Row]) -> None:
-        """Forget these rows; one that is added again later is there again."""
+        """Drops rows; a row may be added again later."""
         import numpy as np
 
         if len(rows):
@@ -332,7 +336,7 @@ class Writer:
             self._commit = replace(self._commit, drops=self._commit.drops + len(rows))
 
     def commit(self) -> None:
-        """Make it durable, then visible. Without anything to commit, nothing is done."""
+        """Commits: durable first, then visible. Does nothing without a transaction."""
         if self._lock is None:
             return
         try:
@@ -348,7 +352,7 @@ class Writer:
             self.rollback()
 
     def rollback(self) -> None:
-        """Give up what was not committed."""
+        """Rolls back and releases the lock."""
         self._written.clear()
         _close_all(self._files)
         if self._lock is not None:
@@ -356,12 +360,12 @@ class Writer:
             self._lock = None
 
     def compact(self) -> None:
-        """Commit, then write only the live rows to new files; the old ones go after the grace period."""
+        """Commits, then writes the live rows to new files; old files go after the grace period."""
         self.commit()
         self._begin()
         try:
             old = self._commit
-            old.verify(self._folder, always=True)  # or garbage would be given a sum of its own
+            old.verify(self._folder, always=True)  # else damaged data would get a valid checksum
             reader = Reader.map(self._folder, old)
             new = Commit(old.dimension, old.generation + 1)
             _close_all(self._files)
@@ -403,9 +407,9 @@ class Writer:
 
 
 def _encoded(matrix: NDArray[Any]) -> tuple[NDArray[np.float16], NDArray[np.uint8], NDArray[np.float32]]:
-    """Rows of length 1 as float16; the same as bytes; and for each the scale and 128 times the sum of its codes.
+    """Normalised rows as float16, as 8-bit codes, and for each the scale and 128 times the sum of its codes.
 
-    The bytes are made from the float16, so that a vector that went through the cache gives the same ones.
+    Codes are computed from the float16 values, so that a cached vector gives the same codes.
     """
     import numpy as np
 
@@ -423,14 +427,14 @@ def _encoded(matrix: NDArray[Any]) -> tuple[NDArray[np.float16], NDArray[np.uint
 
 
 def _open_tail(folder: Path, commit: Commit) -> dict[str, IO[bytes]]:
-    """Every part of this generation, cut to what counts and open at its end."""
+    """Opens every part of a generation, truncated to its committed length, at its end."""
     files: dict[str, IO[bytes]] = {}
     try:
         for part in _PARTS:
             path, size = commit.file(folder, part), commit.size(part)
             file = files[part] = open(path, "r+b" if size else "w+b", opener=private)  # noqa: SIM115
             commits.verify(path, size, None)
-            if file.seek(0, os.SEEK_END) > size:  # a file that is mapped cannot be cut everywhere
+            if file.seek(0, os.SEEK_END) > size:  # some systems cannot truncate a mapped file
                 file.truncate(size)
             file.seek(size)
     except OSError as error:
@@ -443,7 +447,7 @@ def _open_tail(folder: Path, commit: Commit) -> dict[str, IO[bytes]]:
 
 
 def _close_all(files: dict[str, IO[bytes]]) -> None:
-    """Close without minding what could not be written: it was not committed."""
+    """Closes files, ignoring write errors: that data was not committed."""
     for file in files.values():
         try:
             file.close()
@@ -453,7 +457,7 @@ def _close_all(files: dict[str, IO[bytes]]) -> None:
 
 
 def _retire(folder: Path, commit: Commit) -> None:
-    """Note in a generation's files when it stopped counting."""
+    """Sets the time stamps of a replaced generation, from which its grace period counts."""
     for part in _PARTS:
         if commit.file(folder, part).exists():
             os.utime(commit.file(folder, part))
@@ -468,10 +472,10 @@ def _mapped(folder: Path, commit: Commit, part: str, kind: str, shape: tuple[int
 
 
 def _wide(halves: NDArray[np.float16]) -> NDArray[np.float32]:
-    """The same numbers as float32, three times as fast as numpy does it, which looks at each by itself.
+    """float16 to float32, three times as fast as numpy, which converts one by one.
 
-    Sign, exponent and fraction are moved to where float32 has them; the exponent then wants 112 more. Neither
-    infinities nor what is no number are stored.
+    Sign, exponent and fraction are shifted to their float32 positions; the exponent then needs 112 more. Infinities and
+    NaN are never stored.
     """
     import numpy as np
 
@@ -484,9 +488,9 @@ def _wide(halves: NDArray[np.float16]) -> NDArray[np.float32]:
 def _products(
     query: Vector, codes: NDArray[np.uint8], scales: NDArray[np.float32], excesses: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """What orders the rows as their product with the query does, from the codes alone.
+    """Scores from the codes that order rows as their dot product with the query does.
 
-    (c + 128)(q + 128) sums to c.q, plus 128 times the sum of c, plus what is the same for all rows.
+    (c + 128)(q + 128) sums to c.q, plus 128 times the sum of c, plus a constant for all rows.
     """
     import numpy as np
     import simsimd
@@ -495,8 +499,8 @@ def _products(
     shifted = (signed + 128).astype(np.uint8)[None]
     # Not `out=`: there simsimd 6.5.16 gives None back without owning it, and after enough calls Python aborts.
     sums = np.asarray(simsimd.cdist(shifted, codes, metric="dot", out_dtype="float32", threads=1))
-    near: NDArray[np.float32] = sums[0]
-    near -= np.float32(128 * int(signed.sum()) + 128 * 128 * len(query))
-    near -= excesses
-    near *= scales
-    return near
+    scores: NDArray[np.float32] = sums[0]
+    scores -= np.float32(128 * int(signed.sum()) + 128 * 128 * len(query))
+    scores -= excesses
+    scores *= scales
+    return scores
