@@ -7,7 +7,7 @@ import pytest
 from watersmeet.core.model import ANY, Condition, Row
 from watersmeet.core.ports import Term
 from watersmeet.store.local.live_words import best
-from watersmeet.testing.contracts.corpus import EVERYONES, OPS, chunk_of, page, seen
+from watersmeet.testing.contracts.corpus import EVERYONES, OPS, chunk_of, page, visible_to
 
 TIDES = [Term("body", "tide")]
 
@@ -63,13 +63,13 @@ def test_words_of_private_rows_count_only_for_who_sees_them(view) -> None:
     zeppelin = [Term("body", "zeppelin")]
     assert view.words(EVERYONES).match(zeppelin, EVERYONES, 9) == []
     assert view.words(EVERYONES).frequency("body", "zeppelin") == 0
-    hers = view.words(seen(OPS))
-    assert [chunk for chunk, _ in hers.match(zeppelin, seen(OPS), 9)] == [chunk_of("private/ops.md")]
+    hers = view.words(visible_to(OPS))
+    assert [chunk for chunk, _ in hers.match(zeppelin, visible_to(OPS), 9)] == [chunk_of("private/ops.md")]
     assert hers.size > view.words(EVERYONES).size
 
 
 def test_given_chunks_have_the_scores_of_the_ranking(view) -> None:
-    for condition in (ANY, EVERYONES, seen(OPS)):
+    for condition in (ANY, EVERYONES, visible_to(OPS)):
         words = view.words(condition)
         ranked = dict(words.match(TIDES, condition, 99))
         assert ranked

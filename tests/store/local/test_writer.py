@@ -16,7 +16,7 @@ from watersmeet.core.visibility import AUDIENCE_GATE
 from watersmeet.core.writing import Changes, Put
 from watersmeet.engine.index.writer import open_for_writing
 from watersmeet.store.local.writer import LocalWriter
-from watersmeet.testing.contracts.corpus import ADA, Given, page, seen
+from watersmeet.testing.contracts.corpus import ADA, Given, page, visible_to
 
 TIDE = [Term("body", "tide")]
 PRIVATE = {AUDIENCE_GATE: ["user:ada"]}
@@ -69,7 +69,7 @@ def test_words_of_what_is_private_are_in_no_text_store(local) -> None:
     filling = local(page("a.md", ((), "A tide.")), page("b.md", ((), "A tide."), fields=PRIVATE))
     with filling.index.snapshot() as snapshot:
         assert snapshot.text().size == 1
-        assert len(snapshot.words(seen(ADA)).match(TIDE, seen(ADA), 9)) == 2
+        assert len(snapshot.words(visible_to(ADA)).match(TIDE, visible_to(ADA), 9)) == 2
 
 
 def test_what_becomes_private_leaves_the_text_store(local) -> None:
