@@ -65,7 +65,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
         content = copied(str(folder / "index"))
         memory = MemoryFilling()
         content.fill(memory)
-        memory.commit(known=content.facts)
+        memory.commit(meta=content.facts)
         servers = running()
         cluster = Cluster(servers.postgres, servers.qdrant, "same_answers")
         filling = ClusterFilling(cluster, {name: tier.dimension for name, (tier, _) in content.tiers.items()})
