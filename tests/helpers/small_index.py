@@ -1,4 +1,4 @@
-"""A few documents in memory, and what signals ask of them: words, entities and vectors of hashed words."""
+"""A small in-memory index for signal tests: words, entities and hashed vectors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SPARSE = Tier("sparse", "terms", "terms-1", 0, "vectors-sparse-1-terms")
 
 
 def noted(**texts: str) -> list[Given]:
-    """A document of one chunk for each, called as the keyword is."""
+    """A document of one chunk for each keyword, which is its name."""
     return [page(f"{name}.md", ((), text)) for name, text in texts.items()]
 
 
@@ -29,7 +29,7 @@ def indexed(given: Sequence[Given]) -> MemorySnapshot:
 
 
 def plan_of(text: str, **more: object) -> Plan:
-    """A plan with its words and forms, as the step `words` gives them."""
+    """A plan with words and forms, as the step `words` produces them."""
     words, forms = both(text)
     return Plan(text, words=tuple(dict.fromkeys(words)), forms=tuple(forms), **more)  # type: ignore[arg-type]
 

@@ -1,4 +1,4 @@
-"""What is asked about documents and passages: PostgreSQL alone, unless a search has already brought the answer."""
+"""Documents and passages: read from PostgreSQL, unless a search has already loaded them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ClusterDocuments:
         raise NotImplementedError
 
     def where(self, condition: Condition) -> tuple[str, list[Any]]:
-        """The documents `d` that live and satisfy a condition. Of globs the names are looked through first."""
+        """The WHERE clause for live documents `d` that satisfy a condition. Globs are matched on names first."""
         pushed = Pushed(condition, self.collections)
         sql, values = pushed.sql()
         live = f"{LIVE.format('d')} AND {sql}"
@@ -144,7 +144,7 @@ class ClusterDocuments:
         return {name: row[1] for name, row in self._words_of(documents).items() if row and row[1]}
 
     def _words_of(self, documents: Collection[DocId]) -> dict[DocId, tuple[frozenset[str], frozenset[str]] | None]:
-        """What documents go by, and what they are known for: of those that a search met, without a call."""
+        """The words of documents' names, and further words; without a call for those that a search has loaded."""
         cached = {row.passage.document: (row.name_words, row.words_only) for row in self.rows.cached()}
         others = [name for name in documents if name not in cached]
         if others:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from cluster_index.snapshot import ClusterSnapshot
 
 FIRST = 2
-"""How many chunks of an entity are scored where only another signal found it."""
+"""Chunks of an entity that are scored if another signal found it."""
 
 
 class ClusterEntities:
@@ -32,7 +32,7 @@ class ClusterEntities:
         return [mentions[key]._replace(chunk=chunk) for chunk, key in owners.items() if key in mentions]
 
     def _mentions(self, words: Sequence[str], condition: Condition) -> list[tuple[Mention, int]]:
-        """Who mentions any of the words: each with where, and how many of them."""
+        """Documents that mention any of the words, with places and the number of words."""
         where, values = self._snapshot.where(condition)
         rows = self._snapshot.ask(
             "SELECT d.key, d.first_chunk, m.places FROM mentions m JOIN documents d ON d.key = m.document"

@@ -1,4 +1,4 @@
-"""What is known of rows in one moment: a row is looked up once, with all that a query may want of it."""
+"""A row cache of one snapshot: each row is loaded once, with all columns that a query may need."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from watersmeet.core.place import Place
 from watersmeet.testing.conditions import Facts, satisfies
 
 LIVE = "{0}.born <= %s AND ({0}.died IS NULL OR {0}.died > %s)"
-"""Whether a version of something lives at a commit, which is given twice."""
+"""The clause that a version is live at a commit, which is bound twice."""
 
 
 class LiveRow(NamedTuple):
-    """A live row. `first` is the first chunk of its document, `server` whose tool it is."""
+    """A live row. `first`: the first chunk of its document; `server`: the owner of a tool."""
 
     row: int
     passage: Passage
@@ -41,7 +41,7 @@ _SELECT = (
 
 
 class Rows:
-    """Of one commit. Threads may look up the same rows at once; none sees what another has only begun to."""
+    """Rows of one commit. Threads may load the same rows at once; none sees partial results of another."""
 
     def __init__(self, postgres: Postgres, commit: int) -> None:
         self._postgres, self._commit = postgres, commit
@@ -49,31 +49,31 @@ class Rows:
         self._by_id: dict[ChunkId, LiveRow | None] = {}
 
     def of(self, rows: Collection[int]) -> dict[int, LiveRow]:
-        """Those of the rows that are live."""
+        """Those of these rows that are live."""
         missing = [row for row in rows if row not in self._by_row]
         if missing:
-            found = {row_found.row for row_found in self.learn("c.row = ANY(%s)", [missing])}
+            found = {live_row.row for live_row in self.learn("c.row = ANY(%s)", [missing])}
             self._by_row.update((row, None) for row in missing if row not in found)
-        return {row: row_found for row in rows if (row_found := self._by_row[row])}
+        return {row: live_row for row in rows if (live_row := self._by_row[row])}
 
     def by_id(self, ids: Collection[ChunkId]) -> dict[ChunkId, LiveRow]:
-        """The rows of those of these chunks that there are."""
+        """The rows of those of these chunks that exist."""
         missing = [chunk for chunk in ids if chunk not in self._by_id]
         if missing:
-            found = {row_found.passage.id for row_found in self.learn("c.id = ANY(%s)", [missing])}
+            found = {live_row.passage.id for live_row in self.learn("c.id = ANY(%s)", [missing])}
             self._by_id.update((chunk, None) for chunk in missing if chunk not in found)
-        return {chunk: row_found for chunk in ids if (row_found := self._by_id[chunk])}
+        return {chunk: live_row for chunk in ids if (live_row := self._by_id[chunk])}
 
     def cached(self) -> list[LiveRow]:
-        """All that are known."""
-        return [row_found for row_found in list(self._by_row.values()) if row_found]
+        """All loaded rows."""
+        return [live_row for live_row in list(self._by_row.values()) if live_row]
 
     def learn(self, where: str, values: list[Any], order: str = "c.row") -> list[LiveRow]:
         """Live rows by any condition on chunks `c` and documents `d`, in an order."""
         found = self._postgres.ask(f"{_SELECT}{where} ORDER BY {order}", [self._commit, self._commit, *values])
         found_rows = [_live_row(line) for line in found]
-        self._by_row.update((row_found.row, row_found) for row_found in found_rows)
-        self._by_id.update((row_found.passage.id, row_found) for row_found in found_rows)
+        self._by_row.update((live_row.row, live_row) for live_row in found_rows)
+        self._by_id.update((live_row.passage.id, live_row) for live_row in found_rows)
         return found_rows
 
 

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 Hits = list[tuple[ChunkId, float]]
 FETCH = 4
-"""So many times more is fetched where too few are live and satisfy the condition."""
+"""How many times more hits are fetched if too few are live and satisfy the condition."""
 RARE, MANY = 3, 32
-"""Who has an identifier that so few rows have is asked for in the call that searches for it: the stage `held` wants to
-know it of each alone. So many rows are fetched, for some of them are dead."""
+"""The rows of an identifier that at most `RARE` rows have are fetched in the same call: a later stage needs them for
+each identifier alone. `MANY` rows are fetched, since some of them are dead."""
 
 
 class _Searched:
-    """What words and vectors have in common."""
+    """Base of words and vectors."""
 
     def __init__(self, snapshot: ClusterSnapshot, visible: Condition) -> None:
         self._snapshot, self._visible = snapshot, visible
@@ -103,7 +103,7 @@ class ClusterVectors(_Searched):
         self._tier = tier
 
     def _query(self, vector: Any) -> Any:
-        """As Qdrant takes it; none if it points nowhere."""
+        """The query in Qdrant's form; None if it is zero."""
         if not isinstance(vector, Weighted):
             return np.asarray(vector, dtype=np.float32).tolist() if np.any(vector) else None
         weights = dict(zip(vector.terms.tolist(), vector.weights.tolist(), strict=True))
@@ -149,7 +149,7 @@ class ClusterVectors(_Searched):
     def _rest(
         self, vectors: Sequence[Any], offered: Sequence[dict[int, float]], rows: set[int]
     ) -> list[dict[int, float]]:
-        """What each query says of what only the others found."""
+        """Scores by each query of hits that only the others found."""
         searches = [
             query(vector, self._tier.name, len(rows), {}, rows - one.keys())
             for vector, one in zip(vectors, offered, strict=True)

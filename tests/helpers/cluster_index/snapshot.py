@@ -1,4 +1,4 @@
-"""One moment of a cluster: a commit's number, and what comes with it in one call."""
+"""A snapshot of a cluster: a commit's number, and the data loaded with it in one call."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SNAPSHOT = (
 
 
 class ClusterSnapshot(ClusterDocuments):
-    """A query has it to itself; the threads of that query share it. The index gives it again for later moments."""
+    """Used by one query at a time and shared by its threads. The index reuses it for later snapshots."""
 
     outdated = False
 
@@ -36,7 +36,7 @@ class ClusterSnapshot(ClusterDocuments):
         self.damaged: dict[str, None] = {}
 
     def renew(self) -> None:
-        """The moment that it is now: one call."""
+        """Moves to the newest commit, in one call."""
         ((commit, generation, epoch, facts, tiers, collections, summary, versions),) = self.ask(_SNAPSHOT)
         self._index.versions = versions or {}
         if commit == self.version:
@@ -61,7 +61,7 @@ class ClusterSnapshot(ClusterDocuments):
         return self._index.qdrant.search(self._index.collection(self._generation), queries)
 
     def beside(self, work: Callable[[], T]) -> Callable[[], T]:
-        """Something that another thread does meanwhile; call for its result."""
+        """Runs something in another thread; call the returned function for its result."""
         return self._index.threads.submit(work).result
 
     @property
@@ -71,7 +71,7 @@ class ClusterSnapshot(ClusterDocuments):
     # ------------------------------------------------------------ who sees what
 
     def audiences(self, visible: Condition) -> list[int]:
-        """Those whose documents are seen; 0 is everyone's."""
+        """The audiences whose documents are visible; 0 is everyone."""
         allowed = visible.gates.get(AUDIENCE_GATE)
         low = None if allowed is None else {value.casefold() for value in allowed}
         return [n for n, labels in self._audiences.items() if not n or low is None or labels & low]
@@ -85,7 +85,7 @@ class ClusterSnapshot(ClusterDocuments):
         return {key: allowed for key, allowed in gates.items() if shut(key, allowed)}
 
     def _counted(self, visible: Condition) -> list[dict[str, Any]] | None:
-        """What is counted of each audience that is seen; none if the condition says more than who sees what."""
+        """The counts of each visible audience; None if the condition has more than the audience gate."""
         if visible.has_filters or any(key != AUDIENCE_GATE for key in visible.gates):
             return None
         return [self._counts[one] for one in self.audiences(visible) if one in self._counts]

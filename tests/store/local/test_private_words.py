@@ -12,38 +12,38 @@ ZEPPELIN = Term("body", "zeppelin")
 
 
 @pytest.fixture
-def view(harbour):
+def snapshot(harbour):
     with harbour.index.snapshot() as snapshot:
         yield snapshot
 
 
-def private_words(view, condition) -> PrivateWords:
-    return PrivateWords(view, condition, view.text())
+def private_words(snapshot, condition) -> PrivateWords:
+    return PrivateWords(snapshot, condition, snapshot.text())
 
 
-def test_only_private_rows_that_the_viewer_sees(view) -> None:
-    assert private_words(view, EVERYONES).size == 0
-    (row,) = view.rows([chunk_of("private/ada.md")]).values()
-    hers = private_words(view, visible_to(ADA))
+def test_only_private_rows_that_the_viewer_sees(snapshot) -> None:
+    assert private_words(snapshot, EVERYONES).size == 0
+    (row,) = snapshot.rows([chunk_of("private/ada.md")]).values()
+    hers = private_words(snapshot, visible_to(ADA))
     assert (hers.size, list(hers.scores([ZEPPELIN]))) == (1, [row])
-    assert private_words(view, visible_to(OPS)).frequency("body", "zeppelin") == 1
-    assert private_words(view, ANY).frequency("body", "zeppelin") == 2
+    assert private_words(snapshot, visible_to(OPS)).frequency("body", "zeppelin") == 1
+    assert private_words(snapshot, ANY).frequency("body", "zeppelin") == 2
 
 
-def test_no_word_no_row_no_score(view) -> None:
-    hers = private_words(view, visible_to(ADA))
+def test_no_word_no_row_no_score(snapshot) -> None:
+    hers = private_words(snapshot, visible_to(ADA))
     assert hers.scores([]) == hers.scores([Term("body", "zyzzyva")]) == hers.scores([Term("body", "the")]) == {}
 
 
-def test_a_constant_term_scores_its_boost_and_a_boost_multiplies(view) -> None:
-    hers = private_words(view, visible_to(ADA))
+def test_a_constant_term_scores_its_boost_and_a_boost_multiplies(snapshot) -> None:
+    hers = private_words(snapshot, visible_to(ADA))
     assert list(hers.scores([Term("body", "zeppelin", 0.25, constant=True)]).values()) == [0.25]
     (once,), (twice,) = (hers.scores([Term("body", "zeppelin", boost)]).values() for boost in (1.0, 2.0))
     assert twice == pytest.approx(2 * once)
 
 
-def test_a_public_word_weighs_what_it_weighs_in_all_that_is_seen(view) -> None:
-    hers = private_words(view, visible_to(ADA))
+def test_a_public_word_weighs_what_it_weighs_in_all_that_is_seen(snapshot) -> None:
+    hers = private_words(snapshot, visible_to(ADA))
     (common,) = hers.reweighted([Term("body", "harbour")])
     (rare,) = hers.reweighted([Term("body", "firewall")])
     assert common.boost < 1 < rare.boost  # one more row has the first, and one more row lacks the second
