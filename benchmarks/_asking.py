@@ -1,4 +1,4 @@
-"""How long does a query take in a process that is warm? Run by speed.py, one process for each mode.
+"""Query latency in a warm process. Run by speed.py, one process for each mode.
 
 python benchmarks/_asking.py INDEX MODE QUERIES.json WARMING
 """
@@ -18,11 +18,11 @@ from watersmeet.core.model import Request
 from watersmeet.engine.settings.settings import load
 
 
-def asking(index: str, mode: str, asked: list[str], warming: int) -> dict[str, Any]:
-    """The first queries only warm up; none is asked twice, for a query's vector is remembered."""
+def asking(index: str, mode: str, queries: list[str], warming: int) -> dict[str, Any]:
+    """Times of queries after the first `warming` ones. No query repeats, since query vectors are cached."""
     processor, wall, answered, modes, failures = [], [], 0, set(), set()
     with Engine(index, load(start=index, environ={})) as engine:
-        for number, query in enumerate(asked):
+        for number, query in enumerate(queries):
             began, cpu = time.perf_counter(), time.process_time()
             answer = engine.search(Request(query, mode=mode))
             cpu, took = time.process_time() - cpu, time.perf_counter() - began

@@ -1,4 +1,4 @@
-"""Many clients at once on one server, for so long. Run by server.py, in a process of its own.
+"""A load test: concurrent clients on one server. Run by server.py, in a process of its own.
 
 python benchmarks/_clients.py PORT CLIENTS SECONDS QUERIES.json
 """
@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 
-def client(port: int, asked: list[str], until: float, took: list[float], errors: list[str]) -> None:
-    """One connection that stays open, one question after the other."""
+def client(port: int, queries: list[str], until: float, took: list[float], errors: list[str]) -> None:
+    """A client with one persistent connection that sends queries one after the other."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     number = 0
     while time.perf_counter() < until:
         start = time.perf_counter()
         try:
-            body = json.dumps({"query": asked[number % len(asked)]})
+            body = json.dumps({"query": queries[number % len(queries)]})
             connection.request("POST", "/api/search", body, {"Content-Type": "application/json"})
             answer = connection.getresponse()
             content = answer.read()
@@ -38,12 +38,12 @@ def client(port: int, asked: list[str], until: float, took: list[float], errors:
     connection.close()
 
 
-def load(port: int, clients: int, seconds: float, asked: list[str]) -> dict[str, Any]:
+def load(port: int, clients: int, seconds: float, queries: list[str]) -> dict[str, Any]:
     took: list[float] = []
     errors: list[str] = []
     start = time.perf_counter()
     threads = [
-        threading.Thread(target=client, args=(port, asked[n:] + asked[:n], start + seconds, took, errors))
+        threading.Thread(target=client, args=(port, queries[n:] + queries[:n], start + seconds, took, errors))
         for n in range(clients)
     ]
     for thread in threads:

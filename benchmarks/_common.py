@@ -1,4 +1,4 @@
-"""What the benchmarks share: the machine, the commit, commands and their cost, where figures are kept."""
+"""Shared parts of the benchmarks: machine, commit, commands and their cost, result files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WATERSMEET = [sys.executable, "-c", "from watersmeet.face.cli.main import main; 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a command took: CPU seconds (user and system, with its children), peak memory in MB, seconds."""
+    """The cost of a command: CPU seconds (user and system, with children), peak memory in MB, seconds."""
 
     cpu: float
     peak: float
@@ -36,7 +36,7 @@ class Cost:
 
 
 class CommandFailed(Exception):
-    """A command ended in an error; the message has the end of what it said."""
+    """A command failed; the message has the end of its output."""
 
 
 class Runner:
@@ -45,12 +45,12 @@ class Runner:
     def __init__(self, home: Path, extra: Mapping[str, str] | None = None) -> None:
         self.home = home
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("WATERSMEET__")}
-        self.env.pop("PYTHONDONTWRITEBYTECODE", None)  # nobody starts a program without its bytecode every time
+        self.env.pop("PYTHONDONTWRITEBYTECODE", None)  # real runs have bytecode
         self.env |= {"HOME": str(home), "XDG_CACHE_HOME": str(home / "cache"), "XDG_CONFIG_HOME": str(home / "config")}
         self.env |= extra or {}
 
     def __call__(self, *argv: str, good: tuple[int, ...] = (0, 1)) -> Cost:
-        """`good` are the exit codes that are no failure: ours is 1 where nothing was found."""
+        """`good`: exit codes that are no failure; ours is 1 where nothing was found."""
         start = time.perf_counter()
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             process = subprocess.Popen(argv, env=self.env, cwd=self.home, stdout=out, stderr=err)
@@ -61,16 +61,18 @@ class Runner:
             err.seek(0)
             text = out.read().decode(errors="replace")
             if process.returncode not in good:
-                said = (text + err.read().decode(errors="replace")).strip()
-                raise CommandFailed(f"{' '.join(argv)[:200]} ended with {process.returncode}: {said[-600:]}")
+                output = (text + err.read().decode(errors="replace")).strip()
+                raise CommandFailed(f"{' '.join(argv)[:200]} ended with {process.returncode}: {output[-600:]}")
         return Cost(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, wall, text)
 
 
-def cold(run: Runner, command: Sequence[str], asked: Sequence[str], good: tuple[int, ...] = (0, 1)) -> dict[str, float]:
-    """One process a query, in turn with the interpreter alone; medians of CPU time."""
+def cold(
+    run: Runner, command: Sequence[str], queries_asked: Sequence[str], good: tuple[int, ...] = (0, 1)
+) -> dict[str, float]:
+    """Cold start: one process per query, in turn with the bare interpreter; medians of CPU time."""
     ours, bare = [], []
-    run(*command, asked[0], good=good)
-    for query in asked:
+    run(*command, queries_asked[0], good=good)
+    for query in queries_asked:
         ours.append(run(*command, query, good=good).cpu)
         bare.append(run(sys.executable, "-c", "pass").cpu)
     return {
@@ -106,7 +108,7 @@ def percentiles(values: Sequence[float]) -> dict[str, float]:
 
 
 def exponent(sizes: Sequence[float], values: Sequence[float]) -> float | None:
-    """The slope of the logarithms: 1 is linear growth, 0 is none. None with fewer than two sizes."""
+    """The growth exponent (slope of the logarithms): 1 is linear, 0 is none. None with fewer than two sizes."""
     if len(sizes) < 2 or min(values) <= 0:
         return None
     slope = statistics.linear_regression([math.log(s) for s in sizes], [math.log(v) for v in values]).slope
@@ -118,7 +120,7 @@ def size_mb(folder: Path) -> float:
 
 
 def peak_mb() -> int:
-    """The most memory that this process has had; what its parent had before does not count."""
+    """Peak memory of this process, without that of its parent."""
     found = re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text())
     return round(int(found[1]) / 1024) if found else 0
 
@@ -135,12 +137,12 @@ def machine() -> dict[str, Any]:
 
 
 def load() -> list[float]:
-    """How busy the machine was in the last one and five minutes."""
+    """The machine's load average over one and five minutes."""
     return [round(one, 1) for one in os.getloadavg()[:2]]
 
 
 def commit() -> str:
-    """The commit that is measured, marked if the package differs from it."""
+    """The measured commit, marked if the package differs from it."""
 
     def git(*words: str) -> str:
         return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
@@ -151,7 +153,7 @@ def commit() -> str:
 
 
 def keep(name: str, figures: Mapping[str, Any], folder: Path | None = RESULTS) -> dict[str, Any]:
-    """Write the figures to `<name>-<commit>.json`, unless there is no folder, and give them back with the commit."""
+    """Writes the figures to `<name>-<commit>.json`, if there is a folder; returns them with the commit."""
     result = {"commit": commit(), "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), **figures}
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Folders of notes of any number, from real Markdown; where that is too little it is repeated with variation.
+"""A corpus of any number of notes from real Markdown, repeated with variation if there is too little.
 
 python benchmarks/_corpus.py FOLDER FIRST LAST         (run by speed.py, to stay small itself)
 """
@@ -14,7 +14,7 @@ from _common import ROOT, SHARED
 
 SOURCES = [SHARED / "data" / "markdown", ROOT / "examples", ROOT]
 WORDS = 80
-"""A note is made of whole paragraphs and ends when it has so many words."""
+"""A note has whole paragraphs and ends after so many words."""
 LONGEST = 400
 SYLLABLES = "ba ce di fo gu ha je ki lo mu na pe qui ro su ta ve wi xo yu za".split()
 

@@ -27,14 +27,13 @@ from numpy.typing import NDArray
 
 from watersmeet.core.model import Row
 from watersmeet.embed.onnx import Onnx
-from watersmeet.store.local._vector_reader import Reader
-from watersmeet.store.local.vectors import Vectors
+from watersmeet.store.local.vectors import Reader, Vectors
 
 NEAREST = 20
 RUNS = 5
 QUERIES = 60
 FEW = 1000
-"""With fewer remembered vectors than this, some are made."""
+"""With fewer cached vectors than this, random ones are added."""
 SETS = ("scifact_train", "k8s_anchor", "cosqa")
 Matrix = NDArray[np.float32]
 
@@ -45,14 +44,14 @@ def remembered(cache: Path, fingerprint: str) -> Matrix:
     if not file.is_file():
         return np.zeros((0, 0), dtype=np.float32)
     with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as db:
-        asked = "SELECT data FROM vector JOIN model ON model.id = vector.model WHERE fingerprint = ? ORDER BY key"
-        found = [np.frombuffer(data, dtype="<f2") for (data,) in db.execute(asked, (fingerprint,))]
+        sql = "SELECT data FROM vector JOIN model ON model.id = vector.model WHERE fingerprint = ? ORDER BY key"
+        found = [np.frombuffer(data, dtype="<f2") for (data,) in db.execute(sql, (fingerprint,))]
     rows = np.array(found, dtype=np.float32)
     return rows[np.linalg.norm(rows, axis=1) > 0] if len(rows) else rows
 
 
 def material(cache: Path) -> tuple[Matrix, Matrix, str]:
-    """Rows, queries, and in words where the rows are from."""
+    """Rows, queries, and a description of the rows' origin."""
     model = Onnx()
     rows, source = remembered(cache, model.fingerprint), "the embedding cache"
     if len(rows) < FEW:
@@ -70,7 +69,7 @@ def material(cache: Path) -> tuple[Matrix, Matrix, str]:
 
 
 def enlarged(rows: Matrix, count: int) -> Matrix:
-    """As many rows as wanted: the first round as they are, then with noise."""
+    """As many rows as needed: first the real ones, then copies with noise."""
     chance = np.random.default_rng(2)
     made = [rows[:count]]
     while (have := sum(map(len, made))) < count:
@@ -103,7 +102,7 @@ def stored(folder: Path, rows: Matrix) -> Vectors:
     return Vectors(str(folder), rows.shape[1])
 
 
-def opening(folder: Path, dimension: int) -> float:
+def opening_ms(folder: Path, dimension: int) -> float:
     """Milliseconds until a store that another process has written can be searched; the median."""
     took = []
     for _ in range(RUNS):
@@ -126,7 +125,7 @@ def measure(count: int, cache: Path) -> dict[str, Any]:
         for _ in range(RUNS):
             ours.append(statistics.median(timed(lambda q=q: reader.search(q, NEAREST)) for q in queries))  # type: ignore[misc] # bound now
             theirs.append(statistics.median(timed(lambda q=q: plain(rows, q)) for q in queries))  # type: ignore[misc] # bound now
-        opened = opening(folder, rows.shape[1])
+        opened = opening_ms(folder, rows.shape[1])
     return {
         "rows": count,
         "dimension": int(rows.shape[1]),

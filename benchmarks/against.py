@@ -40,16 +40,16 @@ print(statistics.median(took))
 """
 
 
-def measured(code: Path, asked: list[str]) -> dict[str, float]:
+def measured(code: Path, queries_asked: list[str]) -> dict[str, float]:
     """What the code in this worktree takes."""
     with tempfile.TemporaryDirectory() as folder:
         run = Runner(Path(folder), {"PYTHONPATH": str(code / "src")})
         sync = [*WATERSMEET, "sync", str(CORPUS), "--index", "index", "--no-deepen", "-q"]
         first = run(*sync, good=(0,))
         again = min(run(*sync, good=(0,)).cpu for _ in range(TRIES))
-        search = cold(run, [*WATERSMEET, "search", "--index", "index", "-q", "--"], asked[:5])
-        ask = [sys.executable, "-c", WARM, f"{folder}/index", json.dumps(asked)]
-        warm = min(float(run(*ask, good=(0,)).out) for _ in range(TRIES))
+        search = cold(run, [*WATERSMEET, "search", "--index", "index", "-q", "--"], queries_asked[:5])
+        command = [sys.executable, "-c", WARM, f"{folder}/index", json.dumps(queries_asked)]
+        warm = min(float(run(*command, good=(0,)).out) for _ in range(TRIES))
     return {
         "sync, CPU s": first.cpu,
         "sync, s": first.wall,
@@ -69,11 +69,11 @@ def main() -> None:
     codes = {"before": options.before.resolve(), "after": ROOT}
     words = ["git", "rev-parse", "--short", "HEAD"]
     against = subprocess.run(words, cwd=codes["before"], capture_output=True, text=True, check=True).stdout.strip()
-    asked, runs = queries(CORPUS, 200), {name: list[dict[str, float]]() for name in codes}
+    queries_asked, runs = queries(CORPUS, 200), {name: list[dict[str, float]]() for name in codes}
     facts = machine()
     for number in range(options.rounds):
         for name in codes if number % 2 == 0 else reversed(codes):
-            runs[name].append(measured(codes[name], asked))
+            runs[name].append(measured(codes[name], queries_asked))
             print(number, name, {key: round(value, 2) for key, value in runs[name][-1].items()}, flush=True)
     medians = {name: {key: statistics.median(one[key] for one in of) for key in of[0]} for name, of in runs.items()}
     ratios = {key: round(medians["after"][key] / medians["before"][key], 3) for key in medians["after"]}

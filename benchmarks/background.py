@@ -1,10 +1,10 @@
-"""What embedding in the background costs whoever asks: `serve` beside `serve --no-deepen`, in turns, on one index.
+"""The cost of background embedding for queries: `serve` beside `serve --no-deepen`, in turns, on one index.
 
     python benchmarks/background.py [--folder FOLDER] [--rounds 3] [--questions 30]
 
 The deep model votes from the first vector on, so that each question is embedded by the model that is at work in the
-background. Questions come one behind the other, and with a pause that is longer than the background waits: then each of
-them meets a model at work, which is the worst case.
+background. Queries come one after the other, and with a pause longer than the background waits: then each meets a busy
+model, which is the worst case.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def serving(place: Path, environ: dict[str, str], *flags: str) -> Iterator[int]:
             process.terminate()
 
 
-def ask(port: int, path: str, body: Any = None) -> tuple[float, Any]:
+def call(port: int, path: str, body: Any = None) -> tuple[float, Any]:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     start = time.perf_counter()
     headers = {"Content-Type": "application/json"}
@@ -56,15 +56,15 @@ def ask(port: int, path: str, body: Any = None) -> tuple[float, Any]:
 
 
 def read(port: int) -> float:
-    coverage: float = ask(port, "/api/status")[1]["signals"]["dense"]["coverage"]
+    coverage: float = call(port, "/api/status")[1]["signals"]["dense"]["coverage"]
     return coverage
 
 
-def asked(port: int, questions: list[str], pause: float) -> list[float]:
+def search_times(port: int, questions: list[str], pause: float) -> list[float]:
     took = []
     for question in questions:
         time.sleep(pause)
-        took.append(ask(port, "/api/search", {"query": question})[0])
+        took.append(call(port, "/api/search", {"query": question})[0])
     return took
 
 
@@ -73,7 +73,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=SHARED / "data" / "markdown" / "kubernetes_en" / "files")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--questions", type=int, default=30)
-    given = parser.parse_args()
+    args = parser.parse_args()
     took: dict[str, dict[str, list[float]]] = {name: {pause: [] for pause in PAUSES} for name in FLAGS}
     chunks = dict.fromkeys(FLAGS, 0.0)
     questions = iter([f"{WORDS.format(verb, noun)} {n}" for n in range(20) for verb in VERBS for noun in NOUNS])
@@ -82,25 +82,25 @@ def main() -> None:
         place = Path(folder)
         environ = {**os.environ, "HOME": folder, "XDG_CACHE_HOME": f"{folder}/cache", "XDG_CONFIG_HOME": folder}
         environ["WATERSMEET__INDEX__MIN_COVERAGE"] = "0"
-        sync = [*WATERSMEET, "sync", str(given.folder), "--no-deepen", "--json"]
+        sync = [*WATERSMEET, "sync", str(args.folder), "--no-deepen", "--json"]
         done = subprocess.run(sync, cwd=place, env=environ, capture_output=True, text=True, check=True)
         report = json.loads(done.stdout)
-        for _ in range(given.rounds):
+        for _ in range(args.rounds):
             for name, flags in FLAGS.items():
                 with serving(place, environ, *flags) as port:
                     first = read(port)
                     while name == "background" and read(port) == first:
                         time.sleep(1.5)
                     first = read(port)
-                    asked(port, [next(questions) for _ in range(WARM)], 0.0)
+                    search_times(port, [next(questions) for _ in range(WARM)], 0.0)
                     for label, pause in PAUSES.items():
-                        took[name][label] += asked(port, [next(questions) for _ in range(given.questions)], pause)
+                        took[name][label] += search_times(port, [next(questions) for _ in range(args.questions)], pause)
                     chunks[name] += (read(port) - first) * report["chunks"]
     medians = {name: {label: statistics.median(ms) for label, ms in each.items()} for name, each in took.items()}
     result = {
         "documents": report["documents"],
         "chunks": report["chunks"],
-        "questions_each": given.rounds * given.questions,
+        "questions_each": args.rounds * args.questions,
         "p50_ms": {name: {label: round(ms, 2) for label, ms in each.items()} for name, each in medians.items()},
         "p90_ms": {
             name: {label: round(statistics.quantiles(ms, n=10)[-1], 2) for label, ms in each.items()}

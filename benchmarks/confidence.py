@@ -1,4 +1,4 @@
-"""Does it know when it has no answer? Queries that a set answers, and other sets' queries, which it does not.
+"""Confidence: does it flag queries without an answer? A set's own queries, and those of other sets.
 
     python benchmarks/confidence.py [--limit 300] [--others 15] [--sets cranfield,k8s_anchor]
 
@@ -36,17 +36,17 @@ UNANSWERABLE = 0.2
 RIDGE = 1e-3
 
 
-ASKED: dict[str, tuple[str, dict[str, Any]]] = {
+MODES: dict[str, tuple[str, dict[str, Any]]] = {
     "dense": ("hybrid", {}),
     "static": ("hybrid", {"pipeline": {"signals": ["lexical", "exact", "static"]}}),
     "words": ("lexical", {}),
 }
-"""How each model's queries are asked: as they are where it is used."""
+"""The mode and settings of each confidence model."""
 
 
-def ask(engine: Engine, name: str, text: str, relevant: set[str]) -> dict[str, Any]:
+def features_of(engine: Engine, name: str, text: str, relevant: set[str]) -> dict[str, Any]:
     """The features of a query, and whether one of the first results is relevant."""
-    with engine.traced(Request(text, ASKED[name][0])) as trace:
+    with engine.traced(Request(text, MODES[name][0])) as trace:
         judged = confidence_input(trace.sight, trace.view, trace.outcome)
         right = any(passage.document in relevant for passage in judged.read)
         return {"features": features(name, judged), "hit": right}
@@ -58,11 +58,11 @@ def collect(dataset: Dataset, others: list[Dataset], limit: int, each: int) -> d
     own = dataset.limited(limit, 0).questions
     foreign = [q.text for other in others for q in draw.sample(list(other.questions), min(each, len(other.questions)))]
     found = {}
-    for name, (_, changed) in ASKED.items():
+    for name, (_, changed) in MODES.items():
         with Engine(ready.folder, settings("default", changed)) as engine:
             found[name] = {
-                "own": [ask(engine, name, q.text, set(q.relevant)) for q in own],
-                "foreign": [ask(engine, name, text, set()) for text in foreign],
+                "own": [features_of(engine, name, q.text, set(q.relevant)) for q in own],
+                "foreign": [features_of(engine, name, text, set()) for text in foreign],
             }
     return found
 
@@ -106,7 +106,7 @@ def threshold(sets: list[dict[str, Any]], name: str, weights: Floats) -> float:
 
 
 def calibration_error(p: Floats, y: Floats, weight: Floats) -> float:
-    """How far stated and true probability are apart, on the mean, in ten bins."""
+    """The expected calibration error, in ten bins."""
     bins = np.clip((p * 10).astype(int), 0, 9)
     return float(sum(abs((weight * (y - p))[bins == i].sum()) for i in range(10)) / weight.sum())
 

@@ -1,4 +1,4 @@
-"""Is the default well chosen, and does evidence move it rightly? One command, one table over all dev sets.
+"""Fusion weights: is the default well chosen, and do judgements improve it? One table over all dev sets.
 
     python benchmarks/default.py [--sets cosqa,cranfield] [--limit 200]
 
@@ -35,7 +35,7 @@ from watersmeet.evaluate.metrics import MAIN
 DATA = SHARED / "data" / "eval"
 Floats = NDArray[np.float64]
 WEIGHTS = [(a / 10, b / 10, (10 - a - b) / 10) for a in (2, 3, 4, 5) for b in (0, 1, 2, 3) if 4 <= 10 - a - b <= 8]
-COMPANY = (0.0, 0.25, 0.5)
+SUPPORT_WEIGHTS = (0.0, 0.25, 0.5)
 FUSION: dict[str, Any] = settings("default").of("fusion", "convex")
 FUSIONS = {
     f"{scale}, peak {peak:g}": build("fusion", "convex", {**FUSION, "scale": scale, "peak": peak})
@@ -81,8 +81,8 @@ def collect(folder: str, questions: list[Question]) -> list[Judged]:
     return found
 
 
-def with_company(made: ScoreMatrix, points: Floats, weight: float) -> ScoreMatrix:
-    """The ballot in whose fixed part the stage `document_support` has had its say, for one point."""
+def with_support(made: ScoreMatrix, points: Floats, weight: float) -> ScoreMatrix:
+    """The score matrix with the effect of the stage `document_support`, for one point."""
     fused = (points @ made.votes + made.fixed)[0]
     ends = [*made.starts[1:], len(fused)]
     usual = float(np.median(fused))
@@ -94,52 +94,52 @@ def with_company(made: ScoreMatrix, points: Floats, weight: float) -> ScoreMatri
     return made._replace(fixed=gained)
 
 
-def quality(asked: list[Judged], variant: str, point: tuple[float, ...], company: float) -> Floats:
+def quality(questions: list[Judged], variant: str, point: tuple[float, ...], support: float) -> Floats:
     points = np.array([point])
     scores = []
-    for one in asked:
+    for one in questions:
         made = one.ballots[variant]
-        made = with_company(made, points, company) if company and len(made.starts) < len(made.fixed) else made
+        made = with_support(made, points, support) if support and len(made.starts) < len(made.fixed) else made
         scores.append(gains(made, one.relevant, [point])[0])
     return np.array(scores)
 
 
-def _over_weights(asked: list[Judged], variant: str, company: float) -> Floats:
+def _over_weights(questions: list[Judged], variant: str, support: float) -> Floats:
     """The mean quality at each of the weights."""
     total = np.zeros(len(WEIGHTS))
-    for one in asked:
+    for one in questions:
         made = one.ballots[variant]
-        if not company or len(made.starts) == len(made.fixed):
+        if not support or len(made.starts) == len(made.fixed):
             total += gains(made, one.relevant, WEIGHTS)
         else:
-            total += [gains(with_company(made, np.array([p]), company), one.relevant, [p])[0] for p in WEIGHTS]
-    return total / len(asked)
+            total += [gains(with_support(made, np.array([p]), support), one.relevant, [p])[0] for p in WEIGHTS]
+    return total / len(questions)
 
 
-def evidence(asked: list[Judged], prior: dict[str, float], best: tuple[float, ...]) -> dict[str, float]:
-    """What 50 judgements win of what the best fixed weights would, and what 500 random ones lose."""
+def evidence(questions: list[Judged], prior: dict[str, float], best: tuple[float, ...]) -> dict[str, float]:
+    """The gain of 50 judgements relative to the best fixed weights, and the loss of 500 random ones."""
     start = tuple(prior[name] for name in SIGNALS)
-    table = [gains(one.ballots[SHIPPED], one.relevant) for one in asked]
-    company = COMPANY[-1]
-    before = quality(asked, SHIPPED, start, company).mean()
-    most = quality(asked, SHIPPED, best, company).mean()
+    table = [gains(one.ballots[SHIPPED], one.relevant) for one in questions]
+    support = SUPPORT_WEIGHTS[-1]
+    before = quality(questions, SHIPPED, start, support).mean()
+    best_quality = quality(questions, SHIPPED, best, support).mean()
     draw = random.Random(0)  # noqa: S311 - a sample
     after, harmed = [], []
     for _ in range(DRAWS):
         belief = Posterior()
-        for i in draw.sample(range(len(asked)), min(JUDGED, len(asked))):
+        for i in draw.sample(range(len(questions)), min(JUDGED, len(questions))):
             belief = belief.learn(table[i])
-        after.append(quality(asked, SHIPPED, tuple(belief.weights(prior).values()), company).mean())
+        after.append(quality(questions, SHIPPED, tuple(belief.weights(prior).values()), support).mean())
     for _ in range(2):
         belief = Posterior()
         for _ in range(RANDOM):
-            one = draw.choice(asked)
+            one = draw.choice(questions)
             belief = belief.learn(gains(one.ballots[SHIPPED], {draw.choice(one.ballots[SHIPPED].documents): 1.0}))
-        harmed.append(quality(asked, SHIPPED, tuple(belief.weights(prior).values()), company).mean())
+        harmed.append(quality(questions, SHIPPED, tuple(belief.weights(prior).values()), support).mean())
     return {
         "prior": float(before),
         "judged": float(np.mean(after)),
-        "best": float(most),
+        "best": float(best_quality),
         "random": float(np.mean(harmed)),
     }
 
@@ -150,30 +150,32 @@ def measure(dataset: Dataset) -> tuple[dict[str, Any], list[Judged]]:
     return entry, collect(folder, [q for q in dataset.questions if q.relevant])
 
 
-def chosen(asked: dict[str, list[Judged]]) -> dict[str, Any]:
+def chosen(by_set: dict[str, list[Judged]]) -> dict[str, Any]:
     """The family's best member on all sets but one, measured on that one.
 
     The best has the highest mean, less what it falls short of each set's best single signal: what is promised is both.
     """
-    family = [(v, point, c) for v in VARIANTS for c in COMPANY for point in WEIGHTS]
+    family = [(v, point, c) for v in VARIANTS for c in SUPPORT_WEIGHTS for point in WEIGHTS]
     means = {
-        name: np.concatenate([_over_weights(found, v, c) for v in VARIANTS for c in COMPANY])
-        for name, found in asked.items()
+        name: np.concatenate([_over_weights(found, v, c) for v in VARIANTS for c in SUPPORT_WEIGHTS])
+        for name, found in by_set.items()
     }
-    worth = {name: found - np.clip(_single(asked[name]) - found, 0, None) for name, found in means.items()}
+    worth = {name: found - np.clip(_single(by_set[name]) - found, 0, None) for name, found in means.items()}
     table: dict[str, Any] = {}
-    for name in asked:
-        others = np.mean([worth[other] for other in asked if other != name], axis=0) if len(asked) > 1 else worth[name]
-        variant, point, company = family[int(others.argmax())]
-        scores = quality(asked[name], variant, point, company).tolist()
-        table[name] = figures(scores) | {"constants": f"{variant}, {point}, company {company:g}"}
+    for name in by_set:
+        others = (
+            np.mean([worth[other] for other in by_set if other != name], axis=0) if len(by_set) > 1 else worth[name]
+        )
+        variant, point, support = family[int(others.argmax())]
+        scores = quality(by_set[name], variant, point, support).tolist()
+        table[name] = figures(scores) | {"constants": f"{variant}, {point}, company {support:g}"}
     return table
 
 
-def _single(asked: list[Judged]) -> float:
-    """What the best of the signals has alone."""
+def _single(questions: list[Judged]) -> float:
+    """The quality of the best single signal."""
     points = [tuple(float(name == one) for one in SIGNALS) for name in SIGNALS]
-    return max(float(quality(asked, SHIPPED, point, 0.0).mean()) for point in points)
+    return max(float(quality(questions, SHIPPED, point, 0.0).mean()) for point in points)
 
 
 def evidence_only(names: list[str], limit: int, prior: dict[str, float], out: Path) -> None:
@@ -182,9 +184,9 @@ def evidence_only(names: list[str], limit: int, prior: dict[str, float], out: Pa
     for name in names:
         dataset = load(DATA / name).limited(limit, 0)
         folder = indexed(dataset, settings("default"), "", lambda step: None).folder
-        asked = collect(folder, [q for q in dataset.questions if q.relevant])
-        swept = np.mean([gains(one.ballots[SHIPPED], one.relevant) for one in asked], axis=0)
-        sets[name] = {"evidence": evidence(asked, prior, grid()[int(swept.argmax())])}
+        questions = collect(folder, [q for q in dataset.questions if q.relevant])
+        swept = np.mean([gains(one.ballots[SHIPPED], one.relevant) for one in questions], axis=0)
+        sets[name] = {"evidence": evidence(questions, prior, grid()[int(swept.argmax())])}
         print(name, sets[name], file=sys.stderr, flush=True)
     result = keep("evidence", {"machine": machine(), "limit": limit, "sets": sets, "recovered": recovered(sets)}, out)
     text = "\n".join([f"# Evidence at {result['commit']}", "", *evidence_table(result), ""])
@@ -242,9 +244,9 @@ def markdown(result: dict[str, Any]) -> str:
 
 
 def _against(entry: dict[str, Any]) -> str:
-    sure = entry["delta_low"] * entry["delta_high"] > 0
+    significant = entry["delta_low"] * entry["delta_high"] > 0
     delta = f"{entry['delta']:+.3f}, {entry['delta_low']:+.3f} to {entry['delta_high']:+.3f}"
-    return f"{entry[MAIN]:.3f} ({'**' + delta + '**' if sure else delta})"
+    return f"{entry[MAIN]:.3f} ({'**' + delta + '**' if significant else delta})"
 
 
 def main() -> None:
@@ -253,18 +255,18 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=0, help="only so many queries of each set")
     parser.add_argument("--evidence", action="store_true", help="only what evidence recovers")
     parser.add_argument("--out", type=Path, default=RESULTS)
-    asked = parser.parse_args()
-    names = [n for n in asked.sets.split(",") if n] or sorted(p.parent.name for p in DATA.glob("*/qrels.tsv"))
+    args = parser.parse_args()
+    names = [n for n in args.sets.split(",") if n] or sorted(p.parent.name for p in DATA.glob("*/qrels.tsv"))
     sets: dict[str, Any] = {}
     found: dict[str, list[Judged]] = {}
     weights = settings("default").of("fusion", "convex")["weights"]
     prior = {name: float(weights[name]) for name in SIGNALS}
-    if asked.evidence:
-        evidence_only(names, asked.limit, prior, asked.out)
+    if args.evidence:
+        evidence_only(names, args.limit, prior, args.out)
         return
     for name in names:
         start = time.perf_counter()
-        sets[name], found[name] = measure(load(DATA / name).limited(asked.limit, 0))
+        sets[name], found[name] = measure(load(DATA / name).limited(args.limit, 0))
         swept = np.mean([gains(one.ballots[SHIPPED], one.relevant) for one in found[name]], axis=0)
         sets[name]["evidence"] = evidence(found[name], prior, grid()[int(swept.argmax())])
         took = time.perf_counter() - start
@@ -277,9 +279,9 @@ def main() -> None:
     }
     best = float(np.mean([entry["evidence"]["best"] for entry in sets.values()]))
     facts = {"sets": sets, "means": means | {"best": best}, "recovered": recovered(sets)}
-    result = keep("default", {"machine": machine(), "limit": asked.limit, **facts}, asked.out)
+    result = keep("default", {"machine": machine(), "limit": args.limit, **facts}, args.out)
     text = markdown(result)
-    (asked.out / f"default-{result['commit']}.md").write_text(text, "utf8")
+    (args.out / f"default-{result['commit']}.md").write_text(text, "utf8")
     print(text)
 
 

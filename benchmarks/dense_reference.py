@@ -37,16 +37,16 @@ from watersmeet.evaluate.metrics import MAIN, judge
 from watersmeet.store.local.documents import DocumentsView
 
 DEEP = 100
-LEAST = {"cranfield": 0.46}
-"""What dense alone must reach."""
+MIN_NDCG = {"cranfield": 0.46}
+"""The nDCG@10 that the dense signal must reach."""
 APART = 0.01
-"""How far it may be from the reference."""
+"""The tolerated difference from the reference."""
 SETTINGS = load(environ={}, start=str(ROOT))
 """The package's own."""
 
 
 class Bare:
-    """The model without us: a tokenizer, a session, one text a pass."""
+    """The bare model: a tokenizer, a session, one text per pass."""
 
     def __init__(self, folder: Path) -> None:
         options = onnxruntime.SessionOptions()
@@ -69,15 +69,15 @@ class Bare:
 
 def chunks(index: Path) -> tuple[list[str], list[str]]:
     """The document and the embedded text of every chunk of an index."""
-    view = DocumentsView(str(index))
+    snapshot = DocumentsView(str(index))
     try:
-        with view.transaction():
-            rows = view.every(ANY)
-            ids = view.resolve(rows, Condition())
-            owners = view.documents_of(set(ids.values()))
-            found = view.texts(rows)
+        with snapshot.transaction():
+            rows = snapshot.every(ANY)
+            ids = snapshot.resolve(rows, Condition())
+            owners = snapshot.documents_of(set(ids.values()))
+            found = snapshot.texts(rows)
     finally:
-        view.close()
+        snapshot.close()
     texts = [f"{breadcrumb(title, headings)}\n{text}" for _, title, headings, text in found]
     return [owners[ids[row]] for row, *_ in found], texts
 
@@ -118,7 +118,7 @@ def measure(bare: Bare, ours: Evaluation) -> dict[str, Any]:
     alone = float(np.mean(ours.scores["dense"][MAIN]))
     theirs = reference(bare, dataset, cached(dataset.name, dataset.corpus, SETTINGS))
     bar = float(np.mean(theirs["scores"]))
-    least = LEAST.get(dataset.name, 0.0)
+    minimum = MIN_NDCG.get(dataset.name, 0.0)
     return {
         "queries": len(dataset.questions),
         "documents": ours.documents,
@@ -127,9 +127,9 @@ def measure(bare: Bare, ours: Evaluation) -> dict[str, Any]:
         "reference_ndcg@10": round(bar, 4),
         "difference": round(alone - bar, 4),
         "same_first_ten": agreement(ours, theirs["rankings"]),
-        "at_least": least,
+        "at_least": minimum,
         "reference_seconds": theirs["seconds"],
-        "good": abs(alone - bar) <= APART and alone >= least,
+        "good": abs(alone - bar) <= APART and alone >= minimum,
     }
 
 
@@ -138,19 +138,19 @@ def main() -> int:
     parser.add_argument("--sets", default="scifact_train:300,cranfield", help="names, each with :FIRST QUERIES or not")
     parser.add_argument("--data", type=Path, default=SHARED / "data" / "eval")
     parser.add_argument("--out", type=Path, default=RESULTS)
-    asked = parser.parse_args()
+    args = parser.parse_args()
     facts = {"commit": commit(), "machine": machine()}  # as it is now; the reference takes long
     measured = []
-    for entry in asked.sets.split(","):
+    for entry in args.sets.split(","):
         name, _, first = entry.partition(":")
-        dataset = load_dataset(asked.data / name)
+        dataset = load_dataset(args.data / name)
         measured.append(dense(replace(dataset, questions=dataset.questions[: int(first) if first else None])))
     bare = Bare(locate("granite-30m", "", False))
     sets = {}
     for ours in measured:
         sets[ours.dataset.name] = measure(bare, ours)
         print(ours.dataset.name, json.dumps(sets[ours.dataset.name]), file=sys.stderr, flush=True)
-    print(json.dumps(keep("reference", {**facts, "sets": sets}, asked.out), indent=1))
+    print(json.dumps(keep("reference", {**facts, "sets": sets}, args.out), indent=1))
     return 0 if all(entry["good"] for entry in sets.values()) else 1
 
 

@@ -1,4 +1,4 @@
-"""How fast is meaning? Static and transformer rates, against a bare loop. Search over vectors is in speed.py.
+"""Embedding rates of the static model and the transformer, against a bare loop. Vector search is in speed.py.
 
 python benchmarks/embedding.py [FOLDER OF MARKDOWN] [--texts 300]
 """
@@ -94,11 +94,11 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path, default=source())
     parser.add_argument("--texts", type=int, default=300)
     parser.add_argument("--out", type=Path, default=RESULTS)
-    asked = parser.parse_args()
+    args = parser.parse_args()
     facts = machine()
-    figures = embedding(chunks(asked.folder, asked.texts))
+    figures = embedding(chunks(args.folder, args.texts))
     facts["load_after"] = load()
-    print(json.dumps(keep("embedding", {"machine": facts, **figures}, asked.out), indent=1))
+    print(json.dumps(keep("embedding", {"machine": facts, **figures}, args.out), indent=1))
 
 
 if __name__ == "__main__":

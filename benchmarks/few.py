@@ -1,4 +1,4 @@
-"""Does it know when it has no answer in a folder of a few notes? A handful of documents of each set, drawn at random.
+"""Confidence in small folders: does it flag queries without an answer? A few random documents of each set.
 
     python benchmarks/few.py [--sizes 4,8,16,32,64] [--draws 3]
 
@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from _common import RESULTS, SHARED, keep, machine
-from confidence import ASKED
+from confidence import MODES
 from quality import settings
 
 from watersmeet.core.model import Request
@@ -32,10 +32,12 @@ KINDS = {"right": "answered, and flagged", "foreign": "other sets', flagged", "m
 Flags = dict[tuple[str, int, str], list[bool]]
 
 
-def few(corpus: list[dict[str, Any]], asked: list[Question], size: int, draw: random.Random) -> list[dict[str, Any]]:
-    """So many documents, with one that answers each of these questions."""
+def few(
+    corpus: list[dict[str, Any]], questions_asked: list[Question], size: int, draw: random.Random
+) -> list[dict[str, Any]]:
+    """`size` documents, with one that answers each of these questions."""
     by = {str(record["_id"]): record for record in corpus}
-    wanted = [draw.choice([d for d in question.relevant if d in by]) for question in asked]
+    wanted = [draw.choice([d for d in question.relevant if d in by]) for question in questions_asked]
     others = [str(record["_id"]) for record in draw.sample(corpus, min(len(corpus), 2 * size))]
     return [by[name] for name in list(dict.fromkeys([*wanted, *others]))[:size]]
 
@@ -43,10 +45,10 @@ def few(corpus: list[dict[str, Any]], asked: list[Question], size: int, draw: ra
 def measure(folder: Path, size: int, questions: dict[str, list[tuple[str, set[str]]]], flags: Flags) -> None:
     with Engine(folder / "index", settings("default")) as engine:
         engine.sync([folder / "corpus.jsonl"])
-    for model, (mode, changed) in ASKED.items():
+    for model, (mode, changed) in MODES.items():
         with Engine(folder / "index", settings("default", changed)) as engine:
-            for kind, asked in questions.items():
-                for text, relevant in asked:
+            for kind, texts in questions.items():
+                for text, relevant in texts:
                     answer = engine.search(Request(text, mode, top_n=3))
                     if kind == "right" and not any(result.document in relevant for result in answer.results):
                         continue  # whether that is flagged is another question
@@ -55,8 +57,8 @@ def measure(folder: Path, size: int, questions: dict[str, list[tuple[str, set[st
 
 def collect(dataset: Dataset, others: list[Dataset], sizes: list[int], draws: int, flags: Flags) -> None:
     corpus = [json.loads(line) for line in (DATA / dataset.name / "corpus.jsonl").open(encoding="utf8")]
-    there = {str(record["_id"]) for record in corpus}
-    questions = [question for question in dataset.questions if there.intersection(question.relevant)]
+    document_ids = {str(record["_id"]) for record in corpus}
+    questions = [question for question in dataset.questions if document_ids.intersection(question.relevant)]
     draw = random.Random(dataset.name)  # noqa: S311 - a sample
     foreign = [question.text for other in others for question in other.questions]
     for size in sizes:
@@ -69,12 +71,12 @@ def collect(dataset: Dataset, others: list[Dataset], sizes: list[int], draws: in
                 folder = Path(place)
                 lines = (json.dumps(record) + "\n" for record in records)
                 (folder / "corpus.jsonl").write_text("".join(lines), "utf8")
-                asked: dict[str, list[tuple[str, set[str]]]] = {
+                questions_asked: dict[str, list[tuple[str, set[str]]]] = {
                     "right": [(question.text, set(question.relevant)) for question in own],
                     "foreign": [(text, set()) for text in draw.sample(foreign, OTHERS)],
                     "missing": [(question.text, set()) for question in missing[:OWN]],
                 }
-                measure(folder, size, asked, flags)
+                measure(folder, size, questions_asked, flags)
 
 
 def markdown(result: dict[str, Any]) -> str:
@@ -82,8 +84,8 @@ def markdown(result: dict[str, Any]) -> str:
     for model, sizes in result["models"].items():
         lines += [f"## {model}", "", f"| documents | {' | '.join(KINDS.values())} |", "|--:|" + "--:|" * len(KINDS)]
         for size, row in sizes.items():
-            told = (f"{row[kind]['flagged']:.2f} of {row[kind]['queries']}" for kind in KINDS)
-            lines.append(f"| {size} | {' | '.join(told)} |")
+            cells = (f"{row[kind]['flagged']:.2f} of {row[kind]['queries']}" for kind in KINDS)
+            lines.append(f"| {size} | {' | '.join(cells)} |")
         lines.append("")
     return "\n".join(lines)
 

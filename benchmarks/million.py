@@ -49,24 +49,24 @@ def words() -> list[str]:
 
 def make(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    chance, known = np.random.default_rng(2), np.array(words())
+    chance, vocabulary = np.random.default_rng(2), np.array(words())
     rank = 1 / np.arange(1, WORDS + 1) ** 0.9
     share = rank / rank.sum()
     with open(folder / "records.jsonl", "w", encoding="utf8") as file:
         for start in range(0, RECORDS, 10_000):
-            chosen = known[chance.choice(WORDS, (10_000, LENGTH), p=share)]
-            for number, said in enumerate(chosen, start):
-                file.write(json.dumps(_record(number, said)) + "\n")
+            chosen = vocabulary[chance.choice(WORDS, (10_000, LENGTH), p=share)]
+            for number, words_of_text in enumerate(chosen, start):
+                file.write(json.dumps(_record(number, words_of_text)) + "\n")
     engine(folder).sync([folder / "records.jsonl"])
 
 
-def _record(number: int, said: Any) -> dict[str, Any]:
+def _record(number: int, words_of_text: Any) -> dict[str, Any]:
     tags = ["half"] * (number % 2 == 0) + ["hundredth"] * (number % 100 == 0) + ["rare"] * (number % 10_000 == 0)
     date = "2025-06-01" if number % 4 < 2 else "2024-06-01"
     return {
         "_id": f"f{number % 1000}/{number}",
-        "title": " ".join(said[:3]),
-        "text": " ".join(said[3:]),
+        "title": " ".join(words_of_text[:3]),
+        "text": " ".join(words_of_text[3:]),
         "metadata": {"tags": tags, "modified": date},
     }
 
@@ -76,8 +76,8 @@ def engine(folder: Path) -> Engine:
 
 
 def questions(many: int) -> list[str]:
-    chance, known = np.random.default_rng(5), words()
-    return [" ".join(known[n] for n in chance.integers(50, WORDS, 5)) for _ in range(many)]
+    chance, vocabulary = np.random.default_rng(5), words()
+    return [" ".join(vocabulary[n] for n in chance.integers(50, WORDS, 5)) for _ in range(many)]
 
 
 def cpu(work: Callable[[], object]) -> float:
@@ -120,8 +120,8 @@ def measure(folder: Path) -> dict[str, Any]:
     return found
 
 
-def _median(made: Engine, asked: Sequence[str], mode: str, how: dict[str, Any]) -> float:
-    return round(statistics.median(cpu(partial(made.search, query, mode=mode, **how)) for query in asked), 2)
+def _median(made: Engine, queries_asked: Sequence[str], mode: str, how: dict[str, Any]) -> float:
+    return round(statistics.median(cpu(partial(made.search, query, mode=mode, **how)) for query in queries_asked), 2)
 
 
 def _commit(folder: Path, name: str) -> None:

@@ -1,4 +1,4 @@
-"""What does letting several signals vote cost? `default` beside its slowest signal, warm, in one run.
+"""The overhead of fusing several signals: `default` beside its slowest signal, warm, in one run.
 
     python benchmarks/overhead.py [--index DIR] [--queries 100]
 
@@ -68,17 +68,17 @@ def main() -> None:
     parser.add_argument("--index", default="")
     parser.add_argument("--queries", type=int, default=100)
     parser.add_argument("--out", type=Path, default=RESULTS)
-    asked = parser.parse_args()
+    args = parser.parse_args()
     be_quick()
     texts = [json.loads(line)["text"] for line in QUERIES.read_text("utf8").splitlines()]
     random.Random(0).shuffle(texts)  # noqa: S311 - a sample
     with tempfile.TemporaryDirectory() as folder:
-        index = asked.index or folder
-        if not asked.index:
+        index = args.index or folder
+        if not args.index:
             with Engine(index, settings("default")) as engine:
                 engine.sync([DOCS])
-        figures = measure(index, texts[: asked.queries])
-    result = keep("overhead", {"machine": machine(), "limit": LIMIT, **figures}, asked.out)
+        figures = measure(index, texts[: args.queries])
+    result = keep("overhead", {"machine": machine(), "limit": LIMIT, **figures}, args.out)
     print(json.dumps(result, indent=1))
 
 

@@ -1,4 +1,4 @@
-"""How does it compare? The same documents and the same queries for it and for others, in one run.
+"""Comparison with other tools: the same documents and queries for all, in one run.
 
     python benchmarks/peers.py [--sets scifact_train,k8s_anchor] [--queries 300] [--no-granite] [--quick]
 
@@ -126,15 +126,15 @@ class Contest:
                 self.ids[name] = str(record["_id"])
                 text = f"# {record.get('title') or ''}\n\n{record.get('text') or ''}\n"
                 (self.corpus / f"{name}.md").write_text(text, "utf8", "surrogatepass")
-        asked = {
+        job = {
             "queries": [question.text for question in questions],
             "results": RESULTS_SHOWN,
             "passages": PASSAGES,
             "timed": min(TIMED, len(questions) - WARMING),
             "warming": WARMING,
         }
-        self.asked = folder / "asked.json"
-        self.asked.write_text(json.dumps(asked), "utf8")
+        self.job_file = folder / "asked.json"
+        self.job_file.write_text(json.dumps(job), "utf8")
         self.indexed: dict[str, dict[str, Any]] = {}
 
     def run(self, peer: Peer) -> dict[str, Any]:
@@ -153,7 +153,7 @@ class Contest:
         if str(home) not in self.indexed:
             self.indexed[str(home)] = self._index(peer, python, run, home)
         answers = home / "answers.json"
-        run(python, SCRIPT, peer.kind, "ask", place, str(self.asked), str(answers), good=(0,))
+        run(python, SCRIPT, peer.kind, "ask", place, str(self.job_file), str(answers), good=(0,))
         found = json.loads(answers.read_text("utf8"))
         rankings = [[self.ids[name] for name in ranking] for ranking in found["documents"]]
         quality = means(judge(self.questions, rankings))

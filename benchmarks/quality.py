@@ -1,4 +1,4 @@
-"""How good are the answers? Every dev set, every recipe, beside a plain BM25: one command, one table.
+"""Retrieval quality: every dev set and recipe, beside a plain BM25, in one table.
 
     python benchmarks/quality.py [--sets scifact_train,cosqa] [--recipes default] [--out benchmarks/results]
 
@@ -67,11 +67,11 @@ def reference(dataset: Dataset, ours: bool) -> dict[str, float] | None:
     rankings: list[list[str]] = []
     for question in dataset.questions:
         words = split(question.text, tokens.ASKING if ours else tokens.STOPWORDS) or split(question.text, frozenset())
-        known = [word for word in (dict.fromkeys(words) if ours else words) if word in vocabulary]
-        if not known:
+        indexed_words = [word for word in (dict.fromkeys(words) if ours else words) if word in vocabulary]
+        if not indexed_words:
             rankings.append([])
             continue
-        found, scores = index.retrieve([known], k=min(DEEP, len(records)), show_progress=False)
+        found, scores = index.retrieve([indexed_words], k=min(DEEP, len(records)), show_progress=False)
         rankings.append([str(records[n]["_id"]) for n, s in zip(found[0], scores[0], strict=True) if s > 0])
     return means(judge(dataset.questions, rankings))
 
@@ -145,33 +145,33 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
     parser.add_argument("--sets", default="", help="names, separated by commas; all that have judgements by default")
     parser.add_argument("--recipes", default="default")
-    parser.add_argument("--mode", default="", help="lexical needs no vectors; by default the best there is")
+    parser.add_argument("--mode", default="", help="lexical needs no vectors; by default all available signals")
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--limit", type=int, default=0, help="only so many queries of each set")
-    asked = parser.parse_args()
-    names = [n for n in asked.sets.split(",") if n] or sorted(p.parent.name for p in asked.data.glob("*/qrels.tsv"))
+    args = parser.parse_args()
+    names = [n for n in args.sets.split(",") if n] or sorted(p.parent.name for p in args.data.glob("*/qrels.tsv"))
     if not names:
-        sys.exit(f"no datasets in {asked.data}")
-    recipes = asked.recipes.split(",")
+        sys.exit(f"no datasets in {args.data}")
+    recipes = args.recipes.split(",")
     facts = machine()
     sets: dict[str, Any] = {}
     for name in names:
         start = time.perf_counter()
-        sets[name] = measure(load_dataset(asked.data / name).limited(asked.limit, 0), recipes, asked.mode)
+        sets[name] = measure(load_dataset(args.data / name).limited(args.limit, 0), recipes, args.mode)
         shown = ", ".join(f"{r} {sets[name]['recipes'][r][MAIN]:.3f}" for r in recipes)
         print(f"{name}: {shown} ({time.perf_counter() - start:.0f} s)", file=sys.stderr, flush=True)
     facts["load_after"] = load()
     figures = {
         "machine": facts,
         "recipes": recipes,
-        "mode": asked.mode,
-        "limit": asked.limit,
+        "mode": args.mode,
+        "limit": args.limit,
         "sets": sets,
         "mean": {head: mean(sets, pick) for head, pick in columns(recipes, sets)},
     }
-    result = keep("quality", figures, asked.out)
-    place = asked.out / f"quality-{result['commit']}"
+    result = keep("quality", figures, args.out)
+    place = args.out / f"quality-{result['commit']}"
     text = markdown(result)
     place.with_suffix(".md").write_text(text, "utf8")
     print(text)

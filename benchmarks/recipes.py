@@ -1,4 +1,4 @@
-"""Is `default` better? Every recipe on every dev set, with paired intervals of the difference.
+"""Recipes compared with `default` on every dev set, with paired intervals of the difference.
 
     python benchmarks/recipes.py [--sets scifact_train,cosqa] [--limit 200]
 
@@ -99,9 +99,9 @@ def markdown(result: dict[str, Any]) -> str:
 
 def _cell(other: dict[str, Any]) -> str:
     delta = f"{other['delta']:+.3f}, {other['delta_low']:+.3f} to {other['delta_high']:+.3f}"
-    sure = other["delta_low"] > 0 or other["delta_high"] < 0
+    significant = other["delta_low"] > 0 or other["delta_high"] < 0
     name = f"{other['signal']} " if "signal" in other else ""
-    return f"{name}{other[MAIN]:.3f} (" + (f"**{delta}**" if sure else delta) + ")"
+    return f"{name}{other[MAIN]:.3f} (" + (f"**{delta}**" if significant else delta) + ")"
 
 
 def _mean(sets: dict[str, Any], name: str) -> float:
@@ -114,17 +114,17 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--limit", type=int, default=0, help="only so many queries of each set")
-    asked = parser.parse_args()
-    names = [n for n in asked.sets.split(",") if n] or sorted(p.parent.name for p in asked.data.glob("*/qrels.tsv"))
+    args = parser.parse_args()
+    names = [n for n in args.sets.split(",") if n] or sorted(p.parent.name for p in args.data.glob("*/qrels.tsv"))
     sets: dict[str, Any] = {}
     for name in names:
         start = time.perf_counter()
-        sets[name] = measure(load(asked.data / name).limited(asked.limit, 0))
+        sets[name] = measure(load(args.data / name).limited(args.limit, 0))
         took = time.perf_counter() - start
         print(f"{name}: {sets[name]['default'][MAIN]:.3f} ({took:.0f} s)", file=sys.stderr, flush=True)
-    result = keep("recipes", {"machine": machine(), "limit": asked.limit, "sets": sets}, asked.out)
+    result = keep("recipes", {"machine": machine(), "limit": args.limit, "sets": sets}, args.out)
     text = markdown(result)
-    (asked.out / f"recipes-{result['commit']}.md").write_text(text, "utf8")
+    (args.out / f"recipes-{result['commit']}.md").write_text(text, "utf8")
     print(text)
 
 

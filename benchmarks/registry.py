@@ -1,4 +1,4 @@
-"""Is the registry quick, and does it find the right tool?
+"""Registry: speed of registration and search, and quality of tool search.
 
     python benchmarks/registry.py [--parts register,tools,examples] [--sets metatool] [--limit 200]
 
@@ -46,7 +46,7 @@ SETS = (
     "bfcl_functions",
 )
 QUICK = {"index": {"dense": "", "sparse": ""}}
-ASKED = 200
+QUERIES = 200
 EXAMPLES = 2
 
 
@@ -64,8 +64,8 @@ def registering(data: Path) -> dict[str, Any]:
         for name in LISTS:
             corpus = str(data / name / "corpus.jsonl")
             cost = run(*WATERSMEET, "register", corpus, "--index", str(folder), "--json", "--quiet")
-            said = json.loads(cost.out)
-            lists[name] = {"cpu_s": round(cost.cpu, 2), "registered": said["registered"], "tools": said["tools"]}
+            report = json.loads(cost.out)
+            lists[name] = {"cpu_s": round(cost.cpu, 2), "registered": report["registered"], "tools": report["tools"]}
         queries = _queries(data)
         with Engine(folder, settings("default", QUICK)) as engine:
             took = {
@@ -87,14 +87,14 @@ def registering(data: Path) -> dict[str, Any]:
 
 
 def _queries(data: Path) -> list[str]:
-    """What people type: a name, or the first few words of what something does."""
+    """Typical queries: a name, or the first words of a description."""
     chance = random.Random(0)  # noqa: S311 - a sample
     records = [json.loads(line) for name in LISTS for line in (data / name / "corpus.jsonl").open(encoding="utf8")]
-    asked = []
-    for record in chance.sample(records, ASKED):
+    questions = []
+    for record in chance.sample(records, QUERIES):
         words = record["text"].split()[: chance.randint(2, 8)]
-        asked.append(" ".join(words) if words and chance.random() < 0.5 else record["title"])
-    return asked
+        questions.append(" ".join(words) if words and chance.random() < 0.5 else record["title"])
+    return questions
 
 
 def _searched(engine: Engine, queries: Sequence[str], recipe: str, mode: str) -> dict[str, float]:
@@ -104,12 +104,12 @@ def _searched(engine: Engine, queries: Sequence[str], recipe: str, mode: str) ->
     return _timed(ask, queries)
 
 
-def _timed(ask: Any, queries: Sequence[str]) -> dict[str, float]:
-    ask(queries[0])
+def _timed(search: Any, queries: Sequence[str]) -> dict[str, float]:
+    search(queries[0])
     took = []
     for query in queries:
         start = time.perf_counter()
-        ask(query)
+        search(query)
         took.append((time.perf_counter() - start) * 1000)
     return percentiles(took)
 
@@ -123,14 +123,14 @@ def _timed(ask: Any, queries: Sequence[str]) -> dict[str, float]:
 def with_examples(dataset: Dataset, limit: int) -> dict[str, Any]:
     """The same questions to the same tools, registered with and without examples."""
     taken, left = _split(dataset.questions)
-    asked = replace(dataset, questions=left).limited(limit, 0).questions
+    questions = replace(dataset, questions=left).limited(limit, 0).questions
     assert dataset.corpus is not None
     records = [json.loads(line) for line in dataset.corpus.open(encoding="utf8")]
-    without = _asked(records, {}, asked)
-    helped = _asked(records, taken, asked)
+    without = _find_tools_scores(records, {}, questions)
+    helped = _find_tools_scores(records, taken, questions)
     gain = compare(helped, without)
     return {
-        "queries": len(asked),
+        "queries": len(questions),
         "examples": sum(map(len, taken.values())),
         "without": figures(without),
         "with": figures(helped),
@@ -152,14 +152,16 @@ def _split(questions: Sequence[Question]) -> tuple[dict[str, list[str]], list[Qu
     return taken, [question for question in questions if question.id not in used]
 
 
-def _asked(records: Sequence[dict[str, Any]], examples: dict[str, list[str]], asked: Sequence[Question]) -> list[float]:
+def _find_tools_scores(
+    records: Sequence[dict[str, Any]], examples: dict[str, list[str]], questions: Sequence[Question]
+) -> list[float]:
     """nDCG@10 of `find-tools` for each question, with one server for each tool."""
     with tempfile.TemporaryDirectory() as scratch, Engine(Path(scratch) / "index", settings("default")) as engine:
         servers = [
             Entity("mcp_server", record["_id"], record["title"], tools=(_tool(record, examples),)) for record in records
         ]
         engine.registry.put(*servers)
-        return [_ndcg(engine.registry.find_tools(question.text).to_json(), question) for question in asked]
+        return [_ndcg(engine.registry.find_tools(question.text).to_json(), question) for question in questions]
 
 
 def _tool(record: dict[str, Any], examples: dict[str, list[str]]) -> Tool:
@@ -186,11 +188,11 @@ def markdown(result: dict[str, Any]) -> str:
     if "sets" in result:
         lines += _tools(result["sets"])
     if "examples" in result:
-        told = result["examples"]
-        gain = told["gain"]
+        examples = result["examples"]
+        gain = examples["gain"]
         lines += [
-            f"Examples: metatool, {told['queries']} queries, {told['examples']} others as examples: nDCG@10"
-            f" {told['without'][MAIN]:.3f} without, {told['with'][MAIN]:.3f} with"
+            f"Examples: metatool, {examples['queries']} queries, {examples['examples']} others as examples: nDCG@10"
+            f" {examples['without'][MAIN]:.3f} without, {examples['with'][MAIN]:.3f} with"
             f" ({gain['delta']:+.3f}, {gain['low']:+.3f} to {gain['high']:+.3f}; at least +.030 is wanted).",
             "",
         ]
@@ -244,22 +246,22 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--limit", type=int, default=0, help="only so many queries of each set")
-    asked = parser.parse_args()
-    parts = asked.parts.split(",")
-    result: dict[str, Any] = {"machine": machine(), "limit": asked.limit}
+    args = parser.parse_args()
+    parts = args.parts.split(",")
+    result: dict[str, Any] = {"machine": machine(), "limit": args.limit}
     if "register" in parts:
-        result["register"] = registering(asked.data)
+        result["register"] = registering(args.data)
     if "tools" in parts:
         result["sets"] = {}
-        for name in asked.sets.split(","):
+        for name in args.sets.split(","):
             start = time.perf_counter()
-            result["sets"][name], _ = default_beside(load(asked.data / name).limited(asked.limit, 0))
+            result["sets"][name], _ = default_beside(load(args.data / name).limited(args.limit, 0))
             print(f"{name}: {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
     if "examples" in parts:
-        result["examples"] = with_examples(load(asked.data / "metatool"), asked.limit)
-    kept = keep("registry", result, asked.out)
+        result["examples"] = with_examples(load(args.data / "metatool"), args.limit)
+    kept = keep("registry", result, args.out)
     text = markdown(kept)
-    (asked.out / f"registry-{kept['commit']}.md").write_text(text, "utf8")
+    (args.out / f"registry-{kept['commit']}.md").write_text(text, "utf8")
     print(text)
 
 

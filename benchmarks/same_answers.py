@@ -1,4 +1,4 @@
-"""Do three stores give the same answers? An index in a folder, copied into memory and into PostgreSQL + Qdrant.
+"""Equality of results from three stores: a folder, copied into memory and into PostgreSQL + Qdrant.
 
     python benchmarks/same_answers.py [--sets cranfield scifact_train] [--queries 100] [--data FOLDER] [--keep]
 
@@ -40,7 +40,7 @@ WARM = 5
 Hits = list[tuple[str, float]]
 
 
-def asked(engine: Engine, query: str, **options: Any) -> tuple[Hits, str]:
+def results_of(engine: Engine, query: str, **options: Any) -> tuple[Hits, str]:
     answer = engine.search(Request(query, top_n=10, **options))
     if answer.failures:
         raise SystemExit(f"{query!r}: {answer.failures}")
@@ -69,7 +69,7 @@ def measured(index: Cluster, settings: Settings, queries: list[str]) -> dict[str
                 cluster.trips.delay = delay
                 with cluster.trips.counted() as made:
                     start = time.perf_counter()
-                    asked(engine, query)
+                    results_of(engine, query)
                     elapsed = (time.perf_counter() - start) * 1000
                 if number >= WARM:
                     depths.append(depth(made))
@@ -102,7 +102,7 @@ def run(dataset: Dataset, queries: int) -> dict[str, Any]:
     content = copied(made.folder)
     memory = MemoryFilling()
     content.fill(memory)
-    memory.commit(known=content.facts)
+    memory.commit(meta=content.facts)
     filling, took = filled_cluster(f"same_{dataset.name}", content)
     texts = [question.text for question in dataset.limited(queries, 7).questions]
     report: dict[str, Any] = {
@@ -117,7 +117,7 @@ def run(dataset: Dataset, queries: int) -> dict[str, Any]:
         Engine(filling.index, settings) as cluster,
     ):
         answers = {
-            name: [asked(one, text) for text in texts]
+            name: [results_of(one, text) for text in texts]
             for name, one in (("local", local), ("memory", other), ("cluster", cluster))
         }
         report["mode"] = answers["local"][0][1]

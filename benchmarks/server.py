@@ -1,4 +1,4 @@
-"""What does a server add to a search, and does it hold under load while the index is written?
+"""The server's overhead per search, and its stability under load while the index is written.
 
     python benchmarks/server.py [FOLDER OF MARKDOWN] [--seconds 60] [--clients 50] [--deepen] [--no-keep]
 
@@ -69,7 +69,7 @@ def serving(run: Runner, index: Path) -> Iterator[tuple[int, int]]:
         process.wait(20)
 
 
-def added(run: Runner, index: Path, asked: list[str]) -> dict[str, Any]:
+def added(run: Runner, index: Path, queries_asked: list[str]) -> dict[str, Any]:
     """CPU a query, direct and through the server, in turn, so that both have the same machine."""
     argv = [sys.executable, "-c", DIRECT, str(index)]
     asking = subprocess.Popen(argv, env=run.env, cwd=run.home, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -78,7 +78,7 @@ def added(run: Runner, index: Path, asked: list[str]) -> dict[str, Any]:
         assert one.stdout is not None
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         direct, modes, start = 0.0, set(), 0.0
-        for number, query in enumerate(asked):
+        for number, query in enumerate(queries_asked):
             if number == WARMING:
                 direct, start = 0.0, cpu_of(pid)
             one.stdin.write(json.dumps(query) + "\n")
@@ -93,7 +93,7 @@ def added(run: Runner, index: Path, asked: list[str]) -> dict[str, Any]:
         served = cpu_of(pid) - start
         connection.close()
         one.stdin.close()
-    many = len(asked) - WARMING
+    many = len(queries_asked) - WARMING
     return {
         "queries": many,
         "modes": sorted(modes),
@@ -106,7 +106,7 @@ def added(run: Runner, index: Path, asked: list[str]) -> dict[str, Any]:
 def under_load(run: Runner, index: Path, corpus: Path, file: Path, clients: int, seconds: float) -> dict[str, Any]:
     """Clients, a writer, and a look at the server's memory each half second."""
     over = threading.Event()
-    seen: list[float] = []
+    samples_mb: list[float] = []
     syncs: list[int] = []
     pages = sorted(corpus.rglob("*.md"))
 
@@ -121,7 +121,7 @@ def under_load(run: Runner, index: Path, corpus: Path, file: Path, clients: int,
 
     def watch(pid: int) -> None:
         while not over.wait(0.5):
-            seen.append(memory_of(pid))
+            samples_mb.append(memory_of(pid))
 
     with serving(run, index) as (pid, port):
         threads = [threading.Thread(target=write), threading.Thread(target=watch, args=(pid,))]
@@ -132,12 +132,12 @@ def under_load(run: Runner, index: Path, corpus: Path, file: Path, clients: int,
         over.set()
         for thread in threads:
             thread.join()
-    third = max(1, len(seen) // 3)
-    middle, last = max(seen[third : 2 * third], default=0.0), max(seen[-third:], default=0.0)
+    third = max(1, len(samples_mb) // 3)
+    middle, last = max(samples_mb[third : 2 * third], default=0.0), max(samples_mb[-third:], default=0.0)
     return found | {
         "syncs": len(syncs),
         "files_changed": sum(syncs),
-        "memory_mb": [round(one) for one in seen[:: max(1, len(seen) // 12)]],
+        "memory_mb": [round(one) for one in samples_mb[:: max(1, len(samples_mb) // 12)]],
         "memory_growth": round(last / middle - 1, 3) if middle else 0.0,
     }
 
@@ -150,17 +150,17 @@ def main() -> int:
     parser.add_argument("--deepen", action="store_true", help="with the deep vectors")
     parser.add_argument("--no-keep", action="store_true", help="write no result")
     chosen = parser.parse_args()
-    asked = list(dict.fromkeys(queries(chosen.corpus, QUERIES)))
+    queries_asked = list(dict.fromkeys(queries(chosen.corpus, QUERIES)))
     facts = machine()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place).resolve()
         corpus = Path(shutil.copytree(chosen.corpus, folder / "corpus"))
         run, index, file = Runner(folder), folder / "index", folder / "queries.json"
-        file.write_text(json.dumps(asked), "utf8")
+        file.write_text(json.dumps(queries_asked), "utf8")
         sync = [*WATERSMEET, "sync", str(corpus), "--index", str(index), "--json"]
         made = json.loads(run(*sync, *([] if chosen.deepen else ["--no-deepen"])).out)
         figures = {"documents": made["documents"], "chunks": made["chunks"]}
-        figures |= {"cpu": added(run, index, asked)}
+        figures |= {"cpu": added(run, index, queries_asked)}
         figures |= {"load": under_load(run, index, corpus, file, chosen.clients, chosen.seconds)}
     facts["load_after"] = load()
     measured = {**figures["cpu"], **figures["load"]}

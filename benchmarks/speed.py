@@ -1,4 +1,4 @@
-"""How fast is it, and how does that grow? Indexing, warm queries, cold starts, memory and size; dense against numpy.
+"""Speed and its growth: indexing, warm queries, cold starts, memory and size; dense against numpy.
 
     python benchmarks/speed.py [--sizes 1000,10000,100000] [--real-up-to 1000] [--quick]
 
@@ -25,7 +25,7 @@ from watersmeet.engine.settings.settings import cache_folder
 
 HERE = ROOT / "benchmarks"
 WARMING = 60
-ASKED = 260
+QUERY_COUNT = 260
 COLD = 10
 
 
@@ -55,12 +55,12 @@ def indexing(run: Runner, corpus: Path, index: Path, real: bool) -> dict[str, An
     return figures
 
 
-def at_size(run: Runner, corpus: Path, index: Path, asked: Path, real: bool) -> dict[str, Any]:
+def at_size(run: Runner, corpus: Path, index: Path, query_file: Path, real: bool) -> dict[str, Any]:
     figures = indexing(run, corpus, index, real)
-    texts = json.loads(asked.read_text("utf8"))
+    texts = json.loads(query_file.read_text("utf8"))
     for mode in ("lexical", "hybrid"):
-        ask = (sys.executable, str(HERE / "_asking.py"), str(index), mode, str(asked), str(WARMING))
-        figures[mode] = json.loads(run(*ask).out)
+        command = (sys.executable, str(HERE / "_asking.py"), str(index), mode, str(query_file), str(WARMING))
+        figures[mode] = json.loads(run(*command).out)
         search = [*WATERSMEET, "search", "--mode", mode, "--index", str(index), "--"]
         figures[mode] |= cold(run, search, texts[:COLD])
     return figures
@@ -91,15 +91,15 @@ def sizes_of(text: str) -> list[int]:
 
 
 def everything(folder: Path, sizes: list[int], real_up_to: int) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each size holds the smaller one, and all are asked the same."""
-    corpus, asked, have = folder / "notes", folder / "queries.json", 0
+    """Each size includes the smaller ones, and all get the same queries."""
+    corpus, query_file, have = folder / "notes", folder / "queries.json", 0
     run = Runner(folder)
     for size in sizes:
         run(sys.executable, str(HERE / "_corpus.py"), str(corpus), str(have), str(size))
         have = size
-        if not asked.exists():
-            asked.write_text(json.dumps(queries(corpus, ASKED, step=max(1, size // 1000))), "utf8")
-        figures = at_size(run, corpus, folder / f"index-{size}", asked, size <= real_up_to)
+        if not query_file.exists():
+            query_file.write_text(json.dumps(queries(corpus, QUERY_COUNT, step=max(1, size // 1000))), "utf8")
+        figures = at_size(run, corpus, folder / f"index-{size}", query_file, size <= real_up_to)
         yield size, {**figures, "text_mb": size_mb(corpus)}
 
 
@@ -110,24 +110,24 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=100_000, help="of the dense search beside numpy")
     parser.add_argument("--quick", action="store_true", help="small sizes, nothing kept: to see that it works")
     parser.add_argument("--out", type=Path, default=RESULTS)
-    asked = parser.parse_args()
-    if asked.quick:
-        asked.sizes, asked.rows, asked.real_up_to = [200, 1000], 20_000, 200
+    args = parser.parse_args()
+    if args.quick:
+        args.sizes, args.rows, args.real_up_to = [200, 1000], 20_000, 200
     facts = machine()
     sizes: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place).resolve()
         single = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         cache = os.path.join(cache_folder(), "embeddings")
-        script = (sys.executable, str(HERE / "_dense.py"), str(asked.rows), cache)
+        script = (sys.executable, str(HERE / "_dense.py"), str(args.rows), cache)
         dense = json.loads(Runner(folder, single)(*script).out)
         print(f"dense: {dense}", file=sys.stderr)
-        for size, figures in everything(folder, asked.sizes, asked.real_up_to):
+        for size, figures in everything(folder, args.sizes, args.real_up_to):
             sizes[str(size)] = figures
             print(f"{size}: {figures}", file=sys.stderr, flush=True)
     facts["load_after"] = load()
-    result = {"machine": facts, "quick": asked.quick, "sizes": sizes, "growth": growth(sizes), "dense": dense}
-    print(json.dumps(keep("speed", result, None if asked.quick else asked.out), indent=1))
+    result = {"machine": facts, "quick": args.quick, "sizes": sizes, "growth": growth(sizes), "dense": dense}
+    print(json.dumps(keep("speed", result, None if args.quick else args.out), indent=1))
 
 
 if __name__ == "__main__":

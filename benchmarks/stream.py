@@ -51,12 +51,12 @@ def measured(file: Path, home: Path, package: Path) -> dict[str, Any]:
             with file.open("a", encoding="utf8") as out:
                 out.write(json.dumps({"_id": f"more {home.name}", "text": "one record more"}) + "\n")
         cost = run(*WATERSMEET, "sync", str(file), "--no-vectors", "--json", "--index", str(home / "index"), good=(0,))
-        said = json.loads(cost.out)
+        report = json.loads(cost.out)
         figures[name] = {
             "peak_mb": round(cost.peak),
             "seconds": round(cost.wall, 1),
             "cpu_seconds": round(cost.cpu, 1),
-            **{key: said[key] for key in ("added", "changed", "unchanged", "documents", "chunks")},
+            **{key: report[key] for key in ("added", "changed", "unchanged", "documents", "chunks")},
         }
         print(package, name, figures[name], file=sys.stderr)
     figures["index_mb"] = size_mb(home / "index")

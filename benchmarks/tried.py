@@ -1,4 +1,4 @@
-"""What else could be part of the default? Each thing added alone, on all dev sets, with the paired difference.
+"""Candidates for the default: each added alone, on all dev sets, with the paired difference.
 
 python benchmarks/tried.py [--limit 150] [--only sparse,phrase]
 """
@@ -54,10 +54,10 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=150)
     parser.add_argument("--only", default="")
     parser.add_argument("--out", type=Path, default=RESULTS)
-    asked = parser.parse_args()
-    wanted = [name for name in TRIED if not asked.only or any(part in name for part in asked.only.split(","))]
+    args = parser.parse_args()
+    wanted = [name for name in TRIED if not args.only or any(part in name for part in args.only.split(","))]
     names = sorted(path.parent.name for path in DATA.glob("*/qrels.tsv"))
-    sets = {name: load(DATA / name).limited(asked.limit, 0) for name in names}
+    sets = {name: load(DATA / name).limited(args.limit, 0) for name in names}
     default = {name: list(evaluate(data, settings("default")).scores[WHOLE][MAIN]) for name, data in sets.items()}
     table: dict[str, Any] = {}
     for tried in wanted:
@@ -75,9 +75,9 @@ def main() -> None:
             "high": round(over.high, 4),
         }
         print(f"{tried}: {over.delta:+.4f} ({over.low:+.4f} to {over.high:+.4f})", file=sys.stderr, flush=True)
-    result = keep("tried", {"machine": machine(), "limit": asked.limit, "tried": table}, asked.out)
+    result = keep("tried", {"machine": machine(), "limit": args.limit, "tried": table}, args.out)
     text = markdown(result)
-    (asked.out / f"tried-{result['commit']}.md").write_text(text, "utf8")
+    (args.out / f"tried-{result['commit']}.md").write_text(text, "utf8")
     print(text)
 
 
@@ -94,8 +94,10 @@ def markdown(result: dict[str, Any]) -> str:
     for name, row in result["tried"].items():
         sides = []
         for sign in (1, -1):
-            sure = [(s, d["delta"]) for s, d in row["sets"].items() if min(sign * d["low"], sign * d["high"]) > 0]
-            sides.append(", ".join(f"{s} {delta:+.3f}" for s, delta in sure) or "none")
+            significant = [
+                (s, d["delta"]) for s, d in row["sets"].items() if min(sign * d["low"], sign * d["high"]) > 0
+            ]
+            sides.append(", ".join(f"{s} {delta:+.3f}" for s, delta in significant) or "none")
         lines.append(
             f"| {name} | {row['mean']:+.4f} ({row['low']:+.4f} to {row['high']:+.4f}) | {sides[0]} | {sides[1]} |"
         )

@@ -1,4 +1,4 @@
-"""`watersmeet` as it is, but in small steps, each of them told, and with a line in a file for each text embedded.
+"""`watersmeet` in small steps with progress output, and with a log line for each embedded text.
 
 python scripts/_counted.py WINDOW SLICE FILE ARGUMENTS        (run by killing_vectors.py)
 
@@ -21,7 +21,7 @@ from watersmeet.face.cli import progress
 from watersmeet.face.cli.main import main
 
 PROBE = 4
-"""So few tokens are not a text: a model that is loaded is tried with a letter."""
+"""Inputs with fewer tokens are not counted: loading a model embeds one letter as a test."""
 
 
 def count(cls: type[Any], method: str, log: int) -> None:
@@ -44,6 +44,6 @@ if __name__ == "__main__":
     count(Encoder, "run", log)
     count(Hashed, "embed", log)
     settings = load()
-    model_of(settings, "dense", embedder_name(settings, "dense")).ready()  # loading is not what is to be disturbed
+    model_of(settings, "dense", embedder_name(settings, "dense")).ready()  # the kill is not meant for loading
     print("ready", file=sys.stderr, flush=True)
     main()

@@ -165,9 +165,9 @@ class Graph:
 
     def layer(self, inputs: str, number: int, bias: str, shared: dict[str, str]) -> str:
         name = f"l{number}."
-        asking = inputs
+        residual = inputs
         if number == LAYERS - 1:
-            asking = self.node("Slice", [inputs, self.whole(0), self.whole(1), self.whole(1)])
+            residual = self.node("Slice", [inputs, self.whole(0), self.whole(1), self.whole(1)])
 
         def part(source: str, letter: str, order: list[int]) -> str:
             return self.node(
@@ -175,20 +175,20 @@ class Graph:
             )
 
         query, key, value = (
-            part(asking, "q", [0, 2, 1, 3]),
+            part(residual, "q", [0, 2, 1, 3]),
             part(inputs, "k", [0, 2, 3, 1]),
             part(inputs, "v", [0, 2, 1, 3]),
         )
         scores = self.node("Mul", [self.node("MatMul", [query, key]), shared["scale"]])
         share = self.node("Softmax", [self.node("Add", [scores, bias])], axis=-1)
-        seen = self.node("Transpose", [self.node("MatMul", [share, value])], perm=[0, 2, 1, 3])
-        seen = self.linear(self.node("Reshape", [seen, shared["joined"]]), f"{name}ao")
-        seen = self.normal(self.node("Add", [seen, asking]), f"{name}aln")
-        wide = self.linear(seen, f"{name}f1")
+        attended = self.node("Transpose", [self.node("MatMul", [share, value])], perm=[0, 2, 1, 3])
+        attended = self.linear(self.node("Reshape", [attended, shared["joined"]]), f"{name}ao")
+        attended = self.normal(self.node("Add", [attended, residual]), f"{name}aln")
+        wide = self.linear(attended, f"{name}f1")
         curve = self.node("Erf", [self.node("Div", [wide, shared["root"]])])
         curve = self.node("Mul", [wide, self.node("Add", [curve, shared["one"]])])
         curve = self.node("Mul", [curve, shared["half"]])
-        return self.normal(self.node("Add", [self.linear(curve, f"{name}f2"), seen]), f"{name}fln")
+        return self.normal(self.node("Add", [self.linear(curve, f"{name}f2"), attended]), f"{name}fln")
 
     def save(self, path: Path) -> None:
         import onnx

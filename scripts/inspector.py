@@ -81,7 +81,7 @@ def serving(index: Path) -> Iterator[str]:
         process.wait(20)
 
 
-def asked(inspector: list[str], target: list[str], words: list[str]) -> str:
+def problem_of(inspector: list[str], target: list[str], words: list[str]) -> str:
     """What went wrong; empty if nothing."""
     done = subprocess.run([*inspector, *target, *words], capture_output=True, text=True, timeout=SECONDS, check=False)
     if done.returncode:
@@ -120,7 +120,7 @@ def main() -> int:
                 for call, arguments in zip(calls, CALLS.values(), strict=True):
                     call += [word for pair in arguments for word in ("--tool-arg", pair)]
                 for words in (listed, *calls, *OTHERS):
-                    problem = asked(inspector, target, words)
+                    problem = problem_of(inspector, target, words)
                     bad += bool(problem)
                     print(f"{name:6} {' '.join(words[1:4:2]):32} {problem or 'ok'}", flush=True)
     return 1 if bad else 0

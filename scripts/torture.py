@@ -1,12 +1,12 @@
-"""Torture the visibility protocol: some processes read and check while one more writes without pause.
+"""A stress test of snapshot isolation: some processes read and check while one more writes without pause.
 
     python scripts/torture.py [--seconds 120] [--readers 8] [--text tantivy] [--grace 2] [--vectors]
 
 Every version of every page carries a word of its own, so a reader can tell which version a hit is of. Inside one
-moment of the catalogue a reader checks that
+snapshot of the catalogue a reader checks that
   - the id, text and hash of every hit are those of that version, computed anew from the page's source;
   - every hit of a version's word contains that word, and every hit under a filter satisfies it;
-  - a page that is live in this moment is found by its word, all chunks of it;
+  - a page that is live in this snapshot is found by its word, all chunks of it;
   - no signal failed.
 The writer adds, edits, deletes, moves and renames pages, removes documents, compacts and sometimes builds the index
 anew; rows may be deleted `--grace` seconds after they died. Prints JSON; exit code 1 on any mismatch or error.
@@ -99,9 +99,9 @@ class Reader:
                 engine = Engine(self.index, self.settings)
             try:
                 start = time.monotonic()
-                with engine.snapshot() as view:
+                with engine.snapshot() as snapshot:
                     opened = time.monotonic() - start
-                    for problem in self.look(engine, view):
+                    for problem in self.look(engine, snapshot):
                         self.wrong.append(f"{problem} (opened in {opened:.2f} s, {time.monotonic() - start:.2f} s ago)")
                 self.counts["moments"] += 1
                 self.counts["slowest_ms"] = max(self.counts["slowest_ms"], int(1000 * (time.monotonic() - start)))
@@ -109,30 +109,31 @@ class Reader:
                 self.errors.append(f"{type(error).__name__}: {error}")
         engine.close()
 
-    def look(self, engine: Engine, view: Any) -> Iterator[str]:
+    def look(self, engine: Engine, snapshot: Any) -> Iterator[str]:
         for _ in range(self.chance.randint(1, 4)):
             condition = self.chance.choice([Condition(), *self.conditions()])
-            hits = self.ask(engine, view, " ".join(self.chance.sample(WORDS, 2)), condition, BOTH)
-            yield from self.check(view, hits, condition)
-        live = view.query("SELECT d.name, d.fields, d.id FROM documents d ORDER BY random() LIMIT 3")
+            hits = self.ask(engine, snapshot, " ".join(self.chance.sample(WORDS, 2)), condition, BOTH)
+            yield from self.check(snapshot, hits, condition)
+        live = snapshot.query("SELECT d.name, d.fields, d.id FROM documents d ORDER BY random() LIMIT 3")
         for name, fields, key in live:
             facts = json.loads(fields)
             word = word_of(facts["number"], facts["version"])
             question = self.chance.choice([word, f"what is {word}"])
-            hits = self.ask(engine, view, question, Condition(), self.chance.choice((BOTH, LEXICAL)))
-            yield from self.check(view, hits, Condition(), word)
-            there = dict(view.query("SELECT id, text FROM chunks WHERE document = ?", [key]))
-            if set(hits) != set(there):
-                yield f"{name}: {len(there.keys() - set(hits))} of {len(there)} live chunks were not found by {word}"
-            chunk, text = self.chance.choice(list(there.items()))
+            hits = self.ask(engine, snapshot, question, Condition(), self.chance.choice((BOTH, LEXICAL)))
+            yield from self.check(snapshot, hits, Condition(), word)
+            chunk_texts = dict(snapshot.query("SELECT id, text FROM chunks WHERE document = ?", [key]))
+            if set(hits) != set(chunk_texts):
+                missing = len(chunk_texts.keys() - set(hits))
+                yield f"{name}: {missing} of {len(chunk_texts)} live chunks were not found by {word}"
+            chunk, text = self.chance.choice(list(chunk_texts.items()))
             identifier = text.split("MK-")[1].split()[0]
-            hits = self.ask(engine, view, f"MK-{identifier}", Condition(), self.chance.choice((BOTH, EXACT)))
+            hits = self.ask(engine, snapshot, f"MK-{identifier}", Condition(), self.chance.choice((BOTH, EXACT)))
             if hits[:1] != [chunk]:
                 yield f"{name} {chunk}: MK-{identifier} finds {hits[:1]}"
             self.counts["live_checked"] += 1
         number, version = self.chance.randrange(400), self.chance.randrange(30)
-        hits = self.ask(engine, view, word_of(number, version), Condition(), BOTH)
-        yield from self.check(view, hits, Condition(), word_of(number, version))
+        hits = self.ask(engine, snapshot, word_of(number, version), Condition(), BOTH)
+        yield from self.check(snapshot, hits, Condition(), word_of(number, version))
 
     def conditions(self) -> list[Condition]:
         number = self.chance.randrange(5)
@@ -142,15 +143,17 @@ class Reader:
             Condition({"tag": ("t0", "t1"), "path": ("f1/**", "f2/**")}),
         ]
 
-    def ask(self, engine: Engine, view: Any, text: str, condition: Condition, signals: tuple[str, ...]) -> list[Any]:
+    def ask(
+        self, engine: Engine, snapshot: Any, text: str, condition: Condition, signals: tuple[str, ...]
+    ) -> list[Any]:
         plan = Plan(text=text, intent="", condition=condition, top_n=20, pool=100)
-        outcome = engine.sight(view, None).pipeline(self.settings, signals).run(plan)
+        outcome = engine.sight(snapshot, None).pipeline(self.settings, signals).run(plan)
         self.errors += [f"{failure.by}: {failure.reason}" for failure in outcome.failures]
         self.counts["queries"] += 1
         return [hit.chunk for hit in outcome.ranking.hits]
 
-    def check(self, view: Any, hits: list[Any], condition: Condition, word: str = "") -> Iterator[str]:
-        rows = view.query(
+    def check(self, snapshot: Any, hits: list[Any], condition: Condition, word: str = "") -> Iterator[str]:
+        rows = snapshot.query(
             "SELECT c.id, substr(c.hash, 1, 16), c.text, d.name FROM json_each(?) j JOIN chunks c ON c.id = j.value"
             " JOIN documents d ON d.id = c.document",
             [json.dumps(hits)],
@@ -205,7 +208,7 @@ class Writer:
         if fate < 0.3 or len(self.pages) < 50:
             number = self.chance.randrange(400)
             name = f"f{self.chance.randrange(5)}/p{number}.md"
-            if all(known != number for known, _ in self.pages.values()):
+            if all(existing != number for existing, _ in self.pages.values()):
                 self.put(name, number)
             return
         name = self.chance.choice(list(self.pages))
@@ -237,17 +240,17 @@ def read(index: str, environ: dict[str, str], seed: int, end: float, out: Any) -
     out.put((reader.counts, reader.wrong, reader.errors))
 
 
-def torture(asked: argparse.Namespace, folder: str) -> dict[str, Any]:
+def torture(args: argparse.Namespace, folder: str) -> dict[str, Any]:
     environ = {
-        "WATERSMEET__WRITER__GRACE_SECONDS": str(asked.grace),
+        "WATERSMEET__WRITER__GRACE_SECONDS": str(args.grace),
         "WATERSMEET__WRITER__BATCH_CHUNKS": "60",
         "WATERSMEET__WRITER__COMPACT_SHARE": "0.1",
-        "WATERSMEET__INDEX__TEXT": asked.text,
-        "WATERSMEET__INDEX__VECTORS": "true" if asked.vectors else "false",
+        "WATERSMEET__INDEX__TEXT": args.text,
+        "WATERSMEET__INDEX__VECTORS": "true" if args.vectors else "false",
         "WATERSMEET__INDEX__DENSE": "",
     }
     index = os.path.join(folder, "index")
-    chance = random.Random(asked.seed)  # noqa: S311 - to be repeatable
+    chance = random.Random(args.seed)  # noqa: S311 - to be repeatable
     writer = Writer(Path(folder, "pages"), index, load(start=folder, environ=environ), chance)
     for _ in range(150):
         writer.change()
@@ -255,9 +258,9 @@ def torture(asked: argparse.Namespace, folder: str) -> dict[str, Any]:
         engine.sync([writer.root], deepen=False)
     context = multiprocessing.get_context("spawn")
     out = context.Queue()
-    end = time.time() + asked.seconds
+    end = time.time() + args.seconds
     readers = [
-        context.Process(target=read, args=(index, environ, asked.seed + n, end, out)) for n in range(asked.readers)
+        context.Process(target=read, args=(index, environ, args.seed + n, end, out)) for n in range(args.readers)
     ]
     for process in readers:
         process.start()
@@ -276,9 +279,9 @@ def torture(asked: argparse.Namespace, folder: str) -> dict[str, Any]:
         process.join()
         errors += [f"a reader ended with {process.exitcode}"] if process.exitcode else []
     return {
-        "seconds": asked.seconds,
-        "readers": asked.readers,
-        "text": asked.text,
+        "seconds": args.seconds,
+        "readers": args.readers,
+        "text": args.text,
         "mismatches": len(wrong),
         "errors": len(errors),
         **dict(counts),
@@ -296,10 +299,10 @@ def main() -> int:
     parser.add_argument("--grace", type=float, default=2.0, help="seconds that dead rows are kept")
     parser.add_argument("--vectors", action="store_true", help="write static vectors as well")
     parser.add_argument("--seed", type=int, default=1)
-    asked = parser.parse_args()
+    args = parser.parse_args()
     folder = tempfile.mkdtemp()
     try:
-        summary = torture(asked, folder)
+        summary = torture(args, folder)
     finally:
         shutil.rmtree(folder)
     print(json.dumps(summary, indent=1))

@@ -81,10 +81,10 @@ class Making:
     def questions(self, count: int) -> Iterator[str]:
         for _ in range(count):
             pools = (OPEN, SECRET, NEITHER)
-            said = [self.chance.choice(self.chance.choice(pools)) for _ in range(self.chance.randrange(1, 6))]
+            chosen_words = [self.chance.choice(self.chance.choice(pools)) for _ in range(self.chance.randrange(1, 6))]
             shape = self.chance.randrange(5)
-            text = " ".join(said)
-            yield {0: text.title(), 1: f"how do I {text}?", 2: f"{text} #{said[0]}"}.get(shape, text)
+            text = " ".join(chosen_words)
+            yield {0: text.title(), 1: f"how do I {text}?", 2: f"{text} #{chosen_words[0]}"}.get(shape, text)
 
 
 VIRTUAL = {
@@ -116,14 +116,14 @@ def build(folder: Path, seed: int) -> list[Path]:
     one = make.many(40, "hidden", [*OPEN[:10], *SECRET], visibility="private", owner="ann")
     two = make.many(25, "other", SECRET, visibility="group", groups=["pink"])
     indexes = []
-    for number, (seen, unseen) in enumerate([([], []), (blue, []), (blue, one), (blue, two)]):
+    for number, (visible, unseen) in enumerate([([], []), (blue, []), (blue, one), (blue, two)]):
         index = folder / f"index{number}"
         with Engine(index, load(start=str(folder))) as engine:
             if unseen:
                 engine.registry.register(unseen[:5])
             engine.sync([vault])
             engine.registry.register([*public[:30], VIRTUAL])
-            engine.registry.register([*unseen[5:], *seen]) if seen else None
+            engine.registry.register([*unseen[5:], *visible]) if visible else None
             engine.registry.register([*public[30:], *later])
             if unseen:
                 engine.registry.register([{**unseen[3], "description": "changed " + SECRET[0]}])
@@ -230,8 +230,8 @@ def asked(port: int, token: str, questions: list[str]) -> list[Any]:
         connection.request(method, address, json.dumps(body) if body is not None else None, headers)
         answer = connection.getresponse()
         text = answer.read().decode()
-        told = untimed(json.loads(text)) if "json" in (answer.headers["content-type"] or "") else text
-        found.append([method, address, body, answer.status, told])
+        answered = untimed(json.loads(text)) if "json" in (answer.headers["content-type"] or "") else text
+        found.append([method, address, body, answer.status, answered])
     connection.close()
     return found
 
@@ -248,7 +248,7 @@ def differing(one: Any, other: Any, where: str = "") -> Iterator[str]:
 
 
 def compared(folder: Path, questions: list[str], agents: int, seed: int, short: bool) -> dict[str, Any]:
-    """Whoever asks, and what each index answered."""
+    """Compares the answers of the indexes for each caller."""
     os.environ |= {"XDG_CONFIG_HOME": str(folder / "config"), "XDG_CACHE_HOME": str(folder / "cache")}
     os.environ |= {"HOME": str(folder), "WATERSMEET__INDEX__DENSE": "hashed"}
     from watersmeet.face.tokens import Tokens
@@ -260,13 +260,13 @@ def compared(folder: Path, questions: list[str], agents: int, seed: int, short: 
     with ExitStack() as stack:
         ports = [stack.enter_context(serving(index, folder)) for index in indexes]
         for who, token, chosen in (("anonymous", "", (0, 2) if short else (0, 1, 2, 3)), ("bob", bob, (1, 3, 2))):
-            told = [
+            answered = [
                 [*asked(ports[n], token, questions), *asyncio.run(tools(ports[n], token, questions[:agents]))]
                 for n in (chosen[:2] if short else chosen)
             ]
-            answers += sum(map(len, told))
-            for number, other in zip(chosen[1:], told[1:], strict=False):
-                for one, its in zip(told[0], other, strict=True):
+            answers += sum(map(len, answered))
+            for number, other in zip(chosen[1:], answered[1:], strict=False):
+                for one, its in zip(answered[0], other, strict=True):
                     differences += [f"{who}, index {number}, {one[:3]}: {found}" for found in differing(one, its)]
     return {"questions": len(questions), "answers": answers, "differences": len(differences), "first": differences[:20]}
 

@@ -60,9 +60,9 @@ def page(name: str, version: int) -> str:
 
 def server(number: int, version: int) -> dict[str, Any]:
     name = f"server{number}"
-    told = f"{mark(name, version, 0)} answers questions about {' '.join(WORDS[number:])}"
+    description = f"{mark(name, version, 0)} answers questions about {' '.join(WORDS[number:])}"
     tools = [{"name": f"tool_{number}", "description": f"{mark(name, version, 1)} does it"}]
-    return {"kind": "mcp_server", "path": f"/{name}", "name": name, "description": told, "tools": tools}
+    return {"kind": "mcp_server", "path": f"/{name}", "name": name, "description": description, "tools": tools}
 
 
 def opened(index: str) -> Engine:
@@ -87,11 +87,11 @@ class Writer:
     def versions(self, folder: str) -> dict[str, int]:
         found = {}
         for path in (self.ground / folder).glob("*.md"):
-            there = MARK.search(path.read_text())
-            found[path.stem] = int(there[2]) if there else 0
+            present = MARK.search(path.read_text())
+            found[path.stem] = int(present[2]) if present else 0
         return found
 
-    def known(self) -> set[str]:
+    def stored_ids(self) -> set[str]:
         """The documents that are there; none as long as nobody has written."""
         try:
             return {found["document"] for found in self.engine.documents()}
@@ -100,12 +100,12 @@ class Writer:
 
     def edit(self, folder: str) -> None:
         """Some pages get another text, one may go, and one may come back."""
-        there = self.versions(folder)
-        for name in self.chance.sample(sorted(there), min(5, len(there))):
-            self.write(folder, name, there[name] + 1)
-        gone = sorted({f"{folder}{n}" for n in range(PAGES)} - there.keys())
-        if there and self.chance.random() < 0.3:
-            name = self.chance.choice(sorted(there))
+        present = self.versions(folder)
+        for name in self.chance.sample(sorted(present), min(5, len(present))):
+            self.write(folder, name, present[name] + 1)
+        gone = sorted({f"{folder}{n}" for n in range(PAGES)} - present.keys())
+        if present and self.chance.random() < 0.3:
+            name = self.chance.choice(sorted(present))
             self.say("removing", name)
             (self.ground / folder / f"{name}.md").unlink()
         if gone and self.chance.random() < 0.5:
@@ -120,11 +120,11 @@ class Writer:
 
     def sync(self, folder: str) -> None:
         """What lies there now is acknowledged once this returns: nobody else changes it meanwhile."""
-        there = self.versions(folder)
+        present = self.versions(folder)
         self.engine.sync([self.ground / folder])
-        for name in {f"{folder}{n}" for n in range(PAGES)} - there.keys():
+        for name in {f"{folder}{n}" for n in range(PAGES)} - present.keys():
             self.say("gone", name)
-        for name, version in there.items():
+        for name, version in present.items():
             self.say("there", name, version)
 
     def one_folder(self) -> None:
@@ -134,13 +134,13 @@ class Writer:
     def two_folders(self) -> None:
         self.edit("second")
         self.sync("second")
-        self.engine.sync([self.ground / "first"])  # the other one is at it, too
+        self.engine.sync([self.ground / "first"])  # the other writer syncs it, too
         self.say("also", "first")
 
     def registry(self) -> None:
         number, version = self.chance.randrange(SERVERS), self.chance.randrange(10**9)
         path = f"/server{number}"
-        if path in self.known() and self.chance.random() < 0.4:
+        if path in self.stored_ids() and self.chance.random() < 0.4:
             self.say("removing", path)
             self.engine.registry.unregister(path)
             self.say("gone", path)
@@ -150,7 +150,7 @@ class Writer:
             self.say("there", path, version)
 
     def removing(self) -> None:
-        ids = {Path(name).stem: name for name in self.known() if Path(name).stem.startswith("third")}
+        ids = {Path(name).stem: name for name in self.stored_ids() if Path(name).stem.startswith("third")}
         if ids:
             name = self.chance.choice(sorted(ids))
             self.say("removing", name)
@@ -181,7 +181,7 @@ def read(index: str, log: str, seed: str, end: float) -> None:
     """Ask for words, and check that every hit belongs to the document that it says it is of."""
     chance = random.Random(seed)  # noqa: S311 - to be repeatable
     handle = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    asked, wrong = 0, []
+    queries, wrong = 0, []
     with opened(index) as engine:
         while time.time() < end:
             try:
@@ -192,20 +192,20 @@ def read(index: str, log: str, seed: str, end: float) -> None:
             except WatersmeetError as error:
                 wrong.append(f"{type(error).__name__}: {error}")
                 continue
-            asked += 1
+            queries += 1
             time.sleep(0.02)
             wrong += [failure.reason for failure in answer.failures]
             for hit in answer.results:
                 name = Path(hit.document.partition("#")[0]).stem
                 wrong += [f"{hit.document} says {found[0]}" for found in MARK.finditer(hit.text) if found[1] != name]
-    os.write(handle, (json.dumps(["read", "; ".join(wrong[:3]), asked]) + "\n").encode())
+    os.write(handle, (json.dumps(["read", "; ".join(wrong[:3]), queries]) + "\n").encode())
 
 
 # ---------------------------------------------------------------- what must hold
 
 
 @dataclass
-class Known:
+class Acknowledged:
     """What the log of one writer says of a document: what was acknowledged last, and what was begun since."""
 
     acknowledged: tuple[str, int] | None = None
@@ -216,13 +216,13 @@ class Known:
         allowed = [*self.begun, *([self.acknowledged] if self.acknowledged else [("gone", 0)])]
         if version is None:
             return "" if any(what in ("gone", "removing") for what, _ in allowed) else f"is lost: {allowed}"
-        if any(what in ("there", "putting") and known == version for what, known in allowed):
+        if any(what in ("there", "putting") and acknowledged == version for what, acknowledged in allowed):
             return ""
         return f"has version {version}, and should have one of {allowed}"
 
 
-def told(log: Path) -> tuple[dict[str, Known], Counter[str], list[str]]:
-    known: dict[str, Known] = {}
+def read_log(log: Path) -> tuple[dict[str, Acknowledged], Counter[str], list[str]]:
+    acknowledged: dict[str, Acknowledged] = {}
     counts: Counter[str] = Counter()
     errors = []
     for line in log.read_text().splitlines() if log.exists() else ():
@@ -234,12 +234,12 @@ def told(log: Path) -> tuple[dict[str, Known], Counter[str], list[str]]:
         if what == "error":
             errors.append(name)
         elif what in ("there", "gone"):
-            one = known.setdefault(name, Known())
+            one = acknowledged.setdefault(name, Acknowledged())
             later = [said for said in one.begun if said[1] > version] if what == "there" and version else []
-            known[name] = Known((what, version), later)
+            acknowledged[name] = Acknowledged((what, version), later)
         elif what in ("putting", "removing"):
-            known.setdefault(name, Known()).begun.append((what, version))
-    return known, counts, errors
+            acknowledged.setdefault(name, Acknowledged()).begun.append((what, version))
+    return acknowledged, counts, errors
 
 
 def stored(index: Path) -> dict[str, list[str]]:
@@ -252,9 +252,9 @@ def stored(index: Path) -> dict[str, list[str]]:
         return found
 
 
-def whole(engine: Engine, there: dict[str, list[str]]) -> Iterator[str]:
+def whole(engine: Engine, present: dict[str, list[str]]) -> Iterator[str]:
     """Each document is one whole version of itself, and each of its chunks is found once, by its own word."""
-    for name, texts in there.items():
+    for name, texts in present.items():
         own = Path(name.partition("#")[0]).stem
         marks = [found.groups() for text in texts for found in MARK.finditer(text)]
         if len({version for _, version, _ in marks}) != 1 or any(other != own for other, _, _ in marks):
@@ -271,7 +271,7 @@ def whole(engine: Engine, there: dict[str, list[str]]) -> Iterator[str]:
 
 def in_step(index: Path) -> Iterator[str]:
     """No row lives twice or is dead at once; each belongs to a document, and each document of a file to a file."""
-    asked = {
+    checks = {
         "rows are live and dead": "SELECT count(*) FROM chunks JOIN dead USING (row)",
         "rows belong to nobody": "SELECT count(*) FROM chunks WHERE document NOT IN (SELECT id FROM documents)",
         "documents belong to no file": "SELECT count(*) FROM documents WHERE file NOT IN (SELECT id FROM files)",
@@ -282,27 +282,27 @@ def in_step(index: Path) -> Iterator[str]:
         " - (SELECT value FROM counts WHERE name = 'chunks')",
     }
     with closing(sqlite3.connect(index / "catalogue.db")) as db:
-        for what, sql in asked.items():
+        for what, sql in checks.items():
             (count,) = db.execute(sql).fetchone()
             if count:
                 yield f"{count} {what}"
 
 
 def problems(index: Path, ground: Path, logs: list[Path]) -> Iterator[str]:
-    there = stored(index)
+    present = stored(index)
     versions = {}
-    for name, texts in there.items():
+    for name, texts in present.items():
         if found := MARK.search("\n".join(texts)):
             versions[name if name.startswith("/") else Path(name).stem] = int(found[2])
     for log in logs:
-        known, _, errors = told(log)
+        acknowledged, _, errors = read_log(log)
         yield from errors
-        for name, one in known.items():
+        for name, one in acknowledged.items():
             if problem := one.problem(versions.get(name)):
                 yield f"{name} {problem}"
     yield from in_step(index)
     with opened(str(index)) as engine:
-        yield from whole(engine, there)
+        yield from whole(engine, present)
         yield from (f"doctor: {check.name}: {check.detail}" for check in engine.doctor() if not check.ok)
         engine.sync([ground / folder for folder in FOLDERS])
         again = engine.sync([])
@@ -319,23 +319,23 @@ def problems(index: Path, ground: Path, logs: list[Path]) -> Iterator[str]:
 # ---------------------------------------------------------------- the hunt
 
 
-def run(asked: argparse.Namespace, ground: Path) -> dict[str, Any]:
+def run(args: argparse.Namespace, ground: Path) -> dict[str, Any]:
     environ = {"HOME": str(ground), "XDG_CACHE_HOME": str(ground / "cache"), "XDG_CONFIG_HOME": str(ground / "config")}
     os.environ.update(environ | {f"WATERSMEET__{key}": value for key, value in SETTINGS.items()})
-    os.environ["WATERSMEET__INDEX__TEXT"] = asked.text
+    os.environ["WATERSMEET__INDEX__TEXT"] = args.text
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
-    chance = random.Random(asked.seed)  # noqa: S311 - to be repeatable
+    chance = random.Random(args.seed)  # noqa: S311 - to be repeatable
     index = ground / "index"
     for folder in FOLDERS:
         (ground / folder).mkdir()
         for number in range(PAGES):
             (ground / folder / f"{folder}{number}.md").write_text(page(f"{folder}{number}", 1))
-    end = time.time() + asked.seconds
+    end = time.time() + args.seconds
     logs = [ground / f"{kind}.log" for kind in (*WRITERS, "readers")]
     readers = [
-        context.Process(target=read, args=(str(index), str(logs[-1]), f"{asked.seed} {n}", end))
-        for n in range(asked.readers)
+        context.Process(target=read, args=(str(index), str(logs[-1]), f"{args.seed} {n}", end))
+        for n in range(args.readers)
     ]
     writers: dict[str, Any] = {}
     kills: Counter[str] = Counter()
@@ -344,7 +344,7 @@ def run(asked: argparse.Namespace, ground: Path) -> dict[str, Any]:
     while time.time() < end:
         for number, kind in enumerate(WRITERS):
             if kind not in writers or not writers[kind].is_alive():
-                seed = f"{asked.seed} {kind} {sum(kills.values())}"
+                seed = f"{args.seed} {kind} {sum(kills.values())}"
                 writers[kind] = context.Process(target=write, args=(kind, str(index), str(logs[number]), seed, end))
                 writers[kind].start()
         time.sleep(chance.uniform(0.1, 1.2))
@@ -355,38 +355,38 @@ def run(asked: argparse.Namespace, ground: Path) -> dict[str, Any]:
             kills[kind] += 1
     for process in [*readers, *writers.values()]:
         process.join(120)
-    counts = {kind: told(log)[1] for kind, log in zip(WRITERS, logs, strict=False)}
+    counts = {kind: read_log(log)[1] for kind, log in zip(WRITERS, logs, strict=False)}
     found = list(problems(index, ground, logs[:-1]))
     reads = [json.loads(line) for line in logs[-1].read_text().splitlines()]
     found += [f"a reader: {wrong}" for _, wrong, _ in reads if wrong]
     return {
-        "seconds": asked.seconds,
+        "seconds": args.seconds,
         "kills": kills,
         "acknowledged": {kind: {w: n for w, n in one.items() if w != "error"} for kind, one in counts.items()},
         "searches": sum(count for *_, count in reads),
         "lost": sum(" is lost" in problem for problem in found),
         "problems": found[:20],
-        "text": asked.text,
-        "seed": asked.seed,
+        "text": args.text,
+        "seed": args.seed,
     }
 
 
 def main() -> int:
-    made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    made.add_argument("--seconds", type=float, default=120)
-    made.add_argument("--seed", type=int, default=1)
-    made.add_argument("--text", default="tantivy", help="text store: tantivy or fts5")
-    made.add_argument("--readers", type=int, default=2)
-    made.add_argument("--short", action="store_true", help="ten seconds, for CI")
-    made.add_argument("--save", type=Path, help="write the summary here too")
-    asked = made.parse_args()
-    asked.seconds = 10.0 if asked.short else asked.seconds
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--text", default="tantivy", help="text store: tantivy or fts5")
+    parser.add_argument("--readers", type=int, default=2)
+    parser.add_argument("--short", action="store_true", help="ten seconds, for CI")
+    parser.add_argument("--save", type=Path, help="write the summary here too")
+    args = parser.parse_args()
+    args.seconds = 10.0 if args.short else args.seconds
     with tempfile.TemporaryDirectory() as folder:
-        summary = run(asked, Path(folder).resolve())
-    said = json.dumps(summary, indent=1)
-    print(said)
-    if asked.save:
-        asked.save.write_text(said + "\n", "utf8")
+        summary = run(args, Path(folder).resolve())
+    text = json.dumps(summary, indent=1)
+    print(text)
+    if args.save:
+        args.save.write_text(text + "\n", "utf8")
     return 1 if summary["problems"] else 0
 
 

@@ -14,12 +14,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from attacks.probe import command, held, probe
+from attacks.probe import command, probe, require
 
 WORDS_ONLY = {"WATERSMEET__INDEX__VECTORS": "false"}
 BOMB = "0: &b0 [x]\n" + "".join(f"{n}: &b{n} [{', '.join([f'*b{n - 1}'] * 9)}]\n" for n in range(1, 10))
 SECONDS = 10.0
-"""Of CPU time for what takes two or three: a machine that is busy with other things changes nothing."""
+"""Limit of CPU time for what takes two or three; independent of other load on the machine."""
 PATIENCE = 600.0
 
 
@@ -41,16 +41,16 @@ def synced(folder: Path, top: Path, **environment: str) -> dict[str, Any]:
     done = command(
         folder, "sync", str(top), "--index", "index", "--json", timeout=PATIENCE, environment=WORDS_ONLY | environment
     )
-    held(done.returncode == 0, f"sync ended with {done.returncode}: {done.stderr[-200:]}")
+    require(done.returncode == 0, f"sync ended with {done.returncode}: {done.stderr[-200:]}")
     report: dict[str, Any] = json.loads(done.stdout)
     found = command(
         folder, "search", "kingfisher", "--index", "index", "--json", timeout=PATIENCE, environment=WORDS_ONLY
     )
-    held("good.md" in found.stdout, "the other file is not found")
+    require("good.md" in found.stdout, "the other file is not found")
     return report
 
 
-def said(report: dict[str, Any]) -> str:
+def skip_reasons(report: dict[str, Any]) -> str:
     every = [*report["skipped"], *report["warnings"]]
     return every[-1]["reason"] if every else "read as it is"
 
@@ -64,9 +64,9 @@ def poison(tried: str, name: str, text: Callable[[], str], reason: str = "", slo
         before = spent()
         report = synced(folder, top)
         took = spent() - before
-        held(took < SECONDS, f"it took {took:.0f} s of CPU")
-        held(reason in said(report), f"said: {said(report)}")
-        return said(report)
+        require(took < SECONDS, f"it took {took:.0f} s of CPU")
+        require(reason in skip_reasons(report), f"said: {skip_reasons(report)}")
+        return skip_reasons(report)
 
     run.__module__ = __name__
 
@@ -97,7 +97,7 @@ def bomb(folder: Path) -> str:
     done = command(
         folder, "register", "bomb.yaml", "--index", "index", "--json", timeout=PATIENCE, environment=WORDS_ONLY
     )
-    held("more than 100,000 values" in done.stdout + done.stderr, done.stdout[-200:] + done.stderr[-200:])
+    require("more than 100,000 values" in done.stdout + done.stderr, done.stdout[-200:] + done.stderr[-200:])
     return "more than 100,000 values: not loaded"
 
 
@@ -107,7 +107,7 @@ def spaces(folder: Path) -> str:
     (folder / "a.json").write_text(json.dumps(record))
     before = spent()
     done = command(folder, "register", "a.json", "--index", "index", "--json", timeout=PATIENCE, environment=WORDS_ONLY)
-    held(done.returncode == 0 and spent() - before < SECONDS, f"{spent() - before:.0f} s of CPU")
+    require(done.returncode == 0 and spent() - before < SECONDS, f"{spent() - before:.0f} s of CPU")
     return "registered at once"
 
 
@@ -132,15 +132,15 @@ def health(folder: Path) -> str:
         before = time.process_time()
         sender = threading.Thread(target=lambda: done.append(server.ask("/api/entities", records, token=secret).status))
         sender.start()
-        asked = 0
-        while sender.is_alive() or not asked:
-            held(server.ask("/health").status == 200, "the server says nothing of its health")
-            asked += 1
+        requests_sent = 0
+        while sender.is_alive() or not requests_sent:
+            require(server.ask("/health").status == 200, "the server says nothing of its health")
+            requests_sent += 1
             time.sleep(0.05)
         spent = time.process_time() - before
-    held(done == [200] or done == [201], f"the answer was {done}")
-    held(spent < SECONDS, f"it took {spent:.0f} s of CPU")
-    return f"/health answered {asked} times meanwhile"
+    require(done == [200] or done == [201], f"the answer was {done}")
+    require(spent < SECONDS, f"it took {spent:.0f} s of CPU")
+    return f"/health answered {requests_sent} times meanwhile"
 
 
 @probe("symbolic links to a file and a folder outside, also in two steps")
@@ -155,9 +155,9 @@ def links(folder: Path) -> str:
     found = command(
         folder, "search", "nightingale", "--mode", "lexical", "--index", "index", "--json", environment=WORDS_ONLY
     )
-    held("nightingale" not in json.dumps(json.loads(found.stdout)["results"]), "the text outside was indexed")
-    held(sum("leads out" in item["reason"] for item in report["skipped"]) == 3, said(report))
-    return said(report)
+    require("nightingale" not in json.dumps(json.loads(found.stdout)["results"]), "the text outside was indexed")
+    require(sum("leads out" in item["reason"] for item in report["skipped"]) == 3, skip_reasons(report))
+    return skip_reasons(report)
 
 
 @probe("links in loops, dangling, to devices")
@@ -199,7 +199,7 @@ def others(folder: Path) -> str:
     ours = [folder / "index", folder / "home" / "cache" / "watersmeet", folder / "home" / "config" / "watersmeet"]
     every = [path for one in ours for path in (one, *one.rglob("*"))]
     loose = [path.name for path in every if stat.S_IMODE(path.lstat().st_mode) & 0o077]
-    held(not loose, f"open to others: {', '.join(loose[:5])}")
+    require(not loose, f"open to others: {', '.join(loose[:5])}")
     return f"{len(every)} files and folders, none open to others"
 
 
@@ -228,7 +228,7 @@ def read_only(folder: Path) -> str:
             text=True,
             check=False,
         )
-        held(found.returncode == 0 and "kingfisher" in found.stdout, f"not searched: {found.stderr[-200:]}")
+        require(found.returncode == 0 and "kingfisher" in found.stdout, f"not searched: {found.stderr[-200:]}")
         change = run(
             [*ask, "remove", "good.md", "--index", str(index)],
             cwd="/",
@@ -237,7 +237,7 @@ def read_only(folder: Path) -> str:
             text=True,
             check=False,
         )
-        held(change.returncode == 2 and "is read-only" in change.stderr, f"said: {change.stderr[-200:]}")
+        require(change.returncode == 2 and "is read-only" in change.stderr, f"said: {change.stderr[-200:]}")
     finally:
         for path in (index, *index.rglob("*")):
             path.chmod(0o755 if path.is_dir() else 0o644)
@@ -263,5 +263,5 @@ def dates(folder: Path) -> str:
         environment=WORDS_ONLY,
     )
     found = {one["document"]: one.get("created", "")[:10] for one in json.loads(done.stdout)["results"]}
-    held(found == {"a.md": "2020-01-01", "2019-01-01.md": "2019-01-01"}, f"found {found}")
+    require(found == {"a.md": "2020-01-01", "2019-01-01.md": "2019-01-01"}, f"found {found}")
     return "found; `created` is said beside it"

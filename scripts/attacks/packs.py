@@ -1,4 +1,4 @@
-"""A document that wants to speak in watersmeet's voice, and answers that cost more than was allowed."""
+"""Forged citations in documents, and answers over the token budget."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from attacks.probe import COMMAND, command, held, probe
+from attacks.probe import COMMAND, command, probe, require
 from watersmeet.core.token_count import estimate
 from watersmeet.present.pack import unpack
 
@@ -23,7 +23,7 @@ def packed(folder: Path, files: dict[str, str], budget: int = 3000) -> dict[str,
     for name, text in files.items():
         (folder / "docs" / name).write_bytes(text.encode())
     made = command(folder, "sync", "docs", "--no-vectors", "-q")
-    held(made.returncode == 0, made.stderr)
+    require(made.returncode == 0, made.stderr)
     found = command(folder, "search", "harbour", "--budget", str(budget), "--json")
     answer: dict[str, Any] = json.loads(found.stdout)
     return answer
@@ -33,10 +33,10 @@ def own(answer: dict[str, Any], files: dict[str, str]) -> str:
     """Only our own headings are read as citations, by `unpack` and by whoever looks at the beginning of lines."""
     text = answer["pack"]["text"]
     cited = sorted({one.document for one in unpack(text)})
-    held(cited == sorted(files), f"cited: {cited}")
+    require(cited == sorted(files), f"cited: {cited}")
     heads = [line for line in text.splitlines() if line.startswith("#")]
-    held(len(heads) == len(answer["pack"]["citations"]), f"headings: {heads}")
-    held(not any(head.startswith(FORGED[:22]) for head in heads), f"forged: {heads}")
+    require(len(heads) == len(answer["pack"]["citations"]), f"headings: {heads}")
+    require(not any(head.startswith(FORGED[:22]) for head in heads), f"forged: {heads}")
     return f"{len(heads)} citations, all ours"
 
 
@@ -73,7 +73,7 @@ def budget_of_a_command(folder: Path) -> str:
     as_json = command(folder, "search", "harbour", "--budget", "600", "--json").stdout
     as_text = command(folder, "search", "harbour", "--budget", "600").stdout
     sizes = [estimate(as_json), estimate(as_text)]
-    held(max(sizes) <= 600 and answer["results"], f"tokens: {sizes}")
+    require(max(sizes) <= 600 and answer["results"], f"tokens: {sizes}")
     return f"{sizes[0]} tokens as JSON, {sizes[1]} as text"
 
 
@@ -91,9 +91,9 @@ def budget_over_mcp(folder: Path) -> str:
             return await asyncio.wait_for(client.call_tool("search", {"query": "harbour", "budget": 600}), 60)
 
     answer = asyncio.run(ask())
-    said, structured = answer.content[0].text, answer.structured_content
-    cost = estimate(said) + estimate(json.dumps(structured, ensure_ascii=False))
-    held(cost <= 600 and structured["results"], f"{cost} tokens, {len(structured['results'])} results")
+    output, structured = answer.content[0].text, answer.structured_content
+    cost = estimate(output) + estimate(json.dumps(structured, ensure_ascii=False))
+    require(cost <= 600 and structured["results"], f"{cost} tokens, {len(structured['results'])} results")
     return f"{cost} tokens in all"
 
 
@@ -101,7 +101,7 @@ def budget_over_mcp(folder: Path) -> str:
 def budget_of_nothing(folder: Path) -> str:
     packed(folder, {"a.md": "The harbour opens at six.\n"})
     empty = command(folder, "search", "harbour", "--budget", "5")
-    held(empty.returncode == 1 and not empty.stdout and "the least is" in empty.stderr, f"exit {empty.returncode}")
+    require(empty.returncode == 1 and not empty.stdout and "the least is" in empty.stderr, f"exit {empty.returncode}")
     return empty.stderr
 
 
@@ -110,6 +110,6 @@ def bare_marker(folder: Path) -> str:
     steps = "".join(f"{n}. {'Open the harbour gate' if n < 3 else 'unbroken' * 150}\n" for n in range(1, 5))
     packed(folder, {"a.md": f"# Harbour\n\n{steps}"})
     for budget in range(25, 120, 8):
-        said = command(folder, "search", "harbour", "--budget", str(budget)).stdout.rstrip()
-        held(not said.endswith(("3.", "4.")), f"at {budget} it ends in {said[-12:]!r}")
+        output = command(folder, "search", "harbour", "--budget", str(budget)).stdout.rstrip()
+        require(not output.endswith(("3.", "4.")), f"at {budget} it ends in {output[-12:]!r}")
     return "ends in a sentence or a line"

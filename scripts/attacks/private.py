@@ -1,4 +1,4 @@
-"""What is not for everyone, and what one caller could do to a server at the cost of others."""
+"""Private entities, and denial of service by one caller of a server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from attacks.probe import COMMAND, command, held, probe
+from attacks.probe import COMMAND, command, probe, require
 
 SCRIPT = Path(__file__).parents[1] / "withheld.py"
 OPEN = {"path": "/clock", "name": "clock", "description": "Tells the time", "proxy_pass_url": "http://clock.internal/"}
@@ -47,9 +47,9 @@ class Site:
         content = json.dumps(body) if body is not None else None
         connection.request(method or ("GET" if body is None else "POST"), path, content, sent)
         answer = connection.getresponse()
-        told = answer.status, answer.read().decode(), answer.headers
+        answered = answer.status, answer.read().decode(), answer.headers
         connection.close()
-        return told
+        return answered
 
     def as_token(self, token: str, path: str, body: Any = None, method: str = "") -> tuple[int, str, Any]:
         return self.ask(path, body, method, Authorization=f"Bearer {token}" if token else "")
@@ -82,29 +82,29 @@ def token(folder: Path, scope: str, user: str) -> str:
 def all_faces(folder: Path) -> str:
     done = subprocess.run([sys.executable, str(SCRIPT)], cwd=folder, capture_output=True, text=True, check=False)
     summary = json.loads(done.stdout)
-    held(not summary["differences"], f"{summary['differences']} answers differ: {summary['first'][:1]}")
+    require(not summary["differences"], f"{summary['differences']} answers differ: {summary['first'][:1]}")
     return f"{summary['answers']} answers, all equal"
 
 
 @probe("a private word in classify, confidence, expansion, why-not and filters")
 def oracles(folder: Path) -> str:
-    told = []
+    answered = []
     for name, records in (("with", [OPEN, SECRET]), ("without", [OPEN])):
         (folder / name).mkdir()
         with served(folder / name, records, WATERSMEET__INDEX__DENSE="") as site:
             answers = []
             for word in ("Severance", "dismissal", "PRJ-4711", "time"):
-                asked = {"query": word, "recipe": "notes", "mode": "static", "explain": True, "why_not": "/priv"}
+                body = {"query": word, "recipe": "notes", "mode": "static", "explain": True, "why_not": "/priv"}
                 answers += [
                     site.ask(f"/api/classify?query={word}")[1],
-                    site.ask("/api/search", asked)[1],
+                    site.ask("/api/search", body)[1],
                     site.ask("/api/search", {"query": word, "filters": {"tag": [word]}})[1],
                     site.ask("/api/search/semantic", {"query": word})[1],
                 ]
-            held("severance" not in answers[5], "it is an expansion")
-            told.append([{k: v for k, v in json.loads(one).items() if k not in TIMES} for one in answers])
-    for one, other in zip(*told, strict=True):
-        held(one == other, f"what is private can be told: {one} | {other}")
+            require("severance" not in answers[5], "it is an expansion")
+            answered.append([{k: v for k, v in json.loads(one).items() if k not in TIMES} for one in answers])
+    for one, other in zip(*answered, strict=True):
+        require(one == other, f"what is private can be told: {one} | {other}")
     return "answered as if it were not there"
 
 
@@ -114,16 +114,16 @@ def spellings(folder: Path) -> str:
     with served(folder, None, **WORDS) as site:
         for path in SPELT:
             mine = {**OPEN, "path": path}
-            seen = [
+            statuses_seen = [
                 site.as_token(bob, f"/api/entities/{path}", mine, "PUT")[0],
                 site.as_token(bob, "/api/entities", mine)[0],
                 site.as_token(bob, f"/api/entities/{path}")[0],
                 site.as_token(bob, f"/api/entities/{path}", {"enabled": False}, "PATCH")[0],
                 site.as_token(bob, f"/api/entities/{path}", None, "DELETE")[0],
             ]
-            held(seen == [404] * 5, f"{path}: {seen}")
+            require(statuses_seen == [404] * 5, f"{path}: {statuses_seen}")
         ann = token(folder, "read", "ann")
-        held(site.as_token(ann, "/api/entities/PRIV")[0] == 200, "its owner does not find it")
+        require(site.as_token(ann, "/api/entities/PRIV")[0] == 200, "its owner does not find it")
     return f"{len(SPELT)} spellings, 404 each"
 
 
@@ -132,7 +132,7 @@ def owners(folder: Path) -> str:
     bob = token(folder, "write", "bob")
     with served(folder, None, **WORDS) as site:
         status, text, _ = site.as_token(bob, "/api/entities", {**OPEN, "path": "/new", "owner": "ann"})
-    held(status == 403, f"{status}: {text}")
+    require(status == 403, f"{status}: {text}")
     return str(json.loads(text)["detail"])
 
 
@@ -142,8 +142,8 @@ def addresses(folder: Path) -> str:
     with served(folder, None, **WORDS) as site:
         for path in ("/api/entities/clock", "/api/entities", "/api/servers", "/api/documents//clock"):
             for who in ("", read):
-                held("clock.internal" not in site.as_token(who, path)[1], f"{path} shows it")
-        held("clock.internal" in site.as_token(write, "/api/entities/clock")[1], "nor for one who writes")
+                require("clock.internal" not in site.as_token(who, path)[1], f"{path} shows it")
+        require("clock.internal" in site.as_token(write, "/api/entities/clock")[1], "nor for one who writes")
     return "shown to those who write"
 
 
@@ -153,9 +153,9 @@ def versions(folder: Path) -> str:
         for digits in (4300, 5000):
             record = {"name": "a/b", "description": "c", "version": "9" * digits}
             status, text, _ = site.ask("/api/entities", record)
-            held(status == 422, f"{status}: {text[:200]}")
+            require(status == 422, f"{status}: {text[:200]}")
         status, _, _ = site.ask("/api/entities", {**OPEN, "extra": {"form": "official", "version": "9" * 5000}})
-        held(status < 500, f"{status}")
+        require(status < 500, f"{status}")
     return str(json.loads(text)["detail"])
 
 
@@ -167,10 +167,12 @@ def smuggling(folder: Path) -> str:
     ):
         head = "POST /api/search HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\nTransfer-Encoding: chunked"
         connection.sendall(f"{head}\r\n\r\n0\r\n\r\nGET /health HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-        said = b""
+        received = b""
         while part := connection.recv(65536):
-            said += part
-    held(said.startswith(b"HTTP/1.1 400") and said.count(b"HTTP/1.1 ") == 1, said[:200].decode("latin-1"))
+            received += part
+    require(
+        received.startswith(b"HTTP/1.1 400") and received.count(b"HTTP/1.1 ") == 1, received[:200].decode("latin-1")
+    )
     return "400, and the connection is closed"
 
 
@@ -179,24 +181,24 @@ def sessions(folder: Path) -> str:
     kind = {"Accept": "application/json, text/event-stream"}
     with served(folder, None, **WORDS) as site:
         statuses = [site.ask("/mcp", HELLO, **kind)[0] for _ in range(60)]
-        held(set(statuses) == {200}, f"another is locked out: {statuses}")
+        require(set(statuses) == {200}, f"another is locked out: {statuses}")
         other = token(folder, "read", "eve")
-        held(site.ask("/mcp", HELLO, Authorization=f"Bearer {other}", **kind)[0] == 200, "so is one with a token")
+        require(site.ask("/mcp", HELLO, Authorization=f"Bearer {other}", **kind)[0] == 200, "so is one with a token")
     return "the one used least lately makes room"
 
 
 @probe("/health with the index gone, and a body without a type")
 def health(folder: Path) -> str:
     with served(folder, None, **WORDS) as site:
-        held(site.ask("/health")[0] == 200, "not ok with an index")
+        require(site.ask("/health")[0] == 200, "not ok with an index")
         connection = http.client.HTTPConnection("127.0.0.1", site.port, timeout=20)
         connection.request("POST", "/api/search", b'{"query": "clock"}')
         answer = connection.getresponse()
         text = answer.read().decode()
-        held(answer.status == 415 and "Content-Type: application/json" in text, f"{answer.status}: {text}")
+        require(answer.status == 415 and "Content-Type: application/json" in text, f"{answer.status}: {text}")
         (folder / "x").rename(folder / "y")
         status, text, _ = site.ask("/health")
-        held(status == 503 and "in the index" not in text, f"{status}: {text}")
+        require(status == 503 and "in the index" not in text, f"{status}: {text}")
     return "503, and 415 with the type to send"
 
 
@@ -207,7 +209,7 @@ def small(folder: Path) -> str:
     (folder / "r.json").write_text(json.dumps(records))
     command(folder, "register", "r.json", "--index", "x", environment=WORDS)
     found = json.loads(command(folder, "find-entities", "R", "--index", "x", "--json", environment=WORDS).stdout)
-    held([one["path"] for one in found["servers"]] == ["/r"], "R is not found")
+    require([one["path"] for one in found["servers"]] == ["/r"], "R is not found")
     found = json.loads(command(folder, "find-entities", "hub7x", "--index", "x", "--json", environment=WORDS).stdout)
-    held(found["skills"][0]["path"] == "/s7" and not found["no_good_match"], "an exact match is flagged")
+    require(found["skills"][0]["path"] == "/s7" and not found["no_good_match"], "an exact match is flagged")
     return "found, and not flagged"

@@ -21,7 +21,7 @@ class Breach(AssertionError):
 class Probe:
     area: str
     tried: str
-    run: Callable[[Path], str]  # an empty folder of its own in, what was refused or held out
+    run: Callable[[Path], str]  # takes an empty folder; returns what was refused
     slow: bool = False  # left out of the short form that CI runs
 
 
@@ -53,10 +53,10 @@ def command(
         timeout=timeout,
         check=False,
     )
-    held("Traceback" not in done.stderr, f"a traceback: {done.stderr[-300:]}")
+    require("Traceback" not in done.stderr, f"a traceback: {done.stderr[-300:]}")
     return done
 
 
-def held(condition: object, otherwise: str) -> None:
+def require(condition: object, otherwise: str) -> None:
     if not condition:
         raise Breach(otherwise)

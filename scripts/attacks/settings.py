@@ -1,4 +1,4 @@
-"""A folder from a stranger, with settings in it; arguments that are no text; text that turns itself around."""
+"""Untrusted settings in a folder; arguments that are not text; bidirectional control characters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 from threading import Thread
 
-from attacks.probe import command, held, probe
+from attacks.probe import command, probe, require
 
 SECRET = {"AWS_SECRET_ACCESS_KEY": "X"}
 WORDS = {"WATERSMEET__INDEX__VECTORS": "false"}
@@ -62,8 +62,8 @@ def leak(folder: Path) -> str:
     for words in (["sync", "."], ["search", "diary"]):
         tried(found, *words, **SECRET)
     server.shutdown()
-    held(not sent, f"the machine was asked with {sent[:1]}")
-    held(searched.returncode == 0, "nothing is found any more")
+    require(not sent, f"the machine was asked with {sent[:1]}")
+    require(searched.returncode == 0, "nothing is found any more")
     return searched.stderr.partition("\n")[0]
 
 
@@ -72,12 +72,12 @@ def changed(folder: Path) -> str:
     found = stranger(folder, "[writer]\nbatch_chunks = 7\n")
     tried(folder, "trust", "untrusted")
     shown = tried(folder, "trust", "--json").stdout
-    held(json.loads(shown)["folders"][0]["trusted"], "trust does not hold")
+    require(json.loads(shown)["folders"][0]["trusted"], "trust does not hold")
     kept = folder / "home" / "config" / "watersmeet" / "trusted.json"
-    held(kept.stat().st_mode & 0o777 == 0o600, f"trusted.json has mode {kept.stat().st_mode:o}")
+    require(kept.stat().st_mode & 0o777 == 0o600, f"trusted.json has mode {kept.stat().st_mode:o}")
     (found / "watersmeet.toml").write_text(LEAK.format(port=1))
     searched = tried(folder, "search", "diary", "--in", "untrusted", **WORDS)
-    held("is not trusted" in searched.stderr, "the changed file counts")
+    require("is not trusted" in searched.stderr, "the changed file counts")
     return "it must be trusted again"
 
 
@@ -90,7 +90,7 @@ def models(folder: Path) -> str:
     )
     shown = tried(folder / "untrusted", "config", "show", "--json", **home(folder))
     ignored = {one["setting"] for one in json.loads(shown.stdout)["ignored"]}
-    held(ignored == {"pipeline.stages", "stage.crossencoder.model", "index.dense"}, f"ignored: {ignored}")
+    require(ignored == {"pipeline.stages", "stage.crossencoder.model", "index.dense"}, f"ignored: {ignored}")
     return f"ignored: {', '.join(sorted(ignored))}"
 
 
@@ -101,10 +101,10 @@ def model_folder(folder: Path) -> str:
     for name in ("model.onnx", "tokenizer.json", "config.json"):
         (found / "granite-30m" / name).write_text("{}")
     done = tried(found, "sync", ".", "--quiet", **home(folder))
-    held("granite-30m/model.onnx" not in done.stderr, done.stderr)
+    require("granite-30m/model.onnx" not in done.stderr, done.stderr)
     shown = tried(found, "doctor", "--json", **home(folder)).stdout
     (check,) = [one for one in json.loads(shown)["checks"] if one["name"] == "dense model"]
-    held(str(found) not in check["detail"], check["detail"])
+    require(str(found) not in check["detail"], check["detail"])
     return f"dense model: {check['detail']}"
 
 
@@ -116,7 +116,7 @@ def homeless(folder: Path) -> str:
     (place / "watersmeet.toml").write_text("[writer]\nbatch_chunks = 7\n")
     shown = tried(found, "config", "show", "--json", HOME="", XDG_CONFIG_HOME="")
     value = json.loads(shown.stdout)["settings"]["writer.batch_chunks"]
-    held(value != 7, "it was taken for the user's")
+    require(value != 7, "it was taken for the user's")
     return "not the user's settings"
 
 
@@ -134,14 +134,14 @@ def poison(folder: Path) -> str:
     for name, text in texts.items():
         file.write_text(text)
         done = tried(found, "config", "show", **home(folder))
-        held(done.returncode == 2 and "cannot be read" in done.stderr, f"{name}: {done.stderr[:200]}")
-        held("unexpected" not in done.stderr, f"{name}: {done.stderr[:200]}")
+        require(done.returncode == 2 and "cannot be read" in done.stderr, f"{name}: {done.stderr[:200]}")
+        require("unexpected" not in done.stderr, f"{name}: {done.stderr[:200]}")
     file.unlink()
     os.mkfifo(file)
-    held(tried(found, "config", "show", **home(folder)).returncode == 0, "a pipe stops it")
+    require(tried(found, "config", "show", **home(folder)).returncode == 0, "a pipe stops it")
     file.unlink()
     file.symlink_to("/dev/zero")
-    held(tried(found, "config", "show", **home(folder)).returncode == 0, "a device stops it")
+    require(tried(found, "config", "show", **home(folder)).returncode == 0, "a device stops it")
     return "errors in a sentence; a pipe and a device are passed over"
 
 
@@ -174,7 +174,7 @@ def arguments(folder: Path) -> str:
     ]
     for words in calls:
         done = tried(folder, *words, **WORDS)
-        held(done.returncode in (1, 2) and "unexpected" not in done.stderr, f"{words}: {done.stderr[:200]}")
+        require(done.returncode in (1, 2) and "unexpected" not in done.stderr, f"{words}: {done.stderr[:200]}")
     return "not valid UTF-8: \\xff"
 
 
@@ -186,10 +186,10 @@ def turned(folder: Path) -> str:
     tried(folder, "sync", "untrusted", "--quiet", **WORDS)
     for words in (["search", "invoice"], ["search", "invoice", "--json"], ["get", "b.md"], ["list"]):
         done = tried(folder, *words, **WORDS)
-        held(not re.search("[\u202a-\u202e\u2066-\u2069]", done.stdout + done.stderr), f"{words} sends it")
-        held("\\u202e" in done.stdout, f"{words} hides it")
+        require(not re.search("[\u202a-\u202e\u2066-\u2069]", done.stdout + done.stderr), f"{words} sends it")
+        require("\\u202e" in done.stdout, f"{words} hides it")
     found_title = json.loads(tried(folder, "search", "invoice", "--json", **WORDS).stdout)["results"][0]["title"]
-    held(found_title == title, "JSON says something else")
+    require(found_title == title, "JSON says something else")
     return "shown as \\u202e; JSON means the same text"
 
 

@@ -1,4 +1,4 @@
-"""A disk that loses bytes, a folder that was lived in, a process that is killed."""
+"""Damaged files, index folders with other files, killed processes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from attacks.probe import command, held, probe
+from attacks.probe import command, probe, require
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))  # what the tests do to an index is done here more often
@@ -28,7 +28,7 @@ def flipped(folder: Path, text: str, count: int, *, silent: bool = False) -> str
         index.fresh()
         index.flip(file, at, mask, silent=silent)
         wrong = list(problems(index, silent=silent))
-        held(not wrong, f"{file} byte {at} ^ {mask:#x}: {wrong[:1]}")
+        require(not wrong, f"{file} byte {at} ^ {mask:#x}: {wrong[:1]}")
         files[file.suffix] += 1
     return (
         f"{count} flips in {len(files)} sorts of files: the same answer or damage that is named, and a sync repairs it"
@@ -63,11 +63,11 @@ def text(folder: Path) -> str:
     index.flip(Path("catalogue.db"), at + 4, 0x01)
     with index.opened(index.copy) as engine:
         answer = engine.search("rotate keys D7")
-        held(not any("E7" in result.text for result in answer.results), "the damaged text was returned")
-        held(any("page7.md" in failure.reason for failure in answer.failures), "nothing was said of it")
+        require(not any("E7" in result.text for result in answer.results), "the damaged text was returned")
+        require(any("page7.md" in failure.reason for failure in answer.failures), "nothing was said of it")
         engine.sync([index.vault])
         healed = engine.search("rotate keys D7", top_n=8)
-        held(shown(healed) == shown(index.right["rotate keys D7", "hybrid"]), "a sync did not repair it")
+        require(shown(healed) == shown(index.right["rotate keys D7", "hybrid"]), "a sync did not repair it")
     return "it is left out and named; a sync reads its file again"
 
 
@@ -81,7 +81,9 @@ def garbage(folder: Path) -> str:
         path.write_bytes(path.read_bytes()[:-40] + os.urandom(40))
         with index.opened(index.copy) as engine:
             ill = [check for check in engine.doctor() if not check.ok]
-        held(any(path.name in check.detail and "sync" in check.hint for check in ill), f"doctor is silent on {pattern}")
+        require(
+            any(path.name in check.detail and "sync" in check.hint for check in ill), f"doctor is silent on {pattern}"
+        )
     return f"{len(tried)} sorts of files: each is named, with what to run"
 
 
@@ -97,7 +99,7 @@ def cut(folder: Path) -> str:
             if file.name == "catalogue.db" and not size:
                 continue  # that is no index, or an empty one
             wrong = list(problems(index))
-            held(not wrong, f"{file} cut to {size}: {wrong[:1]}")
+            require(not wrong, f"{file} cut to {size}: {wrong[:1]}")
             done += 1
     return f"{done} times: named, and repaired by a sync"
 
@@ -106,7 +108,7 @@ def cut(folder: Path) -> str:
 def history(folder: Path) -> str:
     argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(ROOT / "tests/engine/test_history.py")]
     done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
-    held(done.returncode == 0, done.stdout[-300:])
+    require(done.returncode == 0, done.stdout[-300:])
     return "all scores, levels and terms are equal to a millionth, with tantivy and with FTS5"
 
 
@@ -114,7 +116,7 @@ def history(folder: Path) -> str:
 def kills(folder: Path) -> str:
     argv = [sys.executable, str(ROOT / "scripts/kills.py"), "--kills", str(KILLS), "--every", str(KILLS)]
     done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
-    held(done.returncode == 0, done.stdout[-300:] + done.stderr[-300:])
+    require(done.returncode == 0, done.stdout[-300:] + done.stderr[-300:])
     found = json.loads(done.stdout)
     return f"{found['kills']} kills: nothing acknowledged is lost, the end is that of a fresh index"
 
@@ -127,8 +129,8 @@ def no_catalogue(folder: Path) -> str:
     (folder / "i/catalogue.db").write_bytes(os.urandom(50_000))
     for words in (["search", "heron"], ["get", "a.md"], ["doctor"], ["status"], ["sync", "notes", "--no-vectors"]):
         done = command(folder, *words, "--index", "i")
-        held(done.returncode == 2, f"{words[0]} ended with {done.returncode}")
+        require(done.returncode == 2, f"{words[0]} ended with {done.returncode}")
     done = command(folder, "sync", "notes", "--index", "i", "--no-vectors", "--recreate")
-    held(done.returncode == 0, f"not even --recreate helped: {done.stderr}")
-    held("Heron" in command(folder, "search", "heron", "--index", "i").stdout, "it is not found again")
+    require(done.returncode == 0, f"not even --recreate helped: {done.stderr}")
+    require("Heron" in command(folder, "search", "heron", "--index", "i").stdout, "it is not found again")
     return "every command says so and what to run; --recreate builds it anew"

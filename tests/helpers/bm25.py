@@ -1,4 +1,4 @@
-"""BM25 as tantivy computes it, for indices that are none: its stems, its lengths, its constants."""
+"""BM25 as tantivy computes it, for other stores: its stems, lengths and constants."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _stem(word: str) -> str:
 
 
 def token_of(field: str, word: str) -> str:
-    """What stands for a word in a field; empty for a stop word."""
+    """The token of a word in a field; empty for a stop word."""
     if field not in FIELDS:
         raise ConfigError(f"there is no text field {field!r}")
     return word if field == "forms" else _stem(word)
@@ -41,7 +41,7 @@ def tokens_of(field: str, text: str) -> list[str]:
 
 
 def kept_length(length: int) -> int:
-    """A length is kept in one byte: the next lower one that there is counts."""
+    """The length as tantivy stores it, in one byte: rounded down to the next possible one."""
     return LENGTHS[bisect_right(LENGTHS, length) - 1]
 
 
@@ -50,7 +50,7 @@ def rarity(frequency: int, size: int) -> float:
 
 
 class Postings:
-    """Texts by their words, and their scores in single precision. The average length is that of the `public` ones."""
+    """Texts by their words, scored in single precision. The average length is that of the `public` ones."""
 
     def __init__(self, texts: Sequence[Mapping[str, Counter[str]]], public: Sequence[bool]) -> None:
         self.size = len(texts)
@@ -69,7 +69,7 @@ class Postings:
         return len(self._of.get((field, token_of(field, word)), ()))
 
     def scores(self, terms: Sequence[Term]) -> dict[int, float]:
-        """By the number of the text; a word in two forms counts once, with its highest boost."""
+        """Scores by text number; a word in two forms counts once, with its highest boost."""
         boosts: dict[tuple[str, str, bool], float] = {}
         for term in terms:
             key = (term.field, token_of(term.field, term.text), term.constant)

@@ -13,7 +13,7 @@ from watersmeet.core.index import Snapshot, Tier
 from watersmeet.core.model import ANY, ChunkId
 from watersmeet.engine.index.location import open_index
 from watersmeet.engine.settings.settings import load
-from watersmeet.store.local.catalogue import SAID, Catalogue
+from watersmeet.store.local.catalogue import AS_WRITTEN, Catalogue
 from watersmeet.store.local.read_back import read_back
 from watersmeet.testing.contracts.corpus import Filling, Given
 
@@ -59,7 +59,7 @@ def _given(snapshot: Snapshot, catalogue: Catalogue) -> Iterator[Given]:
             path=record.path,
             modified=record.modified,
             created=datetime.fromisoformat(created) if created else None,
-            fields={key: value for key, value in record.fields.items() if key not in (CREATED, SAID)},
+            fields={key: value for key, value in record.fields.items() if key not in (CREATED, AS_WRITTEN)},
             links=tuple(snapshot.links_of(document.id)),
         )
         yield Given(whole, tuple(one.chunk for one in stored), record.collection)

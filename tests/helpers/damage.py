@@ -1,4 +1,4 @@
-"""A small index of everything, bytes of its files flipped one at a time, and what must come of that."""
+"""Damage tests: a small index, bytes of its files flipped one at a time, and the expected behaviour."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Index:
         return self.copy
 
     def flip(self, file: Path, at: int, mask: int, *, silent: bool = False) -> None:
-        """One byte of the copy is another; `silent`: the file's time stays, as if the disk had done it."""
+        """Changes one byte of the copy; `silent`: the file's time stays, as with a disk error."""
         path = self.copy / file
         status, content = path.stat(), bytearray(path.read_bytes())
         content[at] ^= mask
@@ -72,7 +72,7 @@ class Index:
             os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
     def repaired(self) -> Engine:
-        """As `doctor` and the errors say: sync, or else begin anew; what is lost of the registry is put again."""
+        """Repairs as `doctor` and errors say: sync, or else recreate; lost registry entries are put again."""
         engine = self.opened(self.copy)
         try:
             engine.sync([self.vault])
@@ -99,7 +99,7 @@ def shown(answer: Answer) -> Any:
 
 
 def problems(index: Index, *, silent: bool = False) -> Iterator[str]:
-    """What is wrong with how a damaged copy answers, is diagnosed, and is repaired."""
+    """Problems with search, diagnosis and repair of a damaged copy."""
     with index.opened(index.copy) as engine:
         unnoticed = list(_unnoticed(index, engine))
         ill = [check.name for check in engine.doctor() if not check.ok]
@@ -113,7 +113,7 @@ def problems(index: Index, *, silent: bool = False) -> Iterator[str]:
 
 
 def _unnoticed(index: Index, engine: Engine) -> Iterator[Any]:
-    """The questions that are answered otherwise without a word; whatever is raised has a hint."""
+    """Queries with other results and no warning; errors must have a hint."""
     for key, right in index.right.items():
         try:
             answer = engine.search(Request(key[0], mode=key[1], top_n=8))

@@ -1,4 +1,4 @@
-"""What the signals promise that ask a model for what is near in meaning."""
+"""Shared tests of the signals that use embeddings."""
 
 from __future__ import annotations
 

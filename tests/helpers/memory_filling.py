@@ -1,4 +1,4 @@
-"""Filling an index in memory: each call makes the next snapshot."""
+"""Fills the in-memory index: each call makes the next snapshot."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
+from memory_document import StoredDocument
 from memory_index import MemoryIndex
-from memory_kept import Kept
 from watersmeet.core.index import Tier
 from watersmeet.core.model import ChunkId, DocId, Row
 from watersmeet.testing.contracts.corpus import Given
@@ -26,24 +26,24 @@ class MemoryFilling:
         self.commit(collections={**self.index.latest.collections, name: metadata})
 
     def put(self, given: Sequence[Given]) -> None:
-        """A chunk that says what it said keeps its row, and its vectors."""
+        """Puts documents. A chunk with unchanged text keeps its row and vectors."""
         documents = dict(self.index.latest.documents)
         for one in given:
-            said, old = one.words(), documents.get(one.document.id)
-            before = {repr(text): row for text, row in zip(old.said, old.rows, strict=True)} if old else {}
-            rows = [before.get(repr(text)) or Row(next(self._numbers)) for text in said]
-            documents[one.document.id] = Kept(next(self._numbers), one, rows, said)
+            fields, old = one.words(), documents.get(one.document.id)
+            before = {repr(text): row for text, row in zip(old.fields_by_chunk, old.rows, strict=True)} if old else {}
+            rows = [before.get(repr(text)) or Row(next(self._numbers)) for text in fields]
+            documents[one.document.id] = StoredDocument(next(self._numbers), one, rows, fields)
         self.commit(documents=documents)
 
     def remove(self, documents: Collection[DocId]) -> None:
-        kept = self.index.latest.documents.items()
-        self.commit(documents={name: one for name, one in kept if name not in documents})
+        stored = self.index.latest.documents.items()
+        self.commit(documents={name: one for name, one in stored if name not in documents})
 
     def embed(self, tier: Tier, vectors: Mapping[ChunkId, Any]) -> None:
         latest = self.index.latest
-        made = {latest.row_of[chunk]: one for chunk, one in vectors.items()}
-        every = {**latest.made, tier.name: {**latest.made.get(tier.name, {}), **made}}
-        self.commit(models={**latest.models, tier.name: tier}, made=every)
+        vectors_by_row = {latest.row_of[chunk]: one for chunk, one in vectors.items()}
+        every = {**latest.vectors_by_tier, tier.name: {**latest.vectors_by_tier.get(tier.name, {}), **vectors_by_row}}
+        self.commit(models={**latest.models, tier.name: tier}, vectors_by_tier=every)
 
     def rebuild(self) -> None:
         self.commit(number=self.index.latest.number + 1)

@@ -1,4 +1,4 @@
-"""An index in memory: every answer computed the plain way, from what was put. It knows the port and no other store."""
+"""An index in memory: every result is computed directly from the stored documents, independent of other stores."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from bm25 import Postings, rarity
-from memory_kept import Kept
+from memory_document import StoredDocument
 from watersmeet.core.boosts import boost, singular
 from watersmeet.core.documents import Link
 from watersmeet.core.entities import TOOL, Entity, entity_of
@@ -28,89 +28,94 @@ from watersmeet.core.sparse import Weighted
 from watersmeet.core.visibility import is_restricted
 from watersmeet.testing.conditions import Facts, satisfies
 
-UNREADABLE = 1_000
+MAX_LINKS = 1_000
 
 
-def of_each(what: Callable[[Kept, int], Any]) -> Callable[..., dict[ChunkId, Any]]:
-    """A method that says something of each chunk that there is, given its document and its number there."""
+def of_each(what: Callable[[StoredDocument, int], Any]) -> Callable[..., dict[ChunkId, Any]]:
+    """Makes a method that maps existing chunks to a value, computed from the document and the chunk's number."""
 
-    def asked(self: MemorySnapshot, ids: Collection[ChunkId]) -> dict[ChunkId, Any]:
+    def method(self: MemorySnapshot, ids: Collection[ChunkId]) -> dict[ChunkId, Any]:
         found = {chunk: what(*self.places[chunk]) for chunk in ids if chunk in self.places}
         return {chunk: value for chunk, value in found.items() if value is not None}
 
-    return asked
+    return method
 
 
 @dataclass(eq=False)
 class MemorySnapshot:
-    """All that there is after one commit; never changed."""
+    """The immutable state after one commit."""
 
     version: int = 0
-    number: int = 0  # of the generation
-    documents: Mapping[DocId, Kept] = field(default_factory=dict)
+    number: int = 0  # the generation
+    documents: Mapping[DocId, StoredDocument] = field(default_factory=dict)
     collections: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     models: Mapping[str, Tier] = field(default_factory=dict)
-    made: Mapping[str, Mapping[Row, Any]] = field(default_factory=dict)
-    known: Mapping[str, str] = field(default_factory=dict)  # what it says of itself
+    vectors_by_tier: Mapping[str, Mapping[Row, Any]] = field(default_factory=dict)
+    meta: Mapping[str, str] = field(default_factory=dict)  # facts
 
     def __post_init__(self) -> None:
         self.generation, self.damaged, self.outdated = str(self.number), dict[str, None](), False
-        self.kept = dict(sorted(self.documents.items()))
-        self.places = {chunk.id: (kept, n) for kept in self.kept.values() for n, chunk in enumerate(kept.chunks)}
-        self.row_of = {chunk: kept.rows[n] for chunk, (kept, n) in self.places.items()}
+        self.stored = dict(sorted(self.documents.items()))
+        self.places = {
+            chunk.id: (stored, n) for stored in self.stored.values() for n, chunk in enumerate(stored.chunks)
+        }
+        self.row_of = {chunk: stored.rows[n] for chunk, (stored, n) in self.places.items()}
         self.id_of = {row: chunk for chunk, row in self.row_of.items()}
         self.named_by: defaultdict[str, list[tuple[int, int, DocId]]] = defaultdict(list)
-        for name, kept in self.kept.items():
-            for key, rank in kept.names.items():
+        for name, stored in self.stored.items():
+            for key, rank in stored.names.items():
                 self.named_by[key].append((rank, len(name), name))
         self._passing: dict[str, frozenset[DocId]] = {}
         self._words: dict[str, MemoryWords] = {}
 
     def passing(self, condition: Condition) -> frozenset[DocId]:
         if repr(condition) not in self._passing:
-            both = [(kept, kept.document, self.collections.get(kept.collection, {})) for kept in self.kept.values()]
+            both = [
+                (stored, stored.document, self.collections.get(stored.collection, {}))
+                for stored in self.stored.values()
+            ]
             facts = [Facts(d.id, d.kind, k.collection, metadata, k.facets, d.modified) for k, d, metadata in both]
             found = frozenset(DocId(one.name) for one in facts if satisfies(one, condition))
             self._passing[repr(condition)] = found
         return self._passing[repr(condition)]
 
-    def where(self, condition: Condition) -> list[Kept]:
-        return [kept for name, kept in self.kept.items() if name in self.passing(condition)]
+    def where(self, condition: Condition) -> list[StoredDocument]:
+        return [stored for name, stored in self.stored.items() if name in self.passing(condition)]
 
     def rows(self, condition: Condition) -> list[Row]:
-        return sorted(row for kept in self.where(condition) for row in kept.rows)
+        return sorted(row for stored in self.where(condition) for row in stored.rows)
 
-    passages = of_each(Kept.passage)
-    documents_of = of_each(lambda kept, n: kept.document.id)
-    owners_of = of_each(lambda kept, n: kept.key)
-    dates_of = of_each(lambda kept, n: kept.document.modified)
-    parents = of_each(Kept.parent)
+    passages = of_each(StoredDocument.passage)
+    documents_of = of_each(lambda stored, n: stored.document.id)
+    owners_of = of_each(lambda stored, n: stored.key)
+    dates_of = of_each(lambda stored, n: stored.document.modified)
+    parents = of_each(StoredDocument.parent)
 
     def around(self, ids: Collection[ChunkId], before: int, after: int) -> dict[ChunkId, list[Passage]]:
-        there = [(chunk, *self.places[chunk]) for chunk in ids if chunk in self.places]
-        return {one: self.passages_of(k.document.id)[max(0, n - before) : n + after + 1] for one, k, n in there}
+        present = [(chunk, *self.places[chunk]) for chunk in ids if chunk in self.places]
+        return {one: self.passages_of(k.document.id)[max(0, n - before) : n + after + 1] for one, k, n in present}
 
     def newest(self, condition: Condition, limit: int) -> list[ChunkId]:
-        kept = self.where(condition)
-        kept.sort(key=lambda k: k.document.modified.timestamp() if k.document.modified else -math.inf, reverse=True)
-        return [one.chunks[0].id for one in kept if one.chunks][:limit]
+        stored = self.where(condition)
+        stored.sort(key=lambda k: k.document.modified.timestamp() if k.document.modified else -math.inf, reverse=True)
+        return [one.chunks[0].id for one in stored if one.chunks][:limit]
 
     def passages_of(self, document: DocId) -> list[Passage]:
-        kept = self.kept.get(document)
-        return [kept.passage(n) for n in range(len(kept.chunks))] if kept else []
+        stored = self.stored.get(document)
+        return [stored.passage(n) for n in range(len(stored.chunks))] if stored else []
 
     def record(self, document: DocId, condition: Condition = ANY) -> Record | None:
         return next((one for one in self.records(condition) if one.document == document), None)
 
     def records(self, condition: Condition = ANY) -> list[Record]:
-        both = [(kept, kept.document) for kept in self.where(condition)]
+        both = [(stored, stored.document) for stored in self.where(condition)]
         return [Record(d.id, d.kind, d.title, d.path, d.modified, k.collection, k.fields, len(k.rows)) for k, d in both]
 
     def only(self, documents: Collection[DocId], condition: Condition) -> set[DocId]:
         return {*documents} & self.passing(condition)
 
     def links_of(self, document: DocId) -> list[Link]:
-        return list(self.kept[document].document.links) if document in self.kept else []
+        return list(self.stored[document].document.links) if document in self.stored else []
 
     def named_texts(self) -> list[tuple[DocId, DocId, str]]:
         links = MemoryLinks(self, ANY)
@@ -118,111 +123,111 @@ class MemorySnapshot:
         return [(source, target, text) for source, target, text in found if target]
 
     def names_of(self, documents: Collection[DocId]) -> dict[DocId, frozenset[str]]:
-        return {name: self.kept[name].called if name in self.kept else frozenset() for name in documents}
+        return {name: self.stored[name].name_words if name in self.stored else frozenset() for name in documents}
 
     def words_only(self, documents: Collection[DocId]) -> dict[DocId, frozenset[str]]:
-        found = {name: self.kept[name].known_for for name in documents if name in self.kept}
-        return {name: known for name, known in found.items() if known}
+        found = {name: self.stored[name].words_only for name in documents if name in self.stored}
+        return {name: words for name, words in found.items() if words}
 
     def collections_of(self, documents: Collection[str]) -> set[str]:
-        return {self.kept[DocId(name)].collection for name in documents if name in self.kept}
+        return {self.stored[DocId(name)].collection for name in documents if name in self.stored}
 
     def at(self, paths: Collection[str], condition: Condition) -> list[DocId]:
-        return [kept.document.id for kept in self.where(condition) if kept.document.path in paths]
+        return [stored.document.id for stored in self.where(condition) if stored.document.path in paths]
 
     def named(self, key: str, condition: Condition) -> dict[DocId, int]:
         return {name: rank for rank, _, name in sorted(self.named_by[key]) if name in self.passing(condition)}
 
     def titled(self, key: str, condition: Condition) -> list[DocId]:
-        titles = self.titles(condition, len(self.kept)) or ()
+        titles = self.titles(condition, len(self.stored)) or ()
         return [name for name, title in titles if link_key(DocId(""), title, "wiki") == key]
 
     def titles(self, condition: Condition, limit: int) -> list[tuple[DocId, str]] | None:
-        found = [(kept.document.id, kept.document.title) for kept in self.where(condition)]
+        found = [(stored.document.id, stored.document.title) for stored in self.where(condition)]
         return found if len(found) <= limit else None
 
     def fields(self, condition: Condition = ANY) -> set[str]:
-        own = {key for kept in self.where(condition) for key, _ in kept.facets}
+        own = {key for stored in self.where(condition) for key, _ in stored.facets}
         every = own.union(*({key.casefold() for key in one} for one in self.collections.values()))
         return {key for key in every if not key.startswith("@")}
 
     def values_of(self, key: str, condition: Condition) -> list[str]:
         found: Counter[str] = Counter()
-        for kept in self.where(condition):
-            metadata = [(k.casefold(), v.casefold()) for k, v in self.collections.get(kept.collection, {}).items()]
-            values = [value for name, value in (*kept.facets, *metadata) if name == key]
-            found.update({"kind": [kept.document.kind], "collection": [kept.collection]}.get(key, values))
+        for stored in self.where(condition):
+            metadata = [(k.casefold(), v.casefold()) for k, v in self.collections.get(stored.collection, {}).items()]
+            values = [value for name, value in (*stored.facets, *metadata) if name == key]
+            found.update({"kind": [stored.document.kind], "collection": [stored.collection]}.get(key, values))
         return sorted(found, key=lambda value: (-found[value], value))
 
     def tags(self, condition: Condition, without: Collection[str]) -> dict[str, int]:
-        kept = [one.facets for one in self.where(condition) if one.document.kind not in without]
-        return Counter(value for facets in kept for key, value in facets if key == "tag")
+        stored = [one.facets for one in self.where(condition) if one.document.kind not in without]
+        return Counter(value for facets in stored for key, value in facets if key == "tag")
 
     def facts(self) -> Mapping[str, str]:
-        return self.known
+        return self.meta
 
     def tiers(self) -> Mapping[str, Tier]:
         return self.models
 
     def needed(self, gates: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-        return {k: v for k, v in gates.items() if len(self.passing(Condition(gates={k: v}))) < len(self.kept)}
+        return {k: v for k, v in gates.items() if len(self.passing(Condition(gates={k: v}))) < len(self.stored)}
 
-    def words(self, seen: Condition) -> MemoryWords | None:
-        if repr(seen) not in self._words and self.version:
-            self._words[repr(seen)] = MemoryWords(self, seen)
-        return self._words.get(repr(seen))
+    def words(self, visible: Condition) -> MemoryWords | None:
+        if repr(visible) not in self._words and self.version:
+            self._words[repr(visible)] = MemoryWords(self, visible)
+        return self._words.get(repr(visible))
 
-    def vectors(self, tier: Tier, seen: Condition) -> MemoryVectors:
-        return MemoryVectors(self, self.made[tier.name], seen)
+    def vectors(self, tier: Tier, visible: Condition) -> MemoryVectors:
+        return MemoryVectors(self, self.vectors_by_tier[tier.name], visible)
 
-    def links(self, seen: Condition) -> MemoryLinks:
-        return MemoryLinks(self, seen)
+    def links(self, visible: Condition) -> MemoryLinks:
+        return MemoryLinks(self, visible)
 
-    def entities(self, seen: Condition) -> MemoryEntities:
-        return MemoryEntities(self, seen)
+    def entities(self, visible: Condition) -> MemoryEntities:
+        return MemoryEntities(self, visible)
 
-    def kinds(self, seen: Condition = ANY) -> Mapping[str, int]:
-        return Counter(kept.document.kind for kept in self.where(seen))
+    def kinds(self, visible: Condition = ANY) -> Mapping[str, int]:
+        return Counter(stored.document.kind for stored in self.where(visible))
 
-    def statistics(self, seen: Condition = ANY) -> Statistics:
-        kept = self.where(seen)
-        collections = dict.fromkeys(self.collections, 0) | Counter(one.collection for one in kept)
-        return Statistics(len(kept), len(self.rows(seen)), kinds=self.kinds(seen), collections=collections)
+    def statistics(self, visible: Condition = ANY) -> Statistics:
+        stored = self.where(visible)
+        collections = dict.fromkeys(self.collections, 0) | Counter(one.collection for one in stored)
+        return Statistics(len(stored), len(self.rows(visible)), kinds=self.kinds(visible), collections=collections)
 
-    def text_bytes(self, seen: Condition = ANY) -> int:
-        return sum(len(chunk.text.encode()) for kept in self.where(seen) for chunk in kept.chunks)
+    def text_bytes(self, visible: Condition = ANY) -> int:
+        return sum(len(chunk.text.encode()) for stored in self.where(visible) for chunk in stored.chunks)
 
-    def sample(self, most: int, seen: Condition = ANY, *, outside: bool = False) -> list[ChunkId]:
-        rows = {*self.rows(ANY)} - {*self.rows(seen)} if outside else self.rows(seen)
-        return sorted(self.id_of[row] for row in rows)[:most]
+    def sample(self, limit: int, visible: Condition = ANY, *, outside: bool = False) -> list[ChunkId]:
+        rows = {*self.rows(ANY)} - {*self.rows(visible)} if outside else self.rows(visible)
+        return sorted(self.id_of[row] for row in rows)[:limit]
 
     def last_row(self) -> int:
         return max(self.rows(ANY), default=0)
 
-    def added_since(self, row: int, seen: Condition = ANY) -> int:
-        return sum(one > row for one in self.rows(seen))
+    def added_since(self, row: int, visible: Condition = ANY) -> int:
+        return sum(one > row for one in self.rows(visible))
 
-    def coverage(self, tier: Tier, seen: Condition = ANY) -> float:
-        rows, made = self.rows(seen), self.made.get(tier.name, {})
-        return sum(row in made for row in rows) / len(rows) if rows else 1.0
+    def coverage(self, tier: Tier, visible: Condition = ANY) -> float:
+        rows, embedded = self.rows(visible), self.vectors_by_tier.get(tier.name, {})
+        return sum(row in embedded for row in rows) / len(rows) if rows else 1.0
 
     def left(self, tier: Tier, after: int = 0) -> int:
         return len(self.unseen(tier, len(self.id_of), after=after))
 
     def unseen(self, tier: Tier, limit: int, first: Sequence[ChunkId] = (), after: int = 0) -> list[Unseen]:
-        made = self.made.get(tier.name, {})
+        embedded = self.vectors_by_tier.get(tier.name, {})
         order = dict.fromkeys([*(self.row_of[one] for one in first if one in self.row_of), *self.rows(ANY)])
-        rows = [row for row in order if row not in made and row > after][:limit]
-        found = [(row, kept.passage(n)) for row in rows for kept, n in [self.places[self.id_of[row]]]]
+        rows = [row for row in order if row not in embedded and row > after][:limit]
+        found = [(row, stored.passage(n)) for row in rows for stored, n in [self.places[self.id_of[row]]]]
         return [Unseen(row, passage.title, passage.headings, passage.text) for row, passage in found]
 
 
 class _Scored:
-    """What words and vectors have in common: scores of all that is seen, `scores(query)`."""
+    """Base of words and vectors: ranking by the `scores(query)` of all visible chunks."""
 
-    def __init__(self, snapshot: MemorySnapshot, seen: Condition) -> None:
+    def __init__(self, snapshot: MemorySnapshot, visible: Condition) -> None:
         self._snapshot = snapshot
-        self._ids = [snapshot.id_of[row] for row in snapshot.rows(seen)]
+        self._ids = [snapshot.id_of[row] for row in snapshot.rows(visible)]
 
     def scores(self, query: Any) -> dict[ChunkId, float]:
         raise NotImplementedError
@@ -241,11 +246,11 @@ class _Scored:
 class MemoryWords(_Scored):
     score = _Scored.scored
 
-    def __init__(self, snapshot: MemorySnapshot, seen: Condition) -> None:
-        super().__init__(snapshot, seen)
+    def __init__(self, snapshot: MemorySnapshot, visible: Condition) -> None:
+        super().__init__(snapshot, visible)
         placed = [snapshot.places[chunk] for chunk in self._ids]
-        public = [not is_restricted(kept.document.fields) for kept, _ in placed]
-        self._postings = Postings([kept.counts[n] for kept, n in placed], public)
+        public = [not is_restricted(stored.document.fields) for stored, _ in placed]
+        self._postings = Postings([stored.counts[n] for stored, n in placed], public)
         self.size, self.frequency = self._postings.size, self._postings.frequency
 
     def scores(self, query: Sequence[Term]) -> dict[ChunkId, float]:
@@ -253,9 +258,11 @@ class MemoryWords(_Scored):
 
 
 class MemoryVectors(_Scored):
-    def __init__(self, snapshot: MemorySnapshot, made: Mapping[Row, Any], seen: Condition) -> None:
-        super().__init__(snapshot, seen)
-        self._made = {chunk: made[snapshot.row_of[chunk]] for chunk in self._ids if snapshot.row_of[chunk] in made}
+    def __init__(self, snapshot: MemorySnapshot, vectors: Mapping[Row, Any], visible: Condition) -> None:
+        super().__init__(snapshot, visible)
+        self._vectors = {
+            chunk: vectors[snapshot.row_of[chunk]] for chunk in self._ids if snapshot.row_of[chunk] in vectors
+        }
 
     def nearest(self, queries: Sequence[Any], condition: Condition, limit: int) -> list[dict[ChunkId, float]]:
         found = [dict(self.match(query, condition, limit)) for query in queries]
@@ -268,40 +275,47 @@ class MemoryVectors(_Scored):
     def scores(self, query: Any) -> dict[ChunkId, float]:
         if isinstance(query, Weighted):
             return self._sums(query)
-        matrix = np.array([*self._made.values()] or [0 * query]).astype(np.float16).astype(np.float32)
+        matrix = np.array([*self._vectors.values()] or [0 * query]).astype(np.float16).astype(np.float32)
         lengths = np.sqrt(np.einsum("ij,ij->i", matrix, matrix)) * np.sqrt(query @ query)
-        products = zip(self._made, np.einsum("ij,j->i", matrix, query).tolist(), lengths.tolist(), strict=False)
+        products = zip(self._vectors, np.einsum("ij,j->i", matrix, query).tolist(), lengths.tolist(), strict=False)
         return {chunk: product / length for chunk, product, length in products if length}
 
     def _sums(self, query: Weighted) -> dict[ChunkId, float]:
-        held = {one: dict(zip(w.terms.tolist(), w.weights.tolist(), strict=True)) for one, w in self._made.items()}
-        counts = Counter(term for one in held.values() for term in one)
-        wanted = dict(zip(query.terms.tolist(), query.weights.tolist(), strict=True))
+        weights_by_chunk = {
+            one: dict(zip(w.terms.tolist(), w.weights.tolist(), strict=True)) for one, w in self._vectors.items()
+        }
+        counts = Counter(term for one in weights_by_chunk.values() for term in one)
+        query_weights = dict(zip(query.terms.tolist(), query.weights.tolist(), strict=True))
         if query.rarely:
-            wanted = {term: weight * rarity(counts[term], len(held)) for term, weight in wanted.items()}
-        sums = {chunk: sum(wanted[term] * one[term] for term in wanted.keys() & one) for chunk, one in held.items()}
+            query_weights = {
+                term: weight * rarity(counts[term], len(weights_by_chunk)) for term, weight in query_weights.items()
+            }
+        sums = {
+            chunk: sum(query_weights[term] * one[term] for term in query_weights.keys() & one)
+            for chunk, one in weights_by_chunk.items()
+        }
         return {chunk: total for chunk, total in sums.items() if total}
 
     def read(self, ids: Sequence[ChunkId]) -> Any:
-        return np.array([self._made[chunk] for chunk in ids if chunk in self._made])
+        return np.array([self._vectors[chunk] for chunk in ids if chunk in self._vectors])
 
 
 class MemoryLinks:
-    def __init__(self, snapshot: MemorySnapshot, seen: Condition) -> None:
-        self._snapshot, self._seen = snapshot, snapshot.passing(seen)
-        kept = [(kept.document.id, kept) for kept in snapshot.where(seen)]
-        self.written = [(name, *link) for name, k in kept for link in zip(k.keys, k.document.links, strict=True)]
+    def __init__(self, snapshot: MemorySnapshot, visible: Condition) -> None:
+        self._snapshot, self._visible = snapshot, snapshot.passing(visible)
+        stored = [(stored.document.id, stored) for stored in snapshot.where(visible)]
+        self.written = [(name, *link) for name, k in stored for link in zip(k.keys, k.document.links, strict=True)]
 
     def closest(self, source: DocId, key: str) -> DocId | None:
-        """In the same folder, then by the closest name, then the shortest."""
+        """The target of a link: same folder first, then the closest name, then the shortest."""
         folder = source.rpartition("/")[0]
-        named = [one for one in self._snapshot.named_by[key] if one[2] in self._seen and one[2] != source]
+        named = [one for one in self._snapshot.named_by[key] if one[2] in self._visible and one[2] != source]
         return min(named, key=lambda one: (one[2].rpartition("/")[0] != folder, one))[2] if named else None
 
     def degrees(self, documents: Collection[DocId]) -> dict[DocId, int]:
-        kept, said = self._snapshot.kept, Counter(key for _, key, _ in self.written)
-        there = [name for name in documents if name in kept]
-        return {name: len(kept[name].keys) + sum(said[key] for key in kept[name].names) for name in there}
+        stored, link_counts = self._snapshot.stored, Counter(key for _, key, _ in self.written)
+        present = [name for name in documents if name in stored]
+        return {name: len(stored[name].keys) + sum(link_counts[key] for key in stored[name].names) for name in present}
 
     def edges(self, documents: Collection[DocId], *, whole: bool = False) -> dict[DocId, Sequence[Edge] | None]:
         found: dict[DocId, set[Edge]] = {name: set() for name in documents}
@@ -309,36 +323,36 @@ class MemoryLinks:
             if target := self.closest(source, key):
                 for end in found.keys() & {source, target}:
                     found[end].add(Edge(source, target, link.type))
-        many = {name for name, degree in self.degrees(documents).items() if degree > UNREADABLE and not whole}
+        many = {name for name, degree in self.degrees(documents).items() if degree > MAX_LINKS and not whole}
         return {name: None if name in many else tuple(sorted(one)) for name, one in found.items()}
 
     def first_chunks(self, documents: Collection[DocId], condition: Condition) -> dict[DocId, ChunkId]:
         found = self._snapshot.only(documents, condition)
-        return {name: self._snapshot.kept[name].chunks[0].id for name in found if self._snapshot.kept[name].chunks}
+        return {name: self._snapshot.stored[name].chunks[0].id for name in found if self._snapshot.stored[name].chunks}
 
 
 class MemoryEntities:
-    def __init__(self, snapshot: MemorySnapshot, seen: Condition) -> None:
-        self._snapshot, self.first_chunks = snapshot, MemoryLinks(snapshot, seen).first_chunks
-        self.kinds = partial(snapshot.kinds, seen)
+    def __init__(self, snapshot: MemorySnapshot, visible: Condition) -> None:
+        self._snapshot, self.first_chunks = snapshot, MemoryLinks(snapshot, visible).first_chunks
+        self.kinds = partial(snapshot.kinds, visible)
 
-    def _mentions(self, words: Sequence[str], kept: Kept) -> Mention | None:
-        found = [kept.mentions[word] for word in {*map(singular, words)} if word in kept.mentions]
-        return Mention(kept.chunks[0].id, reduce(or_, found), len(found)) if found else None
+    def _mentions(self, words: Sequence[str], stored: StoredDocument) -> Mention | None:
+        found = [stored.mentions[word] for word in {*map(singular, words)} if word in stored.mentions]
+        return Mention(stored.chunks[0].id, reduce(or_, found), len(found)) if found else None
 
     def mentioning(self, words: Sequence[str], condition: Condition, limit: int) -> list[Mention]:
         found = [(m, k.key) for k in self._snapshot.where(condition) if (m := self._mentions(words, k))]
         return [m for m, _ in sorted(found, key=lambda one: (-boost(one[0].places), -one[0].words, one[1]))][:limit]
 
     def mentions(self, words: Sequence[str], ids: Collection[ChunkId]) -> list[Mention]:
-        found = of_each(lambda kept, _: self._mentions(words, kept))(self._snapshot, ids)
+        found = of_each(lambda stored, _: self._mentions(words, stored))(self._snapshot, ids)
         return [mention._replace(chunk=chunk) for chunk, mention in found.items()]
 
     def heads(self, ids: Collection[ChunkId]) -> Mapping[ChunkId, DocumentHead]:
-        return of_each(Kept.lead)(self._snapshot, ids)
+        return of_each(StoredDocument.head)(self._snapshot, ids)
 
     def chunks(self, heads: Collection[ChunkId]) -> dict[ChunkId, ChunkId]:
-        first = of_each(lambda kept, _: kept.chunks[:2])(self._snapshot, heads)
+        first = of_each(lambda stored, _: stored.chunks[:2])(self._snapshot, heads)
         return {chunk.id: lead for lead, chunks in first.items() for chunk in chunks}
 
     def entities(self, documents: Collection[DocId]) -> dict[DocId, Entity]:
@@ -349,12 +363,12 @@ class MemoryEntities:
         return [(tool.id, tool.title) for tool in tools if tool.id in names or tool.title in names]
 
     def records(self, documents: Collection[DocId]) -> dict[DocId, dict[str, Any]]:
-        kept = self._snapshot.kept
-        return {name: kept[name].record for name in documents if name in kept and kept[name].record}
+        stored = self._snapshot.stored
+        return {name: stored[name].record for name in documents if name in stored and stored[name].record}
 
 
 class MemoryState:
-    """A value, and what it is changed under; it is its own `StateChange`."""
+    """A named state with its lock; it is its own `StateChange`."""
 
     def __init__(self) -> None:
         self._lock, self._version = Lock(), 0

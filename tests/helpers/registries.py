@@ -1,4 +1,4 @@
-"""A small registry with something of every kind, and how it is asked."""
+"""A small registry with entities of every kind, and search helpers."""
 
 from __future__ import annotations
 

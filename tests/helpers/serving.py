@@ -1,4 +1,4 @@
-"""A server on a port of its own, and what comes back from it."""
+"""A test server on its own port, and its responses."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def served(
     tokens: Tokens | None = None,
     hosts: tuple[str, ...] = (),
 ) -> Iterator[Served]:
-    """`host` is what the server believes to listen on; it is always reached on this machine."""
+    """`host`: the host name that the server is configured with; requests go to this machine."""
     service = Service(engine, allow_write=allow_write)
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.bind(("127.0.0.1", 0))

@@ -1,4 +1,4 @@
-"""A few documents in memory, and what signals ask of them: words, entities and vectors of hashed words."""
+"""A small in-memory index for signal tests: words, entities and hashed vectors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SPARSE = Tier("sparse", "terms", "terms-1", 0, "vectors-sparse-1-terms")
 
 
 def noted(**texts: str) -> list[Given]:
-    """A document of one chunk for each, called as the keyword is."""
+    """A document of one chunk for each keyword, which is its name."""
     return [page(f"{name}.md", ((), text)) for name, text in texts.items()]
 
 
@@ -29,7 +29,7 @@ def indexed(given: Sequence[Given]) -> MemorySnapshot:
 
 
 def plan_of(text: str, **more: object) -> Plan:
-    """A plan with its words and forms, as the step `words` gives them."""
+    """A plan with words and forms, as the step `words` produces them."""
     words, forms = both(text)
     return Plan(text, words=tuple(dict.fromkeys(words)), forms=tuple(forms), **more)  # type: ignore[arg-type]
 
@@ -50,19 +50,19 @@ class HashedMeanings:
     """`Meanings` over the vectors that the snapshot holds; `estimated` chunks say so."""
 
     def __init__(self, snapshot: MemorySnapshot, estimated: Collection[ChunkId] = ()) -> None:
-        self._vectors, self._estimated = MemoryVectors(snapshot, snapshot.made[STATIC.name], ANY), estimated
+        self._vectors, self._estimated = MemoryVectors(snapshot, snapshot.vectors_by_tier[STATIC.name], ANY), estimated
         self.texts: list[str] = []
 
     def nearest(self, texts: Sequence[str], condition: Condition, limit: int) -> list[list[ScoredChunk]]:
         self.texts += texts
         found = self._vectors.nearest([MODEL.embed_query(text) for text in texts], condition, limit)
-        return [self._near(one) for one in found]
+        return [self._ranked(one) for one in found]
 
     def score(self, texts: Sequence[str], ids: Collection[ChunkId]) -> list[list[ScoredChunk]]:
         self.texts += texts
-        return [self._near(one) for one in self._vectors.score([MODEL.embed_query(text) for text in texts], ids)]
+        return [self._ranked(one) for one in self._vectors.score([MODEL.embed_query(text) for text in texts], ids)]
 
-    def _near(self, found: dict[ChunkId, float]) -> list[ScoredChunk]:
+    def _ranked(self, found: dict[ChunkId, float]) -> list[ScoredChunk]:
         best = sorted(found.items(), key=lambda one: (-one[1], one[0]))
         return [ScoredChunk(chunk, cosine, chunk in self._estimated) for chunk, cosine in best]
 
@@ -77,7 +77,7 @@ class TermMeanings:
         made = self._model.encode([chunk.text for chunk in chunks])
         filling.embed(SPARSE, {chunk.id: one for chunk, one in zip(chunks, made, strict=True)})
         self.snapshot = filling.index.latest
-        self._vectors = MemoryVectors(self.snapshot, self.snapshot.made[SPARSE.name], ANY)
+        self._vectors = MemoryVectors(self.snapshot, self.snapshot.vectors_by_tier[SPARSE.name], ANY)
 
     def nearest(self, texts: Sequence[str], condition: Condition, limit: int) -> list[list[ScoredChunk]]:
         found = self._vectors.nearest([self._model.encode_query(text) for text in texts], condition, limit)

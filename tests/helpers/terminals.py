@@ -1,4 +1,4 @@
-"""A command as it is started, and what it draws on a terminal."""
+"""Runs a command on a pseudo-terminal, and captures its output."""
 
 from __future__ import annotations
 

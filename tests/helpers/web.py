@@ -1,4 +1,4 @@
-"""A web server on this machine that answers as a test wants, badly too."""
+"""A local web server with scripted responses, including broken ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Site(ThreadingHTTPServer):
-    """Answers with `script` in turn, then with `always`; remembers what it was asked for."""
+    """Responds with `script` in turn, then with `always`; records the requests."""
 
     daemon_threads = True
 
@@ -27,7 +27,7 @@ class Site(ThreadingHTTPServer):
         self.url = f"http{'s' if tls else ''}://{host}:{self.server_port}"
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that hangs up is no defect here."""
+        """Ignores clients that disconnect."""
 
 
 class _Handler(BaseHTTPRequestHandler):

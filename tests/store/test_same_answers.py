@@ -40,7 +40,7 @@ CONDITIONS = (
     Condition({"kind": ("document",)}, without=(("path", ("index.md",)),)),
     Condition({"tag": ("install", "operations")}, since=datetime(2024, 1, 1, tzinfo=UTC)),
 )
-MOST = 4
+MAX_ROUND_TRIPS = 4
 """Round trips that follow one another: the snapshot, the search, the rows, the scores that are filled in."""
 DELAY, ATTEMPTS = 0.1, 3
 """Seconds added to each call, so that calls that are made at once overlap however busy the machine is: and where they
@@ -65,7 +65,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
         content = copied(str(folder / "index"))
         memory = MemoryFilling()
         content.fill(memory)
-        memory.commit(known=content.facts)
+        memory.commit(meta=content.facts)
         servers = running()
         cluster = Cluster(servers.postgres, servers.qdrant, "same_answers")
         filling = ClusterFilling(cluster, {name: tier.dimension for name, (tier, _) in content.tiers.items()})
@@ -98,7 +98,7 @@ def test_three_stores_give_the_same_answers(stores: Stores, condition: Condition
 
 def test_a_query_waits_for_four_answers_at_most(stores: Stores) -> None:
     for query in QUERIES:
-        assert min(_depths(stores, query)) <= MOST, query
+        assert min(_depths(stores, query)) <= MAX_ROUND_TRIPS, query
 
 
 def _depths(stores: Stores, query: str) -> Iterator[int]:
@@ -112,5 +112,5 @@ def _depths(stores: Stores, query: str) -> Iterator[int]:
                 engine.search(Request(query))
         assert {to for _, _, to in made} == {"postgres", "qdrant"}
         yield depth(made)
-        if depth(made) <= MOST:
+        if depth(made) <= MAX_ROUND_TRIPS:
             return

@@ -1,1 +1,1 @@
-"""Where is it kept? One folder for each kind of place."""
+"""Index storage: one folder for each kind of place."""

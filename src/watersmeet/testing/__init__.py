@@ -1,6 +1,6 @@
-"""Test doubles for whoever builds on the engine: real components that need no model.
+"""Test doubles for users of the engine: real components that need no model.
 
-`Hashed` is an embedder that is the same on every machine: words and their parts hashed to places of a vector. In
+`Hashed` is a deterministic embedder: words and their parts are hashed to positions of a vector. In
 settings it is `index.dense = "hashed"`.
 """
 

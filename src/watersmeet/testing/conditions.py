@@ -1,4 +1,4 @@
-"""What a condition means, said of one document: every store must agree with it, however it holds the condition."""
+"""The reference semantics of filter conditions, for one document; every store must agree with it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from watersmeet.core.model import Condition
 
 
 class Facts(NamedTuple):
-    """What a condition asks about. `metadata` is that of the collection."""
+    """The properties of a document that a condition tests. `metadata` is that of its collection."""
 
     name: str
     kind: str
@@ -28,30 +28,30 @@ def satisfies(document: Facts, condition: Condition) -> bool:
         return False
     if condition.before is not None and (when is None or when >= condition.before):
         return False
-    wanted = (*condition.fields.items(), *condition.also)
+    required = (*condition.fields.items(), *condition.also)
     return (
-        all(_has(document, key.casefold(), values) for key, values in wanted)
+        all(_has(document, key.casefold(), values) for key, values in required)
         and not any(_has(document, key.casefold(), values) for key, values in condition.without)
         and all(_passes(document, key, allowed) for key, allowed in condition.gates.items())
     )
 
 
-def _has(document: Facts, key: str, wanted: Sequence[str]) -> bool:
-    low = {value.casefold() for value in wanted}
+def _has(document: Facts, key: str, values: Sequence[str]) -> bool:
+    folded = {value.casefold() for value in values}
     metadata = {name.casefold(): value.casefold() for name, value in document.metadata.items()}
     if key == "kind":
-        return document.kind.casefold() in low
+        return document.kind.casefold() in folded
     if key == "document":
-        return document.name in wanted
+        return document.name in values
     if key == "collection":
-        return document.collection.casefold() in low
+        return document.collection.casefold() in folded
     if key == "path":
-        return in_path(document.name, wanted)
+        return in_path(document.name, values)
     if key in ("tag", "tags"):
         tags = [value for name, value in document.facets if name == "tag"] + [metadata.get("tag", "")]
-        names = [name for tag in wanted for name in tag_names(tag)]
+        names = [name for tag in values for name in tag_names(tag)]
         return any(f"{tag}/".startswith(f"{name}/") for tag in tags for name in names)
-    return any((key, value) in document.facets for value in low) or metadata.get(key) in low
+    return any((key, value) in document.facets for value in folded) or metadata.get(key) in folded
 
 
 def in_path(name: str, globs: Sequence[str]) -> bool:

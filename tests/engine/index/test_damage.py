@@ -62,7 +62,7 @@ def test_vectors_without_their_commit_file_are_lost_and_not_yet_to_come(index: I
     path.write_bytes(b"") if emptied else path.unlink()
     with index.opened(index.copy) as engine:
         (failure,) = engine.search("badger sett", mode=tier).failures
-        assert "are lost" in failure.reason
+        assert "are missing" in failure.reason
         assert f"{tier} vectors" in ill(engine)
     with index.opened(index.copy) as engine:
         engine.sync([index.vault])

@@ -61,7 +61,7 @@ def test_a_lost_text_store_is_made_again(kept: Engine, write: Write) -> None:
             fresh.search("badger")
         assert "watersmeet sync" in lost.value.hint
         hints = [one.hint for one in check(fresh.index, fresh.settings) if one.name == "text store"]
-        assert ["makes the words again" in hint for hint in hints] == [True]
+        assert ["rebuilds the text store" in hint for hint in hints] == [True]
         report = fresh.sync([vault])
     assert ["lost" in warning.reason for warning in report.warnings] == [True]
     assert {query: found(kept, query) for query in QUERIES} == before

@@ -24,7 +24,7 @@ import pytest
 from watersmeet import Engine
 from watersmeet.core.errors import IndexBusy, WatersmeetError
 from watersmeet.engine.settings.settings import load
-from watersmeet.store.local._connect import guarded
+from watersmeet.store.local._connect import sqlite_errors
 from watersmeet.store.local.catalogue import Catalogue
 
 pytestmark = pytest.mark.slow
@@ -217,7 +217,7 @@ def test_a_locked_catalogue_is_said_to_be_busy(tmp_path: Path) -> None:
         with (
             closing(sqlite3.connect(path, isolation_level=None, timeout=0)) as other,
             pytest.raises(IndexBusy, match="locked"),
-            guarded(str(path)),
+            sqlite_errors(str(path)),
         ):
             other.execute("BEGIN IMMEDIATE")
 

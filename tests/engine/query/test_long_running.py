@@ -18,8 +18,8 @@ from watersmeet.engine.index.tiers import model_of
 from watersmeet.engine.settings.settings import load
 from watersmeet.engine.sync import embed_first
 from watersmeet.signal.dense import Dense
-from watersmeet.store.local import _snapshot_cache
 from watersmeet.store.local import index as local
+from watersmeet.store.local import view
 from watersmeet.store.local.state import FileState
 
 pytestmark = pytest.mark.model
@@ -116,7 +116,7 @@ def test_readers_that_nobody_needs_are_closed(engine: Engine, monkeypatch: pytes
     with engine.snapshot(), engine.snapshot(), engine.snapshot():
         pass
     assert len(engine.index._idle) == 3
-    monkeypatch.setattr(local, "IDLE", -1.0)
+    monkeypatch.setattr(local, "IDLE_SECONDS", -1.0)
     for _ in range(3):
         engine.search("tide")
     assert len(engine.index._idle) <= 1
@@ -124,7 +124,7 @@ def test_readers_that_nobody_needs_are_closed(engine: Engine, monkeypatch: pytes
 
 
 def test_conditions_without_end_do_not_fill_the_memory(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_snapshot_cache, "MOST_LISTED", 200)
+    monkeypatch.setattr(view, "MAX_LISTED_ROWS", 200)
     for _ in range(30):
         assert engine.search("tide", since="30d").results
     kept = engine.index._idle[0].cache.few.values()

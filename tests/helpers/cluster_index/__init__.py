@@ -1,5 +1,5 @@
-"""A first draft of an index over PostgreSQL and Qdrant, to try the port by: the truth in the one, words and vectors in
-the other.
+"""A draft of an index over PostgreSQL and Qdrant, to test the port: documents in the one, words and vectors in the
+other.
 
 Row numbers are never used again; a row is born and dies with a commit's number. A reader takes the number first, asks
 Qdrant, and looks up in PostgreSQL what of that lives at that number: with it comes all that later steps of a query want

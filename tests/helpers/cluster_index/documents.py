@@ -1,4 +1,4 @@
-"""What is asked about documents and passages: PostgreSQL alone, unless a search has already brought the answer."""
+"""Documents and passages: read from PostgreSQL, unless a search has already loaded them."""
 
 from __future__ import annotations
 
@@ -29,19 +29,23 @@ class ClusterDocuments:
         raise NotImplementedError
 
     def where(self, condition: Condition) -> tuple[str, list[Any]]:
-        """The documents `d` that live and satisfy a condition. Of globs the names are looked through first."""
+        """The WHERE clause for live documents `d` that satisfy a condition. Globs are matched on names first."""
         pushed = Pushed(condition, self.collections)
         sql, values = pushed.sql()
         live = f"{LIVE.format('d')} AND {sql}"
         values = [self.version, self.version, *values]
         if not pushed.globs:
             return live, values
-        wanted = [said for key, said in (*condition.fields.items(), *condition.also) if key.casefold() == "path"]
-        unwanted = [said for key, said in condition.without if key.casefold() == "path"]
+        required = [
+            globs_of_key
+            for key, globs_of_key in (*condition.fields.items(), *condition.also)
+            if key.casefold() == "path"
+        ]
+        excluded = [globs_of_key for key, globs_of_key in condition.without if key.casefold() == "path"]
         keys = [
             key
             for key, name in self.ask(f"SELECT d.key, d.name FROM documents d WHERE {live}", values)
-            if all(in_path(name, globs) for globs in wanted) and not any(in_path(name, globs) for globs in unwanted)
+            if all(in_path(name, globs) for globs in required) and not any(in_path(name, globs) for globs in excluded)
         ]
         return "d.key = ANY(%s)", [keys]
 
@@ -52,20 +56,20 @@ class ClusterDocuments:
     # ------------------------------------------------------------ chunks
 
     def passages(self, ids: Collection[ChunkId]) -> dict[ChunkId, Passage]:
-        return {chunk: known.passage for chunk, known in self.rows.called(ids).items()}
+        return {chunk: row.passage for chunk, row in self.rows.by_id(ids).items()}
 
     def documents_of(self, ids: Collection[ChunkId]) -> dict[ChunkId, DocId]:
-        return {chunk: known.passage.document for chunk, known in self.rows.called(ids).items()}
+        return {chunk: row.passage.document for chunk, row in self.rows.by_id(ids).items()}
 
     def owners_of(self, ids: Collection[ChunkId]) -> dict[ChunkId, int]:
-        return {chunk: known.owner for chunk, known in self.rows.called(ids).items()}
+        return {chunk: row.owner for chunk, row in self.rows.by_id(ids).items()}
 
     def dates_of(self, ids: Collection[ChunkId]) -> dict[ChunkId, datetime]:
-        found = {chunk: known.passage.modified for chunk, known in self.rows.called(ids).items()}
+        found = {chunk: row.passage.modified for chunk, row in self.rows.by_id(ids).items()}
         return {chunk: when for chunk, when in found.items() if when}
 
     def around(self, ids: Collection[ChunkId], before: int, after: int) -> dict[ChunkId, list[Passage]]:
-        middles = self.rows.called(ids)
+        middles = self.rows.by_id(ids)
         beside = self._siblings(ids)
         return {
             chunk: [one.passage for one in beside[m.owner] if m.ordinal - before <= one.ordinal <= m.ordinal + after]
@@ -75,18 +79,18 @@ class ClusterDocuments:
     def parents(self, ids: Collection[ChunkId]) -> dict[ChunkId, Passage]:
         beside = self._siblings(ids)
         found: dict[ChunkId, Passage] = {}
-        for chunk, known in self.rows.called(ids).items():
-            headings = known.passage.headings
-            above = [one.passage for one in beside[known.owner] if headings and one.passage.headings == headings[:-1]]
+        for chunk, row in self.rows.by_id(ids).items():
+            headings = row.passage.headings
+            above = [one.passage for one in beside[row.owner] if headings and one.passage.headings == headings[:-1]]
             found |= {chunk: above[0]} if above else {}
         return found
 
     def _siblings(self, ids: Collection[ChunkId]) -> dict[int, list[Any]]:
         """All chunks of the documents of these, in their order."""
-        owners = {known.owner for known in self.rows.called(ids).values()}
+        owners = {row.owner for row in self.rows.by_id(ids).values()}
         found: dict[int, list[Any]] = {owner: [] for owner in owners}
-        for known in self.rows.learn("c.document = ANY(%s)", [list(owners)], "c.document, c.ordinal"):
-            found[known.owner].append(known)
+        for row in self.rows.learn("c.document = ANY(%s)", [list(owners)], "c.document, c.ordinal"):
+            found[row.owner].append(row)
         return found
 
     def newest(self, condition: Condition, limit: int) -> list[ChunkId]:
@@ -94,7 +98,7 @@ class ClusterDocuments:
         return [ChunkId(chunk) for (chunk,) in self.named_where("d.first_chunk", condition, order, [limit])]
 
     def passages_of(self, document: DocId) -> list[Passage]:
-        return [known.passage for known in self.rows.learn("d.name = %s", [document], "c.ordinal")]
+        return [row.passage for row in self.rows.learn("d.name = %s", [document], "c.ordinal")]
 
     # ------------------------------------------------------------ documents
 
@@ -129,24 +133,24 @@ class ClusterDocuments:
             [*live, *live],
         )
         resolve = Resolver({(key, target, rank) for _, key, _, target, rank in found})
-        said = dict.fromkeys((source, key, text) for source, key, text, _, _ in found)
-        meant = [(source, resolve.closest(source, key), text) for source, key, text in said]
-        return [(source, target, text) for source, target, text in meant if target]
+        distinct = dict.fromkeys((source, key, text) for source, key, text, _, _ in found)
+        resolved = [(source, resolve.closest(source, key), text) for source, key, text in distinct]
+        return [(source, target, text) for source, target, text in resolved if target]
 
     def names_of(self, documents: Collection[DocId]) -> dict[DocId, frozenset[str]]:
-        return {name: known[0] if known else frozenset() for name, known in self._called(documents).items()}
+        return {name: row[0] if row else frozenset() for name, row in self._words_of(documents).items()}
 
     def words_only(self, documents: Collection[DocId]) -> dict[DocId, frozenset[str]]:
-        return {name: known[1] for name, known in self._called(documents).items() if known and known[1]}
+        return {name: row[1] for name, row in self._words_of(documents).items() if row and row[1]}
 
-    def _called(self, documents: Collection[DocId]) -> dict[DocId, tuple[frozenset[str], frozenset[str]] | None]:
-        """What documents go by, and what they are known for: of those that a search met, without a call."""
-        met = {known.passage.document: (known.called, known.known_for) for known in self.rows.met()}
-        others = [name for name in documents if name not in met]
+    def _words_of(self, documents: Collection[DocId]) -> dict[DocId, tuple[frozenset[str], frozenset[str]] | None]:
+        """The words of documents' names, and further words; without a call for those that a search has loaded."""
+        cached = {row.passage.document: (row.name_words, row.words_only) for row in self.rows.cached()}
+        others = [name for name in documents if name not in cached]
         if others:
             found = self.named_where("d.name, d.called, d.known", ANY, "AND d.name = ANY(%s)", [others])
-            met |= {name: (frozenset(called), frozenset(known)) for name, called, known in found}
-        return {name: met.get(name) for name in documents}
+            cached |= {name: (frozenset(words), frozenset(more)) for name, words, more in found}
+        return {name: cached.get(name) for name in documents}
 
     def collections_of(self, documents: Collection[str]) -> set[str]:
         rest = "AND d.name = ANY(%s)"
@@ -196,11 +200,11 @@ class ClusterDocuments:
             )
             found = self.ask(sql, [*values, key])
         counts = dict(found)
-        there = dict(self.named_where("d.collection, count(*)", condition, "GROUP BY 1"))
+        counts_by_collection = dict(self.named_where("d.collection, count(*)", condition, "GROUP BY 1"))
         for name, metadata in self.collections.items():
             low = {one.casefold(): value.casefold() for one, value in metadata.items()}
-            if key in low and name in there:
-                counts[low[key]] = counts.get(low[key], 0) + there[name]
+            if key in low and name in counts_by_collection:
+                counts[low[key]] = counts.get(low[key], 0) + counts_by_collection[name]
         return sorted(counts, key=lambda value: (-counts[value], value))
 
     def tags(self, condition: Condition, without: Collection[str]) -> dict[str, int]:

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from cluster_index.snapshot import ClusterSnapshot
 
 FIRST = 2
-"""How many chunks of an entity are scored where only another signal found it."""
+"""Chunks of an entity that are scored if another signal found it."""
 
 
 class ClusterEntities:
-    def __init__(self, snapshot: ClusterSnapshot, seen: Condition) -> None:
-        self._snapshot, self._seen = snapshot, seen
+    def __init__(self, snapshot: ClusterSnapshot, visible: Condition) -> None:
+        self._snapshot, self._visible = snapshot, visible
 
     def mentioning(self, words: Sequence[str], condition: Condition, limit: int) -> list[Mention]:
         found = [(mention, key) for mention, key in self._mentions(words, condition) if mention.chunk]
@@ -28,11 +28,11 @@ class ClusterEntities:
 
     def mentions(self, words: Sequence[str], ids: Collection[ChunkId]) -> list[Mention]:
         owners = self._snapshot.owners_of(ids)
-        held = {key: mention for mention, key in self._mentions(words, ANY)}
-        return [held[key]._replace(chunk=chunk) for chunk, key in owners.items() if key in held]
+        mentions = {key: mention for mention, key in self._mentions(words, ANY)}
+        return [mentions[key]._replace(chunk=chunk) for chunk, key in owners.items() if key in mentions]
 
     def _mentions(self, words: Sequence[str], condition: Condition) -> list[tuple[Mention, int]]:
-        """Who mentions any of the words: each with where, and how many of them."""
+        """Documents that mention any of the words, with places and the number of words."""
         where, values = self._snapshot.where(condition)
         rows = self._snapshot.ask(
             "SELECT d.key, d.first_chunk, m.places FROM mentions m JOIN documents d ON d.key = m.document"
@@ -46,10 +46,10 @@ class ClusterEntities:
         return [(mention, key) for key, mention in found.items()]
 
     def kinds(self) -> Mapping[str, int]:
-        return self._snapshot.kinds(self._seen)
+        return self._snapshot.kinds(self._visible)
 
     def heads(self, ids: Collection[ChunkId]) -> Mapping[ChunkId, DocumentHead]:
-        found = self._snapshot.rows.called(ids)
+        found = self._snapshot.rows.by_id(ids)
         return {
             chunk: DocumentHead(
                 one.first, one.passage.document, one.passage.kind, one.server if one.passage.kind == TOOL else None

@@ -38,7 +38,7 @@ class ClusterFilling:
 
     def __init__(self, index: Cluster, dimensions: Mapping[str, int]) -> None:
         self.index, self._dimensions = index, dimensions
-        self._known_terms: dict[tuple[str, str], int] = {}
+        self._term_numbers: dict[tuple[str, str], int] = {}
         index.postgres.make()
         self._make_points(index.collection(0))
 
@@ -130,10 +130,10 @@ class ClusterFilling:
         _copy(db, "chunks", lines)
         return rows
 
-    def _terms(self, db: Db, wanted: Collection[tuple[str, str]]) -> dict[tuple[str, str], int]:
+    def _terms(self, db: Db, pairs: Collection[tuple[str, str]]) -> dict[tuple[str, str], int]:
         """The number of each (field, token)."""
-        known = self._known_terms
-        new = [one for one in wanted if one not in known]
+        known = self._term_numbers
+        new = [one for one in pairs if one not in known]
         if new:
             fields, texts = map(list, zip(*new, strict=True))
             given = "unnest(%s::text[], %s::text[])"

@@ -16,14 +16,14 @@ UNREADABLE = 1_000
 
 
 class ClusterLinks:
-    def __init__(self, snapshot: ClusterSnapshot, seen: Condition) -> None:
-        self._snapshot, self._seen = snapshot, seen
+    def __init__(self, snapshot: ClusterSnapshot, visible: Condition) -> None:
+        self._snapshot, self._visible = snapshot, visible
 
     def first_chunks(self, documents: Collection[DocId], condition: Condition) -> dict[DocId, ChunkId]:
         return self._snapshot.first_chunks(documents, condition)
 
     def degrees(self, documents: Collection[DocId]) -> dict[DocId, int]:
-        where, values = self._snapshot.where(self._seen)
+        where, values = self._snapshot.where(self._visible)
         rest = "AND d.name = ANY(%s)"
         here = [key for (key,) in self._snapshot.named_where("d.key", Condition(), rest, [list(documents)])]
         found = self._snapshot.ask(
@@ -38,7 +38,7 @@ class ClusterLinks:
         degrees = self.degrees(documents)
         readable = [name for name, links in degrees.items() if whole or links <= UNREADABLE]
         written = self._written(readable)
-        where, values = self._snapshot.where(self._seen)
+        where, values = self._snapshot.where(self._visible)
         named = self._snapshot.ask(
             "SELECT n.key, d.name, n.rank FROM names n JOIN documents d ON d.key = n.document"
             f" WHERE n.key = ANY(%s) AND {where}",
@@ -55,7 +55,7 @@ class ClusterLinks:
 
     def _written(self, documents: Sequence[DocId]) -> list[tuple[DocId, str, str]]:
         """The links that leave or may reach these documents, as (from, key, type)."""
-        where, values = self._snapshot.where(self._seen)
+        where, values = self._snapshot.where(self._visible)
         found = self._snapshot.ask(
             "SELECT DISTINCT d.name, l.key, l.type FROM links l JOIN documents d ON d.key = l.document"
             f" WHERE {where} AND (d.name = ANY(%s) OR l.key IN (SELECT n.key FROM names n"

@@ -1,4 +1,4 @@
-"""A condition as both servers hold it. All but dates is one array of `key=value` for each document.
+"""Filter conditions for both servers. All but dates is one array of `key=value` for each document.
 
 Globs are narrowed to folders and file names here, and decided by `testing.conditions` where a document is looked up: so
 is everything else once more, for only PostgreSQL knows what is true at one moment.
@@ -99,11 +99,11 @@ def _values(key: str, wanted: Sequence[str], collections: Collections) -> list[s
         return [f"{key}={value}" for value in low]
     if key in ("tag", "tags"):
         key, low = "tag", [name for tag in wanted for name in tag_names(tag)]
-    theirs = [name for name, metadata in collections.items() if _said(metadata, key, low)]
+    theirs = [name for name, metadata in collections.items() if _has_value(metadata, key, low)]
     return [*(f"{key}={value}" for value in low), *(f"collection={name.casefold()}" for name in theirs)]
 
 
-def _said(metadata: Mapping[str, str], key: str, low: Sequence[str]) -> bool:
+def _has_value(metadata: Mapping[str, str], key: str, low: Sequence[str]) -> bool:
     """Whether a collection's metadata has one of the values; of tags, one that lies below it too."""
     found = {name.casefold(): value.casefold() for name, value in metadata.items()}.get(key)
     if found is None:

@@ -77,14 +77,14 @@ class Qdrant:
     def drop(self, collection: str) -> None:
         self.call("DELETE", f"/collections/{collection}")
 
-    def put(self, collection: str, points: Sequence[Point], most: int = 256) -> None:
-        for start in range(0, len(points), most):
-            part = {"points": points[start : start + most]}
+    def put(self, collection: str, points: Sequence[Point], limit: int = 256) -> None:
+        for start in range(0, len(points), limit):
+            part = {"points": points[start : start + limit]}
             self.call("PUT", f"/collections/{collection}/points?wait=true", part)
 
-    def add_vectors(self, collection: str, points: Sequence[Point], most: int = 512) -> None:
-        for start in range(0, len(points), most):
-            part = {"points": points[start : start + most]}
+    def add_vectors(self, collection: str, points: Sequence[Point], limit: int = 512) -> None:
+        for start in range(0, len(points), limit):
+            part = {"points": points[start : start + limit]}
             self.call("PUT", f"/collections/{collection}/points/vectors?wait=true", part)
 
     def search(self, collection: str, queries: Sequence[Mapping[str, Any]]) -> list[Found]:

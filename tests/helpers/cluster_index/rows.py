@@ -1,4 +1,4 @@
-"""What is known of rows in one moment: a row is looked up once, with all that a query may want of it."""
+"""A row cache of one snapshot: each row is loaded once, with all columns that a query may need."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from watersmeet.core.place import Place
 from watersmeet.testing.conditions import Facts, satisfies
 
 LIVE = "{0}.born <= %s AND ({0}.died IS NULL OR {0}.died > %s)"
-"""Whether a version of something lives at a commit, which is given twice."""
+"""The clause that a version is live at a commit, which is bound twice."""
 
 
-class Known(NamedTuple):
-    """A live row. `first` is the first chunk of its document, `server` whose tool it is."""
+class LiveRow(NamedTuple):
+    """A live row. `first`: the first chunk of its document; `server`: the owner of a tool."""
 
     row: int
     passage: Passage
@@ -23,8 +23,8 @@ class Known(NamedTuple):
     owner: int
     collection: str
     facets: frozenset[tuple[str, str]]
-    called: frozenset[str]
-    known_for: frozenset[str]
+    name_words: frozenset[str]
+    words_only: frozenset[str]
     first: ChunkId
     server: DocId | None
 
@@ -41,56 +41,56 @@ _SELECT = (
 
 
 class Rows:
-    """Of one commit. Threads may look up the same rows at once; none sees what another has only begun to."""
+    """Rows of one commit. Threads may load the same rows at once; none sees partial results of another."""
 
     def __init__(self, postgres: Postgres, commit: int) -> None:
         self._postgres, self._commit = postgres, commit
-        self._by_row: dict[int, Known | None] = {}
-        self._by_id: dict[ChunkId, Known | None] = {}
+        self._by_row: dict[int, LiveRow | None] = {}
+        self._by_id: dict[ChunkId, LiveRow | None] = {}
 
-    def of(self, rows: Collection[int]) -> dict[int, Known]:
-        """Those of the rows that are live."""
-        unknown = [row for row in rows if row not in self._by_row]
-        if unknown:
-            found = {known.row for known in self.learn("c.row = ANY(%s)", [unknown])}
-            self._by_row.update((row, None) for row in unknown if row not in found)
-        return {row: known for row in rows if (known := self._by_row[row])}
+    def of(self, rows: Collection[int]) -> dict[int, LiveRow]:
+        """Those of these rows that are live."""
+        missing = [row for row in rows if row not in self._by_row]
+        if missing:
+            found = {live_row.row for live_row in self.learn("c.row = ANY(%s)", [missing])}
+            self._by_row.update((row, None) for row in missing if row not in found)
+        return {row: live_row for row in rows if (live_row := self._by_row[row])}
 
-    def called(self, ids: Collection[ChunkId]) -> dict[ChunkId, Known]:
-        """The rows of those of these chunks that there are."""
-        unknown = [chunk for chunk in ids if chunk not in self._by_id]
-        if unknown:
-            found = {known.passage.id for known in self.learn("c.id = ANY(%s)", [unknown])}
-            self._by_id.update((chunk, None) for chunk in unknown if chunk not in found)
-        return {chunk: known for chunk in ids if (known := self._by_id[chunk])}
+    def by_id(self, ids: Collection[ChunkId]) -> dict[ChunkId, LiveRow]:
+        """The rows of those of these chunks that exist."""
+        missing = [chunk for chunk in ids if chunk not in self._by_id]
+        if missing:
+            found = {live_row.passage.id for live_row in self.learn("c.id = ANY(%s)", [missing])}
+            self._by_id.update((chunk, None) for chunk in missing if chunk not in found)
+        return {chunk: live_row for chunk in ids if (live_row := self._by_id[chunk])}
 
-    def met(self) -> list[Known]:
-        """All that are known."""
-        return [known for known in list(self._by_row.values()) if known]
+    def cached(self) -> list[LiveRow]:
+        """All loaded rows."""
+        return [live_row for live_row in list(self._by_row.values()) if live_row]
 
-    def learn(self, where: str, values: list[Any], order: str = "c.row") -> list[Known]:
+    def learn(self, where: str, values: list[Any], order: str = "c.row") -> list[LiveRow]:
         """Live rows by any condition on chunks `c` and documents `d`, in an order."""
         found = self._postgres.ask(f"{_SELECT}{where} ORDER BY {order}", [self._commit, self._commit, *values])
-        made = [_known(line) for line in found]
-        self._by_row.update((known.row, known) for known in made)
-        self._by_id.update((known.passage.id, known) for known in made)
-        return made
+        found_rows = [_live_row(line) for line in found]
+        self._by_row.update((live_row.row, live_row) for live_row in found_rows)
+        self._by_id.update((live_row.passage.id, live_row) for live_row in found_rows)
+        return found_rows
 
 
-def _known(line: Sequence[Any]) -> Known:
+def _live_row(line: Sequence[Any]) -> LiveRow:
     row, chunk, ordinal, headings, place, text, key, name, kind, title, path, *rest = line
-    modified, created, collection, facets, called, known, first, server = rest
+    modified, created, collection, facets, name_words, words_only, first, server = rest
     spans: dict[str, Any] = {part: tuple(span) if isinstance(span, list) else span for part, span in place.items()}
     where = (modified, tuple(headings), Place(**spans), text, created)
-    return Known(
+    return LiveRow(
         row,
         Passage(ChunkId(chunk), DocId(name), kind, title, path, *where),
         ordinal,
         key,
         collection,
         frozenset((facet, value) for facet, value in facets),
-        frozenset(called),
-        frozenset(known),
+        frozenset(name_words),
+        frozenset(words_only),
         ChunkId(first),
         DocId(server) if server else None,
     )

@@ -1,4 +1,4 @@
-"""One moment of a cluster: a commit's number, and what comes with it in one call."""
+"""A snapshot of a cluster: a commit's number, and the data loaded with it in one call."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SNAPSHOT = (
 
 
 class ClusterSnapshot(ClusterDocuments):
-    """A query has it to itself; the threads of that query share it. The index gives it again for later moments."""
+    """Used by one query at a time and shared by its threads. The index reuses it for later snapshots."""
 
     outdated = False
 
@@ -36,7 +36,7 @@ class ClusterSnapshot(ClusterDocuments):
         self.damaged: dict[str, None] = {}
 
     def renew(self) -> None:
-        """The moment that it is now: one call."""
+        """Moves to the newest commit, in one call."""
         ((commit, generation, epoch, facts, tiers, collections, summary, versions),) = self.ask(_SNAPSHOT)
         self._index.versions = versions or {}
         if commit == self.version:
@@ -61,7 +61,7 @@ class ClusterSnapshot(ClusterDocuments):
         return self._index.qdrant.search(self._index.collection(self._generation), queries)
 
     def beside(self, work: Callable[[], T]) -> Callable[[], T]:
-        """Something that another thread does meanwhile; call for its result."""
+        """Runs something in another thread; call the returned function for its result."""
         return self._index.threads.submit(work).result
 
     @property
@@ -70,9 +70,9 @@ class ClusterSnapshot(ClusterDocuments):
 
     # ------------------------------------------------------------ who sees what
 
-    def audiences(self, seen: Condition) -> list[int]:
-        """Those whose documents are seen; 0 is everyone's."""
-        allowed = seen.gates.get(AUDIENCE_GATE)
+    def audiences(self, visible: Condition) -> list[int]:
+        """The audiences whose documents are visible; 0 is everyone."""
+        allowed = visible.gates.get(AUDIENCE_GATE)
         low = None if allowed is None else {value.casefold() for value in allowed}
         return [n for n, labels in self._audiences.items() if not n or low is None or labels & low]
 
@@ -84,11 +84,11 @@ class ClusterSnapshot(ClusterDocuments):
 
         return {key: allowed for key, allowed in gates.items() if shut(key, allowed)}
 
-    def _counted(self, seen: Condition) -> list[dict[str, Any]] | None:
-        """What is counted of each audience that is seen; none if the condition says more than who sees what."""
-        if seen.has_filters or any(key != AUDIENCE_GATE for key in seen.gates):
+    def _counted(self, visible: Condition) -> list[dict[str, Any]] | None:
+        """The counts of each visible audience; None if the condition has more than the audience gate."""
+        if visible.has_filters or any(key != AUDIENCE_GATE for key in visible.gates):
             return None
-        return [self._counts[one] for one in self.audiences(seen) if one in self._counts]
+        return [self._counts[one] for one in self.audiences(visible) if one in self._counts]
 
     # ------------------------------------------------------------ what it gives
 
@@ -102,35 +102,35 @@ class ClusterSnapshot(ClusterDocuments):
     def tiers(self) -> Mapping[str, Tier]:
         return self._tiers
 
-    def words(self, seen: Condition) -> ClusterWords | None:
-        return ClusterWords(self, seen) if self.version else None
+    def words(self, visible: Condition) -> ClusterWords | None:
+        return ClusterWords(self, visible) if self.version else None
 
-    def vectors(self, tier: Tier, seen: Condition) -> ClusterVectors:
-        return ClusterVectors(self, tier, seen)
+    def vectors(self, tier: Tier, visible: Condition) -> ClusterVectors:
+        return ClusterVectors(self, tier, visible)
 
-    def links(self, seen: Condition) -> ClusterLinks:
-        return ClusterLinks(self, seen)
+    def links(self, visible: Condition) -> ClusterLinks:
+        return ClusterLinks(self, visible)
 
-    def entities(self, seen: Condition) -> ClusterEntities:
-        return ClusterEntities(self, seen)
+    def entities(self, visible: Condition) -> ClusterEntities:
+        return ClusterEntities(self, visible)
 
-    def kinds(self, seen: Condition = ANY) -> Mapping[str, int]:
-        return self.statistics(seen).kinds
+    def kinds(self, visible: Condition = ANY) -> Mapping[str, int]:
+        return self.statistics(visible).kinds
 
-    def statistics(self, seen: Condition = ANY) -> Statistics:
-        counted = self._counted(seen)
+    def statistics(self, visible: Condition = ANY) -> Statistics:
+        counted = self._counted(visible)
         if counted is None:
-            counted = self._counted_now(seen)
+            counted = self._counted_now(visible)
         kinds, collections = _sums(counted, "kinds"), dict.fromkeys(self.collections, 0) | _sums(counted, "collections")
         documents, chunks = (sum(one[name] for one in counted) for name in ("documents", "chunks"))
         return Statistics(documents, chunks, kinds=kinds, collections=collections)
 
-    def text_bytes(self, seen: Condition = ANY) -> int:
-        counted = self._counted(seen)
-        return sum(one["bytes"] for one in (self._counted_now(seen) if counted is None else counted))
+    def text_bytes(self, visible: Condition = ANY) -> int:
+        counted = self._counted(visible)
+        return sum(one["bytes"] for one in (self._counted_now(visible) if counted is None else counted))
 
-    def _counted_now(self, seen: Condition) -> list[dict[str, Any]]:
-        where, values = self.where(seen)
+    def _counted_now(self, visible: Condition) -> list[dict[str, Any]]:
+        where, values = self.where(visible)
         found = self.ask(
             "SELECT d.kind, d.collection, count(DISTINCT d.key), count(c.row),"
             " coalesce(sum(octet_length(c.text)), 0)::int"
@@ -142,26 +142,26 @@ class ClusterSnapshot(ClusterDocuments):
             for kind, collection, d, c, size in found
         ]
 
-    def sample(self, most: int, seen: Condition = ANY, *, outside: bool = False) -> list[ChunkId]:
-        where, values = self.where(seen)
+    def sample(self, limit: int, visible: Condition = ANY, *, outside: bool = False) -> list[ChunkId]:
+        where, values = self.where(visible)
         live = LIVE.format("c")
         found = self.ask(
             f"SELECT c.id FROM chunks c JOIN documents d ON d.key = c.document WHERE {live}"
             f' AND ({where}) = %s ORDER BY c.id COLLATE "C" LIMIT %s',
-            [self.version, self.version, *values, not outside, most],
+            [self.version, self.version, *values, not outside, limit],
         )
         return [ChunkId(chunk) for (chunk,) in found]
 
     def last_row(self) -> int:
         return int(self._last_row)
 
-    def added_since(self, row: int, seen: Condition = ANY) -> int:
-        where, values = self.where(seen)
+    def added_since(self, row: int, visible: Condition = ANY) -> int:
+        where, values = self.where(visible)
         sql = f"SELECT count(*) FROM chunks c JOIN documents d ON d.key = c.document WHERE c.row > %s AND {where}"
         return int(self.ask(sql, [row, *values])[0][0])
 
-    def coverage(self, tier: Tier, seen: Condition = ANY) -> float:
-        audiences = self.audiences(seen)
+    def coverage(self, tier: Tier, visible: Condition = ANY) -> float:
+        audiences = self.audiences(visible)
         chunks = sum(self._counts[one]["chunks"] for one in audiences if one in self._counts)
         if tier.name not in self._tiers:
             return 0.0 if chunks else 1.0
@@ -183,9 +183,9 @@ class ClusterSnapshot(ClusterDocuments):
             [self.version, self.version, after, tier.name, self.version, list(first), limit],
         )
 
-    def weighted(self, tier: Tier, seen: Condition) -> tuple[int, dict[int, int]]:
+    def weighted(self, tier: Tier, visible: Condition) -> tuple[int, dict[int, int]]:
         """How many rows have weighted terms, and how many have each: of those that are seen. For the draft, counted."""
-        where, values = self.where(seen)
+        where, values = self.where(visible)
         rows = self.ask(
             "SELECT v.terms FROM vectors v JOIN chunks c ON c.row = v.row JOIN documents d ON d.key = c.document"
             f" WHERE v.tier = %s AND {LIVE.format('c')} AND {where}",

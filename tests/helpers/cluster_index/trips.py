@@ -13,7 +13,7 @@ class Trips:
     """`delay` seconds are added to each call."""
 
     delay: float = 0.0
-    made: list[tuple[float, float, str]] = field(default_factory=list)
+    calls: list[tuple[float, float, str]] = field(default_factory=list)
     """When each began and ended, and where it went."""
 
     @contextmanager
@@ -24,21 +24,21 @@ class Trips:
         try:
             yield
         finally:
-            self.made.append((start, time.perf_counter(), to))
+            self.calls.append((start, time.perf_counter(), to))
 
     @contextmanager
     def counted(self) -> Iterator[list[tuple[float, float, str]]]:
         """The calls inside the block."""
-        before = len(self.made)
+        before = len(self.calls)
         found: list[tuple[float, float, str]] = []
         yield found
-        found += self.made[before:]
+        found += self.calls[before:]
 
 
-def depth(made: list[tuple[float, float, str]]) -> int:
+def depth(calls: list[tuple[float, float, str]]) -> int:
     """How many calls followed one another: the longest chain in which each began after the one before had ended."""
     chain, free = 0, 0.0
-    for start, end, _ in sorted(made, key=lambda one: one[1]):
+    for start, end, _ in sorted(calls, key=lambda one: one[1]):
         if start >= free:
             chain, free = chain + 1, end
     return chain

@@ -1,4 +1,4 @@
-"""A source of things that are only in memory, under `made:NAME`: slow, and as unreliable as a test wants it."""
+"""A source in memory, under `made:NAME`: slow and unreliable as a test needs it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Box:
     things: dict[str, str] = field(default_factory=dict)
     gone: list[str] = field(default_factory=list)  # of which it says so
     cursor: str = ""
-    most: int | None = None  # it ends after so many things, without a word
+    most: int | None = None  # it ends silently after so many items
     failure: Exception | None = None  # ... or so
     unreadable: tuple[str, ...] = ()
     sure: bool = True  # whether an equal stamp proves anything

@@ -1,4 +1,4 @@
-"""SQLite alone decides what is live: rows are never used twice, and a change is seen whole or not at all."""
+"""The catalogue decides which rows are live: rows are never reused, and changes are atomic."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_change_is_visible_after_it_and_not_before(catalogue: Catalogue, view:
     made = put(catalogue, "a.md", ["one", "two"])
     with view.transaction():
         catalogue.apply(Changes(), [made])
-        assert view.record(DocId("a.md")) is None  # this moment began before
+        assert view.record(DocId("a.md")) is None  # this snapshot began before
     with view.transaction():
         assert [p.text for p in view.passages_of(DocId("a.md"))] == ["one", "two"]
         assert view.every(ANY) == [*made.rows]
@@ -279,8 +279,8 @@ PLACES = [
 def with_places(catalogue: Catalogue, places: list[Place]) -> Placed:
     catalogue.add_root("/v", "v", catalogue.collection("default"), "")
     made = put(catalogue, "a.pdf", [f"text {n}" for n in range(len(places))], file=(1, "a.pdf"))
-    said = zip(made.put.chunks, places, strict=True)
-    moved = [replace(one, chunk=replace(one.chunk, place=place)) for one, place in said]
+    pairs = zip(made.put.chunks, places, strict=True)
+    moved = [replace(one, chunk=replace(one.chunk, place=place)) for one, place in pairs]
     return replace(made, put=replace(made.put, chunks=tuple(moved)))
 
 

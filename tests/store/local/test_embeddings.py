@@ -151,9 +151,9 @@ def _fill(folder: str, who: int) -> None:
     cache = Embeddings(folder)
     for part in range(20):
         cache.put_many("m", keys(20, f"{who}-{part}-"), some(20))
-    told = cache.warnings()
+    warnings = cache.warnings()
     cache.close()
-    os._exit(1 if told else 0)
+    os._exit(1 if warnings else 0)
 
 
 @pytest.mark.slow

@@ -57,7 +57,7 @@ def test_each_link_leads_where_it_leads_by_itself(engine: Engine, write, vault: 
 
 
 def test_a_list_of_everything_is_not_read(engine: Engine, write, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph, "UNREADABLE", 5)
+    monkeypatch.setattr(graph, "MAX_LINKS", 5)
     pages = {f"{n}.md": f"# {n}\n\n[[hub]]\n" for n in range(4)}
     engine.sync([write({**pages, "hub.md": "# Hub\n\n[[0]] [[1]] [[2]] [[3]]\n"})])
     with engine.snapshot() as view:

@@ -19,7 +19,7 @@ def test_a_sound_index_has_nothing_wrong_and_says_what_there_is(harbour) -> None
     found = checks(harbour)
     assert all(ok for ok, _, _ in found.values())
     assert found["catalogue"][1] == "sound"
-    assert found["private words"][1] == "in a place of their own"
+    assert found["private words"][1] == "stored apart from the text store"
     assert list(found) == [
         "catalogue",
         "text store",
@@ -49,10 +49,10 @@ def test_a_text_store_that_is_lost_is_named_with_what_to_do(local, tmp_path: Pat
 def test_vectors_may_lack_rows_and_must_be_readable(local) -> None:
     filling = local(*GIVEN)
     filling.embed(STATIC, vectors(GIVEN[:1]))
-    ok, said, hint = checks(filling)["static vectors"]
+    ok, description, hint = checks(filling)["static vectors"]
     assert ok
     assert "`watersmeet deepen`" in hint
-    assert "1 of 3 live chunks" in said
+    assert "1 of 3 live chunks" in description
     with filling.index.snapshot() as snapshot:
         folder = Path(filling.index.place) / snapshot.tiers()["static"].folder
     filling.index.close()
@@ -71,8 +71,8 @@ def test_damage_of_the_catalogue_is_marked_and_the_mark_goes_when_it_is_sound(lo
     with sqlite3.connect(f"{place}/catalogue.db") as db:
         db.execute("UPDATE chunks SET text = 'x'")
     db.close()
-    ok, said, hint = checks(filling)["catalogue"]
-    assert (ok, "a.md" in said, "watersmeet sync" in hint) == (False, True, True)
+    ok, description, hint = checks(filling)["catalogue"]
+    assert (ok, "a.md" in description, "watersmeet sync" in hint) == (False, True, True)
     assert marked(place)
 
 
@@ -80,9 +80,9 @@ def test_who_writes_is_named_and_is_nothing_wrong(local) -> None:
     filling = local(*GIVEN)
     assert checks(filling)["writer"] == (True, "nobody is writing", "")
     with writer_lock(filling.index.place, 0):
-        ok, said, _ = checks(filling)["writer"]
+        ok, description, _ = checks(filling)["writer"]
     assert ok
-    assert said != "nobody is writing"
+    assert description != "nobody is writing"
 
 
 def test_the_size_is_that_of_all_files_below(tmp_path: Path) -> None:

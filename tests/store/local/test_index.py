@@ -40,7 +40,7 @@ def test_readers_that_nobody_needs_are_closed(local, monkeypatch: pytest.MonkeyP
     with index.snapshot(), index.snapshot():
         pass
     assert len(index._idle) == 2
-    monkeypatch.setattr(local_index, "IDLE", -1.0)
+    monkeypatch.setattr(local_index, "IDLE_SECONDS", -1.0)
     with index.snapshot():
         pass
     assert len(index._idle) == 1

@@ -1,4 +1,4 @@
-"""Rows are promised to one writer. Only what a dead one left, or whose time is over, is taken back."""
+"""Row reservations: only those of ended writers and expired ones are reclaimed."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_living_writers_rows_are_not_reclaimed(first: Catalogue, second: Catal
 
 
 def test_whoever_lost_its_lease_commits_nothing(first: Catalogue, second: Catalogue) -> None:
-    """As one that was stopped for long, and comes back when another has taken over."""
+    """A writer that was stopped, and continues after another has taken over."""
     row = first.reserve(1)
     late = placed(first, "late.md", row)
     second.begin()
@@ -145,16 +145,16 @@ def _started(pid: int) -> str:
 
 
 def test_an_id_that_is_another_roots_is_refused(first: Catalogue) -> None:
-    """Whoever wants it may have looked when it was nobody's."""
+    """The other writer may have checked before the id was taken."""
     collection = first.collection("default")
-    here, there = first.add_root("/a", "a", collection, ""), first.add_root("/b", "b", collection, "b/")
+    own, foreign = first.add_root("/a", "a", collection, ""), first.add_root("/b", "b", collection, "b/")
     row = first.reserve(3)
     one = placed(first, "x.md", row)
-    first.apply(Changes(), [Placed(_of(one.put, here.id), one.rows)])
-    other = Placed(_of(one.put, there.id), (Row(row + 1),))
+    first.apply(Changes(), [Placed(_of(one.put, own.id), one.rows)])
+    other = Placed(_of(one.put, foreign.id), (Row(row + 1),))
     entity = Placed(one.put, (Row(row + 2),))
     assert first.apply(Changes(), [other, entity]) == [other.put, entity.put]
-    assert first.root_of(DocId("x.md")) == here.id
+    assert first.root_of(DocId("x.md")) == own.id
     assert first.rows_by_hash(DocId("x.md")) == {digest("x.md"): [row]}
     assert first.dead(time.time()) == [row + 1, row + 2]
 

@@ -7,7 +7,7 @@ import pytest
 from watersmeet.core.model import ANY, Condition, Row
 from watersmeet.core.ports import Term
 from watersmeet.store.local.live_words import best
-from watersmeet.testing.contracts.corpus import EVERYONES, OPS, chunk_of, page, seen
+from watersmeet.testing.contracts.corpus import EVERYONES, OPS, chunk_of, page, visible_to
 
 TIDES = [Term("body", "tide")]
 
@@ -25,52 +25,52 @@ class Counting:
 
 
 @pytest.fixture
-def view(harbour):
+def snapshot(harbour):
     with harbour.index.snapshot() as snapshot:
         yield snapshot
 
 
-def test_dead_rows_are_passed_over_and_more_is_fetched_until_there_is_enough(view) -> None:
-    live = view.every(ANY)
+def test_dead_rows_are_passed_over_and_more_is_fetched_until_there_is_enough(snapshot) -> None:
+    live = snapshot.every(ANY)
     dead = [Row(10_000 + n) for n in range(100)]
     search = Counting({**dict.fromkeys(dead, 9.0), **{row: 1.0 / (n + 1) for n, row in enumerate(live)}})
-    found, ids = best(search, view, ANY, 3)
+    found, ids = best(search, snapshot, ANY, 3)
     assert [row for row, _ in found] == live[:3]
     assert len(search.fetched) > 1
     assert set(ids) >= {row for row, _ in found}
 
 
-def test_equal_scores_come_in_the_order_of_ids_not_of_rows(view) -> None:
-    rows = view.every(ANY)
-    found, ids = best(Counting(dict.fromkeys(rows, 1.0)), view, ANY, 5)
-    assert [ids[row] for row, _ in found] == sorted(view.resolve(rows, ANY).values())[:5]
+def test_equal_scores_come_in_the_order_of_ids_not_of_rows(snapshot) -> None:
+    rows = snapshot.every(ANY)
+    found, ids = best(Counting(dict.fromkeys(rows, 1.0)), snapshot, ANY, 5)
+    assert [ids[row] for row, _ in found] == sorted(snapshot.resolve(rows, ANY).values())[:5]
 
 
-def test_nothing_wanted_asks_nothing(view) -> None:
+def test_nothing_wanted_asks_nothing(snapshot) -> None:
     search = Counting({})
-    assert best(search, view, ANY, 0) == ([], {})
+    assert best(search, snapshot, ANY, 0) == ([], {})
     assert search.fetched == []
 
 
-def test_a_condition_that_few_satisfy_holds_before_ranking(view) -> None:
-    rows = view.every(ANY)
+def test_a_condition_that_few_satisfy_holds_before_ranking(snapshot) -> None:
+    rows = snapshot.every(ANY)
     only = Condition({"path": ("rust.md",)})
-    found, ids = best(Counting({row: float(row) for row in rows}), view, only, 3)
+    found, ids = best(Counting({row: float(row) for row in rows}), snapshot, only, 3)
     assert [ids[row] for row, _ in found] == [chunk_of("rust.md")]
 
 
-def test_words_of_private_rows_count_only_for_who_sees_them(view) -> None:
+def test_words_of_private_rows_count_only_for_who_sees_them(snapshot) -> None:
     zeppelin = [Term("body", "zeppelin")]
-    assert view.words(EVERYONES).match(zeppelin, EVERYONES, 9) == []
-    assert view.words(EVERYONES).frequency("body", "zeppelin") == 0
-    hers = view.words(seen(OPS))
-    assert [chunk for chunk, _ in hers.match(zeppelin, seen(OPS), 9)] == [chunk_of("private/ops.md")]
-    assert hers.size > view.words(EVERYONES).size
+    assert snapshot.words(EVERYONES).match(zeppelin, EVERYONES, 9) == []
+    assert snapshot.words(EVERYONES).frequency("body", "zeppelin") == 0
+    hers = snapshot.words(visible_to(OPS))
+    assert [chunk for chunk, _ in hers.match(zeppelin, visible_to(OPS), 9)] == [chunk_of("private/ops.md")]
+    assert hers.size > snapshot.words(EVERYONES).size
 
 
-def test_given_chunks_have_the_scores_of_the_ranking(view) -> None:
-    for condition in (ANY, EVERYONES, seen(OPS)):
-        words = view.words(condition)
+def test_given_chunks_have_the_scores_of_the_ranking(snapshot) -> None:
+    for condition in (ANY, EVERYONES, visible_to(OPS)):
+        words = snapshot.words(condition)
         ranked = dict(words.match(TIDES, condition, 99))
         assert ranked
         assert words.score(TIDES, [*ranked, "not there"]) == pytest.approx(ranked)

@@ -1,4 +1,4 @@
-"""Paths in the catalogue: relative where they lie beside the index, and the same again when they are read."""
+"""Paths in the catalogue: relative beside the index, and unchanged when read back."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ def test_an_index_that_gets_another_name_still_knows_where_things_are(db: sqlite
 
 
 @pytest.mark.parametrize(
-    ("there", "before", "came_along"),
+    ("here", "before", "came_along"),
     [
-        ("", "", False),  # nothing is there
+        ("", "", False),  # no file exists
         ("3333", "", True),
         ("3333", "3333", True),  # a copy
         ("9999", "", True),  # edited since
@@ -76,9 +76,9 @@ def test_an_index_that_gets_another_name_still_knows_where_things_are(db: sqlite
     ],
 )
 def test_whether_an_index_was_moved_with_its_files(
-    db: sqlite3.Connection, tmp_path: Path, there: str, before: str, came_along: bool
+    db: sqlite3.Connection, tmp_path: Path, here: str, before: str, came_along: bool
 ) -> None:
-    for folder, sizes in (("here", there), ("before", before)):
+    for folder, sizes in (("here", here), ("before", before)):
         for number, size in enumerate(sizes):
             (tmp_path / folder / str(number)).mkdir(parents=True)
             (tmp_path / folder / str(number) / "README.md").write_text("x" * int(size))

@@ -249,25 +249,25 @@ OPERATIONS = st.lists(
 @given(OPERATIONS, st.integers(0, 2**20))
 def test_any_history_ends_as_a_dictionary_would(operations: list[tuple[str, list[int]]], seed: int) -> None:
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
-        patch.setattr(postings, "_MANY", 3)
+        patch.setattr(postings, "_MAX_SEGMENTS", 3)
         store = Postings(folder, 0.0)
         writer = store.writer()
-        held: dict[int, Terms] = {}
+        live_rows: dict[int, Terms] = {}
         kept: dict[int, Terms] = {}
         for number, (name, rows) in enumerate(operations):
             if name == "add":
                 texts = some(len(rows), seed + number)
                 writer.add(rows, [weighted(text) for text in texts])
-                held.update(zip(rows, texts, strict=True))
+                live_rows.update(zip(rows, texts, strict=True))
             elif name == "drop":
                 writer.drop(rows)
-                held = {row: text for row, text in held.items() if row not in rows}
+                live_rows = {row: text for row, text in live_rows.items() if row not in rows}
             elif name in ("commit", "compact"):
                 getattr(writer, name)()
-                kept = dict(held)
+                kept = dict(live_rows)
             else:
                 writer.rollback()
-                held = dict(kept)
+                live_rows = dict(kept)
                 if name == "reopen":
                     store = Postings(folder, 0.0)
                     writer = store.writer()

@@ -1,4 +1,4 @@
-"""What is registered, as a table of the catalogue."""
+"""Registry records as a table of the catalogue."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ with writer_lock(folder, 60):
 records, conflicts = LocalRecords(catalogue), 0
 for _ in range(times):
     while True:
-        found = records.get("/a")  # without the lock: somebody else may be quicker
+        found = records.get("/a")  # without the lock: another writer may be first
         said = {"path": "/a", "n": (found.record["n"] if found else 0) + 1}
         try:
             with writer_lock(folder, 60):
@@ -107,7 +107,7 @@ class TestStaged:
         assert [(found.record["path"], found.version) for found in records] == [("/b", version)]
 
     def test_a_version_that_followers_have_passed_is_refused(self, catalogue: Catalogue) -> None:
-        """Else whoever goes on behind the other one would never hear of it."""
+        """Else a reader with a later cursor would miss it."""
         staged = Changes()
         LocalRecords(catalogue, staged.records.append).put(record("/a"), None)
         late = staged.records[0].version
@@ -241,7 +241,7 @@ class TestDamage:
             "/pdf": "Fill forms",
             "/tides": "When the sea comes",
         }
-        assert kept_version(damaged, "/pdf") > before  # whoever follows is told of it once more
+        assert kept_version(damaged, "/pdf") > before  # followers receive it once more
 
 
 def kept_version(engine: Engine, path: str) -> int:

@@ -14,13 +14,13 @@ def test_roots_with_the_state_of_their_files(tmp_path: Path, vault: Path) -> Non
     with opened(tmp_path, INDEX__VECTORS="false") as engine:
         engine.sync([vault])
     index = str(tmp_path / "index")
-    (known,) = committed_roots(index, lambda root: True).values()
-    assert (known.root.path, known.root.kind, known.root.prefix) == (str(vault), "folder", "")
-    assert sorted(known.files) == ["guides/keys.md", "guides/setup.md", "index.md", "notes/ideas.txt"]
-    assert all(state.stamp and state.hash for state in known.files.values())
-    assert known.facts["text_folder"]
+    (root_state,) = committed_roots(index, lambda root: True).values()
+    assert (root_state.root.path, root_state.root.kind, root_state.root.prefix) == (str(vault), "folder", "")
+    assert sorted(root_state.files) == ["guides/keys.md", "guides/setup.md", "index.md", "notes/ideas.txt"]
+    assert all(state.stamp and state.hash for state in root_state.files.values())
+    assert root_state.facts["text_folder"]
     with closing(Catalogue(index)) as catalogue:
-        assert catalogue.roots() == [known.root]
+        assert catalogue.roots() == [root_state.root]
 
 
 def test_only_those_that_are_wanted_by_their_addresses(tmp_path: Path) -> None:

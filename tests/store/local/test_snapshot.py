@@ -10,7 +10,7 @@ import pytest
 from watersmeet.core.errors import IndexDamaged, NoIndex
 from watersmeet.core.model import ANY
 from watersmeet.core.ports import Term
-from watersmeet.store.local.snapshot import LocalSnapshot, check_there
+from watersmeet.store.local.snapshot import LocalSnapshot, check_vectors_exist
 from watersmeet.testing.contracts.corpus import EVERYONES, STATIC, chunk_of, page, vectors
 
 GIVEN = [page(f"{name}.md", ((), f"A tide of {name}.")) for name in "abc"]
@@ -56,8 +56,8 @@ def test_vectors_that_are_lost_are_named_each_time_and_count_as_whole(local) -> 
                 snapshot.vectors(tier, ANY)
         assert snapshot.coverage(tier) == 1.0
     with pytest.raises(IndexDamaged):
-        check_there(tier, filling.index.place)
-    check_there(replace(tier, rows=0), filling.index.place)  # one that nothing was written to
+        check_vectors_exist(tier, filling.index.place)
+    check_vectors_exist(replace(tier, rows=0), filling.index.place)  # one that nothing was written to
 
 
 def test_words_that_are_lost_are_no_empty_answer(local, tmp_path: Path) -> None:

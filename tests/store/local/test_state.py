@@ -1,4 +1,4 @@
-"""Small named state in a folder: many processes read it, one at a time changes it, and no end of one damages it."""
+"""Named state in a folder: many readers, one writer at a time, and no damage by killed processes."""
 
 from __future__ import annotations
 
@@ -73,12 +73,12 @@ def test_a_value_is_read_replaced_and_gone(state: FileState, folder: Path) -> No
 
 
 def test_every_value_is_another_version(state: FileState) -> None:
-    seen = []
+    versions = []
     for number in range(50):
         put(state, b"%03d" % number)
-        seen.append(state.version())
-    assert all(one != other for one, other in pairwise(seen))
-    assert state.version() == seen[-1]
+        versions.append(state.version())
+    assert all(one != other for one, other in pairwise(versions))
+    assert state.version() == versions[-1]
     assert hash(state) == hash(FileState(state.folder, "value"))
 
 

@@ -160,13 +160,13 @@ def test_a_reader_keeps_its_state(store):
 @pytest.mark.slow
 def test_readers_come_and_go(store):
     fill(store, entry(1, "apples"))
-    held = [store.reader() for _ in range(20)]
+    readers = [store.reader() for _ in range(20)]
     for round_ in range(2, 6):
         fill(store, entry(round_, "apples"))
         assert rows(store.reader().match(body("apples"), 9)) == list(range(1, round_ + 1))
-        del held[:5]
+        del readers[:5]
         gc.collect()
-    assert all(reader.size == 1 for reader in held)
+    assert all(reader.size == 1 for reader in readers)
 
 
 # ---------------------------------------------------------------- matching

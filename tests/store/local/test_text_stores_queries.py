@@ -130,19 +130,19 @@ def test_frequencies(large):
 @pytest.mark.slow
 def test_threads_share_a_reader(large):
     expected = large.match(TERMS, 50), large.score(TERMS, range(40)), large.frequency("body", "rare")
-    seen, wrong = [], []
+    right, wrong = [], []
 
     def ask() -> None:
         for _ in range(3):
             got = large.match(TERMS, 50), large.score(TERMS, range(40)), large.frequency("body", "rare")
-            (seen if got == expected else wrong).append(1)
+            (right if got == expected else wrong).append(1)
 
     threads = [threading.Thread(target=ask) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert (len(seen), wrong) == (12, [])
+    assert (len(right), wrong) == (12, [])
 
 
 # ---------------------------------------------------------------- text is data
@@ -206,7 +206,10 @@ def test_rankings_are_ordered_unique_and_finite(kind, texts, terms, limit, withi
         store = STORES[kind](folder)
         reader = fill(
             store,
-            *(entry(row, " ".join(spoken), title=title, forms=f) for row, (spoken, title, f) in enumerate(texts)),
+            *(
+                entry(row, " ".join(searchable), title=title, forms=f)
+                for row, (searchable, title, f) in enumerate(texts)
+            ),
         )
         hits = reader.match(terms, limit, within)
         assert hits == sorted(hits, key=lambda hit: (-hit[1], hit[0]))

@@ -250,22 +250,22 @@ def test_any_history_ends_as_a_dictionary_would(operations: list[tuple[str, list
     folder = tempfile.mkdtemp()
     store = Vectors(folder, WIDTH, 0.0)
     writer = store.writer()
-    held: dict[int, np.ndarray] = {}
+    live_rows: dict[int, np.ndarray] = {}
     kept: dict[int, np.ndarray] = {}
     for number, (name, rows) in enumerate(operations):
         if name == "add":
             vectors = some(len(rows), seed + number)
             writer.add(rows, vectors)
-            held.update(zip(rows, vectors, strict=True))
+            live_rows.update(zip(rows, vectors, strict=True))
         elif name == "drop":
             writer.drop(rows)
-            held = {row: vector for row, vector in held.items() if row not in rows}
+            live_rows = {row: vector for row, vector in live_rows.items() if row not in rows}
         elif name in ("commit", "compact"):
             getattr(writer, name)()
-            kept = dict(held)
+            kept = dict(live_rows)
         else:
             writer.rollback()
-            held = dict(kept)
+            live_rows = dict(kept)
             if name == "reopen":
                 store = Vectors(folder, WIDTH, 0.0)
                 writer = store.writer()

@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
 from local_filling import LocalFilling
+from registries import opened
+from watersmeet.core.entities import SERVER, SKILL, Entity, Tool
 from watersmeet.core.errors import IndexDamaged, SourceProblem
 from watersmeet.core.model import ANY, ChunkId, DocId
 from watersmeet.core.ports import Term
@@ -10,7 +15,8 @@ from watersmeet.core.text_fields import document_hash, prepare
 from watersmeet.core.visibility import AUDIENCE_GATE
 from watersmeet.core.writing import Changes, Put
 from watersmeet.engine.index.writer import open_for_writing
-from watersmeet.testing.contracts.corpus import ADA, Given, page, seen
+from watersmeet.store.local.writer import LocalWriter
+from watersmeet.testing.contracts.corpus import ADA, Given, page, visible_to
 
 TIDE = [Term("body", "tide")]
 PRIVATE = {AUDIENCE_GATE: ["user:ada"]}
@@ -63,7 +69,7 @@ def test_words_of_what_is_private_are_in_no_text_store(local) -> None:
     filling = local(page("a.md", ((), "A tide.")), page("b.md", ((), "A tide."), fields=PRIVATE))
     with filling.index.snapshot() as snapshot:
         assert snapshot.text().size == 1
-        assert len(snapshot.words(seen(ADA)).match(TIDE, seen(ADA), 9)) == 2
+        assert len(snapshot.words(visible_to(ADA)).match(TIDE, visible_to(ADA), 9)) == 2
 
 
 def test_what_becomes_private_leaves_the_text_store(local) -> None:
@@ -98,3 +104,50 @@ def test_a_root_that_was_taken_out_meanwhile_is_not_read(local, tmp_path) -> Non
             db.execute("DELETE FROM roots")
         with pytest.raises(SourceProblem, match="taken out"), writer.root_lease(root):
             pass
+
+
+class TestRegistryLookup:
+    """What an import into a registry looks up: ids, paths, tools, contents."""
+
+    @pytest.fixture
+    def writer(self, tmp_path: Path, vault: Path) -> Iterator[LocalWriter]:
+        with opened(tmp_path, INDEX__VECTORS="false") as engine:
+            engine.sync([vault])
+            engine.registry.put(
+                Entity(SERVER, "/Tides", "Tides", "When", tools=(Tool("next"), Tool("last"))),
+                Entity(SERVER, "/Tides2", "More", "Where", tools=(Tool("next"),)),
+                Entity(SKILL, "/s", "S", "What"),
+            )
+            with open_for_writing(engine.index, engine.settings) as work:
+                yield work.catalogue
+
+    @pytest.mark.parametrize(
+        ("path", "found"),
+        [("/Tides", "/Tides"), ("/tides", "/Tides"), ("Tides", ""), ("/none", ""), ("index.md", ""), ("\ud800", "")],
+    )
+    def test_a_path_is_found_however_it_is_written(self, writer: LocalWriter, path: str, found: str) -> None:
+        assert writer.spelled(path) == found
+
+    def test_who_has_an_id(self, writer: LocalWriter) -> None:
+        assert writer.claimed("/Tides") is False
+        assert writer.claimed("/Tides#next") is True
+        assert writer.claimed("index.md") == "document"
+        assert writer.claimed("/none") is writer.claimed("\ud800") is None
+
+    def test_tools_are_those_of_this_entity_and_of_no_other(self, writer: LocalWriter) -> None:
+        assert sorted(writer.tools_of("/Tides")) == ["/Tides#last", "/Tides#next"]
+        assert writer.tools_of("/s") == writer.tools_of("/Tides#next") == []
+
+    def test_contents_of_entities_are_told_apart(self, writer: LocalWriter) -> None:
+        found = writer.contents()
+        assert list(found) == sorted(found)
+        assert {"/Tides", "/Tides2", "/s"} <= set(found)
+        assert len(set(found.values())) == len(found)
+
+    def test_the_highest_row(self, writer: LocalWriter) -> None:
+        assert writer.last_row() == writer.db.execute("SELECT max(row) FROM chunks").fetchone()[0] > 0
+
+    def test_the_highest_row_of_an_empty_catalogue(self, local) -> None:
+        filling = local()
+        with open_for_writing(filling.index, filling._settings) as work:
+            assert work.catalogue.last_row() == 0

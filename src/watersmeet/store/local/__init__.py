@@ -1,1 +1,1 @@
-"""An index in a folder: SQLite decides what is live; words, vectors and postings lie beside it."""
+"""The index in a folder: SQLite decides which rows are live; text, vector and posting stores lie beside it."""

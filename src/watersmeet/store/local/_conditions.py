@@ -1,8 +1,8 @@
-"""A condition as SQL; what the user wrote only ever becomes a value.
+"""Filter conditions as SQL; user input is only ever a bound value.
 
-`where` decides for one document at a time, by its key: so that of a few hundred candidates each costs a look, however
-many documents there are. `drivers` lists the documents of one part of a condition through an index, so that a condition
-which few satisfy can be read from its own end.
+`where` tests one document at a time, by its key: filtering a few hundred candidates costs one lookup each, however many
+documents there are. `drivers` lists the documents that satisfy one part of a condition through an SQL index, for
+selective conditions.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ class Sql(NamedTuple):
     values: list[Any]
 
 
-class Known(NamedTuple):
-    """What there is to ask for: all kinds, and metadata that documents have from their collections."""
+class FilterSchema(NamedTuple):
+    """What can be filtered by: all document kinds, and the metadata keys inherited from collections."""
 
     kinds: Collection[str]
     inherited: frozenset[str]
 
 
-def where(condition: Condition, known: Known, document: str = "d") -> Sql:
-    """What must hold for the documents of this name in the statement; empty if anything may."""
+def where(condition: Condition, schema: FilterSchema, document: str = "d") -> Sql:
+    """The WHERE clause for table alias `document`; empty if every document passes."""
     parts: list[Sql] = []
-    for key, wanted in (*condition.fields.items(), *condition.also):
-        parts.append(_having(key.casefold(), wanted, known, document))
-    for key, unwanted in condition.without:
-        found = _having(key.casefold(), unwanted, known, document)
-        parts.append(Sql(f"NOT ifnull({found.text}, false)", found.values))  # one without a collection is in none
+    for key, values in (*condition.fields.items(), *condition.also):
+        parts.append(_has_value(key.casefold(), values, schema, document))
+    for key, excluded in condition.without:
+        part = _has_value(key.casefold(), excluded, schema, document)
+        parts.append(Sql(f"NOT ifnull({part.text}, false)", part.values))  # NULL if it has no collection
     parts += [_gate(key, allowed, document) for key, allowed in condition.gates.items()]
     if condition.since is not None:
         parts.append(Sql(f"{document}.modified >= ?", [condition.since.timestamp()]))
@@ -47,26 +47,28 @@ def where(condition: Condition, known: Known, document: str = "d") -> Sql:
     return Sql(" AND ".join(part.text for part in parts), [value for part in parts for value in part.values])
 
 
-def _having(key: str, wanted: Sequence[str], known: Known, d: str) -> Sql:
-    """The document has one of some values."""
-    low = lowered(wanted)
+def _has_value(key: str, values: Sequence[str], schema: FilterSchema, d: str) -> Sql:
+    """The clause that a document has one of these values."""
+    folded = lowered(values)
     if key == "kind":
-        return Sql(f"{d}.kind IN (SELECT value FROM json_each(?))", [json.dumps(_kinds(wanted, known))])
+        return Sql(f"{d}.kind IN (SELECT value FROM json_each(?))", [json.dumps(_kinds(values, schema))])
     if key == "document":
-        return Sql(f"{d}.name IN (SELECT value FROM json_each(?))", [json.dumps(wanted)])
+        return Sql(f"{d}.name IN (SELECT value FROM json_each(?))", [json.dumps(values)])
     if key == "path":
-        return Sql(f"path_matches({d}.name, ?)", [json.dumps(wanted)])
+        return Sql(f"path_matches({d}.name, ?)", [json.dumps(values)])
     if key == "collection":
-        return Sql(f"{d}.collection IN ({_COLLECTIONS})", [low])
+        return Sql(f"{d}.collection IN ({_COLLECTIONS})", [folded])
     tagged = key in ("tag", "tags")
-    low = json.dumps(_tags(wanted)) if tagged else low
+    folded = json.dumps(_tags(values)) if tagged else folded
     has = _TAGGED if tagged else _FACET
-    own = Sql(has.format(d=d), [low] if tagged else [key, low])
+    own = Sql(has.format(d=d), [folded] if tagged else [key, folded])
     key = "tag" if tagged else key
-    if key not in known.inherited:
+    if key not in schema.inherited:
         return own
     inherited = _TAGGED_COLLECTIONS if tagged else _FACET_COLLECTIONS
-    return Sql(f"({own.text} OR {d}.collection IN ({inherited}))", [*own.values, *([low] if tagged else [key, low])])
+    return Sql(
+        f"({own.text} OR {d}.collection IN ({inherited}))", [*own.values, *([folded] if tagged else [key, folded])]
+    )
 
 
 _COLLECTIONS = "SELECT k.id FROM collections k JOIN json_each(?) j ON casefold(k.name) = j.value"
@@ -82,7 +84,7 @@ _TAGGED = (
     "EXISTS (SELECT 1 FROM facets f INDEXED BY facets_of_document, json_each(?) j WHERE f.document = {d}.id"
     " AND f.key = 'tag' AND (f.value = j.value OR (f.value >= j.value || '/' AND f.value < j.value || '0')))"
 )
-"""One of the tags, or a tag below it: a/b lies below a, and 0 comes next after the slash."""
+"""A tag, or one nested below it: a/b lies below a. `0` is the character after `/`."""
 _TAGGED_COLLECTIONS = (
     "SELECT k.id FROM collections k, json_each(k.metadata) m"
     " JOIN json_each(?) j ON instr(casefold(m.value) || '/', j.value || '/') = 1 WHERE casefold(m.key) = 'tag'"
@@ -90,7 +92,7 @@ _TAGGED_COLLECTIONS = (
 
 
 def _gate(key: str, allowed: Sequence[str], d: str) -> Sql:
-    """A document that has such a facet must have one of these values; one without it passes."""
+    """A gate: a document that has this facet must have an allowed value; one without the facet passes."""
     return Sql(
         "(EXISTS (SELECT 1 FROM facets f WHERE f.key = ? AND f.value IN (SELECT value FROM json_each(?))"
         f" AND f.document = {d}.id)"
@@ -100,13 +102,13 @@ def _gate(key: str, allowed: Sequence[str], d: str) -> Sql:
     )
 
 
-# ---------------------------------------------------------------- from the other end
+# ---------------------------------------------------------------- documents that satisfy one part
 
 
-def drivers(condition: Condition, known: Known) -> Iterator[Sql]:
-    """For each part of a condition that an index can list: the documents that satisfy it."""
-    for key, wanted in (*condition.fields.items(), *condition.also):
-        found = _listing(key.casefold(), wanted, known)
+def drivers(condition: Condition, schema: FilterSchema) -> Iterator[Sql]:
+    """Queries that list the matching documents, one for each part of a condition that an SQL index covers."""
+    for key, values in (*condition.fields.items(), *condition.also):
+        found = _document_list(key.casefold(), values, schema)
         if found:
             yield found
     if condition.since is not None or condition.before is not None:
@@ -115,45 +117,45 @@ def drivers(condition: Condition, known: Known) -> Iterator[Sql]:
         yield Sql("SELECT id FROM documents WHERE modified >= ? AND modified < ?", [since, before])
 
 
-def _listing(key: str, wanted: Sequence[str], known: Known) -> Sql | None:
-    low = lowered(wanted)
+def _document_list(key: str, values: Sequence[str], schema: FilterSchema) -> Sql | None:
+    folded = lowered(values)
     if key == "kind":
         return Sql(
             "SELECT d.id FROM json_each(?) j CROSS JOIN documents d ON d.kind = j.value",
-            [json.dumps(_kinds(wanted, known))],
+            [json.dumps(_kinds(values, schema))],
         )
     if key == "document":
-        return Sql("SELECT d.id FROM json_each(?) j CROSS JOIN documents d ON d.name = j.value", [json.dumps(wanted)])
+        return Sql("SELECT d.id FROM json_each(?) j CROSS JOIN documents d ON d.name = j.value", [json.dumps(values)])
     if key == "collection":
-        return Sql(f"SELECT d.id FROM ({_COLLECTIONS}) n CROSS JOIN documents d ON d.collection = n.id", [low])
+        return Sql(f"SELECT d.id FROM ({_COLLECTIONS}) n CROSS JOIN documents d ON d.collection = n.id", [folded])
     if key == "path":
-        spans = [_span(glob) for glob in wanted]
-        if not all(spans):
+        ranges = [_name_range(glob) for glob in values]
+        if not all(ranges):
             return None
         return Sql(
             "SELECT d.id FROM json_each(?) j CROSS JOIN documents d"
             " ON d.name >= j.value ->> 0 AND d.name < j.value ->> 1",
-            [json.dumps(spans)],
+            [json.dumps(ranges)],
         )
     if key in ("tag", "tags"):
-        low = json.dumps(_tags(wanted))
-        if "tag" in known.inherited:
+        folded = json.dumps(_tags(values))
+        if "tag" in schema.inherited:
             return None
         return Sql(
             "SELECT f.document FROM json_each(?) j CROSS JOIN facets f ON f.key = 'tag' AND f.value = j.value"
             " UNION ALL SELECT f.document FROM json_each(?) j CROSS JOIN facets f"
             " ON f.key = 'tag' AND f.value >= j.value || '/' AND f.value < j.value || '0'",
-            [low, low],
+            [folded, folded],
         )
-    if key in known.inherited:
+    if key in schema.inherited:
         return None
     return Sql(
-        "SELECT f.document FROM json_each(?) j CROSS JOIN facets f ON f.key = ? AND f.value = j.value", [low, key]
+        "SELECT f.document FROM json_each(?) j CROSS JOIN facets f ON f.key = ? AND f.value = j.value", [folded, key]
     )
 
 
-def _span(glob: str) -> tuple[str, str] | None:
-    """From which name to which the paths lie that a glob can match; None if that may be anywhere."""
+def _name_range(glob: str) -> tuple[str, str] | None:
+    """The range of names that a glob can match; None if it has no literal prefix."""
     text = glob.removeprefix("/")
     start = text[: min((at for at in map(text.find, _SPECIAL) if at >= 0), default=len(text))]
     if "/" not in glob.rstrip("/") or not start:
@@ -162,7 +164,7 @@ def _span(glob: str) -> tuple[str, str] | None:
 
 
 def path_matches(name: str, globs: str) -> bool:
-    """For SQLite: whether one of some globs, as JSON, matches a document's name."""
+    """SQLite function: whether any of these globs (a JSON list) matches a document's name."""
     last = name.rpartition("/")[2]
     return any(rule.matches(last, name, False) for rule in _patterns(globs))
 
@@ -172,13 +174,13 @@ def _patterns(globs: str) -> tuple[Pattern, ...]:
     return tuple(rule for rule in (pattern(glob, may_negate=False) for glob in json.loads(globs)) if rule)
 
 
-def _kinds(wanted: Sequence[str], known: Known) -> list[str]:
-    alike = {value.casefold() for value in wanted}
-    return [kind for kind in known.kinds if kind.casefold() in alike]
+def _kinds(values: Sequence[str], schema: FilterSchema) -> list[str]:
+    folded = {value.casefold() for value in values}
+    return [kind for kind in schema.kinds if kind.casefold() in folded]
 
 
-def _tags(wanted: Sequence[str]) -> list[str]:
-    return [name for tag in wanted for name in tag_names(tag)]
+def _tags(tags: Sequence[str]) -> list[str]:
+    return [name for tag in tags for name in tag_names(tag)]
 
 
 def lowered(values: Sequence[str]) -> str:

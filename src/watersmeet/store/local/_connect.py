@@ -16,14 +16,14 @@ FILE = "catalogue.db"
 FORMAT = 3
 """`PRAGMA user_version`: raised with an upgrade in `_upgrade.py`."""
 READABLE = frozenset({1, 2, FORMAT})
-"""Formats that answer as they are. The next writer makes the newest of an older one."""
-ANEW = "build it anew with `watersmeet sync PATH --recreate`; vectors come from the cache"
-_PATIENCE = 10.0  # seconds
+"""Formats that can be searched without an upgrade; the next writer upgrades them."""
+RECREATE_HINT = "build it anew with `watersmeet sync PATH --recreate`; vectors come from the cache"
+_BUSY_SECONDS = 10.0
 
 
 @contextmanager
-def guarded(path: str) -> Iterator[None]:
-    """SQLite's complaints, said so that the user can act on them."""
+def sqlite_errors(path: str) -> Iterator[None]:
+    """Turns SQLite errors into index errors with a hint."""
     try:
         yield
     except sqlite3.OperationalError as error:
@@ -34,34 +34,34 @@ def guarded(path: str) -> Iterator[None]:
             raise IndexBusy(f"{path}: {text}", "another process is busy with it; try again") from error
         if "unable to open" in text or "readonly" in text:
             raise IndexProblem(f"{path}: {text}", "check the permissions of the folder and of the file") from error
-        raise IndexDamaged(f"{path}: {text}", ANEW) from error
+        raise IndexDamaged(f"{path}: {text}", RECREATE_HINT) from error
     except sqlite3.DatabaseError as error:
-        raise IndexDamaged(f"{path}: {error}", ANEW) from error
+        raise IndexDamaged(f"{path}: {error}", RECREATE_HINT) from error
 
 
 def connect(folder: str, *, create: bool = False) -> sqlite3.Connection:
-    """A connection in WAL mode; many may be open at once. Without `create` an index may be read-only, or older."""
+    """A connection to the catalogue in WAL mode. Without `create` the index may be read-only, or of an older format."""
     path = os.path.join(folder, FILE)
     if not create and not os.path.exists(path):
         raise NoIndex(f"there is no index in {folder}", "make one with `watersmeet sync PATH`")
-    frozen = not create and is_read_only(folder)
-    with guarded(path):
+    read_only = not create and is_read_only(folder)
+    with sqlite_errors(path):
         if create and not os.path.exists(path):
-            os.close(private(path, os.O_RDWR | os.O_CREAT))  # what SQLite puts beside it gets the same mode
+            os.close(private(path, os.O_RDWR | os.O_CREAT))  # SQLite gives its WAL files the same mode
         db = sqlite3.connect(
-            address(path, still(path)) if frozen else path,
-            timeout=_PATIENCE,
+            sqlite_uri(path, read_only_mode(path)) if read_only else path,
+            timeout=_BUSY_SECONDS,
             isolation_level=None,
             check_same_thread=False,
             cached_statements=256,
-            uri=frozen,
+            uri=read_only,
         )
         with ExitStack() as undo:
             undo.callback(db.close)
             db.create_function("casefold", 1, _casefold, deterministic=True)  # SQLite's lower() knows ASCII only
             db.create_function("path_matches", 2, _path_matches, deterministic=True)
-            if not frozen:
-                use_wal(db, _PATIENCE)
+            if not read_only:
+                use_wal(db, _BUSY_SECONDS)
             db.executescript("PRAGMA synchronous = FULL; PRAGMA mmap_size = 268435456")
             version = db.execute("PRAGMA user_version").fetchone()[0]
             if version not in READABLE or (create and version != FORMAT):
@@ -71,15 +71,15 @@ def connect(folder: str, *, create: bool = False) -> sqlite3.Connection:
 
 
 def is_read_only(folder: str) -> bool:
-    """Whether an index can be searched and not changed: on a disk for reading only, in an image, of another user."""
+    """Whether an index cannot be written: a read-only disk or image, or another user's files."""
     return not (can_write(folder) and can_write(os.path.join(folder, FILE)))
 
 
-def still(path: str) -> str:
-    """How SQLite opens a file that it must not write to.
+def read_only_mode(path: str) -> str:
+    """The `mode` of SQLite's URI for a file that must not be written.
 
-    `immutable` needs no file beside it. Where there is a log of changes, its writer is at work or was copied at work:
-    then the log must be read, too.
+    `immutable` needs no WAL files. If there is a WAL, a writer is active or was copied while active, so the WAL must be
+    read too.
     """
     try:
         logged = os.path.getsize(path + "-wal") > 0
@@ -88,10 +88,10 @@ def still(path: str) -> str:
     return "ro" if logged else "ro&immutable=1"
 
 
-def address(path: str, mode: str) -> str:
-    """A file as SQLite's URI."""
+def sqlite_uri(path: str, mode: str) -> str:
+    """A file path as an SQLite URI."""
     path = slashed(path)
-    path = path if path.startswith("/") or not os.path.isabs(path) else f"/{path}"  # a drive's letter comes first
+    path = path if path.startswith("/") or not os.path.isabs(path) else f"/{path}"  # a Windows drive letter
     return f"file:{path.replace('%', '%25').replace('?', '%3f').replace('#', '%23')}?mode={mode}"
 
 
@@ -100,16 +100,16 @@ def _casefold(value: object) -> str:
 
 
 def _path_matches(name: str, globs: str) -> bool:
-    from watersmeet.store.local._conditions import path_matches  # only where somebody filters by path
+    from watersmeet.store.local._conditions import path_matches  # loaded only for path filters
 
     return path_matches(name, globs)
 
 
 def _upgrade(db: sqlite3.Connection, version: int, folder: str) -> None:
-    """Make the tables, or make those of this format out of older ones: all at once, or not at all."""
+    """Creates the tables or upgrades older ones, in one transaction."""
     if version > FORMAT:
         raise IndexMismatch(
-            f"{os.path.join(folder, FILE)} has format {version}; this version knows {FORMAT}",
+            f"{os.path.join(folder, FILE)} has format {version}; this version of watersmeet reads up to {FORMAT}",
             "upgrade watersmeet, or use another index",
         )
     if is_read_only(folder):
@@ -118,7 +118,7 @@ def _upgrade(db: sqlite3.Connection, version: int, folder: str) -> None:
     from watersmeet.store.local._upgrade import UPGRADES
 
     db.execute("BEGIN IMMEDIATE")
-    version = db.execute("PRAGMA user_version").fetchone()[0]  # another process may have been quicker
+    version = db.execute("PRAGMA user_version").fetchone()[0]  # another process may have upgraded it already
     if version == 0:
         for statement in TABLES.split(";"):
             db.execute(statement)

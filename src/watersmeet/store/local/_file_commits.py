@@ -1,7 +1,7 @@
-"""How files that only one process writes become one state that many processes read.
+"""Commit files: one process writes, many processes read one consistent state.
 
-The state is in one small file, `commit.json`, which is replaced whole and carries its own check sum: what it does
-not name does not count. Whoever writes holds the lock; files that stopped counting stay for a grace period.
+The state is one small file, `commit.json`, replaced atomically and with its own checksum: data that it does not name is
+not part of the store. The writer holds a lock; replaced files stay for a grace period.
 """
 
 from __future__ import annotations
@@ -22,37 +22,37 @@ from watersmeet.core.errors import DiskFull, IndexBusy, IndexDamaged, IndexProbl
 from watersmeet.core.files import private
 from watersmeet.core.locks import FileLock
 from watersmeet.core.system import replace_path, sync_folder
-from watersmeet.store.local._file_checks import FileStamp, is_intact, unmarked
+from watersmeet.store.local._file_checks import FileStamp, check_intact, check_unmarked
 
 HINT = "`watersmeet sync` makes it again; the embedding cache makes that quick"
 _FORMAT = 1
 COMMIT = "commit.json"
-_ATTEMPTS = 5
+_MAX_ATTEMPTS = 5
 
 C = TypeVar("C")
 R = TypeVar("R")
 
 
 @dataclass(slots=True)
-class Opened(Generic[R]):
-    """The last state that was mapped, and the commit file that it was mapped by."""
+class ReaderCache(Generic[R]):
+    """A cache of one reader: the last state that was mapped, and the commit file that it belongs to."""
 
     _content: bytes = b""
     _reader: R | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def current(self, folder: Path, mapped: Callable[[bytes], R]) -> R:
-        """The committed state as of now; the same object as long as nothing was committed."""
+        """A reader of the committed state; the same object until something is committed."""
         with self._lock:
-            unmarked(str(folder), HINT)
-            for attempt in range(_ATTEMPTS):
+            check_unmarked(str(folder), HINT)
+            for attempt in range(_MAX_ATTEMPTS):
                 content = read_bytes(folder)
                 if self._reader is not None and content == self._content:
                     return self._reader
                 try:
                     reader = mapped(content)
-                except FileNotFoundError as error:  # replaced and swept since: look again
-                    if attempt + 1 == _ATTEMPTS or content == read_bytes(folder):
+                except FileNotFoundError as error:  # replaced and deleted since: read the commit file again
+                    if attempt + 1 == _MAX_ATTEMPTS or content == read_bytes(folder):
                         raise problem(folder, error) from error
                     continue
                 self._content, self._reader = content, reader
@@ -65,7 +65,7 @@ class Opened(Generic[R]):
 
 
 def read_bytes(folder: Path) -> bytes:
-    """The commit file as it is; empty if there is none yet."""
+    """The content of the commit file; empty if there is none yet."""
     try:
         return (folder / COMMIT).read_bytes()
     except FileNotFoundError:
@@ -75,19 +75,19 @@ def read_bytes(folder: Path) -> bytes:
 
 
 def decode(folder: Path, content: bytes, make: Callable[..., C]) -> C:
-    """What the commit file says, given to `make` by name."""
+    """Decodes a commit file; its entries are keyword arguments of `make`."""
     try:
         wrapped = json.loads(content)
         body = wrapped["commit"]
         if wrapped["crc"] != _crc(body) or wrapped["format"] != _FORMAT:
-            raise ValueError("the check sum or the format is another")
+            raise ValueError("the checksum or the format differs")
         return make(**body)
     except (ValueError, KeyError, TypeError) as error:
         raise IndexDamaged(f"{folder / COMMIT} cannot be read: {error}", HINT) from error
 
 
 def publish(folder: Path, body: dict[str, Any]) -> None:
-    """The commit point: from here on, and not before, this is the state of the store."""
+    """The commit point: replaces the commit file, which makes the new state visible."""
     temporary = folder / (COMMIT + ".new")
     with open(temporary, "wb", opener=private) as file:
         file.write(json.dumps({"format": _FORMAT, "commit": body, "crc": _crc(body)}).encode())
@@ -102,20 +102,20 @@ def sync(file: IO[bytes]) -> None:
 
 
 def sweep(folder: Path, is_old: Callable[[str, str], bool], grace: float) -> None:
-    """Remove files whose stem and ending `is_old` once they have been so for `grace` seconds: nobody opens them."""
+    """Deletes files for which `is_old(stem, ending)` once `grace` seconds old, so that no reader opens them."""
     for path in folder.iterdir():
         name, _, part = path.name.partition(".")
         if name.isdigit() and is_old(name, part) and time.time() - path.stat().st_mtime >= grace:
-            with suppress(PermissionError):  # where a file that is mapped cannot go, it does another time
+            with suppress(PermissionError):  # Windows: a mapped file is deleted by a later sweep
                 path.unlink(missing_ok=True)
 
 
 def lock(folder: Path) -> FileLock:
-    """The right to write, until it is released or the process dies."""
-    held = FileLock(str(folder), "lock")
-    if not held.attempt():
+    """The write lock, held until it is released or the process ends."""
+    lock = FileLock(str(folder), "lock")
+    if not lock.attempt():
         raise IndexBusy(f"{folder} is being written by another process", "wait until it is done")
-    return held
+    return lock
 
 
 def problem(folder: Path, error: OSError) -> IndexProblem:
@@ -124,10 +124,10 @@ def problem(folder: Path, error: OSError) -> IndexProblem:
     return IndexDamaged(f"{error.filename or folder}: {error.strerror or error}", HINT)
 
 
-def verify(path: Path, size: int, kept: FileStamp | None, *, always: bool = False) -> None:
-    """Raise if the file does not begin with what was committed. It is read if it was touched since, or `always`."""
+def verify(path: Path, size: int, stamp: FileStamp | None, *, always: bool = False) -> None:
+    """Raises if a file does not begin with the committed bytes. It is read if its time stamp changed, or `always`."""
     if size:
-        is_intact(str(path), size, kept, HINT, always=always)
+        check_intact(str(path), size, stamp, HINT, always=always)
 
 
 def _crc(body: object) -> int:

@@ -1,7 +1,7 @@
-"""Leases and reserved rows in the catalogue's tables: who writes, and which rows were promised to whom.
+"""Leases and row reservations in the catalogue: who writes, and which rows are reserved for whom.
 
-The lock on `writer.lock` decides who writes to a local index, and while it is held its lease does not expire. The fence
-is for a writer that has lost the lock without knowing: its next transaction is refused.
+The file lock `writer.lock` decides who writes to a local index; while it is held, the lease does not expire. The fence
+number stops a writer that lost the lock without noticing: its next transaction is refused.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from watersmeet.core.writing import Lease
 
 WRITER = "writer"
 RESERVED_SECONDS = 3600.0
-"""How long rows are kept for a writer of another machine, of which nobody here knows whether it lives."""
+"""How long rows stay reserved for a writer on another machine, which cannot be checked for being alive."""
 AGAIN = "nothing of it was committed; run the same command again"
 
 
 def take(db: sqlite3.Connection, name: str, expires: float) -> Lease:
-    """A new lease, with the next fence; whoever had one before has lost it."""
+    """Takes a lease with the next fence number; the previous holder loses it."""
     holder = this_process()
     (fence,) = db.execute(
         "INSERT INTO leases VALUES (?1, ?2, ?3, 1)"
@@ -34,7 +34,7 @@ def take(db: sqlite3.Connection, name: str, expires: float) -> Lease:
 
 
 def check(db: sqlite3.Connection, lease: Lease, folder: str) -> None:
-    """Raise if another has taken the lease since."""
+    """Raises if another process has taken the lease since."""
     found = db.execute("SELECT holder, fence FROM leases WHERE name = ?", (lease.name,)).fetchone()
     if found != (lease.holder, lease.fence):
         raise LeaseLost(f"another process has taken over the writing to {folder}", AGAIN)
@@ -48,19 +48,19 @@ def reserve(db: sqlite3.Connection, first: int, count: int, lease: Lease | None)
 
 
 def use(db: sqlite3.Connection, first: int, folder: str) -> None:
-    """The rows of a reservation are about to live; raise if they were reclaimed."""
+    """Uses up a reservation, as its rows become live; raises if it was reclaimed."""
     if db.execute("DELETE FROM reserved WHERE first = ?", (first,)).rowcount != 1:
         raise LeaseLost(f"the rows that were reserved in {folder} have been reclaimed meanwhile", AGAIN)
 
 
 def give_back(db: sqlite3.Connection, first: int) -> None:
-    """Rows that will not be used after all."""
+    """Gives back a reservation whose rows will not be used."""
     for count in db.execute("SELECT count FROM reserved WHERE first = ?", (first,)).fetchall():
         _bury(db, first, *count)
 
 
 def reclaim(db: sqlite3.Connection) -> None:
-    """Rows that a writer reserved and never used, once it is dead for certain or its time is over."""
+    """Reclaims reserved rows whose writer has ended or whose reservation has expired."""
     now = time.time()
     for first, count, holder, expires in db.execute("SELECT first, count, holder, expires FROM reserved").fetchall():
         if expires <= now or is_dead(holder):
@@ -68,7 +68,7 @@ def reclaim(db: sqlite3.Connection) -> None:
 
 
 def _bury(db: sqlite3.Connection, first: int, count: int) -> None:
-    """They never lived; what other stores have of them is dead."""
+    """Marks the unused rows of a reservation as dead, since other stores may hold them."""
     sql = "SELECT row FROM chunks WHERE row BETWEEN ? AND ?"
     used = {row for (row,) in db.execute(sql, (first, first + count - 1))}
     rows = [(row, time.time()) for row in range(first, first + count) if row not in used]
@@ -77,12 +77,12 @@ def _bury(db: sqlite3.Connection, first: int, count: int) -> None:
 
 
 def this_process() -> str:
-    """A name for a writer in this process, which nobody else has or will have."""
+    """A unique holder name for a writer in this process."""
     return f"{_machine()} {os.getpid()} {_started(os.getpid())} {secrets.token_hex(4)}"
 
 
 def is_dead(holder: str) -> bool:
-    """Whether the process of a holder has certainly ended: of other machines nothing is certain."""
+    """Whether a holder's process has certainly ended; False for other machines, where it cannot be known."""
     machine, _, rest = holder.partition(" ")
     if machine != _machine():
         return False
@@ -94,7 +94,7 @@ def is_dead(holder: str) -> bool:
 
 
 def _machine() -> str:
-    """This machine, or container: process numbers mean the same only within one."""
+    """This machine or container: process ids are comparable only within one."""
     from socket import gethostname  # only writers need it
 
     space = ""
@@ -104,7 +104,7 @@ def _machine() -> str:
 
 
 def _started(pid: int) -> str:
-    """When a process began, as the system counts; `?` where it does not say."""
+    """The start time of a process in the system's ticks; `?` where unknown."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].split()[19].decode()

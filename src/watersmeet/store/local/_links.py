@@ -1,4 +1,4 @@
-"""Which document a link means."""
+"""Link resolution: the document that a link points to."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from watersmeet.core.model import DocId
 
 
 class Resolver:
-    """Of several documents that a link may mean: the same folder, then the closest name, then the shortest path.
+    """Resolves a link key to a document: same folder first, then the closest name, then the shortest path.
 
-    `named`: (key, document, rank of that name) of all that go by the keys."""
+    `named`: (key, document, rank of that name) of all documents with these keys."""
 
     def __init__(self, named: Iterable[tuple[str, DocId, int]]) -> None:
         everywhere: defaultdict[str, list[tuple[int, int, DocId]]] = defaultdict(list)
@@ -25,7 +25,7 @@ class Resolver:
                 self._beside[key, document.rpartition("/")[0]].append(document)
 
     def closest(self, source: DocId, key: str) -> DocId | None:
-        """None if nothing but the document itself goes by this name."""
+        """The target of a link; None if only the source itself has this name."""
         beside = self._beside.get((key, source.rpartition("/")[0]), ())
         for candidates in (beside, self._everywhere.get(key, ())):
             for document in candidates:
@@ -35,7 +35,7 @@ class Resolver:
 
 
 def resolved(rows: Sequence[tuple[DocId, DocId, str, str, int]]) -> list[tuple[DocId, DocId, str]]:
-    """Links as (from, to, type), each once, of rows of (from, what it may mean, type, key, rank)."""
+    """Distinct links as (from, to, type), resolved from rows of (from, candidate, type, key, rank)."""
     resolver = Resolver({(key, target, rank): None for _, target, _, key, rank in rows})
     found: dict[tuple[DocId, DocId, str], None] = {}
     for source, key, type in dict.fromkeys((source, key, type) for source, _, type, key, _ in rows):

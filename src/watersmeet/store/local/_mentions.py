@@ -1,4 +1,4 @@
-"""Which entities mention which words: written with the document, from its own record."""
+"""The `mentions` table: words that each registry entity mentions, written with its document."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import sqlite3
 
 from watersmeet.core.documents import Document
 
-LARGEST = 1 << 62
-"""SQLite's integers end a little beyond; an entity with so many tools has its places as text."""
+MAX_INTEGER = 1 << 62
+"""SQLite's integers have 63 bits; an entity with more places than that stores them as hexadecimal text."""
 
 
 def put(db: sqlite3.Connection, key: int, document: Document) -> None:
-    """The words of an entity; of any other document there are none."""
+    """Stores the words of an entity; other documents have none."""
     record = document.fields.get("record")
     if not isinstance(record, dict):
         return
-    from watersmeet.core.boosts import mentions  # only where there is a registry
+    from watersmeet.core.boosts import mentions  # loaded only for a registry
     from watersmeet.core.entities import KINDS, entity_of
 
     if document.kind not in KINDS:
@@ -40,7 +40,7 @@ def has_table(db: sqlite3.Connection) -> bool:
 
 
 def encoded(places: int) -> int | str:
-    return places if places < LARGEST else f"{places:x}"
+    return places if places < MAX_INTEGER else f"{places:x}"
 
 
 def decoded(places: int | str) -> int:

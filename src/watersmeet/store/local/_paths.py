@@ -1,8 +1,8 @@
-"""Paths as the catalogue keeps them: relative to the folder that holds `.watersmeet`, where they lie in it.
+"""Paths in the catalogue: relative to the folder that holds `.watersmeet` where they lie in it.
 
-So a folder and the index in it can be moved or copied together. Paths elsewhere, and those of an index that never had
-this name, are absolute. The catalogue remembers which folder it was: an index that is renamed, or moved without what it
-covers, goes on meaning that one, and not what happens to lie around it.
+So a folder and its index can be moved or copied together. Paths elsewhere, and those of an index with another name, are
+absolute. The catalogue remembers the base folder: an index that is renamed, or moved without its files, still refers to
+that folder, and not to its new surroundings.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from watersmeet.core.system import is_within, slashed, trimmed
 from watersmeet.store.local._checksums import HASH, HEAD, head_is_sound, head_sum, packed
 
 NAME = FOLDER
-"""How an index is called that belongs to the folder around it."""
+"""The folder name of an index that belongs to its parent folder."""
 HERE = "@"
-"""What stands for that folder at the beginning of a path."""
+"""The prefix that stands for that folder in a stored path."""
 BASE = "base"
-"""The entry of `meta` that says which folder it was when the index was last written to."""
+"""The key in `meta` of the base folder when the index was last written."""
 _SAMPLE = 50
 _FILES = (
     "SELECT r.path, f.name, f.stamp FROM files f JOIN roots r ON r.id = f.root"
@@ -30,7 +30,7 @@ _FILES = (
 
 
 class Paths:
-    """From paths on disk to paths in one index's catalogue, and back. Without a base, they are the same."""
+    """Converts paths on disk to stored paths and back. Without a base they are the same."""
 
     __slots__ = ("_trimmed", "away", "base")
 
@@ -38,53 +38,53 @@ class Paths:
         self.base = base
         self._trimmed = None if base is None else trimmed(base)
         self.away = away
-        """Whether an index that is called `.watersmeet` was moved without the folder that it belongs to."""
+        """Whether an index called `.watersmeet` was moved without its base folder."""
 
     def stored(self, path: str) -> str:
-        """A path on disk, as it is to be written down."""
+        """A path on disk as the catalogue stores it."""
         if self.base is None or self._trimmed is None or not is_within(path, self.base):
             return path
         return HERE + (slashed(path[len(self._trimmed) :]) if path != self.base else "/")
 
     def on_disk(self, stored: str) -> str:
-        """Where that is now."""
+        """A stored path as it is on disk now."""
         if self.base is None or self._trimmed is None or not stored.startswith(f"{HERE}/"):
             return stored
         return self._trimmed + stored[1:].replace("/", os.sep) if len(stored) > 2 else self.base
 
 
 def home(folder: str) -> str | None:
-    """The folder that an index belongs to by its name, if it does."""
+    """The parent folder, if the index is called `.watersmeet`; else None."""
     place, name = os.path.split(os.path.realpath(folder))
     return place if name == NAME else None
 
 
 def remembered(db: sqlite3.Connection) -> str | None:
-    """The folder that an index belonged to when it was last written to, if it did."""
+    """The base folder when the index was last written, if it had one."""
     try:
         found = db.execute("SELECT value FROM meta WHERE key = ?", (BASE,)).fetchone()
     except sqlite3.OperationalError:
         raise
-    except sqlite3.DatabaseError:  # damaged: whoever reads the entries says so, and what else there is can be rescued
+    except sqlite3.DatabaseError:  # damaged: reading `meta` reports it, and the rest can be rescued
         return None
     return found[0] if found else None
 
 
 def paths_of(folder: str, db: sqlite3.Connection) -> Paths:
-    """As they are to be understood where the index lies now."""
+    """The path conversion for an index where it lies now."""
     here, before = home(folder), remembered(db)
     if before is None or here == before:
         return Paths(here)
     if here is None:
         return Paths(before)
-    there = _came_along(here, before, db.execute(_FILES).fetchall())
-    return Paths(here) if there else Paths(before, away=True)
+    came_along = _came_along(here, before, db.execute(_FILES).fetchall())
+    return Paths(here) if came_along else Paths(before, away=True)
 
 
 def _came_along(here: str, before: str, sample: Sequence[tuple[str, str, str]]) -> bool:
-    """Whether an index was moved, or copied, together with its files, of which this is a sample.
+    """Whether an index was moved or copied together with its files, judged by a sample of them.
 
-    Names alone may be found anywhere (`README.md`), so sizes are compared, too. A file may have been edited since.
+    Common names (`README.md`) exist anywhere, so sizes are compared too. A file may have been edited since.
     """
     if not sample:
         return not os.path.exists(before)
@@ -98,26 +98,26 @@ def _came_along(here: str, before: str, sample: Sequence[tuple[str, str, str]]) 
 
 
 def _size(stamp: str) -> int:
-    """The size that a folder's stamps begin with; what no file has for those of other sources."""
+    """The file size at the start of a folder's stamp; -2 for stamps of other sources."""
     first = stamp.partition(" ")[0]
     return int(first) if first.isdecimal() else -2
 
 
 def _sizes(paths: Paths, sample: Iterable[tuple[str, str, str]]) -> list[int]:
-    """Of each file, or -1 where there is none."""
+    """The size of each file on disk; -1 for a missing one."""
     found = []
-    for kept, name, _ in sample:
-        root = paths.on_disk(kept)
-        one = os.path.basename(root) == name and os.path.isfile(root)
+    for stored, name, _ in sample:
+        root = paths.on_disk(stored)
+        is_file = os.path.basename(root) == name and os.path.isfile(root)
         try:
-            found.append(os.stat(root if one else os.path.join(root, name)).st_size)
+            found.append(os.stat(root if is_file else os.path.join(root, name)).st_size)
         except OSError:
             found.append(-1)
     return found
 
 
 def rewrite_paths(db: sqlite3.Connection, old: Paths, new: Paths) -> None:
-    """All paths of files, written down in another way. They lie where they did."""
+    """Rewrites all stored paths for another base. The files have not moved."""
 
     def written(stored: str) -> str:
         return new.stored(old.on_disk(stored))
@@ -130,7 +130,7 @@ def rewrite_paths(db: sqlite3.Connection, old: Paths, new: Paths) -> None:
 
 
 def change_paths(db: sqlite3.Connection, where: str, values: Sequence[Any], change: Callable[[str], str]) -> int:
-    """Give documents that lie elsewhere now their new paths; how many there are. What is damaged stays as it is."""
+    """Changes the paths of documents, and returns how many there are. Damaged ones are left alone."""
     rows = db.execute(f"SELECT id, hash, {HEAD.format('')} FROM documents WHERE {where}", values).fetchall()
     for key, hash, name, kind, title, path, modified in rows:
         if not head_is_sound(hash, name, kind, title, path, modified):

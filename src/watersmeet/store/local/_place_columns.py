@@ -1,4 +1,4 @@
-"""The place of a chunk as its row has it: lines in two columns, which are 0 where there are none, the rest in one."""
+"""A chunk's place as SQL columns: two for lines (0 where there are none), one for the rest."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def columns(place: Place) -> Columns:
 
 
 def place_of(file: int | None, first: int, last: int, spot: str) -> Place:
-    """What is in no file has no lines; an earlier version wrote that it has one."""
+    """The place from its columns. Chunks of no file have no lines, though an earlier version stored one."""
     lines = (first, last) if first and file is not None else None
     if spot:
         return Place(lines).within(Place.read(spot))

@@ -1,6 +1,6 @@
-"""The words of rows that not everyone may see: kept in the catalogue, and in no text store.
+"""Words of private rows: kept in the catalogue, and in no text store.
 
-So what a text store counts (rows, words, lengths) is of what is public, and what is live is decided in one place.
+So the statistics of a text store (rows, words, lengths) cover public rows only, and liveness is decided in one place.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from watersmeet.core.visibility import AUDIENCE_GATE, PUBLIC
 from watersmeet.store.local._text import FIELDS
 
 Words = Mapping[str, Mapping[str, int]]
-"""By field: how often a row has each word, as a text store would look for it."""
+"""Word counts of a row by field; words are analysed as the text store does."""
 
 PUBLIC_TEXT = "public_text"
-"""The fact that names the text store which never held a word of a private row."""
+"""The `meta` key that names a text store which never held a word of a private row."""
 
 _TABLES = (
     "CREATE TABLE withheld (row INTEGER PRIMARY KEY, " + ", ".join(f"{name} INTEGER NOT NULL" for name in FIELDS) + ")",
@@ -26,11 +26,11 @@ _TABLES = (
     " count INTEGER NOT NULL, PRIMARY KEY (field, word, row)) WITHOUT ROWID",
     "CREATE INDEX withheld_words_of_row ON withheld_words (row)",
 )
-"""Made with the first private row: how long its fields are, and its words."""
+"""Tables of field lengths and words, created with the first private row."""
 
 
 def analysed(fields: Mapping[str, str], analyse: Callable[[str, str], str]) -> Words:
-    """The words of a row's fields, without those that stand for nothing."""
+    """Counts of the analysed words of a row's fields, without stop words."""
     return {name: Counter(filter(None, (analyse(name, one) for one in text.split()))) for name, text in fields.items()}
 
 
@@ -43,7 +43,7 @@ def put(db: sqlite3.Connection, rows: Mapping[Row, Words]) -> None:
         db.execute(f"INSERT OR REPLACE INTO withheld VALUES (?{', ?' * len(FIELDS)})", (row, *lengths))
         db.executemany(
             "INSERT OR REPLACE INTO withheld_words VALUES (?, ?, ?, ?)",
-            [(name, word, row, count) for name, said in words.items() for word, count in said.items()],
+            [(name, word, row, count) for name, counts in words.items() for word, count in counts.items()],
         )
 
 
@@ -64,7 +64,7 @@ def has_table(db: sqlite3.Connection) -> bool:
 
 
 def private_rows(db: sqlite3.Connection, rows: Collection[int]) -> set[int]:
-    """Those of the rows whose words are here."""
+    """Those of these rows that are private."""
     if not has_table(db):
         return set()
     found = db.execute("SELECT w.row FROM json_each(?) j JOIN withheld w ON w.row = j.value", (json.dumps(list(rows)),))
@@ -72,7 +72,7 @@ def private_rows(db: sqlite3.Connection, rows: Collection[int]) -> set[int]:
 
 
 def private(db: sqlite3.Connection) -> set[str]:
-    """The documents that not everyone may see."""
+    """Names of the documents that not everyone may see."""
     found = db.execute(
         "SELECT d.name FROM documents d WHERE d.id IN (SELECT document FROM facets WHERE key = ?1)"
         " AND d.id NOT IN (SELECT document FROM facets WHERE key = ?1 AND value = ?2)",

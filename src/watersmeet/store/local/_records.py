@@ -1,4 +1,4 @@
-"""The catalogue's table of what is registered: inside a transaction where it is written."""
+"""The catalogue's table of registry records. Functions that write run inside a transaction."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def stored(db: sqlite3.Connection, path: str) -> Stored | None:
 
 
 def apply(db: sqlite3.Connection, changes: Iterable[RecordChange]) -> None:
-    """All of them, or `VersionConflict`."""
+    """Applies all changes; raises `VersionConflict` if a record has changed since."""
     for change in changes:
         check(db, change.path, change.replaces)
         if change.version <= last(db):
@@ -36,14 +36,14 @@ def apply(db: sqlite3.Connection, changes: Iterable[RecordChange]) -> None:
 
 
 def adopt(db: sqlite3.Connection) -> None:
-    """The records of registered documents that have none: those of an earlier version, or lost by damage."""
+    """Creates missing records from registered documents: after an upgrade, or after damage."""
     for record in list(of_documents(db)):
         if stored(db, record["path"]) is None:
             write(db, record["path"], record, following(last(db)))
 
 
-def mend(db: sqlite3.Connection) -> None:
-    """Records that are not as they were written are replaced by what their documents say; or they go, and have to be
+def repair(db: sqlite3.Connection) -> None:
+    """Replaces damaged records by those in their documents; without such a document a record is deleted, and has to be
     registered again."""
     damaged = unsound_records(db)
     db.executemany("DELETE FROM records WHERE id = ?", [(key,) for key in damaged])
@@ -51,9 +51,8 @@ def mend(db: sqlite3.Connection) -> None:
         adopt(db)
 
 
-def sound(db: sqlite3.Connection) -> list[dict[str, Any]]:
-    """All that is registered and is as it was written, be it in the records or in the documents of them; of tables
-    that can be read only in part, that part."""
+def sound_records(db: sqlite3.Connection) -> list[dict[str, Any]]:
+    """All undamaged records, from the table or from their documents, as far as the tables can be read."""
     found: dict[str, dict[str, Any]] = {}
     for read in (of_documents, _of_table):
         with suppress(sqlite3.DatabaseError, ValueError):
@@ -69,7 +68,7 @@ def _of_table(db: sqlite3.Connection) -> Iterator[dict[str, Any]]:
 
 
 def of_documents(db: sqlite3.Connection) -> Iterator[dict[str, Any]]:
-    """The records in registered documents that are as they were written."""
+    """Undamaged records stored in registered documents."""
     sql = "SELECT hash, CAST(fields AS BLOB) FROM documents WHERE file IS NULL AND kind <> ? ORDER BY name"
     for hash, fields in db.execute(sql, (TOOL,)):
         record = record_of(fields) if fields_are_sound(hash, fields) else None
@@ -78,14 +77,14 @@ def of_documents(db: sqlite3.Connection) -> Iterator[dict[str, Any]]:
 
 
 def record_of(fields: str | bytes) -> dict[str, Any] | None:
-    """The record in the fields of a document, with what its source says otherwise."""
+    """The record in the fields of a document, with its source entry."""
     found = json.loads(fields)
     record: dict[str, Any] | None = found.get("record")
     return {**record, SOURCE: found[SOURCE]} if record and SOURCE in found else record
 
 
 def write(db: sqlite3.Connection, path: str, record: Mapping[str, Any] | None, version: int) -> None:
-    """A deleted one stays as a path with a version, so that others hear of it."""
+    """Stores a record. A deleted one (None) stays as a path with a version, so that other readers learn of it."""
     text = None if record is None else json.dumps(record, ensure_ascii=False)
     now = time.time()
     total = record_sum(path.encode(), None if text is None else text.encode(), version, now)
@@ -101,7 +100,7 @@ def read_back(row: tuple[bytes, bytes, int, float, int]) -> Stored:
     if not record_is_sound(*row):
         name = bytes(path).decode("utf8", "replace")
         hint = "run `watersmeet doctor`, then the same command again"
-        raise IndexDamaged(f"the record of {name} is not as it was written", hint)
+        raise IndexDamaged(f"the record of {name} is damaged", hint)
     return Stored(json.loads(text), version, changed)
 
 
@@ -110,7 +109,7 @@ def last(db: sqlite3.Connection) -> int:
 
 
 def following(last: int) -> int:
-    """Behind all that were, also if they were lost with their catalogue: it does not fall behind the clock."""
+    """The next version: above all before, and not behind the clock, so that it exceeds those of a lost catalogue."""
     return max(last + 1, time.time_ns() // 1_000_000)
 
 
@@ -121,4 +120,4 @@ def check(db: sqlite3.Connection, path: str, replaces: int | None) -> None:
 
 
 def _conflict(path: str) -> VersionConflict:
-    return VersionConflict(f"{path} was changed by somebody else meanwhile", "read it again, then change it again")
+    return VersionConflict(f"{path} was changed by another writer meanwhile", "read it again, then change it again")

@@ -1,6 +1,6 @@
-"""Which rows are held, where, and which of them come first: what every store of numbers by row needs.
+"""Row lookup and top-k selection, shared by the vector store and the posting store.
 
-A *slot* is the place of one added row, counted from the first that was ever added.
+A *slot* is the position of an added row, counted from the first one ever added.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
     from watersmeet.core.vectors import RowArray
 
-_EVERY = 16
+_SAMPLE_STEP = 16
 
 
 def live(numbers: NDArray[np.int64], drops: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The rows that are held and where: of a row added twice the last, unless it was dropped since.
+    """Live rows and their slots: the last slot of a row added twice, unless it was dropped since.
 
-    `drops` has a row and the number of slots that there were when it was dropped.
+    `drops` has pairs of a row and the number of slots when it was dropped.
     """
     import numpy as np
 
@@ -43,31 +43,31 @@ def live(numbers: NDArray[np.int64], drops: NDArray[np.int64]) -> tuple[NDArray[
 
 
 def find(keys: NDArray[np.int64], slots: NDArray[np.int64], rows: Collection[Row] | RowArray) -> NDArray[np.int64]:
-    """The slot of each of these rows; -1 for one that is not held."""
+    """The slot of each of these rows; -1 for one that is not live."""
     import numpy as np
 
-    asked = rows if isinstance(rows, np.ndarray) else np.fromiter(rows, dtype=np.int64, count=len(rows))
-    if not len(keys) or not len(asked):
-        return np.full(len(asked), -1, dtype=np.int64)
-    if keys[-1] - keys[0] == len(keys) - 1:  # none is missing: there is nothing to look for
-        at = asked - keys[0]
+    requested = rows if isinstance(rows, np.ndarray) else np.fromiter(rows, dtype=np.int64, count=len(rows))
+    if not len(keys) or not len(requested):
+        return np.full(len(requested), -1, dtype=np.int64)
+    if keys[-1] - keys[0] == len(keys) - 1:  # consecutive rows: no search needed
+        at = requested - keys[0]
         if at.min() >= 0 and at.max() < len(keys):
             found: NDArray[np.int64] = slots[at]
             return found
-    at = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
-    return np.where(keys[at] == asked, slots[at], -1)
+    at = np.minimum(np.searchsorted(keys, requested), len(keys) - 1)
+    return np.where(keys[at] == requested, slots[at], -1)
 
 
 def largest(values: NDArray[np.float32], count: int, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where the largest values are; of those that equal the last, the lowest rows."""
+    """Positions of the largest values; ties with the last go to the lowest rows."""
     import numpy as np
 
     if len(values) <= count:
         return np.arange(len(values))
     found: NDArray[np.int64] = _likely(values, count)
-    near = values[found]
-    edge = np.partition(near, len(near) - count)[len(near) - count]
-    found = found[near >= edge]
+    candidates = values[found]
+    edge = np.partition(candidates, len(candidates) - count)[len(candidates) - count]
+    found = found[candidates >= edge]
     if len(found) <= 2 * count:
         return found
     tied = values[found] == edge
@@ -76,11 +76,11 @@ def largest(values: NDArray[np.float32], count: int, rows: NDArray[np.int64]) ->
 
 
 def _likely(values: NDArray[np.float32], count: int) -> NDArray[np.int64]:
-    """Where the largest values surely are, and few others: a sample says from which value on to look."""
+    """Positions that include the largest values, and few others: a sample gives the threshold."""
     import numpy as np
 
-    sample = values[::_EVERY]
-    guess = 2 * count // _EVERY + 16
+    sample = values[::_SAMPLE_STEP]
+    guess = 2 * count // _SAMPLE_STEP + 16
     if len(sample) > 4 * guess:
         found = np.flatnonzero(values >= np.partition(sample, len(sample) - guess)[len(sample) - guess])
         if len(found) >= count:

@@ -1,4 +1,4 @@
-"""The catalogue's tables; `_upgrade.py` makes them out of those of an earlier version."""
+"""The catalogue's SQL schema; `_upgrade.py` migrates earlier versions to it."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ FORMER_NAMES = """
 -- How ids began that such roots had: no new root gets one of these for its prefix.
 CREATE TABLE IF NOT EXISTS former_names (name TEXT PRIMARY KEY) WITHOUT ROWID
 """
-"""Made with the first root that is let go of; without it there is none."""
+"""Created when the first root is removed."""
 
 MENTIONS = """
 -- Which words an entity of a registry mentions, and in which of its places (core/boosts.py says what a bit stands for).
@@ -117,4 +117,4 @@ CREATE TABLE IF NOT EXISTS mentions (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS mentions_of_document ON mentions (document);
 """
-"""Made with the first entity; without it there is none."""
+"""Created with the first registry entity."""

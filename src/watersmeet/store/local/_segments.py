@@ -1,7 +1,7 @@
-"""The files of a tantivy index, and what is remembered of them to tell whether one is damaged.
+"""Checksums of the files of a tantivy index.
 
-tantivy writes them, and names those that count in `meta.json`. `sums.json` is ours, written when a writer is closed: a
-writer that was killed leaves files that it does not know, and those are not checked.
+tantivy lists its current files in `meta.json`. `sums.json` is ours, written when a writer is closed: files of a writer
+that was killed are not in it, and are not checked.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from zlib import crc32
 
 from watersmeet.core.errors import IndexDamaged
 from watersmeet.core.files import replace_file
-from watersmeet.store.local._file_checks import FileStamp, is_intact, sum_of
-from watersmeet.store.local._text import AGAIN
+from watersmeet.store.local._file_checks import FileStamp, check_intact, sum_of
+from watersmeet.store.local._text import REMAKE_HINT
 
 META = "meta.json"
-"""tantivy's commit point: replaced in one step by every commit and every merge."""
+"""tantivy's commit point: replaced atomically by every commit and merge."""
 SUMS = "sums.json"
-_ATTEMPTS = 5
+_MAX_ATTEMPTS = 5
 Sums = dict[str, list[int]]
-"""Of each file its size, its sum, and when it was last changed, in ns."""
+"""Size, checksum and modification time (ns) of each file."""
 
 
 def sizes(folder: str) -> list[int]:
-    """How many rows each segment has that is committed, dropped ones included."""
+    """The row count of each committed segment, dropped rows included."""
     return [segment["max_doc"] for segment in _meta(folder)["segments"]]
 
 
 def note(folder: str) -> None:
-    """Remember all files that count; what is known of one that has not changed is kept."""
+    """Stores the checksums of all current files; unchanged files are not read again."""
     before, sums = _sums(folder), Sums()
     for name in _files(folder, _meta(folder)):
         path = os.path.join(folder, name)
@@ -45,13 +45,13 @@ def note(folder: str) -> None:
 
 
 def verify(folder: str, *, always: bool = False) -> None:
-    """Raise if a file that counts is not what was written. Files are read if they were touched, or `always`."""
-    for _ in range(_ATTEMPTS):
+    """Raises if a current file is damaged. Files are read if their time stamp changed, or `always`."""
+    for _ in range(_MAX_ATTEMPTS):
         meta = _meta(folder)
         try:
             _verify(folder, meta, always)
         except (IndexDamaged, FileNotFoundError):
-            if _meta(folder) == meta:  # or a writer is at work, and has replaced files meanwhile: look again
+            if _meta(folder) == meta:  # else a writer has replaced files meanwhile: check again
                 raise
         else:
             return
@@ -62,17 +62,17 @@ def _verify(folder: str, meta: Mapping[str, Any], always: bool) -> None:
     names = _files(folder, meta)
     gone = sorted(name for name in sums.keys() - set(names) if name.partition(".")[0] in segments)
     if gone:
-        raise IndexDamaged(f"{os.path.join(folder, gone[0])} is gone", AGAIN)
-    if set(names) - sums.keys():  # something was committed since, by a writer that was killed
+        raise IndexDamaged(f"{os.path.join(folder, gone[0])} is gone", REMAKE_HINT)
+    if set(names) - sums.keys():  # committed since by a writer that was killed
         names = [name for name in names if name in sums and name != META]
     elif any(name.partition(".")[0] not in segments for name in sums if name != META):
-        names.remove(META)  # or joined
+        names.remove(META)  # or merged
     for name in names:
         size, total, changed = sums[name]
         path = os.path.join(folder, name)
-        is_intact(path, size, FileStamp(total, changed), AGAIN, always=always)
+        check_intact(path, size, FileStamp(total, changed), REMAKE_HINT, always=always)
         if os.path.getsize(path) != size:
-            raise IndexDamaged(f"{path} is longer than was written", AGAIN)
+            raise IndexDamaged(f"{path} is longer than was written", REMAKE_HINT)
 
 
 def _meta(folder: str) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def _meta(folder: str) -> dict[str, Any]:
         _segments(meta)
         return meta
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise IndexDamaged(f"{path} cannot be read: {error}", AGAIN) from error
+        raise IndexDamaged(f"{path} cannot be read: {error}", REMAKE_HINT) from error
 
 
 def _segments(meta: Mapping[str, Any]) -> set[str]:
@@ -91,28 +91,28 @@ def _segments(meta: Mapping[str, Any]) -> set[str]:
 
 
 def _files(folder: str, meta: Mapping[str, Any]) -> list[str]:
-    """Those that count, with the one that says so; all of a segment must be there."""
+    """The current files, `meta.json` first. Raises if a segment has no file."""
     segments = _segments(meta)
     found = sorted(name for name in os.listdir(folder) if name.partition(".")[0] in segments)
     lost = segments - {name.partition(".")[0] for name in found}
     if lost:
-        raise IndexDamaged(f"{folder}: the files of a segment are gone", AGAIN)
+        raise IndexDamaged(f"{folder}: the files of a segment are gone", REMAKE_HINT)
     return [META, *found]
 
 
 def _sums(folder: str) -> Sums:
-    """What is remembered; nothing by an older version."""
+    """The stored checksums; empty for an older version."""
     path = os.path.join(folder, SUMS)
     try:
         with open(path, "rb") as file:
-            held = json.loads(file.read())
-        if held["sum"] != _sum(held["files"]):
-            raise ValueError("its own sum is another")
-        return dict(held["files"])
+            stored = json.loads(file.read())
+        if stored["sum"] != _sum(stored["files"]):
+            raise ValueError("its own checksum differs")
+        return dict(stored["files"])
     except FileNotFoundError:
         return {}
     except (ValueError, TypeError, KeyError) as error:
-        raise IndexDamaged(f"{path} cannot be read: {error}", AGAIN) from error
+        raise IndexDamaged(f"{path} cannot be read: {error}", REMAKE_HINT) from error
 
 
 def _sum(sums: Sums) -> int:

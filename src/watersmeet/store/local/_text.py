@@ -1,4 +1,4 @@
-"""What the text stores share: their fields, and what a list of terms comes down to."""
+"""Text fields and query terms, shared by the text stores."""
 
 from __future__ import annotations
 
@@ -9,42 +9,42 @@ from watersmeet.core.ports import Term
 from watersmeet.core.tokens import LONGEST_FORM, LONGEST_WORD
 
 WORD_FIELDS = ("body", "title", "headings", "names", "tags")
-"""Searched by word: without stop words, and by stem."""
+"""Fields searched by stemmed word, without stop words."""
 
 EXACT_FIELD = "forms"
-"""Searched by identifier: as it is written."""
+"""The field searched by exact identifier."""
 
 FIELDS = (*WORD_FIELDS, EXACT_FIELD)
 
 REBUILD = "build it anew with `watersmeet sync --recreate`"
-AGAIN = "`watersmeet sync PATH` makes it again"
+REMAKE_HINT = "`watersmeet sync PATH` makes it again"
 MAKE_ROOM = "make room and run the same command again; nothing was lost"
 
-LONGEST = 8 * max(LONGEST_WORD, LONGEST_FORM)
-"""No tokenizer makes a longer token, so none is looked for: engines cut or refuse them in their own ways."""
+MAX_TOKEN_LENGTH = 8 * max(LONGEST_WORD, LONGEST_FORM)
+"""No tokenizer makes a longer token, so longer ones are not searched: engines cut or refuse them differently."""
 
 
-def known(field: str) -> str:
+def checked_field(field: str) -> str:
     if field not in FIELDS:
         raise ConfigError(f"there is no text field {field!r}", nearest(field, FIELDS))
     return field
 
 
 def plain(text: str) -> str:
-    """The text in what every engine can hold: no NUL, no half of a character."""
+    """Text that every engine can store: without NUL and lone surrogates."""
     if text.isascii():
         return text.replace("\0", "?")
     return text.replace("\0", "?").encode("utf-8", "replace").decode()
 
 
 def distinct(terms: Iterable[Term], analyse: Callable[[str, str], str]) -> dict[tuple[str, str, bool], Term]:
-    """Each term once, by its field and what `analyse(field, text)` makes of it; the highest boost counts.
+    """Distinct terms by field and the token of `analyse(field, text)`; the highest boost wins.
 
-    What has no weight or is nothing to look for (a stop word) is left out.
+    Terms without weight and stop words are left out.
     """
     found: dict[tuple[str, str, bool], Term] = {}
     for term in terms:
-        token = analyse(known(term.field), term.text)
+        token = analyse(checked_field(term.field), term.text)
         key = (term.field, token, term.constant)
         if token and term.boost > 0 and (key not in found or found[key].boost < term.boost):
             found[key] = term
@@ -52,8 +52,8 @@ def distinct(terms: Iterable[Term], analyse: Callable[[str, str], str]) -> dict[
 
 
 def disk_full(folder: str) -> bool:
-    """Engines that ran out of space do not always say so: look at the disk itself."""
-    from shutil import disk_usage  # only where something went wrong
+    """Whether the disk is full; engines do not always report that."""
+    from shutil import disk_usage  # needed only after an error
 
     try:
         return disk_usage(folder).free < 1 << 16

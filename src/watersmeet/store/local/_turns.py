@@ -1,7 +1,8 @@
-"""Writers of one local index take turns: whoever waits is seen by the one that writes, and goes next.
+"""The writer lock of a local index: writers take turns, and the current one can see that another waits.
 
-Two files are locked. `writer.lock` is the right to write. `writer.queue` is locked by whoever is next, and all others
-wait for that one: so a writer needs one look to know that somebody waits, and cannot overtake when it has let go.
+Two files are locked. `writer.lock` is the right to write. `writer.queue` is locked by the next writer, and all others
+wait for that one: so the current writer checks one file to see whether anyone waits, and cannot overtake after it has
+released the lock.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from watersmeet.core.locks import FileLock
 
 FILE, QUEUE = "writer.lock", "writer.queue"
 ROOT = "root-{}.lock"
-"""Locked by whoever brings the root of this number up to date."""
-STOPPED = 2.0
-"""Seconds after which somebody who is next and does nothing is taken for stopped."""
-OURS = (
+"""Lock file of the process that syncs the root with this number."""
+STOPPED_SECONDS = 2.0
+"""Seconds after which a next writer that does not take the free lock counts as stopped."""
+INDEX_FILE_PREFIXES = (
     "catalogue.db",
     "text-",
     "vectors-",
@@ -33,18 +34,18 @@ OURS = (
     FILE,
     QUEUE,
 )
-"""How the files and folders of an index begin; also with a dot before it, while they are being written."""
+"""How names of index files and folders begin; with a dot before them while they are being written."""
 
 
 class WriterLock:
-    """The local kind of lease: it lasts until it is released, or its process ends."""
+    """The writer lock: held until it is released or its process ends."""
 
     def __init__(self, folder: str) -> None:
         self._lock, self._queue = FileLock(folder, FILE), FileLock(folder, QUEUE)
         self._sign, self._since = -1, 0.0
 
     def take(self, wait: float) -> None:
-        """`IndexBusy` after so many seconds in which nobody got on: neither a commit nor another's turn."""
+        """Takes the lock. `IndexBusy` after `wait` seconds without progress: no commit and no change of holder."""
         self._lock.wait_for(self._is_next, wait)
         try:
             if not self._lock.is_held:
@@ -54,16 +55,16 @@ class WriterLock:
         self._lock.say_who()
 
     def _is_next(self) -> bool:
-        """Whether all others wait for this one. If whoever is next was stopped, and does not take what is free, it is
+        """Whether this writer is next in the queue. A next writer that is stopped, and does not take the free lock, is
         overtaken."""
         if self._queue.attempt():
             return True
         if self._lock.sign() != self._sign:
             self._sign, self._since = self._lock.sign(), time.monotonic()
-        return time.monotonic() - self._since > STOPPED and self._lock.attempt()
+        return time.monotonic() - self._since > STOPPED_SECONDS and self._lock.attempt()
 
     def is_wanted(self) -> bool:
-        """Whether somebody waits for it."""
+        """Whether another writer waits for the lock."""
         free = self._queue.attempt()
         self._queue.release()
         return not free
@@ -77,7 +78,7 @@ class WriterLock:
 
 @contextmanager
 def writer_lock(folder: str, wait: float) -> Iterator[WriterLock]:
-    """Hold the index for writing."""
+    """Holds the writer lock of an index."""
     lock = WriterLock(folder)
     lock.take(wait)
     try:
@@ -91,7 +92,7 @@ def root_lock(folder: str, root: int) -> FileLock:
 
 
 def busy_root(folder: str) -> FileLock | None:
-    """The lock of a root that somebody is reading just now."""
+    """The lock of a root that another process is syncing, if any."""
     for path in glob.glob(os.path.join(glob.escape(folder), ROOT.format("*"))):
         lock = FileLock(folder, os.path.basename(path))
         if not lock.attempt():
@@ -101,5 +102,8 @@ def busy_root(folder: str) -> FileLock | None:
 
 
 def tighten_index(folder: str) -> None:
-    """Nobody else reads an index. What else lies in its folder is left alone, and then so is the folder."""
-    tighten(folder, lambda name: name in (".gitignore", "dataset.json") or name.removeprefix(".").startswith(OURS))
+    """Makes the files of an index readable by its owner only. With other files in it, the folder's mode stays."""
+    tighten(
+        folder,
+        lambda name: name in (".gitignore", "dataset.json") or name.removeprefix(".").startswith(INDEX_FILE_PREFIXES),
+    )

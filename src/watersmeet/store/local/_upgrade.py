@@ -1,4 +1,4 @@
-"""From the catalogue of an earlier version to that of the next: inside one transaction, of a writer."""
+"""Catalogue migrations, each from one format to the next, inside one transaction of a writer."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from watersmeet.store.local._schema import (
 
 
 def _with_prefixes(db: sqlite3.Connection, folder: str) -> None:
-    """From 1 to 2. Ids stay: of several roots, each had its name in front of the ids of its documents."""
+    """Format 1 to 2: roots have prefixes. Ids stay: with several roots, ids began with the root's name."""
     db.execute("ALTER TABLE roots ADD COLUMN prefix TEXT NOT NULL DEFAULT ''")
     db.execute("UPDATE roots SET prefix = name || '/' WHERE (SELECT count(*) FROM roots) > 1")
     db.execute(FORMER_ROOTS)
     rewrite_paths(db, Paths(None), Paths(home(folder)))
-    known = db.execute("SELECT value FROM meta WHERE key = 'fingerprint'").fetchone()
-    if known:
-        built = json.dumps({**json.loads(known[0]), "format": 2}, sort_keys=True)
+    fingerprint = db.execute("SELECT value FROM meta WHERE key = 'fingerprint'").fetchone()
+    if fingerprint:
+        built = json.dumps({**json.loads(fingerprint[0]), "format": 2}, sort_keys=True)
         db.execute("UPDATE meta SET value = ? WHERE key = 'fingerprint'", (built,))
         seal_meta(db)
 
 
 def _with_counts(db: sqlite3.Connection, folder: str) -> None:
-    """From 2 to 3: roots have kinds, chunks places, reservations holders, what is registered a table of its own; counts
-    and unseen rows are kept up."""
+    """Format 2 to 3: roots have kinds, chunks have places, reservations have holders; records, counts and rows to embed
+    have tables."""
     for table, columns in ADDED.items():
         for column in columns:
             db.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
@@ -51,19 +51,19 @@ def _with_counts(db: sqlite3.Connection, folder: str) -> None:
     _drop_former_state(folder)
     for store in stores(db):
         expect(db, store)
-        mark_embedded(db, store, _held(os.path.join(folder, store)))
-    known = db.execute("SELECT value FROM meta WHERE key = 'fingerprint'").fetchone()
-    if known:
-        built = json.dumps({**json.loads(known[0]), "format": 3}, sort_keys=True)
+        mark_embedded(db, store, _embedded_rows(os.path.join(folder, store)))
+    fingerprint = db.execute("SELECT value FROM meta WHERE key = 'fingerprint'").fetchone()
+    if fingerprint:
+        built = json.dumps({**json.loads(fingerprint[0]), "format": 3}, sort_keys=True)
         db.execute("UPDATE meta SET value = ? WHERE key = 'fingerprint'", (built,))
         seal_meta(db)
 
 
 def _drop_former_state(folder: str) -> None:
-    """What is kept under other names now, and is made again: rows to embed first, vectors of the vocabulary."""
+    """Deletes state files whose names have changed, and which are made again."""
     for name in os.listdir(folder):
         if name == "asked" or (name.endswith(".npy") and "_vocabulary-" in name):
-            with suppress(OSError):  # it is only in the way
+            with suppress(OSError):  # harmless if it stays
                 os.unlink(os.path.join(folder, name))
 
 
@@ -78,17 +78,17 @@ ADDED = {
 }
 
 
-def _held(folder: str) -> list[int]:
-    """The rows of a vector store; none of one that cannot be read, which is then made again."""
+def _embedded_rows(folder: str) -> list[int]:
+    """The rows of a vector store; none if it cannot be read, so that it is made again."""
     from watersmeet.store.local.postings import Postings
-    from watersmeet.store.local.vectors import held_rows
+    from watersmeet.store.local.vectors import stored_rows
 
     try:
-        rows = Postings(folder).reader().rows() if "vectors-sparse-" in folder else held_rows(folder)
+        rows = Postings(folder).reader().rows() if "vectors-sparse-" in folder else stored_rows(folder)
     except IndexProblem:
         return []
     return [int(row) for row in rows]
 
 
 UPGRADES: dict[int, Callable[[sqlite3.Connection, str], None]] = {1: _with_prefixes, 2: _with_counts}
-"""By the format that there is; each makes the next one of it."""
+"""Migrations by the format that they start from."""

@@ -5,21 +5,21 @@ from __future__ import annotations
 import sqlite3
 import time
 
-_AGAIN = 0.005  # seconds
+_RETRY_SECONDS = 0.005
 
 
-def use_wal(db: sqlite3.Connection, patience: float) -> None:
-    """Go over to it, waiting for others up to `patience` seconds.
+def use_wal(db: sqlite3.Connection, timeout: float) -> None:
+    """Switches to WAL mode, waiting for other connections up to `timeout` seconds.
 
-    Where two connections to a new file go over at once, SQLite refuses one of them without waiting: each has begun
-    to read, and neither could go on. A search beside the first sync would end that sync.
+    When two connections to a new file switch at once, SQLite refuses one of them without waiting, to avoid a deadlock.
+    Without retries a search during the first sync would end that sync.
     """
-    last = time.monotonic() + patience
+    deadline = time.monotonic() + timeout
     while True:
         try:
             db.execute("PRAGMA journal_mode = WAL")
             return
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > last:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                 raise
-            time.sleep(_AGAIN)
+            time.sleep(_RETRY_SECONDS)

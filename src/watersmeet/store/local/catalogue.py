@@ -1,7 +1,7 @@
-"""The catalogue: SQLite, and the only judge of what is live.
+"""The catalogue: an SQLite database that alone decides which rows are live.
 
-A writer reserves row numbers, appends to the other stores and commits them, and only then one transaction
-here swaps a document's rows. A reader opens its transaction here first and filters what the others offer.
+A writer reserves row numbers, appends to the other stores and commits them; then one transaction here swaps a
+document's rows. A reader opens its transaction here first and filters what the other stores return.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from watersmeet.store.local._checksums import (
     moved,
     packed,
     place_sum,
-    said_sum,
     seal,
     seal_meta,
+    text_sum,
 )
-from watersmeet.store.local._connect import FILE, connect, guarded, is_read_only
+from watersmeet.store.local._connect import FILE, connect, is_read_only, sqlite_errors
 from watersmeet.store.local._counts import Counts
 from watersmeet.store.local._paths import BASE, HERE, Paths, change_paths, home, paths_of, remembered, rewrite_paths
 from watersmeet.store.local._place_columns import columns
@@ -54,9 +54,9 @@ from watersmeet.store.local.roots import files_in, roots_in
 
 HASHED = f"substr(hash, 1, {HASH})"
 PAGE = 1000
-"""How many documents of a file are looked at together."""
-SAID = "@said"
-"""The field for aliases and tags as they are written: their words are indexed, and other tables have lower case."""
+"""Documents of a file read per query."""
+AS_WRITTEN = "@said"
+"""The field for aliases and tags with their original case; other tables have them in lower case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +65,11 @@ class Placed:
 
     put: Put
     rows: tuple[Row, ...]
-    words: Mapping[Row, _private_words.Words] = field(default_factory=dict)  # of new rows that not everyone may see
+    words: Mapping[Row, _private_words.Words] = field(default_factory=dict)  # of new private rows
 
 
 class Catalogue:
-    """The writing side. Whoever uses it holds the writer lock; once it has a lease, it writes only under that one."""
+    """The catalogue opened for writing, by the holder of the writer lock. With a lease, it writes only under that."""
 
     lease: Lease | None = None
 
@@ -80,9 +80,9 @@ class Catalogue:
         if os.path.exists(self.path) and is_read_only(folder):
             raise refuse_read_only(folder)
         self.db = connect(folder, create=True)
-        self._looked: dict[int, int] = {}  # under which fence the files of each root were looked at
-        self._leased: set[int] = set()  # the roots that are being brought up to date
-        with ExitStack() as undo, guarded(self.path):
+        self._fence_of_listing: dict[int, int] = {}  # the fence when the files of each root were listed
+        self._leased: set[int] = set()  # roots being synced
+        with ExitStack() as undo, sqlite_errors(self.path):
             undo.callback(self.db.close)
             self.paths = paths_of(folder, self.db)
             undo.pop_all()
@@ -92,7 +92,7 @@ class Catalogue:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        with guarded(self.path):
+        with sqlite_errors(self.path):
             self.db.execute("BEGIN IMMEDIATE")
             with self.db:
                 if self.lease is not None:
@@ -100,8 +100,8 @@ class Catalogue:
                 yield self.db
 
     def begin(self) -> None:
-        """Take the lease: whoever had it before commits no more, and what it reserved and left is dead."""
-        with guarded(self.path):
+        """Takes the lease: the previous holder can no longer commit, and its unused reserved rows are dead."""
+        with sqlite_errors(self.path):
             self.db.execute("BEGIN IMMEDIATE")
             with self.db:
                 self.lease = _leases.take(self.db, _leases.WRITER, math.inf)
@@ -110,7 +110,7 @@ class Catalogue:
     # ------------------------------------------------------------ facts about the index
 
     def meta(self) -> dict[str, str]:
-        with guarded(self.path):
+        with sqlite_errors(self.path):
             return checked_meta(dict(self.db.execute("SELECT key, value FROM meta")), self.folder)
 
     def set_meta(self, values: Mapping[str, str]) -> None:
@@ -119,25 +119,24 @@ class Catalogue:
             seal_meta(db)
 
     def note_vectors(self, facts: Mapping[str, str], store: str, rows: Collection[Row]) -> None:
-        """A vector store holds these rows now. One that is new is expected to hold all live rows, in time."""
+        """Records that a vector store has these rows now. A new store is registered to get all live rows in time."""
         with self.transaction() as db:
-            known = store in _counts.stores(db)
+            is_expected = store in _counts.stores(db)
             db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", facts.items())
             seal_meta(db)
-            if not known:
+            if not is_expected:
                 _counts.expect(db, store)
             _counts.mark_embedded(db, store, rows)
             _counts.sweep(db)
 
-    def expect_vectors(self, store: str, held: Collection[Row]) -> None:
-        """A vector store holds these rows, and is to hold all."""
+    def expect_vectors(self, store: str, rows: Collection[Row]) -> None:
+        """Registers a vector store that has these rows and is to get all."""
         with self.transaction() as db:
             _counts.expect(db, store)
-            _counts.mark_embedded(db, store, held)
+            _counts.mark_embedded(db, store, rows)
 
     def settle(self) -> None:
-        """Remember which folder the index belongs to. One that lies elsewhere now is no longer held on to once no root
-        is in the other."""
+        """Stores the base folder of paths. If the index was moved, the new one is used once no root lies in the old."""
         here, before = home(self.folder), remembered(self.db)
         sql = f"SELECT 1 FROM roots WHERE substr(path, 1, 2) = '{HERE}/' LIMIT 1"
         if here is None or here == before or (self.paths.away and self.db.execute(sql).fetchone()):
@@ -149,7 +148,7 @@ class Catalogue:
             seal_meta(db)
 
     def collection(self, name: str, metadata: Mapping[str, str] | None = None) -> int:
-        """The collection of that name, made if need be; metadata is added to what it has."""
+        """The id of a collection, created if need be; metadata is merged into what it has."""
         with self.transaction() as db:
             found = db.execute("SELECT id, metadata FROM collections WHERE name = ?", (name,)).fetchone()
             merged = {**(json.loads(found[1]) if found else {}), **(metadata or {})}
@@ -168,12 +167,12 @@ class Catalogue:
         return roots_in(self.db, self.paths)
 
     def former_roots(self) -> dict[str, tuple[str, str]]:
-        """Name and prefix of the roots that were let go of, by their paths."""
+        """Name and prefix of removed roots, by path."""
         rows = self.db.execute("SELECT path, name, prefix FROM former_roots")
         return {self.paths.on_disk(path): (name, prefix) for path, name, prefix in rows}
 
     def former_names(self) -> set[str]:
-        """What the ids of such roots began with, be it a prefix or, where there was none, a file or folder."""
+        """First parts of the document ids of removed roots: a prefix or, without one, a file or folder name."""
         if not self.db.execute("SELECT 1 FROM sqlite_master WHERE name = 'former_names'").fetchone():
             return {name for name, _ in self.former_roots().values()}
         return {
@@ -181,7 +180,7 @@ class Catalogue:
         }
 
     def beginnings(self, root: Root) -> set[str]:
-        """What stands before the first slash of the ids that a root's documents have, and its name."""
+        """First parts (before the slash) of the ids of a root's documents, and the root's name."""
         sql = "SELECT d.name FROM documents d JOIN files f ON f.id = d.file WHERE f.root = ?"
         return {root.name, *(name.partition("/")[0] for (name,) in self.db.execute(sql, (root.id,)))}
 
@@ -195,8 +194,8 @@ class Catalogue:
         return Root(identity, path, name, collection, prefix, kind)
 
     def drop_root(self, root: Root, beginnings: Collection[str]) -> None:
-        """Its collection goes with the last that is in it. What its ids began with is kept for it as long as there are
-        others."""
+        """Removes a root, and its collection if empty. The beginnings of its ids stay reserved for it as long as there
+        are other roots."""
         with self.transaction() as db:
             db.execute("DELETE FROM roots WHERE id = ?", (root.id,))
             db.execute(
@@ -209,41 +208,41 @@ class Catalogue:
                 db.execute(f"DELETE FROM {table} WHERE NOT EXISTS (SELECT 1 FROM roots)")
 
     def remember(self, roots: Mapping[str, tuple[str, str]], beginnings: Collection[str]) -> None:
-        """Of a catalogue that was lost: if these are read again, their documents have the ids that they had."""
+        """Stores the roots of a lost catalogue, so that their documents get the same ids when they are read again."""
         with self.transaction() as db:
             self._remember(db, roots, beginnings)
 
     @property
     def away(self) -> str:
-        """The folder that the index belongs to, if it lies elsewhere now; else empty."""
+        """The base folder, if the index was moved away from it; else empty."""
         return (self.paths.base or "") if self.paths.away else ""
 
     def _remember(
         self, db: sqlite3.Connection, roots: Mapping[str, tuple[str, str]], beginnings: Collection[str]
     ) -> None:
-        rows = [(self.paths.stored(path), *called) for path, called in roots.items()]
+        rows = [(self.paths.stored(path), *name_and_prefix) for path, name_and_prefix in roots.items()]
         db.executemany("INSERT OR REPLACE INTO former_roots VALUES (?, ?, ?)", rows)
         db.execute(FORMER_NAMES)
         db.executemany("INSERT OR IGNORE INTO former_names VALUES (?)", [(name,) for name in beginnings])
 
     def is_one_file(self, root: Root) -> bool | None:
-        """Whether a root is a file, and no folder; unknown as long as nothing was read from it."""
+        """Whether a root is a single file; None as long as nothing was read from it."""
         sql = "SELECT d.path FROM documents d JOIN files f ON f.id = d.file WHERE f.root = ? LIMIT 1"
         found = self.db.execute(sql, (root.id,)).fetchone()
         return self.paths.on_disk(found[0]) == root.path if found else None
 
     def relocate(self, moves: Sequence[tuple[Root, str]]) -> int:
-        """The content of these roots lies there now; how many documents that are."""
+        """Changes the paths of roots that were moved; returns how many documents that are."""
         with self.transaction() as db:
             return sum(self._relocate(db, root, path) for root, path in moves)
 
     def _relocate(self, db: sqlite3.Connection, root: Root, path: str) -> int:
-        def there(stored: str) -> str:
+        def new_path(stored: str) -> str:
             rest = self.paths.on_disk(stored).removeprefix(trimmed(root.path))
             return self.paths.stored((trimmed(path) + rest) or "/")
 
         db.execute("UPDATE roots SET path = ? WHERE id = ?", (self.paths.stored(path), root.id))
-        return change_paths(db, "file IN (SELECT id FROM files WHERE root = ?)", (root.id,), there)
+        return change_paths(db, "file IN (SELECT id FROM files WHERE root = ?)", (root.id,), new_path)
 
     def set_root_collection(self, root: int, collection: int) -> None:
         with self.transaction() as db:
@@ -253,22 +252,22 @@ class Catalogue:
                 (collection, root),
             )
 
-    # ------------------------------------------------------------ what a sync compares with
+    # ------------------------------------------------------------ reading, for a sync
 
     def files(self, root: int) -> dict[str, FileState]:
-        self._looked[root] = self._fence
+        self._fence_of_listing[root] = self._fence
         return files_in(self.db, root)
 
     def count_of(self, file: int) -> int:
-        """How many documents a file holds."""
+        """The number of documents of a file."""
         return int(self.db.execute("SELECT count(*) FROM documents WHERE file = ?", (file,)).fetchone()[0])
 
     def documents_of(self, file: int) -> Iterator[tuple[DocId, bytes]]:
-        """The documents of a file and their hashes, a page at a time: meanwhile some of them may go."""
+        """The documents of a file and their hashes, read in pages: some may be deleted meanwhile."""
         return ((name, digest) for _, name, digest in self._paged(f"name, {HASHED}", file))
 
     def dated(self, file: int) -> Iterator[tuple[DocId, float | None, dict[str, Any]]]:
-        """The documents of a file, when each was last changed, and what it says of itself."""
+        """The documents of a file with modification time and fields."""
         found = self._paged("name, modified, fields", file)
         return ((name, modified, json.loads(fields)) for _, name, modified, fields in found)
 
@@ -280,7 +279,7 @@ class Catalogue:
             last = page[-1][0]
 
     def owner(self, document: DocId) -> tuple[int, int | None, bytes] | None:
-        """A document's key, file and hash, if there is such a document."""
+        """The key, file and hash of a document, if it exists."""
         if not is_text(document):
             return None
         found: tuple[int, int | None, bytes] | None = self.db.execute(
@@ -289,34 +288,34 @@ class Catalogue:
         return found
 
     def root_of(self, document: DocId) -> int | None:
-        """The root that a document's file is in, if it is in a file."""
+        """The root of a document's file, if it has one."""
         sql = "SELECT f.root FROM documents d JOIN files f ON f.id = d.file WHERE d.name = ?"
         found = self.db.execute(sql, (document,)).fetchone()
         return int(found[0]) if found else None
 
     def begins(self, name: str) -> bool:
-        """Whether a document is called so, or lies in a folder that is."""
+        """Whether a document has this id, or lies in a folder of this name."""
         sql = (
             "SELECT 1 FROM documents WHERE name = ?1 OR (name > ?1 || '/' AND name < ?1 || '0') LIMIT 1"  # 0 follows /
         )
         return self.db.execute(sql, (name,)).fetchone() is not None
 
     def rows_by_hash(self, document: DocId, withheld: bool = False) -> dict[bytes, list[Row]]:
-        """The live rows of a document by the hash of what was indexed of them: in the text store, or `withheld`."""
+        """Live rows of a document by the hash of their text: those in the text store, or the `withheld` ones."""
         rows = self.db.execute(
             "SELECT c.row, substr(c.hash, 1, ?) FROM chunks c JOIN documents d ON d.id = c.document"
             " WHERE d.name = ? ORDER BY c.row",
             (HASH, document),
         ).fetchall()
-        held = _private_words.private_rows(self.db, [row for row, _ in rows])
+        private_rows = _private_words.private_rows(self.db, [row for row, _ in rows])
         found: dict[bytes, list[Row]] = {}
         for row, digest in rows:
-            if (row in held) is withheld:
+            if (row in private_rows) is withheld:
                 found.setdefault(digest, []).append(row)
         return found
 
     def live(self, rows: Sequence[Row]) -> set[Row]:
-        """Those of the rows that are live."""
+        """Those of these rows that are live."""
         found = self.db.execute(
             "SELECT c.row FROM json_each(?) j JOIN chunks c ON c.row = j.value", (json.dumps(rows),)
         )
@@ -328,7 +327,7 @@ class Catalogue:
     # ------------------------------------------------------------ writing
 
     def reserve(self, count: int) -> Row:
-        """The first of `count` row numbers that no one had before, nor will have."""
+        """Reserves `count` row numbers, never used before or again; returns the first."""
         with self.transaction() as db:
             first = int((db.execute("SELECT value FROM meta WHERE key = 'next_row'").fetchone() or ("1",))[0])
             db.execute("INSERT OR REPLACE INTO meta VALUES ('next_row', ?)", (str(first + count),))
@@ -337,8 +336,8 @@ class Catalogue:
         return Row(first)
 
     def apply(self, changes: Changes, placed: Sequence[Placed] = (), reserved: int | None = None) -> list[Put]:
-        """The commit point: all of it becomes visible, or nothing. `placed` are the documents to put, `reserved` the
-        first of the rows that were reserved for them. Returns those whose id is another's."""
+        """The commit point: all changes become visible, or none. `placed`: the documents to put; `reserved`: the first
+        row reserved for them. Returns the documents refused because their id belongs to another root."""
         with self.transaction() as db:
             _records.apply(db, changes.records)
             if reserved is not None:
@@ -356,7 +355,7 @@ class Catalogue:
                 _remove(db, document, counts)
             refused = []
             for one in placed:
-                if _is_anothers(db, one.put):
+                if _has_other_owner(db, one.put):
                     refused.append(one)
                 else:
                     file, path = one.put.file, one.put.document.path
@@ -372,16 +371,16 @@ class Catalogue:
                 seal_meta(db)
         return [one.put for one in refused]
 
-    def _note_file(self, db: sqlite3.Connection, root: int, found: Found, digest: bytes, seen: int) -> None:
-        """It was read; unless somebody has said since this writer looked that it is to be read again."""
+    def _note_file(self, db: sqlite3.Connection, root: int, found: Found, digest: bytes, read_at: int) -> None:
+        """Records a file as read, unless another writer has marked it to be read again since this one listed it."""
         db.execute(
             "INSERT INTO files (root, name, stamp, hash, seen) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (root, name)"
             " DO UPDATE SET stamp = ?3, hash = ?4, seen = ?5 WHERE seen >= ?6",
-            (root, found.name, found.stamp, digest, seen, -self._looked.get(root, self._fence)),
+            (root, found.name, found.stamp, digest, read_at, -self._fence_of_listing.get(root, self._fence)),
         )
 
     def _refuse(self, db: sqlite3.Connection, refused: Sequence[Placed]) -> None:
-        """The new rows of what is not stored are dead, and its file is to be read again."""
+        """Marks the new rows of refused documents as dead, and their files to be read again."""
         now = time.time()
         for one in refused:
             rows = [(row, now) for row in one.rows]
@@ -391,7 +390,7 @@ class Catalogue:
                 self.read_again(db, "root = ? AND name = ?", [one.put.file])
 
     def read_again(self, db: sqlite3.Connection, which: str, values: Iterable[Sequence[object]]) -> None:
-        """These files are to be read again, also if another writer that is at their root has just read them."""
+        """Marks files to be read again, even if another writer that syncs their root has just read them."""
         sql = f"UPDATE files SET stamp = '', hash = x'', seen = {-self._fence} WHERE {which}"
         db.executemany(sql, values)
 
@@ -400,7 +399,7 @@ class Catalogue:
         return self.lease.fence if self.lease else 0
 
     def clear(self, meta: Mapping[str, str]) -> None:
-        """Forget everything but the row numbers, which go on, and what was to be read; the other stores start anew."""
+        """Deletes all content but roots and the row counter, for an index that is built anew."""
         with self.transaction() as db:
             for table in (
                 "chunks",
@@ -425,26 +424,26 @@ class Catalogue:
         return [Row(row) for (row,) in self.db.execute("SELECT row FROM dead WHERE died <= ?", (before,))]
 
     def bury(self, rows: Sequence[Row]) -> None:
-        """The other stores no longer hold these rows."""
+        """Removes rows from the list of the dead: no other store has them any more."""
         with self.transaction() as db:
             db.executemany("DELETE FROM dead WHERE row = ?", [(row,) for row in rows])
 
 
 def _remove(db: sqlite3.Connection, document: DocId, counts: Counts, keep: frozenset[int] = frozenset()) -> set[int]:
-    """Which rows it had; those to `keep` live on under another document."""
-    known = db.execute("SELECT id, kind FROM documents WHERE name = ?", (document,)).fetchone()
-    if known is None:
+    """Removes a document and returns its rows; those in `keep` stay live under another document."""
+    document_row = db.execute("SELECT id, kind FROM documents WHERE name = ?", (document,)).fetchone()
+    if document_row is None:
         return set()
-    now, found = time.time(), known[:1]
-    rows = [row for (row,) in db.execute("SELECT row FROM chunks WHERE document = ?", found)]
+    now, key = time.time(), document_row[:1]
+    rows = [row for (row,) in db.execute("SELECT row FROM chunks WHERE document = ?", key)]
     gone = [row for row in rows if row not in keep]
-    counts.removed(known[1], rows, gone)
+    counts.removed(document_row[1], rows, gone)
     db.executemany("INSERT OR IGNORE INTO dead VALUES (?, ?)", [(row, now) for row in gone])
     _private_words.forget(db, gone)
     for table in ("chunks", "facets", "names", "links"):
-        db.execute(f"DELETE FROM {table} WHERE document = ?", found)
-    _mentions.forget(db, found[0])
-    db.execute("DELETE FROM documents WHERE id = ?", found)
+        db.execute(f"DELETE FROM {table} WHERE document = ?", key)
+    _mentions.forget(db, key[0])
+    db.execute("DELETE FROM documents WHERE id = ?", key)
     return set(rows)
 
 
@@ -462,27 +461,27 @@ def _place(db: sqlite3.Connection, document: DocId, places: Sequence[Place]) -> 
 
 
 def _date(db: sqlite3.Connection, name: DocId, modified: datetime | None, created: datetime | None) -> None:
-    """Other dates of a document that is otherwise as it was."""
+    """Changes the dates of a document, and its checksums."""
     sql = f"SELECT {HEAD.format('')}, CAST(fields AS BLOB), hash FROM documents WHERE name = ?"
     found = db.execute(sql, (name,)).fetchone()
     if found is None:
         return
-    called, kind, title, path, before, fields, hash = found
+    stored_name, kind, title, path, before, fields, hash = found
     now = modified.timestamp() if modified else None
-    said = json.dumps({**json.loads(fields), **_begun(created)}, ensure_ascii=False)
-    sound = head_is_sound(hash, called, kind, title, path, before) and fields_are_sound(hash, fields)
+    new_fields = json.dumps({**json.loads(fields), **_created_field(created)}, ensure_ascii=False)
+    sound = head_is_sound(hash, stored_name, kind, title, path, before) and fields_are_sound(hash, fields)
     if sound and len(hash) > HASH:
-        sums = head_sum(called, kind, title, path, now), crc32(said.encode("utf8", "surrogatepass"))
+        sums = head_sum(stored_name, kind, title, path, now), crc32(new_fields.encode("utf8", "surrogatepass"))
         hash = packed(hash, *sums) + hash[HASH + 8 :]
-    db.execute("UPDATE documents SET modified = ?, fields = ?, hash = ? WHERE name = ?", (now, said, hash, name))
+    db.execute("UPDATE documents SET modified = ?, fields = ?, hash = ? WHERE name = ?", (now, new_fields, hash, name))
 
 
-def _begun(created: datetime | None) -> dict[str, str]:
+def _created_field(created: datetime | None) -> dict[str, str]:
     return {CREATED: created.isoformat()} if created else {}
 
 
-def _is_anothers(db: sqlite3.Connection, put: Put) -> bool:
-    """Whether another root's document, or one of the registry, has the id by now."""
+def _has_other_owner(db: sqlite3.Connection, put: Put) -> bool:
+    """Whether a document of another root, or of the registry, already has this id."""
     sql = "SELECT d.file, f.root FROM documents d LEFT JOIN files f ON f.id = d.file WHERE d.name = ?"
     owner = db.execute(sql, (put.document.id,)).fetchone()
     if owner is None:
@@ -492,7 +491,7 @@ def _is_anothers(db: sqlite3.Connection, put: Put) -> bool:
 
 
 def _collections(db: sqlite3.Connection, roots: Collection[int]) -> dict[int, int]:
-    """The collection of each root, as it is by now. Nothing is stored of one that was taken out of the index."""
+    """The collection of each root. Raises if one of the roots was removed meanwhile."""
     found: dict[int, int] = dict(db.execute("SELECT id, collection FROM roots")) if roots else {}
     if not found.keys() >= {*roots}:
         raise SourceProblem(
@@ -507,7 +506,7 @@ def _put(db: sqlite3.Connection, placed: Placed, path: str, collection: int, cou
     before: set[int] = set()
     for old in {document.id, put.moved_from or document.id}:
         before |= _remove(db, old, counts, keep)
-    if put.file:  # a file of many documents is entered with its first; it counts as read only with its last
+    if put.file:  # inserted with its first document; it counts as read only after its last
         db.execute("INSERT OR IGNORE INTO files (root, name, stamp, hash, seen) VALUES (?, ?, '', x'', 0)", put.file)
     file = db.execute("SELECT id FROM files WHERE root = ? AND name = ?", put.file).fetchone() if put.file else None
     key = db.execute(
@@ -522,14 +521,16 @@ def _put(db: sqlite3.Connection, placed: Placed, path: str, collection: int, cou
             path,
             document.modified.timestamp() if document.modified else None,
             put.hash,
-            json.dumps({**document.fields, **_begun(document.created), **_said(document)}, ensure_ascii=False),
+            json.dumps(
+                {**document.fields, **_created_field(document.created), **_as_written(document)}, ensure_ascii=False
+            ),
         ),
     ).fetchone()[0]
     counts.added(document.kind, [*keep], is_restricted(document.fields), keep - before)
     db.executemany(
         "INSERT INTO chunks (row, id, document, ordinal, headings, first, last, place, hash, text)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [_chunk_row(row, said, key, n) for n, (row, said) in enumerate(zip(placed.rows, put.chunks, strict=True))],
+        [_chunk_row(row, chunk, key, n) for n, (row, chunk) in enumerate(zip(placed.rows, put.chunks, strict=True))],
     )
     db.executemany("INSERT OR IGNORE INTO facets VALUES (?, ?, ?)", [(*facet, key) for facet in facets_of(document)])
     names = ((name, key, rank) for name, rank in names_of(document.id, document.aliases).items())
@@ -545,13 +546,13 @@ def _put(db: sqlite3.Connection, placed: Placed, path: str, collection: int, cou
 
 def _chunk_row(row: Row, prepared: Prepared, document: int, ordinal: int) -> tuple[Any, ...]:
     chunk, headings = prepared.chunk, json.dumps(prepared.chunk.headings, ensure_ascii=False)
-    said = said_sum(headings.encode(), chunk.text.encode())
+    checksum = text_sum(headings.encode(), chunk.text.encode())
     first, last, place = columns(chunk.place)
-    hash = packed(prepared.hash, said ^ place_sum(chunk.id.encode(), first, last, place.encode()))
+    hash = packed(prepared.hash, checksum ^ place_sum(chunk.id.encode(), first, last, place.encode()))
     return (row, chunk.id, document, ordinal, headings, first, last, place, hash, chunk.text)
 
 
-def _said(document: Document) -> dict[str, Any]:
-    """Aliases and tags as they are written, if what is kept of them in other tables would not give them back."""
+def _as_written(document: Document) -> dict[str, Any]:
+    """Aliases and tags with their case and order, if other tables do not preserve them."""
     plain = not document.aliases and list(document.tags) == sorted({tag.casefold() for tag in document.tags})
-    return {} if plain else {SAID: [list(document.aliases), list(document.tags)]}
+    return {} if plain else {AS_WRITTEN: [list(document.aliases), list(document.tags)]}

@@ -1,4 +1,4 @@
-"""Documents as a snapshot of the catalogue has them: passages, records, names, what can be filtered by."""
+"""Documents in a snapshot of the catalogue: passages, records, names, filter fields."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ _PASSAGE = (
 
 
 class DocumentsView(CatalogueView):
-    """The `Documents` port, and what else the local store reads of them."""
+    """The `Documents` port, with further reads for the local store."""
 
     def passages(self, ids: Collection[ChunkId]) -> dict[ChunkId, Passage]:
         found = self.query(f"{_PASSAGE} JOIN json_each(?) j ON c.id = j.value", [json.dumps(list(ids))])
         passages = [self._passage(row) for row in found]
-        if len(passages) < len(ids) and len(found) < len(self.rows(ids)):  # an index of the catalogue has lost it
-            self.damaged["a chunk that is found and is not there"] = None
+        if len(passages) < len(ids) and len(found) < len(self.rows(ids)):  # an SQL index has lost it
+            self.damaged["a chunk that an SQL index has lost"] = None
         return {passage.id: passage for passage in passages if passage is not None}
 
     def _passage(self, row: Sequence[Any]) -> Passage | None:
-        """None if it is not what was written."""
-        created, file, chunk, document, *said, name, kind, title, path, modified = row
-        identity, headings, first, last, text, spot = said
-        sound = chunk_is_sound(chunk, *said)
-        if sound and head_is_sound(document, name, kind, title, path, modified):
+        """None if it is damaged."""
+        created, file, chunk_hash, document_hash, *content, name, kind, title, path, modified = row
+        identity, headings, first, last, text, spot = content
+        sound = chunk_is_sound(chunk_hash, *content)
+        if sound and head_is_sound(document_hash, name, kind, title, path, modified):
             with suppress(ValueError, TypeError):  # an older version wrote no sums to go by
                 return Passage(
                     ChunkId(identity.decode()),
@@ -57,7 +57,7 @@ class DocumentsView(CatalogueView):
                     kind.decode(),
                     title.decode(),
                     self._on_disk(path.decode(), file),
-                    _moment(modified),
+                    _datetime_of(modified),
                     tuple(json.loads(headings)),
                     place_of(file, first, last, spot.decode()),
                     text.decode(),
@@ -67,21 +67,21 @@ class DocumentsView(CatalogueView):
         return None
 
     def _on_disk(self, path: str, file: int | None) -> str:
-        """Where a document's file lies; of what is in no file, the path that it has in its registry."""
+        """The path of a document's file; for a registry entity, its path in the registry."""
         return path if file is None else self.paths.on_disk(path)
 
     def documents_of(self, ids: Collection[ChunkId]) -> dict[ChunkId, DocId]:
-        owned, known = self.owners_of(ids), self.cache
-        nameless = set(owned.values()).difference(known.names)
-        if nameless:
+        owned, cache = self.owners_of(ids), self.cache
+        unnamed = set(owned.values()).difference(cache.names)
+        if unnamed:
             sql = "SELECT d.id, d.name FROM json_each(?) j JOIN documents d ON d.id = j.value"
-            known.names.update(self.query(sql, [json.dumps(list(nameless))]))
-        return {chunk: known.names[document] for chunk, document in owned.items()}
+            cache.names.update(self.query(sql, [json.dumps(list(unnamed))]))
+        return {chunk: cache.names[document] for chunk, document in owned.items()}
 
     def names_of(self, documents: Collection[DocId]) -> dict[DocId, frozenset[str]]:
-        """The words of what each document goes by besides its title: the name of its file, its aliases, its tags."""
-        known = self.cache.called
-        others = [document for document in documents if document not in known]
+        """The words of each document's names besides its title: file name, aliases, tags."""
+        cached_names = self.cache.name_words
+        others = [document for document in documents if document not in cached_names]
         if others:
             found: dict[DocId, list[str]] = {document: [] for document in others}
             for document, name in self.query(
@@ -92,21 +92,21 @@ class DocumentsView(CatalogueView):
                 [json.dumps(others), ALIAS],
             ):
                 found[document] += words(name)
-            known.update({document: frozenset(names) for document, names in found.items()})
-        return {document: known[document] for document in documents}
+            cached_names.update({document: frozenset(names) for document, names in found.items()})
+        return {document: cached_names[document] for document in documents}
 
     def words_only(self, documents: Collection[DocId]) -> dict[DocId, frozenset[str]]:
-        """The words that entities are found by and that stand in no text: the registry of a skill, who made a virtual
+        """Words that entities are found by but that are in no text: the registry of a skill, the author of a virtual
         server."""
         found = self.query(
             "SELECT d.name, json_extract(d.fields, '$.record.metadata.' || k.value) FROM json_each(?) j"
             " JOIN documents d ON d.name = j.value JOIN json_each(?) k ON k.key = d.kind",
             [json.dumps(list(documents)), json.dumps(WORDS_ONLY)],
         )
-        return {document: frozenset(words(str(said))) for document, said in found if said}
+        return {document: frozenset(words(str(text))) for document, text in found if text}
 
     def tags(self, condition: Condition, without: Collection[str]) -> dict[str, int]:
-        """How many documents carry each tag, those of some kinds left out."""
+        """The number of documents with each tag, without those of some kinds."""
         where, values = self.where(condition)
         found = self.query(
             "SELECT f.value, count(*) FROM facets f JOIN documents d ON d.id = f.document WHERE f.key = 'tag'"
@@ -125,7 +125,7 @@ class DocumentsView(CatalogueView):
         return {name for (name,) in found}
 
     def dates_of(self, ids: Collection[ChunkId]) -> dict[ChunkId, datetime]:
-        """When the document of each chunk was last changed, where that is known."""
+        """The modification time of each chunk's document, where known."""
         found = self.query(
             "SELECT c.id, d.modified FROM json_each(?) j JOIN chunks c ON c.id = j.value"
             " JOIN documents d ON d.id = c.document WHERE d.modified IS NOT NULL",
@@ -148,7 +148,7 @@ class DocumentsView(CatalogueView):
         return sides
 
     def parents(self, ids: Collection[ChunkId]) -> dict[ChunkId, Passage]:
-        """The first chunk of the section that each chunk's section lies in, if that says anything itself."""
+        """The first chunk of each chunk's parent section, if that has text of its own."""
         found = self.query(
             _PASSAGE.replace("SELECT", "SELECT m.id,", 1) + " JOIN chunks m ON m.document = c.document"
             " AND json_array_length(m.headings) > 0"
@@ -174,18 +174,20 @@ class DocumentsView(CatalogueView):
         return self._record(found[0]) if found else None
 
     def _record(self, row: Sequence[Any]) -> Record | None:
-        """None if it is not what was written."""
+        """None if it is damaged."""
         hash, *head, fields, file, collection, chunks = row
         if head_is_sound(hash, *head) and fields_are_sound(hash, fields):
             with suppress(ValueError, TypeError):
                 name, kind, title, path = (value.decode() for value in head[:4])
                 path = self._on_disk(path, file)
-                return Record(DocId(name), kind, title, path, _moment(head[4]), collection, json.loads(fields), chunks)
+                return Record(
+                    DocId(name), kind, title, path, _datetime_of(head[4]), collection, json.loads(fields), chunks
+                )
         self.damaged[bytes(head[0] or b"?").decode("utf8", "replace")] = None
         return None
 
     def only(self, documents: Collection[DocId], condition: Condition) -> set[DocId]:
-        """Those of the documents that are there and satisfy the condition."""
+        """Those of these documents that exist and satisfy the condition."""
         where, values = self.where(condition)
         sql = f"SELECT d.name FROM json_each(?) j JOIN documents d ON d.name = j.value WHERE {where or 'true'}"
         return {name for (name,) in self.query(sql, [json.dumps(list(documents)), *values])}
@@ -203,7 +205,7 @@ class DocumentsView(CatalogueView):
         return dict(found)
 
     def texts(self, rows: Collection[Row]) -> list[tuple[Row, str, tuple[str, ...], str]]:
-        """Row, title, headings and text of those rows that are live and sound, in the order asked for."""
+        """Row, title, headings and text of those rows that are live and undamaged, in the given order."""
         sql = _PASSAGE.replace("SELECT", "SELECT c.row,", 1) + " JOIN json_each(?) j ON c.row = j.value ORDER BY j.key"
         found = self.query(sql, [json.dumps(list(rows))])
         passages = [(row, self._passage(values)) for row, *values in found]
@@ -220,7 +222,7 @@ class DocumentsView(CatalogueView):
         return [Link(*row) for row in found]
 
     def named_texts(self) -> list[tuple[DocId, DocId, str]]:
-        """Links with a text of their own, as (from, to, text), each resolved to the document closest in name."""
+        """Links with an anchor text, as (from, to, text), each resolved to the document closest in name."""
         found = self.query(
             "SELECT s.name, t.name, l.alias, l.key, n.rank FROM links l JOIN documents s ON s.id = l.document"
             " JOIN names n ON n.key = l.key JOIN documents t ON t.id = n.document"
@@ -242,7 +244,7 @@ class DocumentsView(CatalogueView):
         return [name for (name,) in found]
 
     def named(self, key: str, condition: Condition) -> dict[DocId, int]:
-        """The documents that a link with this key may mean; a low rank is a closer name."""
+        """Candidate documents for a link key; a low rank is a closer name."""
         where, values = self.where(condition)
         found = self.query(
             "SELECT d.name, n.rank FROM names n JOIN documents d ON d.id = n.document"
@@ -252,7 +254,7 @@ class DocumentsView(CatalogueView):
         return dict(found)
 
     def titled(self, key: str, condition: Condition) -> list[DocId]:
-        """The documents whose title comes to this key, as links are resolved."""
+        """The documents whose title has this link key."""
         where, values = self.where(condition)
         found = self.query(f"SELECT d.name, d.title FROM documents d WHERE {where or 'true'} ORDER BY d.name", values)
         return [name for name, title in found if link_key(DocId(""), title, "wiki") == key]
@@ -265,14 +267,14 @@ class DocumentsView(CatalogueView):
         return found if len(found) <= limit else None
 
     def fields(self, condition: Condition = ANY) -> set[str]:
-        """What there is to filter by, besides what every document has."""
+        """Fields to filter by, besides those of every document."""
         where, values = self.where(condition)
         own = f"{_FACETS} f JOIN documents d ON d.id = f.document WHERE {where}" if where else _FACETS
         sql = f"{own} UNION SELECT casefold(m.key) FROM collections k, json_each(k.metadata) m"
         return {key for (key,) in self.query(sql, values) if not key.startswith("@")}
 
     def values_of(self, key: str, condition: Condition) -> list[str]:
-        """What documents have in a field, the commonest first."""
+        """The values of a field, most frequent first."""
         where, values = self.where(condition)
         where = where or "true"
         if key == "kind":
@@ -293,7 +295,7 @@ class DocumentsView(CatalogueView):
         return [value for (value,) in self.query(sql, values)]
 
     def newest(self, condition: Condition, limit: int) -> list[ChunkId]:
-        """The first chunk of each document that satisfies the condition, the last changed first."""
+        """The first chunk of each document that satisfies the condition, newest first."""
         where, values = self.where(condition)
         few = self.few_documents(condition) if condition.has_filters else None
         listed = "d.id IN (SELECT value FROM json_each(?)) AND " if few is not None else ""
@@ -305,19 +307,19 @@ class DocumentsView(CatalogueView):
         )
         return [chunk for (chunk,) in found]
 
-    # ------------------------------------------------------------ how much there is
+    # ------------------------------------------------------------ counts
 
-    def sample(self, most: int, seen: Condition = ANY, *, outside: bool = False) -> list[ChunkId]:
-        """At most so many chunks, by chance but always the same: ids are hashes, and do not tell of any history."""
-        where, values = self.where(seen)
+    def sample(self, limit: int, visible: Condition = ANY, *, outside: bool = False) -> list[ChunkId]:
+        """A random but repeatable sample: the lowest ids, which are hashes and independent of the index's history."""
+        where, values = self.where(visible)
         where = f"NOT ({where or 'true'})" if outside else where
         joined = f"JOIN documents d ON d.id = c.document WHERE {where}" if where else ""
-        found = self.query(f"SELECT c.id FROM chunks c {joined} ORDER BY c.id LIMIT ?", [*values, most])
+        found = self.query(f"SELECT c.id FROM chunks c {joined} ORDER BY c.id LIMIT ?", [*values, limit])
         return [chunk for (chunk,) in found]
 
-    def text_bytes(self, seen: Condition = ANY) -> int:
-        """How long all texts are."""
-        where, values = self.where(seen)
+    def text_bytes(self, visible: Condition = ANY) -> int:
+        """The total size of all texts in bytes."""
+        where, values = self.where(visible)
         joined = f"JOIN documents d ON d.id = c.document WHERE {where}" if where else ""
         length: int
         ((length,),) = self.query(
@@ -325,12 +327,11 @@ class DocumentsView(CatalogueView):
         )
         return length
 
-    def kinds(self, seen: Condition = ANY) -> dict[str, int]:
-        """How many documents there are of each kind: those that everyone may see were counted when they were put, of
-        the others each is looked at."""
+    def kinds(self, visible: Condition = ANY) -> dict[str, int]:
+        """The number of documents of each kind, from the stored counts minus the hidden private documents."""
         counts = self.counts()
         found = {name.removeprefix(KIND): count for name, count in sorted(counts.items()) if name.startswith(KIND)}
-        must, values = self.where(seen)
+        must, values = self.where(visible)
         if must:
             hidden = self.query(
                 "SELECT d.kind, count(DISTINCT d.id) FROM facets f JOIN documents d ON d.id = f.document"
@@ -340,9 +341,9 @@ class DocumentsView(CatalogueView):
             found = {kind: count - dict(hidden).get(kind, 0) for kind, count in found.items()}
         return {kind: count for kind, count in found.items() if count}
 
-    def statistics(self, seen: Condition = ANY) -> Statistics:
-        where, values = self.where(seen)
-        kinds, chunks = self.kinds(seen), self.counts().get(CHUNKS, 0)
+    def statistics(self, visible: Condition = ANY) -> Statistics:
+        where, values = self.where(visible)
+        kinds, chunks = self.kinds(visible), self.counts().get(CHUNKS, 0)
         if where:
             sql = f"SELECT count(*) FROM documents d JOIN chunks c ON c.document = d.id WHERE {where}"
             ((chunks,),) = self.query(sql, values)
@@ -355,9 +356,9 @@ class DocumentsView(CatalogueView):
         return Statistics(sum(kinds.values()), chunks, dead, kinds, dict(collections), self.roots())
 
     def roots(self) -> list[str]:
-        """Where the folders and files lie that the index covers."""
+        """Paths of the folders and files that the index covers."""
         return [self.paths.on_disk(path) for (path,) in self.query("SELECT path FROM roots ORDER BY id")]
 
 
-def _moment(stamp: float | None) -> datetime | None:
+def _datetime_of(stamp: float | None) -> datetime | None:
     return None if stamp is None else datetime.fromtimestamp(stamp, UTC)

@@ -1,7 +1,7 @@
-"""Was this text embedded before, by anyone on this machine? A cache: it may forget, it never fails.
+"""The embedding cache: vectors by text, shared by all indexes of a user. Entries may be evicted; it never raises.
 
-Vectors are kept as float16 by model fingerprint and text hash, in SQLite, for all indexes of a user. `put_many`
-gives back what a later `get_many` would, so that a fresh vector and a remembered one are the same.
+Vectors are stored as float16 in SQLite, by model fingerprint and text hash. `put_many` returns what a later `get_many`
+would, so that a fresh vector equals a cached one.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _FILE = "embeddings.sqlite"
-_ASKED = 500  # keys in one statement
-_KEPT = 0.9  # how full an overfull cache is left
+_KEYS_PER_STATEMENT = 500
+_FILL_AFTER_EVICTION = 0.9  # share of the limit
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS model (id INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL UNIQUE);
 CREATE TABLE IF NOT EXISTS vector (
@@ -53,17 +53,19 @@ class Embeddings:
     """The cache of embeddings: one file for all indexes of a user."""
 
     folder: str
-    limit_mb: float = option(2048.0, "how large the cache may grow; what was not used for longest goes first", least=0)
-    touch: float = option(3600.0, "seconds after which a use is noted again", least=0)
+    limit_mb: float = option(
+        2048.0, "size limit of the cache; the least recently used vectors are deleted first", least=0
+    )
+    touch: float = option(3600.0, "seconds after which the time of last use is updated", least=0)
     patience: float = option(10.0, "seconds to wait for another process that is writing", least=0)
     _state: _State = field(default_factory=_State, init=False, repr=False, compare=False)
 
     def get_many(self, fingerprint: str, keys: Sequence[bytes]) -> dict[bytes, Vector]:
-        """The vectors that are remembered; what is missing was never kept, or is forgotten."""
+        """The cached vectors; keys without one are left out."""
         return self._safely(lambda db: self._get(db, fingerprint, keys), {})
 
     def put_many(self, fingerprint: str, keys: Sequence[bytes], vectors: Matrix) -> Matrix:
-        """Remember these, and give them back as they will be remembered."""
+        """Caches vectors, and returns them rounded as they are stored."""
         import numpy as np
 
         if len(keys) != len(vectors):
@@ -74,14 +76,14 @@ class Embeddings:
         return rounded.astype(np.float32)
 
     def size_bytes(self) -> int:
-        """How much of the file is in use."""
+        """Bytes of the file in use."""
         return self._safely(_used_bytes, 0)
 
     def warnings(self) -> list[str]:
-        """What went wrong since this was last asked, for the user to read."""
+        """Warnings for the user since the last call."""
         with self._state.lock:
-            told, self._state.warnings = self._state.warnings, []
-        return told
+            warnings, self._state.warnings = self._state.warnings, []
+        return warnings
 
     def close(self) -> None:
         state = self._state
@@ -101,11 +103,11 @@ class Embeddings:
         if row is None:
             return found
         now = time.time()
-        for start in range(0, len(keys), _ASKED):
-            some = keys[start : start + _ASKED]
-            marks = ",".join("?" * len(some))
-            asked = f"SELECT key, used, data FROM vector WHERE model = ? AND key IN ({marks})"
-            for key, used, data in db.execute(asked, (row[0], *some)):
+        for start in range(0, len(keys), _KEYS_PER_STATEMENT):
+            batch = keys[start : start + _KEYS_PER_STATEMENT]
+            marks = ",".join("?" * len(batch))
+            sql = f"SELECT key, used, data FROM vector WHERE model = ? AND key IN ({marks})"
+            for key, used, data in db.execute(sql, (row[0], *batch)):
                 vector = np.frombuffer(data, dtype="<f2").astype(np.float32)
                 if np.isfinite(vector).all():
                     found[key] = vector
@@ -114,8 +116,8 @@ class Embeddings:
         if stale:
             db.execute("BEGIN IMMEDIATE")
             with db:
-                marked = ((now, row[0], key) for key in stale)
-                db.executemany("UPDATE vector SET used = ? WHERE model = ? AND key = ?", marked)
+                updates = ((now, row[0], key) for key in stale)
+                db.executemany("UPDATE vector SET used = ? WHERE model = ? AND key = ?", updates)
         return found
 
     def _put(self, db: sqlite3.Connection, fingerprint: str, entries: Sequence[tuple[bytes, Vector]]) -> None:
@@ -129,19 +131,19 @@ class Embeddings:
             self._evict(db)
 
     def _evict(self, db: sqlite3.Connection) -> None:
-        """Forget what was not used for longest, a good part at once so that this is rare."""
+        """Deletes the least recently used vectors, a tenth of the limit at once so that this is rare."""
         limit = self.limit_mb * 1e6
         if _used_bytes(db) <= limit:
             return
         (count,) = db.execute("SELECT count(*) FROM vector").fetchone()
         oldest = "SELECT model, key FROM vector ORDER BY used LIMIT ?"
-        while _used_bytes(db) > _KEPT * limit:  # pages empty only when their neighbours have gone too
+        while _used_bytes(db) > _FILL_AFTER_EVICTION * limit:  # pages empty only when their neighbours have gone too
             gone = db.execute(f"DELETE FROM vector WHERE (model, key) IN ({oldest})", (count // 20 + 1,))
             if not gone.rowcount:
                 return
 
     def _safely(self, work: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
-        """Do it; begin anew if the file is damaged; do without if that does not help."""
+        """Runs `work`; with a new file if the old one is damaged; returns `otherwise` if that fails too."""
         with self._state.lock:
             for attempt in range(2):
                 try:
@@ -190,7 +192,7 @@ class Embeddings:
                     for tail in ("-wal", "-shm"):
                         path.with_name(path.name + tail).unlink(missing_ok=True)
                     self._warn(
-                        f"the embedding cache was damaged ({error}); it is kept as {aside.name}, a new one begun"
+                        f"the embedding cache was damaged ({error}); it was renamed to {aside.name} and replaced"
                     )
         except (OSError, IndexProblem) as problem:
             self._warn(f"the damaged embedding cache cannot be replaced: {problem}")
@@ -206,6 +208,6 @@ def _used_bytes(db: sqlite3.Connection) -> int:
 
 
 def _damaged(error: Exception) -> bool:
-    """Is the file itself wrong, rather than busy, full or out of reach?"""
+    """Whether the error means a damaged file, rather than a busy, full or unreachable one."""
     text = str(error)
     return any(sign in text for sign in ("malformed", "no such table", "no such column", "not a database"))

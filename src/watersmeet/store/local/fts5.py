@@ -1,7 +1,7 @@
-"""Text in SQLite's FTS5: slower than tantivy, and in every Python. Its BM25 has k1 = 1.2 and b = 0.75.
+"""The text store in SQLite's FTS5: slower than tantivy, but part of every Python. Its BM25 has k1 = 1.2 and b = 0.75.
 
-Two tables: `words`, with a column for each field, and `forms`, whose tokens are written in hexadecimal
-because FTS5 has no tokenizer that keeps capitals.
+Two tables: `words`, with a column for each field, and `forms`, whose tokens are stored in hexadecimal because FTS5 has
+no case-sensitive tokenizer.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from watersmeet.core.indexing import Entry
 from watersmeet.core.model import Row
 from watersmeet.core.ports import Term
 from watersmeet.core.tokens import STOPWORDS
-from watersmeet.store.local._connect import address, still
-from watersmeet.store.local._file_checks import unmarked
+from watersmeet.store.local._connect import read_only_mode, sqlite_uri
+from watersmeet.store.local._file_checks import check_unmarked
 from watersmeet.store.local._text import (
-    AGAIN,
     EXACT_FIELD,
-    LONGEST,
     MAKE_ROOM,
+    MAX_TOKEN_LENGTH,
     REBUILD,
+    REMAKE_HINT,
     WORD_FIELDS,
+    checked_field,
     disk_full,
     distinct,
-    known,
     plain,
 )
 from watersmeet.store.local._wal import use_wal
@@ -44,8 +44,8 @@ from watersmeet.store.local._wal import use_wal
 FILE = "text.db"
 FORMAT = 1
 _NOT_WRITTEN = (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE)
-WRITER_WAITS = 1.0
-"""Seconds for another writer to finish."""
+WRITER_WAIT_SECONDS = 1.0
+"""Seconds to wait for another writer."""
 
 _TABLES = (
     f"CREATE VIRTUAL TABLE words USING fts5({', '.join(WORD_FIELDS)}, {WORD_TOKENS})",
@@ -57,7 +57,7 @@ _ADD_FORMS = "INSERT INTO forms (rowid, form) VALUES (?, ?)"
 _COUNT_WORDS = "SELECT count(*) FROM words WHERE words MATCH ?"
 _COUNT_FORMS = "SELECT count(*) FROM forms WHERE forms MATCH ?"
 
-# A question is [expression, boost, weight of each column].
+# A subquery is [expression, boost, weight of each column].
 _BOOST = "json_extract(q.value, '$[1]')"
 _WEIGHTS = ", ".join(f"json_extract(q.value, '$[{i + 2}]')" for i in range(len(WORD_FIELDS)))
 _PARTS = {
@@ -67,26 +67,26 @@ _PARTS = {
     ("forms", True): f"SELECT forms.rowid AS row, {_BOOST} AS score",
 }
 
-Questions = dict[tuple[str, bool], list[list[Any]]]
-"""By table, and whether they score the same wherever they match."""
+Subqueries = dict[tuple[str, bool], list[list[Any]]]
+"""Subqueries by table, and by whether the score is constant."""
 
 
 class _Analyser(Stems):
-    """What a field makes of a token: a word in two forms must not count twice."""
+    """The tokenizer of a field: forms of one word get the same token, so that it counts once."""
 
     def analyse(self, field: str, text: str) -> str:
-        if len(text) > LONGEST or len(text.split()) != 1 or text.strip() != text:
+        if len(text) > MAX_TOKEN_LENGTH or len(text.split()) != 1 or text.strip() != text:
             return ""
         if field == EXACT_FIELD:
             return text
         return "" if text in STOPWORDS else self.stem(plain(text))
 
 
-class _Opened:
-    """Connections that no reader uses at the moment, and the file that they are to."""
+class _ConnectionPool:
+    """A pool of idle connections to one file."""
 
     def __init__(self) -> None:
-        self.lock = RLock()  # a reader may be collected, and give back, while its thread is in here
+        self.lock = RLock()  # reentrant: garbage collection may give back a connection inside these methods
         self.idle: list[sqlite3.Connection] = []
         self.file = (0, 0)
         self.analyser = _Analyser()
@@ -99,7 +99,7 @@ class _Opened:
             return self.idle.pop() if self.idle else None
 
     def give_back(self, connection: sqlite3.Connection, file: tuple[int, int]) -> None:
-        """End a reader's transaction; what belongs to a file that was replaced is closed."""
+        """Ends a reader's transaction; connections to a replaced file are closed."""
         with self.lock:
             if file == self.file and len(self.idle) < 8:
                 connection.rollback()
@@ -115,23 +115,23 @@ class _Opened:
 
 @dataclass(frozen=True, slots=True)
 class Fts5:
-    """A folder with one SQLite file. Readers hold a transaction each, so that nothing moves under them."""
+    """The FTS5 text store: a folder with one SQLite file. Each reader holds a transaction, and so a snapshot."""
 
     folder: str
-    _opened: _Opened = field(default_factory=_Opened, init=False, repr=False, compare=False)
+    _pool: _ConnectionPool = field(default_factory=_ConnectionPool, init=False, repr=False, compare=False)
 
     of_words: ClassVar[bool] = True
 
     def writer(self) -> _Writer:
-        """The only writer there is, in any process; the index is made if there is none."""
+        """The writer, one at a time over all processes; the index is created if there is none."""
         path = os.path.join(self.folder, FILE)
-        with _understood(path):
+        with _translated_errors(path):
             make_private(self.folder)
             os.close(private(path, os.O_RDWR | os.O_CREAT))
-            connection = _connect(path, "rw", WRITER_WAITS)
+            connection = _connect(path, "rw", WRITER_WAIT_SECONDS)
             with ExitStack() as undo:
                 undo.callback(connection.close)
-                use_wal(connection, WRITER_WAITS)
+                use_wal(connection, WRITER_WAIT_SECONDS)
                 connection.execute("BEGIN IMMEDIATE")
                 if _format(connection, path) == 0:
                     for statement in _TABLES:
@@ -139,51 +139,54 @@ class Fts5:
                     connection.execute("COMMIT")
                     connection.execute("BEGIN IMMEDIATE")
                 undo.pop_all()
-        return _Writer(path, connection, self._opened.analyser)
+        return _Writer(path, connection, self._pool.analyser)
 
     def reader(self) -> _Reader:
-        """The newest commit."""
+        """A reader of the newest commit."""
         path = os.path.join(self.folder, FILE)
-        unmarked(self.folder, AGAIN)
-        with _understood(path):
+        check_unmarked(self.folder, REMAKE_HINT)
+        with _translated_errors(path):
             try:
                 found = os.stat(path)
             except (FileNotFoundError, NotADirectoryError):
-                raise NoIndex(f"there is no text index in {self.folder}", AGAIN) from None
-            frozen = not (can_write(self.folder) and can_write(path))
-            file = (found.st_ino, found.st_mtime_ns if frozen else 0)
-            connection = self._opened.take(file) or _connect(path, still(path) if frozen else "rw")
+                raise NoIndex(f"there is no text index in {self.folder}", REMAKE_HINT) from None
+            read_only = not (can_write(self.folder) and can_write(path))
+            file = (found.st_ino, found.st_mtime_ns if read_only else 0)
+            connection = self._pool.take(file) or _connect(path, read_only_mode(path) if read_only else "rw")
             with ExitStack() as undo:
                 undo.callback(connection.close)
                 connection.execute("BEGIN")
-                if _format(connection, path) == 0:  # this read fixes what the transaction sees
-                    raise NoIndex(f"there is no text index in {self.folder}", AGAIN)
+                if _format(connection, path) == 0:  # this read starts the snapshot
+                    raise NoIndex(f"there is no text index in {self.folder}", REMAKE_HINT)
                 undo.pop_all()
-            reader = _Reader(path, connection, self._opened.analyser)
-            weakref.finalize(reader, self._opened.give_back, connection, file)
+            reader = _Reader(path, connection, self._pool.analyser)
+            weakref.finalize(reader, self._pool.give_back, connection, file)
             return reader
 
     def verify(self) -> None:
-        """Raise if the file is not sound, or the words in it are not those of its rows."""
+        """Raises if the file is damaged, or its index does not match its rows."""
         path = os.path.join(self.folder, FILE)
         if not os.path.exists(path):
-            raise NoIndex(f"there is no text index in {self.folder}", AGAIN)
-        frozen = not (can_write(self.folder) and can_write(path))
-        with _understood(path), closing(_connect(path, still(path) if frozen else "rw")) as connection:
-            said = [text for (text,) in connection.execute("PRAGMA integrity_check(5)") if text != "ok"]
-            if said:
-                raise IndexDamaged(f"{path}: {'; '.join(said)}", AGAIN)
-            for table in () if frozen else ("words", "forms"):  # this look counts as writing
+            raise NoIndex(f"there is no text index in {self.folder}", REMAKE_HINT)
+        read_only = not (can_write(self.folder) and can_write(path))
+        with (
+            _translated_errors(path),
+            closing(_connect(path, read_only_mode(path) if read_only else "rw")) as connection,
+        ):
+            problems = [text for (text,) in connection.execute("PRAGMA integrity_check(5)") if text != "ok"]
+            if problems:
+                raise IndexDamaged(f"{path}: {'; '.join(problems)}", REMAKE_HINT)
+            for table in () if read_only else ("words", "forms"):  # this check needs write access
                 connection.execute(f"INSERT INTO {table} ({table}) VALUES ('integrity-check')")
 
     def close(self) -> None:
-        with self._opened.lock:
-            self._opened.clear()
-            self._opened.analyser.close()
+        with self._pool.lock:
+            self._pool.clear()
+            self._pool.analyser.close()
 
 
 class _Writer:
-    """Holds SQLite's write lock from commit to commit until it is closed."""
+    """A writer, which holds SQLite's write lock until it is closed."""
 
     def __init__(self, path: str, connection: sqlite3.Connection, analyser: _Analyser) -> None:
         self._path = path
@@ -193,22 +196,22 @@ class _Writer:
     def add(self, entries: Iterable[Entry]) -> None:
         connection = self._connection()
         for entry in entries:
-            texts = {known(name): plain(text) for name, text in entry.fields.items()}
-            spoken = (_spoken(texts.get(name, "")) for name in WORD_FIELDS)
+            texts = {checked_field(name): plain(text) for name, text in entry.fields.items()}
+            words = (_without_stopwords(texts.get(name, "")) for name in WORD_FIELDS)
             exact = " ".join(_hex(form) for form in texts.get(EXACT_FIELD, "").split())
-            with _understood(self._path):
-                connection.execute(_ADD_WORDS, (entry.row, *spoken))
+            with _translated_errors(self._path):
+                connection.execute(_ADD_WORDS, (entry.row, *words))
                 connection.execute(_ADD_FORMS, (entry.row, exact))
 
     def drop(self, rows: Iterable[Row]) -> None:
-        connection, gone = self._connection(), [(row,) for row in rows]
-        with _understood(self._path):
-            connection.executemany("DELETE FROM words WHERE rowid = ?", gone)
-            connection.executemany("DELETE FROM forms WHERE rowid = ?", gone)
+        connection, keys = self._connection(), [(row,) for row in rows]
+        with _translated_errors(self._path):
+            connection.executemany("DELETE FROM words WHERE rowid = ?", keys)
+            connection.executemany("DELETE FROM forms WHERE rowid = ?", keys)
 
     def commit(self) -> None:
         connection = self._connection()
-        with _understood(self._path):
+        with _translated_errors(self._path):
             connection.execute("COMMIT")
             connection.execute("BEGIN IMMEDIATE")
 
@@ -216,14 +219,14 @@ class _Writer:
         return 1
 
     def analyse(self, field: str, text: str) -> str:
-        return self._analyser.analyse(known(field), text)
+        return self._analyser.analyse(checked_field(field), text)
 
     def row_count(self) -> int:
-        with _understood(self._path):
+        with _translated_errors(self._path):
             return int(self._connection().execute("SELECT count(*) FROM words_docsize").fetchone()[0])
 
     def close(self) -> None:
-        """Forget what was not committed and give up the lock."""
+        """Rolls back and releases the lock."""
         connection, self._open = self._open, None
         if connection is not None:
             connection.close()
@@ -240,13 +243,13 @@ class _Writer:
         self.close()
 
     def _connection(self) -> sqlite3.Connection:
-        if self._open is None or not self._open.in_transaction:  # SQLite ends it after a grave error
+        if self._open is None or not self._open.in_transaction:  # SQLite ends a transaction after a grave error
             raise ValueError("the writer is closed or has failed")
         return self._open
 
 
 class _Reader:
-    """One commit, held open by a transaction of its own."""
+    """A reader of one commit, held open by its own transaction."""
 
     def __init__(self, path: str, connection: sqlite3.Connection, analyser: _Analyser) -> None:
         self._path = path
@@ -255,37 +258,37 @@ class _Reader:
 
     @property
     def size(self) -> int:
-        return int(self._ask("SELECT count(*) FROM words_docsize")[0][0])
+        return int(self._fetch("SELECT count(*) FROM words_docsize")[0][0])
 
     def match(
         self, terms: Sequence[Term], limit: int, within: Collection[Row] | None = None
     ) -> list[tuple[Row, float]]:
-        questions = self._questions(terms)
-        if not questions or limit < 1 or (within is not None and not within):
+        subqueries = self._subqueries(terms)
+        if not subqueries or limit < 1 or (within is not None and not within):
             return []
-        return [(Row(row), score) for row, score in self._scores(questions, limit, within)]
+        return [(Row(row), score) for row, score in self._scores(subqueries, limit, within)]
 
     def score(self, terms: Sequence[Term], rows: Collection[Row]) -> dict[Row, float]:
-        questions = self._questions(terms)
-        if not questions or not rows:
+        subqueries = self._subqueries(terms)
+        if not subqueries or not rows:
             return {}
-        return {Row(row): score for row, score in self._scores(questions, len(rows), rows)}
+        return {Row(row): score for row, score in self._scores(subqueries, len(rows), rows)}
 
     def frequency(self, field: str, text: str) -> int:
-        if not self._analyser.analyse(known(field), text):
+        if not self._analyser.analyse(checked_field(field), text):
             return 0
         count = _COUNT_FORMS if field == EXACT_FIELD else _COUNT_WORDS
-        return int(self._ask(count, [_expression(field, text)])[0][0])
+        return int(self._fetch(count, [_expression(field, text)])[0][0])
 
     def analyse(self, field: str, text: str) -> str:
-        return self._analyser.analyse(known(field), text)
+        return self._analyser.analyse(checked_field(field), text)
 
     def average(self, field: str) -> float:
-        return 0.0  # FTS5 keeps it to itself
+        return 0.0  # FTS5 does not expose it
 
-    def _questions(self, terms: Sequence[Term]) -> Questions:
-        """Terms with the same boosts become one expression: FTS5 weighs columns, not words."""
-        found: Questions = {}
+    def _subqueries(self, terms: Sequence[Term]) -> Subqueries:
+        """Groups terms with the same boosts into one expression: FTS5 weighs columns, not words."""
+        found: Subqueries = {}
         weights: dict[str, tuple[str, dict[str, float]]] = {}
         for (name, token, constant), term in distinct(terms, self._analyser.analyse).items():
             if constant or name == EXACT_FIELD:
@@ -293,38 +296,38 @@ class _Reader:
                 found.setdefault((table, constant), []).append([_expression(name, term.text), term.boost])
             else:
                 weights.setdefault(token, (_quoted(term.text), {}))[1][name] = term.boost
-        alike: dict[tuple[float, ...], list[str]] = {}
+        by_boosts: dict[tuple[float, ...], list[str]] = {}
         for quoted, by_name in weights.values():
-            alike.setdefault(tuple(by_name.get(name, 0.0) for name in WORD_FIELDS), []).append(quoted)
-        for boosts, words in alike.items():
-            # Weights act inside BM25's saturation; the highest is taken out, so that a boost multiplies.
+            by_boosts.setdefault(tuple(by_name.get(name, 0.0) for name in WORD_FIELDS), []).append(quoted)
+        for boosts, words in by_boosts.items():
+            # FTS5 applies weights before BM25's saturation; the highest is factored out, so that a boost multiplies.
             highest = max(boosts)
             columns = " ".join(name for name, boost in zip(WORD_FIELDS, boosts, strict=True) if boost)
-            question = [f"{{{columns}}} : ({' OR '.join(words)})", highest, *(b / highest for b in boosts)]
-            found.setdefault(("words", False), []).append(question)
+            subquery = [f"{{{columns}}} : ({' OR '.join(words)})", highest, *(b / highest for b in boosts)]
+            found.setdefault(("words", False), []).append(subquery)
         return found
 
-    def _scores(self, questions: Questions, limit: int, within: Collection[Row] | None) -> list[tuple[int, float]]:
-        # `+`, or FTS5 looks each row up by itself: 20,000 rows took 13 s, with it 0.05 s.
+    def _scores(self, subqueries: Subqueries, limit: int, within: Collection[Row] | None) -> list[tuple[int, float]]:
+        # `+` stops FTS5 from looking up each row separately: 20,000 rows took 13 s, with it 0.05 s.
         inside = "" if within is None else " AND +row IN (SELECT value FROM json_each(:within))"
         parts = [
             f"{_PARTS[key]} FROM json_each(:{key[0]}{key[1]:d}) q CROSS JOIN {key[0]}"
             f" WHERE {key[0]} MATCH json_extract(q.value, '$[0]'){inside}"
-            for key in questions
+            for key in subqueries
         ]
         values: dict[str, Any] = {"limit": limit, "within": json.dumps(list(within or ()))}
-        values |= {f"{key[0]}{key[1]:d}": json.dumps(asked) for key, asked in questions.items()}
-        # Sums of the same numbers in another order differ in the last digits: those are cut off.
+        values |= {f"{key[0]}{key[1]:d}": json.dumps(queries) for key, queries in subqueries.items()}
+        # Rounded, since sums in another order differ in the last digits.
         total = " SELECT row, round(sum(score), 10) AS total FROM found GROUP BY row"
         found = f"WITH found AS MATERIALIZED ({' UNION ALL '.join(parts)})"
-        return self._ask(f"{found}{total} ORDER BY total DESC, row LIMIT :limit", values)
+        return self._fetch(f"{found}{total} ORDER BY total DESC, row LIMIT :limit", values)
 
-    def _ask(self, sql: str, values: Sequence[Any] | dict[str, Any] = ()) -> list[Any]:
-        with _understood(self._path):
+    def _fetch(self, sql: str, values: Sequence[Any] | dict[str, Any] = ()) -> list[Any]:
+        with _translated_errors(self._path):
             return self._connection.execute(sql, values).fetchall()
 
 
-def _spoken(text: str) -> str:
+def _without_stopwords(text: str) -> str:
     return " ".join(word for word in text.split() if word not in STOPWORDS)
 
 
@@ -333,7 +336,7 @@ def _hex(form: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A string of FTS5's query language: nothing inside it has a meaning."""
+    """A quoted string of FTS5's query language, without operators."""
     return '"' + plain(text).replace('"', '""') + '"'
 
 
@@ -343,7 +346,7 @@ def _expression(field: str, text: str) -> str:
 
 def _connect(path: str, mode: str, timeout: float = 10) -> sqlite3.Connection:
     connection = sqlite3.connect(
-        address(path, mode), timeout=timeout, isolation_level=None, check_same_thread=False, uri=True
+        sqlite_uri(path, mode), timeout=timeout, isolation_level=None, check_same_thread=False, uri=True
     )
     connection.execute("PRAGMA synchronous = FULL")
     return connection
@@ -352,13 +355,13 @@ def _connect(path: str, mode: str, timeout: float = 10) -> sqlite3.Connection:
 def _format(connection: sqlite3.Connection, path: str) -> int:
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if version not in (0, FORMAT):
-        raise IndexMismatch(f"{path} has format {version}; this version knows {FORMAT}", REBUILD)
+        raise IndexMismatch(f"{path} has format {version}; this version reads {FORMAT}", REBUILD)
     return version
 
 
 @contextmanager
-def _understood(path: str) -> Iterator[None]:
-    """SQLite's complaints, said so that the user can act on them."""
+def _translated_errors(path: str) -> Iterator[None]:
+    """Turns SQLite errors into index errors with a hint."""
     try:
         yield
     except OSError as error:
@@ -366,13 +369,13 @@ def _understood(path: str) -> Iterator[None]:
             raise DiskFull(f"{path}: no space left on the disk", MAKE_ROOM) from error
         raise IndexProblem(f"{path}: {error}", "check the folder's permissions") from error
     except sqlite3.DatabaseError as error:
-        exactly = getattr(error, "sqlite_errorcode", 0)
-        code = exactly & 0xFF
-        no_room = exactly in _NOT_WRITTEN or (code == sqlite3.SQLITE_IOERR and disk_full(os.path.dirname(path)))
+        extended_code = getattr(error, "sqlite_errorcode", 0)
+        code = extended_code & 0xFF
+        no_room = extended_code in _NOT_WRITTEN or (code == sqlite3.SQLITE_IOERR and disk_full(os.path.dirname(path)))
         if code == sqlite3.SQLITE_FULL or no_room:
             raise DiskFull(f"{path}: no space left on the disk", MAKE_ROOM) from error
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             raise IndexBusy(f"{path}: another process is writing", "wait until it is done") from error
         if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
             raise IndexProblem(f"{path}: {error}", "check the folder's permissions") from error
-        raise IndexDamaged(f"{path}: {error}", AGAIN) from error
+        raise IndexDamaged(f"{path}: {error}", REMAKE_HINT) from error

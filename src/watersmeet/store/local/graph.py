@@ -1,7 +1,7 @@
-"""The links between documents, as graph signals read them: only those near the documents that matter to a query.
+"""The link graph between documents, read only around the documents of a query.
 
-A query touches a few hundred documents of a graph that may have millions of links, so the whole is never loaded: what
-was read is remembered for as long as the catalogue stays as it is.
+A query touches a few hundred documents of a graph that may have millions of links, so the whole graph is never loaded.
+Links that were read are cached until something is committed.
 """
 
 from __future__ import annotations
@@ -15,66 +15,66 @@ from watersmeet.core.ports import Edge
 from watersmeet.store.local._links import Resolver
 from watersmeet.store.local.documents import DocumentsView
 
-UNREADABLE = 1_000
-"""A document with more links than this is a list of everything: it says nothing of any of them."""
+MAX_LINKS = 1_000
+"""A document with more links is a list of everything, and its links carry no meaning: they are not read."""
 
-REMEMBERED = 50_000
+MAX_CACHED_DOCUMENTS = 50_000
 
 
 class LiveLinks:
-    """Links of one moment of the catalogue, each resolved to the document closest in name of those that are seen."""
+    """Links in a snapshot, each resolved to the visible document closest in name."""
 
-    def __init__(self, view: DocumentsView, seen: Condition = ANY) -> None:
-        self._view, self._seen = view, seen
+    def __init__(self, snapshot: DocumentsView, visible: Condition = ANY) -> None:
+        self._snapshot, self._visible = snapshot, visible
         self._version: object = None
         self._edges: dict[DocId, Sequence[Edge] | None] = {}
         self._degrees: dict[DocId, int] = {}
 
     def _renew(self) -> None:
-        """What was read is true until something is committed."""
-        if self._version != self._view.version:
-            self._version, self._edges, self._degrees = self._view.version, {}, {}
+        """Clears the caches if something was committed."""
+        if self._version != self._snapshot.version:
+            self._version, self._edges, self._degrees = self._snapshot.version, {}, {}
 
     def first_chunks(self, documents: Collection[DocId], condition: Condition) -> dict[DocId, ChunkId]:
-        return self._view.first_chunks(documents, condition)
+        return self._snapshot.first_chunks(documents, condition)
 
     def edges(self, documents: Collection[DocId], *, whole: bool = False) -> dict[DocId, Sequence[Edge] | None]:
         if whole:
             return self._read(list(documents), list(documents))
         self._renew()
-        if len(self._edges) > REMEMBERED:
+        if len(self._edges) > MAX_CACHED_DOCUMENTS:
             self._edges = {}
-        held = self._edges  # what comes late is of the moment in which it began
-        known = {document: held[document] for document in documents if document in held}
-        unknown = [document for document in documents if document not in known]
-        if not unknown:
-            return known
-        read = self._read(unknown, [name for name, links in self.degrees(unknown).items() if links <= UNREADABLE])
-        held.update(read)
-        return known | read
+        cache = self._edges  # a late thread must not fill the next snapshot's cache
+        cached = {document: cache[document] for document in documents if document in cache}
+        missing = [document for document in documents if document not in cached]
+        if not missing:
+            return cached
+        read = self._read(missing, [name for name, links in self.degrees(missing).items() if links <= MAX_LINKS])
+        cache.update(read)
+        return cached | read
 
     def degrees(self, documents: Collection[DocId]) -> dict[DocId, int]:
-        """Nobody counts further than it takes to know that a document is a list of everything."""
+        """The number of links of each document, counted up to `MAX_LINKS` + 1."""
         self._renew()
-        if len(self._degrees) > REMEMBERED:
+        if len(self._degrees) > MAX_CACHED_DOCUMENTS:
             self._degrees = {}
-        held = self._degrees
-        known = {document: held[document] for document in documents if document in held}
-        unknown = [document for document in documents if document not in known]
-        if not unknown:
-            return known
-        must, values = self._view.where(self._seen, "s")
-        seen = f" JOIN documents s ON s.id = l.document AND {must}" if must else ""
+        cache = self._degrees
+        cached = {document: cache[document] for document in documents if document in cache}
+        missing = [document for document in documents if document not in cached]
+        if not missing:
+            return cached
+        must, values = self._snapshot.where(self._visible, "s")
+        visible_sources = f" JOIN documents s ON s.id = l.document AND {must}" if must else ""
         counted: dict[DocId, int] = dict(
-            self._view.query(
+            self._snapshot.query(
                 "SELECT d.name, (SELECT count(*) FROM links l WHERE l.document = d.id) + (SELECT count(*) FROM"
-                f" (SELECT 1 FROM names n JOIN links l ON l.key = n.key{seen} WHERE n.document = d.id"
-                f" LIMIT {UNREADABLE + 1})) FROM json_each(?) j JOIN documents d ON d.name = j.value",
-                [*values, json.dumps(unknown)],
+                f" (SELECT 1 FROM names n JOIN links l ON l.key = n.key{visible_sources} WHERE n.document = d.id"
+                f" LIMIT {MAX_LINKS + 1})) FROM json_each(?) j JOIN documents d ON d.name = j.value",
+                [*values, json.dumps(missing)],
             )
         )
-        held.update(counted)
-        return known | counted
+        cache.update(counted)
+        return cached | counted
 
     def _read(self, documents: Sequence[DocId], readable: Sequence[DocId]) -> dict[DocId, Sequence[Edge] | None]:
         links = self._written(readable)
@@ -93,12 +93,12 @@ class LiveLinks:
     def _written(self, documents: Iterable[DocId]) -> list[tuple[DocId, str, str]]:
         """The links that leave or may reach these documents, as (from, key, type)."""
         here = list(documents)
-        leaving = self._asked(
+        leaving = self._query_visible(
             "SELECT s.name, l.key, l.type FROM json_each(?) j JOIN documents s ON s.name = j.value"
             " JOIN links l ON l.document = s.id",
             here,
         )
-        coming = self._asked(
+        coming = self._query_visible(
             "SELECT s.name, l.key, l.type FROM json_each(?) j JOIN documents d ON d.name = j.value"
             " JOIN names n ON n.document = d.id JOIN links l ON l.key = n.key JOIN documents s ON s.id = l.document",
             here,
@@ -106,13 +106,13 @@ class LiveLinks:
         return list(dict.fromkeys(map(tuple, (*leaving, *coming))))
 
     def _named(self, keys: Iterable[str]) -> list[tuple[str, DocId, int]]:
-        return self._asked(
+        return self._query_visible(
             "SELECT n.key, s.name, n.rank FROM json_each(?) j JOIN names n ON n.key = j.value"
             " JOIN documents s ON s.id = n.document",
             sorted(keys),
         )
 
-    def _asked(self, sql: str, values: Iterable[str]) -> list[Any]:
-        """Of the documents `s` only those that are seen."""
-        must, more = self._view.where(self._seen, "s")
-        return self._view.query(f"{sql} WHERE {must or 'true'}", [json.dumps(list(values)), *more])
+    def _query_visible(self, sql: str, values: Iterable[str]) -> list[Any]:
+        """Runs a query restricted to visible documents `s`."""
+        must, more = self._snapshot.where(self._visible, "s")
+        return self._snapshot.query(f"{sql} WHERE {must or 'true'}", [json.dumps(list(values)), *more])

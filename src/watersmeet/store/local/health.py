@@ -1,4 +1,4 @@
-"""Everything that could be wrong with the files of an index, looked at."""
+"""Health checks of the files of an index, for `doctor`."""
 
 from __future__ import annotations
 
@@ -13,98 +13,102 @@ from watersmeet.core.errors import IndexBusy, IndexDamaged, NoIndex, WatersmeetE
 from watersmeet.core.fact_names import CURRENT
 from watersmeet.core.index import Check, Tier
 from watersmeet.core.visibility import EVERYONE, audience_gates
-from watersmeet.store.local._connect import ANEW, FORMAT, is_read_only
+from watersmeet.store.local._connect import FORMAT, RECREATE_HINT, is_read_only
 from watersmeet.store.local._file_checks import mark, unmark
 from watersmeet.store.local._private_words import PUBLIC_TEXT
 from watersmeet.store.local._turns import writer_lock
 from watersmeet.store.local.documents import DocumentsView
-from watersmeet.store.local.snapshot import Make, check_there, store_of
+from watersmeet.store.local.snapshot import Make, check_vectors_exist, store_of
 
-FEW = 10_000
-"""So many replaced rows cost nobody anything."""
-MENDED = "run `watersmeet sync`: it makes the words again from the catalogue"
-REREAD = f"run `watersmeet sync`: it reads the files again that this came from. If that does not help, {ANEW}"
-TOLD = 5
-"""How many things that are wrong with the catalogue are named."""
+FEW_DEAD_ROWS = 10_000
+"""Fewer replaced rows than this need no compaction."""
+REBUILD_WORDS_HINT = "run `watersmeet sync`: it rebuilds the text store from the catalogue"
+REREAD_HINT = (
+    f"run `watersmeet sync`: it reads the damaged documents' files again. If that does not help, {RECREATE_HINT}"
+)
+MAX_NAMED_PROBLEMS = 5
+"""How many problems of the catalogue are listed."""
 
 
 def check_files(folder: str, make: Make) -> list[Check]:
     try:
-        view = DocumentsView(folder)
+        snapshot = DocumentsView(folder)
     except WatersmeetError as error:
         return [Check("index", False, str(error), error.hint)]
-    with closing(view):
-        checks = [_catalogue(folder, view)]
+    with closing(snapshot):
+        checks = [_catalogue(folder, snapshot)]
         try:
-            checks += _stores(folder, make, view)
+            checks += _stores(folder, make, snapshot)
         except WatersmeetError as error:
             checks.append(Check("stores", False, str(error), error.hint))
     return [*checks, _disk(folder), _lock(folder)]
 
 
-def _catalogue(folder: str, view: DocumentsView) -> Check:
-    """What is damaged there is marked: the next sync reads the files again that it came from."""
-    problems = view.check()
+def _catalogue(folder: str, snapshot: DocumentsView) -> Check:
+    """Checks the catalogue. Damage is marked: the next sync reads the documents' files again."""
+    problems = snapshot.check()
     if not problems:
         unmark(folder)
         return Check("catalogue", True, "sound")
     mark(folder, "; ".join(problems))
-    more = f"; and {len(problems) - TOLD} more" if len(problems) > TOLD else ""
-    return Check("catalogue", False, "; ".join(problems[:TOLD]) + more, REREAD)
+    more = f"; and {len(problems) - MAX_NAMED_PROBLEMS} more" if len(problems) > MAX_NAMED_PROBLEMS else ""
+    return Check("catalogue", False, "; ".join(problems[:MAX_NAMED_PROBLEMS]) + more, REREAD_HINT)
 
 
-def _stores(folder: str, make: Make, view: DocumentsView) -> Iterator[Check]:
-    with view.transaction():
-        facts, meta = view.statistics(), view.meta()
-        shared, private = view.shared(), view.needed(audience_gates(EVERYONE))
+def _stores(folder: str, make: Make, snapshot: DocumentsView) -> Iterator[Check]:
+    with snapshot.transaction():
+        facts, meta = snapshot.statistics(), snapshot.meta()
+        shared, private = snapshot.shared(), snapshot.needed(audience_gates(EVERYONE))
         built = json.loads(meta.get("fingerprint", "{}"))
         if not built:
             return
         tiers = [Tier(**found) for found in json.loads(meta.get(CURRENT, "{}")).values()]
-        left = [facts.chunks - round(view.seen_share(tier.folder, tier.rows) * facts.chunks) for tier in tiers]
-    if view.format < FORMAT:
-        said = f"format {view.format}, of an earlier version; it answers"
-        yield Check("format", True, said, "the next `watersmeet sync` upgrades it; ids and vectors stay")
+        left = [facts.chunks - round(snapshot.embedded_share(tier.folder, tier.rows) * facts.chunks) for tier in tiers]
+    if snapshot.format < FORMAT:
+        description = f"format {snapshot.format}, of an earlier version; it can be searched"
+        yield Check("format", True, description, "the next `watersmeet sync` upgrades it; ids and vectors are kept")
     yield _text(folder, make, built.get("text", ""), meta["text_folder"], shared)
     if private:
         yield _private(meta)
     for tier, missing in zip(tiers, left, strict=True):
         yield _vectors(folder, make, tier, facts.chunks, missing)
     dead = facts.dead / max(1, facts.chunks + facts.dead)
-    fine = facts.dead < FEW or dead < 0.5
+    fine = facts.dead < FEW_DEAD_ROWS or dead < 0.5
     hint = "" if fine else "run `watersmeet sync` again; it compacts"
     yield Check("replaced rows", fine, f"{facts.dead} ({dead:.0%}) wait for compaction", hint)
 
 
 def _text(folder: str, make: Make, kind: str, text_folder: str, live: int) -> Check:
-    """The text store must never lack a live row."""
+    """Checks that the text store has every live public row."""
     try:
         store = make(kind)(folder=os.path.join(folder, text_folder))
     except WatersmeetError as error:
-        return Check("text store", False, str(error), ANEW)
+        return Check("text store", False, str(error), RECREATE_HINT)
     try:
         with closing(store):
             size = _verified(store).reader().size
     except (NoIndex, IndexDamaged) as error:
-        return Check("text store", False, str(error), MENDED)
+        return Check("text store", False, str(error), REBUILD_WORDS_HINT)
     except WatersmeetError as error:
         return Check("text store", False, str(error), error.hint)
     ok = size >= live
-    return Check("text store", ok, f"{kind}: {size} rows for {live} live chunks", "" if ok else MENDED)
+    return Check("text store", ok, f"{kind}: {size} rows for {live} live chunks", "" if ok else REBUILD_WORDS_HINT)
 
 
 def _private(meta: dict[str, str]) -> Check:
-    """Whether what is counted for everyone is of what everyone may see."""
+    """Checks that the text store's statistics cover public rows only."""
     ok = meta.get(PUBLIC_TEXT) == meta["text_folder"]
-    said = "in a place of their own" if ok else "the words of private entities count in everyone's scores"
-    return Check("private words", ok, said, "" if ok else "the next `watersmeet sync` or `register` moves them")
+    description = (
+        "stored apart from the text store" if ok else "the words of private entities count in everyone's scores"
+    )
+    return Check("private words", ok, description, "" if ok else "the next `watersmeet sync` or `register` moves them")
 
 
 def _vectors(folder: str, make: Make, tier: Tier, chunks: int, left: int) -> Check:
-    """A vector store may lack rows, for a while; it must be readable."""
+    """Checks that a vector store is readable; it may lack rows for a while."""
     name = f"{tier.name} vectors"
     try:
-        check_there(tier, folder)
+        check_vectors_exist(tier, folder)
         with closing(store_of(tier, folder, make)) as store:
             _verified(store).reader()
     except WatersmeetError as error:
@@ -114,12 +118,12 @@ def _vectors(folder: str, make: Make, tier: Tier, chunks: int, left: int) -> Che
         name,
         True,
         detail,
-        "a running `serve` or `mcp` makes the rest by itself, `watersmeet deepen` at once" if left else "",
+        "a running `serve` or `mcp` embeds the rest in the background, `watersmeet deepen` at once" if left else "",
     )
 
 
 def _verified(store: Any) -> Any:
-    """A store whose files have all been read and compared with their sums. One that is damaged is marked."""
+    """A store after all its files were compared with their checksums. A damaged one is marked."""
     try:
         store.verify()
     except IndexDamaged as error:
@@ -136,7 +140,7 @@ def _disk(folder: str) -> Check:
 
 def _lock(folder: str) -> Check:
     if is_read_only(folder):
-        return Check("writer", True, "nobody can write: the index is read-only, and can be searched")
+        return Check("writer", True, "the index is read-only; it can be searched")
     try:
         with writer_lock(folder, 0):
             return Check("writer", True, "nobody is writing")

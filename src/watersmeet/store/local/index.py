@@ -1,4 +1,4 @@
-"""An index in a folder, as the engine knows it: readers that are kept open, small state, a place to write."""
+"""The `Index` port for a folder: a pool of snapshots, small state, opening for writing."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ if TYPE_CHECKING:
     from watersmeet.core.writing import Bookkeeping, KnownRoot, Root, WriterOptions
     from watersmeet.store.local.writer import LocalWriter
 
-IDLE = 60.0
-"""Seconds that a reader stays open when nobody needs it."""
-GARBAGE = 0.3
-"""The share of dead vectors from which on the files are written anew."""
+IDLE_SECONDS = 60.0
+"""Seconds that an unused snapshot stays open."""
+MAX_GARBAGE = 0.3
+"""The share of dead vectors above which the files are compacted."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Local:
-    """The `Index` port over a folder: SQLite decides what is live; words and vectors are files beside it."""
+    """An index in a folder: SQLite decides which rows are live; words and vectors are files beside it."""
 
     schemes: ClassVar[tuple[str, ...]] = ()
-    """The addresses that it takes: none, for it takes folders."""
+    """URL schemes that it handles: none, since it handles folders."""
     format: ClassVar[int] = FORMAT
     remote: ClassVar[bool] = False
 
     place: str
     make: Make
-    cache: str = ""  # the user's folder for what can be made again: nobody else reads an index there
+    cache: str = ""  # the user's cache folder: an index in it is readable by its owner only
     _idle: list[LocalSnapshot] = field(default_factory=list, init=False)
     _lock: Lock = field(default_factory=Lock, init=False)
 
@@ -65,8 +65,8 @@ class Local:
             reader.last_used = now = time.monotonic()
             with self._lock:
                 self._idle.append(reader)
-                old = self._idle.pop(0) if self._idle[0].last_used < now - IDLE else None
-            if old is not None:  # the last used is used next: after many at once, most would keep an old state for ever
+                old = self._idle.pop(0) if self._idle[0].last_used < now - IDLE_SECONDS else None
+            if old is not None:  # the last used is reused first, so the others would hold an old state for ever
                 old.close()
 
     def state(self, name: str) -> FileState:
@@ -117,13 +117,13 @@ class Local:
     def root_places(self) -> list[str]:
         from watersmeet.store.local.documents import DocumentsView
 
-        with closing(DocumentsView(self.place)) as view:
-            return view.roots()
+        with closing(DocumentsView(self.place)) as snapshot:
+            return snapshot.roots()
 
-    def known_roots(self, wanted: Callable[[Root], bool]) -> Mapping[str, KnownRoot]:
+    def known_roots(self, predicate: Callable[[Root], bool]) -> Mapping[str, KnownRoot]:
         from watersmeet.store.local.roots import committed_roots
 
-        return committed_roots(self.place, wanted)
+        return committed_roots(self.place, predicate)
 
     def _tighten_cache(self) -> None:
         place = os.path.abspath(self.place)
@@ -136,7 +136,7 @@ class Local:
         return store_of(tier, self.place, self.make)
 
     def name_vectors(self, tier: str, fingerprint: str, facts: Mapping[str, str], replaces: str = "") -> str:
-        """Another one than what it replaces, which queries of this moment may still read."""
+        """A folder name for a vector store; another than `replaces`, which running queries may still read."""
         generation = int(facts["text_folder"].removeprefix("text-"))
         while True:
             name = f"vectors-{tier}-{generation}-{fingerprint[:8]}"
@@ -145,15 +145,15 @@ class Local:
             generation += 1
 
     def _drop(self, facts: Mapping[str, str], rows: Sequence[Row]) -> None:
-        """Delete dead rows, and write the files anew when much of them is dead. Damaged ones are left to `deepen`."""
-        named = [json.loads(facts.get(key, "{}")) for key in (CURRENT, NEXT)]
-        for tier in [Tier(**found) for tiers in named for found in tiers.values()]:
+        """Deletes dead rows from the vector stores; compacts them if needed. Damaged stores are left to `deepen`."""
+        tier_facts = [json.loads(facts.get(key, "{}")) for key in (CURRENT, NEXT)]
+        for tier in [Tier(**entry) for tiers in tier_facts for entry in tiers.values()]:
             with suppress(IndexDamaged), closing(self.vector_store(tier)) as store:
                 store.reader()
                 writer = store.writer()
                 writer.drop(rows)
                 writer.commit()
-                limit = 0 if tier.name == SPARSE else GARBAGE  # dead terms count in how rare a term is
+                limit = 0 if tier.name == SPARSE else MAX_GARBAGE  # dead postings distort how rare a term is
                 if store.reader().garbage > limit:
                     writer.compact()
 

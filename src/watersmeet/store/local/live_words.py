@@ -1,7 +1,7 @@
-"""Hits of a store that may hold dead rows, as the catalogue lets them be seen: live ones that satisfy a condition.
+"""Word search filtered by the catalogue: only live rows that satisfy a condition.
 
-A condition is never turned into a list of all rows that satisfy it. Where few do, the store is told which; else more
-is fetched than is wanted, as much as the share of the rows makes likely that passes, and each is decided by itself.
+A condition is never expanded into all rows that satisfy it. If few do, the store searches only those; else more hits
+are fetched than needed, according to the estimated share of rows that pass, and each is filtered by itself.
 """
 
 from __future__ import annotations
@@ -13,97 +13,100 @@ from typing import TYPE_CHECKING
 from watersmeet.core.model import ANY, ChunkId, Condition, Row
 from watersmeet.core.ports import Term, TextReader
 from watersmeet.core.visibility import AUDIENCE_GATE
-from watersmeet.store.local.view import FEW, CatalogueView
+from watersmeet.store.local.view import FEW_DOCUMENTS, CatalogueView
 
 if TYPE_CHECKING:
-    from watersmeet.store.local.private_words import WithheldWords
+    from watersmeet.store.local.private_words import PrivateWords
     from watersmeet.store.local.snapshot import LocalSnapshot
 
-MOST_EQUAL = 2_000
-"""So many rows are looked through to see whose ids come first among equal scores: rows tell of the index's history."""
-RARE = 0.05
-"""If a smaller share of the rows passes, the condition is read from its own end, if that is short."""
-SPARE = 1.3
-"""So many times as many are fetched as should be enough."""
-MOST_FETCHED = 20_000
-"""If so many are not enough, all rows that satisfy the condition are listed after all."""
+MAX_EQUAL = 2_000
+"""Hits fetched at most to order equal scores by id: the order of rows depends on the index's history."""
+RARE_SHARE = 0.05
+"""If a smaller share of the rows passes, the matching rows are listed first, if they are few."""
+FETCH_FACTOR = 1.3
+"""How many times more hits are fetched than the estimate needs."""
+MAX_FETCHED = 20_000
+"""If so many hits are not enough, all rows that satisfy the condition are listed after all."""
 
 Search = Callable[[int, Sequence[Row] | None], list[tuple[Row, float]]]
-"""So many of the best rows, only among some if these are given; equal scores in the order of rows."""
+"""Search function: the best N rows, only within the given ones if any; equal scores by row."""
 
 
 def best(
-    search: Search, view: CatalogueView, condition: Condition, limit: int, few: int = FEW
+    search: Search, snapshot: CatalogueView, condition: Condition, limit: int, few: int = FEW_DOCUMENTS
 ) -> tuple[list[tuple[Row, float]], dict[Row, ChunkId]]:
-    """The best rows that are live and satisfy the condition, equal ones in the order of their ids, and all ids.
+    """The best rows that are live and satisfy the condition, equal scores ordered by id, and the ids of rows.
 
-    `few`: so many rows the store had better be told, instead of being asked for more than are wanted.
+    `few`: up to so many matching rows are passed to the store, instead of fetching more hits and filtering.
     """
     if limit < 1:
         return [], {}
-    share = view.share(condition) if condition else 1.0
-    within = view.few(condition, few) if share < RARE else None
+    share = snapshot.share(condition) if condition else 1.0
+    within = snapshot.few(condition, few) if share < RARE_SHARE else None
     fetch = limit + limit // 4 + 8
     if within is None and share < 1:
-        fetch = int(min(MOST_FETCHED, max(fetch, SPARE * limit / max(share, 0.01))))
+        fetch = int(min(MAX_FETCHED, max(fetch, FETCH_FACTOR * limit / max(share, 0.01))))
     ids: dict[Row, ChunkId] = {}
     decided: set[Row] = set()
     while True:
         offered = search(fetch, within)
         new = [row for row, _ in offered if row not in decided]
-        ids |= view.resolve(new, condition if within is None else ANY)
+        ids |= snapshot.resolve(new, condition if within is None else ANY)
         decided.update(new)
         found = sorted((hit for hit in offered if hit[0] in ids), key=lambda hit: (-hit[1], ids[hit[0]]))
-        if len(offered) < fetch or (len(found) >= limit and _no_more(found[limit - 1][1], offered)):
+        if len(offered) < fetch or (len(found) >= limit and _is_complete(found[limit - 1][1], offered)):
             return found[:limit], ids
-        if len(found) >= limit:  # there are enough: only equal ones are looked for
-            fetch = min(4 * fetch, max(fetch + 1, MOST_EQUAL))
-        elif within is None and condition and fetch >= MOST_FETCHED:
-            within = view.every(condition)
+        if len(found) >= limit:  # enough hits: fetch only those of equal score
+            fetch = min(4 * fetch, max(fetch + 1, MAX_EQUAL))
+        elif within is None and condition and fetch >= MAX_FETCHED:
+            within = snapshot.every(condition)
             decided.clear()
         else:
             fetch *= 4
 
 
-def _no_more(last: float, offered: Sequence[tuple[Row, float]]) -> bool:
-    """Whether none of what was not offered can be equal to the last that is wanted, or too many are."""
-    return offered[-1][1] < last or len(offered) >= MOST_EQUAL
+def _is_complete(last: float, offered: Sequence[tuple[Row, float]]) -> bool:
+    """Whether no further hit can have the score of the last one returned, or too many have."""
+    return offered[-1][1] < last or len(offered) >= MAX_EQUAL
 
 
 class LiveWords:
-    """The `Words` port of a snapshot. Private rows that the viewer sees are scored beside the text store."""
+    """The `Words` port of a snapshot. Private rows visible to the viewer are scored outside the text store."""
 
-    def __init__(self, snapshot: LocalSnapshot, seen: Condition) -> None:
-        self._view, self._seen = snapshot, seen
-        self._aside: WithheldWords | None = None
-        self._aside_version: object = None
+    def __init__(self, snapshot: LocalSnapshot, visible: Condition) -> None:
+        self._snapshot, self._visible = snapshot, visible
+        self._private_words: PrivateWords | None = None
+        self._private_version: object = None
 
     @property
     def size(self) -> int:
-        aside = self._private()
-        return self._text.size + (aside.size if aside else 0)
+        private = self._private_reader()
+        return self._text.size + (private.size if private else 0)
 
     @property
     def _text(self) -> TextReader:
-        return self._view.text()
+        return self._snapshot.text()
 
     def frequency(self, field: str, text: str) -> int:
-        aside = self._private()
-        return self._text.frequency(field, text) + (aside.frequency(field, text) if aside else 0)
+        private = self._private_reader()
+        return self._text.frequency(field, text) + (private.frequency(field, text) if private else 0)
 
     def match(self, terms: Sequence[Term], condition: Condition, limit: int) -> list[tuple[ChunkId, float]]:
         if limit < 1:
             return []
-        text, aside = self._text, self._private()
-        weighed = aside.weighed(terms) if aside else terms
+        text, private = self._text, self._private_reader()
+        weighed = private.reweighted(terms) if private else terms
         found, ids = best(
-            lambda fetch, within: text.match(weighed, fetch, within), self._view, self._restricting(condition), limit
+            lambda fetch, within: text.match(weighed, fetch, within),
+            self._snapshot,
+            self._without_audience(condition),
+            limit,
         )
-        if aside:
-            beside = sorted(aside.scores(terms).items(), key=_best_first)
-            for start in range(0, len(beside), 2 * limit):
-                part = beside[start : start + 2 * limit]
-                ids = {**ids, **self._view.resolve([row for row, _ in part], condition)}
+        if private:
+            private_hits = sorted(private.scores(terms).items(), key=_best_first)
+            for start in range(0, len(private_hits), 2 * limit):
+                part = private_hits[start : start + 2 * limit]
+                ids = {**ids, **self._snapshot.resolve([row for row, _ in part], condition)}
                 found = [*found, *(hit for hit in part if hit[0] in ids)]
                 found.sort(key=lambda hit: (-hit[1], ids[hit[0]]))
                 if len(found) >= limit and found[limit - 1][1] > part[-1][1]:
@@ -111,30 +114,30 @@ class LiveWords:
         return [(ids[row], score) for row, score in found[:limit]]
 
     def score(self, terms: Sequence[Term], ids: Collection[ChunkId]) -> dict[ChunkId, float]:
-        aside, rows = self._private(), self._view.rows(ids)
-        found = self._text.score(aside.weighed(terms) if aside else terms, rows.values())
-        if aside:
-            found = {**found, **aside.scores(terms)}
+        private, rows = self._private_reader(), self._snapshot.rows(ids)
+        found = self._text.score(private.reweighted(terms) if private else terms, rows.values())
+        if private:
+            found = {**found, **private.scores(terms)}
         return {chunk: found[row] for chunk, row in rows.items() if row in found}
 
-    def _restricting(self, condition: Condition) -> Condition:
-        """Without who may see what, where the text store holds only what everyone may see."""
-        if self._view.public_text and AUDIENCE_GATE in condition.gates:
+    def _without_audience(self, condition: Condition) -> Condition:
+        """The condition without the audience gate, if the text store has public rows only."""
+        if self._snapshot.public_text and AUDIENCE_GATE in condition.gates:
             gates = {key: allowed for key, allowed in condition.gates.items() if key != AUDIENCE_GATE}
             return replace(condition, gates=gates)
         return condition
 
-    def _private(self) -> WithheldWords | None:
-        """The words of private rows that are seen, as of this moment; None if there are none."""
-        view, version = self._view, self._view.version  # what comes late is of the moment in which it began
-        if self._aside_version != version:
-            aside = None
-            if view.withholds():
-                from watersmeet.store.local.private_words import WithheldWords
+    def _private_reader(self) -> PrivateWords | None:
+        """The words of visible private rows in this snapshot; None if there are none."""
+        snapshot, version = self._snapshot, self._snapshot.version  # a late thread keeps the snapshot it started with
+        if self._private_version != version:
+            private = None
+            if snapshot.has_private_words():
+                from watersmeet.store.local.private_words import PrivateWords
 
-                aside = WithheldWords(view, self._seen, self._text)
-            self._aside, self._aside_version = aside if aside and aside.size else None, version
-        return self._aside
+                private = PrivateWords(snapshot, self._visible, self._text)
+            self._private_words, self._private_version = private if private and private.size else None, version
+        return self._private_words
 
 
 def _best_first(hit: tuple[Row, float]) -> tuple[float, Row]:

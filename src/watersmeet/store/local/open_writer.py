@@ -1,4 +1,4 @@
-"""Opening a local index for writing: made if there is none, repaired if need be, refused if it does not fit."""
+"""Opening a local index for writing: created if missing, repaired if damaged, refused if settings do not fit."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from watersmeet.core.fact_names import AGAIN, CURRENT, KEPT, NEXT
 from watersmeet.core.files import private
 from watersmeet.core.locks import writable
 from watersmeet.store.local._checksums import damage
-from watersmeet.store.local._connect import FILE, guarded
+from watersmeet.store.local._connect import FILE, RECREATE_HINT, sqlite_errors
 from watersmeet.store.local._counts import stores
-from watersmeet.store.local._file_checks import unmark
+from watersmeet.store.local._file_checks import marked, unmark
 from watersmeet.store.local._private_words import PUBLIC_TEXT
-from watersmeet.store.local._records import sound
+from watersmeet.store.local._records import sound_records
 from watersmeet.store.local._turns import WriterLock, busy_root, tighten_index, writer_lock
 from watersmeet.store.local.catalogue import Catalogue
+from watersmeet.store.local.read_back import reread
 from watersmeet.store.local.rebuild_text import next_folder, rebuild, registered
-from watersmeet.store.local.repair import heal
 from watersmeet.store.local.writer import LocalWriter, LocalWriterOptions
 
 STORES = ("text-", "vectors-")
-"""How the folders of the other stores are called."""
+"""Prefixes of the folders of the other stores."""
 
 
 @contextmanager
 def open_writer(folder: str, options: LocalWriterOptions, recreate: bool = False) -> Iterator[LocalWriter]:
-    """`recreate`: everything is read again."""
+    """A writer that holds the writer lock. `recreate`: the index is emptied, and everything is read again."""
     with writer_lock(folder, options.engine.lock_seconds) as lock, ExitStack() as stack:
         if recreate:
             _await_readers(folder, lock, options.engine.lock_seconds)
@@ -49,7 +49,7 @@ def open_writer(folder: str, options: LocalWriterOptions, recreate: bool = False
 
 @contextmanager
 def bookkeeping(folder: str, wait: float) -> Iterator[Catalogue]:
-    """The catalogue alone, to note something while nobody else writes."""
+    """The catalogue alone, under the writer lock, for small notes."""
     with writer_lock(folder, wait):
         catalogue = Catalogue(folder)
         try:
@@ -60,7 +60,7 @@ def bookkeeping(folder: str, wait: float) -> Iterator[Catalogue]:
 
 
 def _await_readers(folder: str, lock: WriterLock, wait: float) -> None:
-    """Nothing is begun anew while somebody brings a root up to date: it would go on with what it knew before."""
+    """Waits until no other process syncs a root: it would go on with what it read before the index was emptied."""
     while busy := busy_root(folder):
         lock.release()
         busy.take(wait)
@@ -69,56 +69,81 @@ def _await_readers(folder: str, lock: WriterLock, wait: float) -> None:
 
 
 def _settle(writer: LocalWriter, recreate: bool) -> None:
-    """Once it is certain that the index fits the settings: repair it, or begin it anew."""
-    meta, opening = writer.meta(), writer.options
+    """Empties the index, or checks that it fits the settings and repairs it."""
+    meta, options = writer.meta(), writer.options
     if "fingerprint" not in meta or recreate:
         _begin_anew(writer, meta)
         return
-    opening.engine.check(meta)
-    meta |= heal(writer, meta)
-    mended = rebuild(writer, opening.open_text, opening.text, meta, writer.renew)
-    writer.mended = bool(mended)
-    meta |= mended
+    options.engine.check(meta)
+    meta |= repair(writer, meta)
+    rebuilt = rebuild(writer, options.open_text, options.text, meta, writer.renew)
+    writer.mended = bool(rebuilt)
+    meta |= rebuilt
     _sweep(writer, meta["text_folder"])
-    if PUBLIC_TEXT not in meta:  # of an index that had no private row yet
+    if PUBLIC_TEXT not in meta:  # an index without private rows so far
         writer.set_meta({PUBLIC_TEXT: meta["text_folder"]})
 
 
+def repair(catalogue: Catalogue, meta: Mapping[str, str]) -> dict[str, str]:
+    """Repairs a catalogue marked as damaged by a search or `doctor`; returns changed entries of `meta`.
+
+    Lost entries of SQL indexes are rebuilt from the tables. Damaged documents are read again at the next sync of their
+    files; registry entities are put again from their records.
+    """
+    if not marked(catalogue.folder):
+        return {}
+    with sqlite_errors(catalogue.path):
+        if not _is_consistent(catalogue):
+            catalogue.db.execute("REINDEX")
+            if not _is_consistent(catalogue):
+                raise IndexDamaged(f"{catalogue.path}: {'; '.join(damage(catalogue.db)[:3])}", RECREATE_HINT)
+        records = {record["path"]: record for record in json.loads(meta.get(KEPT, "[]"))}
+        records |= {record["path"]: record for record in reread(catalogue)}
+    changed_facts = {KEPT: json.dumps(list(records.values()))} if records else {}
+    catalogue.set_meta(changed_facts)
+    unmark(catalogue.folder)
+    return changed_facts
+
+
+def _is_consistent(catalogue: Catalogue) -> bool:
+    return [text for (text,) in catalogue.db.execute("PRAGMA integrity_check(1)")] == ["ok"]
+
+
 def _begin_anew(writer: LocalWriter, meta: dict[str, str]) -> None:
-    """With nothing in it; the stores of before are swept once no query can still read them."""
+    """Empties the index; old stores are deleted once no query can still read them."""
     folder, text = writer.folder, next_folder(writer.folder, meta.get("text_folder", "text-0"))
     _retire(folder)
-    meta[AGAIN] = json.dumps(_known_tiers(meta))
+    meta[AGAIN] = json.dumps(_tier_names(meta))
     built = json.dumps(writer.options.engine.fingerprint, sort_keys=True)
     meta |= {"fingerprint": built, "text_folder": text, CURRENT: "{}", NEXT: "{}"}
     meta[PUBLIC_TEXT] = text
     _sweep(writer, text, keep_vectors=False)
     writer.open_text(writer.options.text, text)
-    writer.clear(meta | registered(writer, meta))  # only now: the catalogue never names a store that is not there
+    writer.clear(meta | registered(writer, meta))  # last: the catalogue must never name a store that does not exist
     unmark(folder)
 
 
-def _known_tiers(meta: Mapping[str, str]) -> list[str]:
-    """The tiers that the index has, or had before it was made anew."""
+def _tier_names(meta: Mapping[str, str]) -> list[str]:
+    """The tiers that the index has, or had before it was emptied."""
     return sorted({*json.loads(meta.get(CURRENT, "{}")), *json.loads(meta.get(AGAIN, "[]"))})
 
 
 def _open_catalogue(folder: str, lock: WriterLock, options: LocalWriterOptions, recreate: bool) -> LocalWriter:
-    """The catalogue, made again if it is damaged and may be."""
+    """The catalogue; a damaged one is created anew if `recreate`."""
     ignore = os.path.join(folder, ".gitignore")
     if not os.path.exists(ignore):
         with writable(folder), open(ignore, "w", encoding="utf8", opener=private) as file:
             file.write("*\n")
-    kept: dict[str, str] = {}
-    former: dict[str, tuple[str, str]] = {}
-    names: set[str] = set()
+    facts: dict[str, str] = {}
+    former_roots: dict[str, tuple[str, str]] = {}
+    id_beginnings: set[str] = set()
     covered: list[str] = []
     try:
         writer = LocalWriter(folder, lock, options)
         with ExitStack() as undo:
             undo.callback(writer.close)
             try:
-                with guarded(writer.path):
+                with sqlite_errors(writer.path):
                     covered = writer.covered = [root.path for root in writer.roots()]
             except IndexDamaged:
                 if not recreate:
@@ -128,55 +153,57 @@ def _open_catalogue(folder: str, lock: WriterLock, options: LocalWriterOptions, 
             if not recreate or not damage(writer.db):
                 undo.pop_all()
                 return writer
-            kept, former, names = _rescued(writer)
+            facts, former_roots, id_beginnings = _rescued(writer)
     except (IndexDamaged, IndexMismatch):
         if not recreate:
             raise
-    there = os.listdir(folder)
-    kept.setdefault(AGAIN, json.dumps(sorted({name.split("-")[1] for name in there if name.startswith("vectors-")})))
-    for name in there:
+    names_on_disk = os.listdir(folder)
+    facts.setdefault(
+        AGAIN, json.dumps(sorted({name.split("-")[1] for name in names_on_disk if name.startswith("vectors-")}))
+    )
+    for name in names_on_disk:
         if name.startswith(FILE):
             os.unlink(os.path.join(folder, name))
     writer = LocalWriter(folder, lock, options)
-    writer.set_meta(kept)
-    writer.remember(former, names)
+    writer.set_meta(facts)
+    writer.remember(former_roots, id_beginnings)
     writer.covered = covered
     return writer
 
 
 def _rescued(catalogue: Catalogue) -> tuple[dict[str, str], dict[str, tuple[str, str]], set[str]]:
-    """What is registered, where the next row and text store go, and the roots of now and before with their names and
-    prefixes, and what their ids began with, as far as a damaged catalogue still says."""
-    kept: dict[str, str] = {}
-    former: dict[str, tuple[str, str]] = {}
-    names: set[str] = set()
+    """What can be read of a damaged catalogue: registry records, the next row and text store; present and former roots
+    with names and prefixes; the beginnings of their ids."""
+    facts: dict[str, str] = {}
+    former_roots: dict[str, tuple[str, str]] = {}
+    id_beginnings: set[str] = set()
     with suppress(sqlite3.DatabaseError, TypeError, AttributeError):
-        former |= catalogue.former_roots()
+        former_roots |= catalogue.former_roots()
     with suppress(sqlite3.DatabaseError, TypeError, AttributeError):
-        names |= catalogue.former_names()
+        id_beginnings |= catalogue.former_names()
     with suppress(sqlite3.DatabaseError, TypeError, AttributeError):
         for root in catalogue.roots():
-            former[root.path] = (root.name, root.prefix)
-            names |= catalogue.beginnings(root)
+            former_roots[root.path] = (root.name, root.prefix)
+            id_beginnings |= catalogue.beginnings(root)
     with suppress(sqlite3.DatabaseError, ValueError):
-        kept[KEPT] = json.dumps(sound(catalogue.db))
+        facts[KEPT] = json.dumps(sound_records(catalogue.db))
     with suppress(IndexDamaged):
         meta = catalogue.meta()
-        kept |= {key: value for key, value in meta.items() if key in ("next_row", "text_folder")}
+        facts |= {key: value for key, value in meta.items() if key in ("next_row", "text_folder")}
         with suppress(ValueError, TypeError):
-            kept[AGAIN] = json.dumps(_known_tiers(meta))
-    return kept, former, names
+            facts[AGAIN] = json.dumps(_tier_names(meta))
+    return facts, former_roots, id_beginnings
 
 
 def _retire(folder: str) -> None:
-    """Queries of this moment may still have to open the stores that are about to be replaced."""
+    """Touches the stores that are about to be replaced: running queries may still open them."""
     for name in os.listdir(folder):
         if name.startswith(STORES):
             os.utime(os.path.join(folder, name))
 
 
 def _sweep(writer: LocalWriter, text: str, keep_vectors: bool = True) -> None:
-    """Remove the stores of before a rebuild, once no query can still read them."""
+    """Deletes old stores once no query can still read them."""
     current = {text, *(stores(writer.db) if keep_vectors else ())}
     for name in os.listdir(writer.folder):
         path = os.path.join(writer.folder, name)

@@ -1,7 +1,10 @@
-"""Which texts share the heaviest terms with a query? Memory-mapped postings that many processes read while one adds.
+"""The posting store of weighted (sparse) terms: memory-mapped segments that many processes read while one writes.
 
-A transaction becomes one segment, a file that never changes. When segments are many, the last ones are written as
-one. Of a row that was added twice the last segment counts; a drop holds for all segments before its own.
+A transaction becomes one segment, an immutable file. When segments are many, the last ones are merged. Of a row added
+twice the last segment counts; a drop applies to all segments before its own.
+
+A segment file has, in this order: the added rows, the rows dropped before them, the terms in ascending order, the start
+of each term's postings, then for each posting its slot in `rows` and its weight.
 """
 
 from __future__ import annotations
@@ -12,7 +15,8 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
+from zlib import crc32
 
 from watersmeet.core.errors import IndexDamaged
 from watersmeet.core.files import private
@@ -20,9 +24,8 @@ from watersmeet.core.locks import FileLock
 from watersmeet.core.model import Row
 from watersmeet.core.options import option
 from watersmeet.store.local import _file_commits as commits
-from watersmeet.store.local import _posting_files as files
-from watersmeet.store.local._file_commits import Opened
-from watersmeet.store.local._posting_files import Content, Segment
+from watersmeet.store.local._file_checks import FileStamp
+from watersmeet.store.local._file_commits import ReaderCache
 from watersmeet.store.local._row_slots import find, largest, live
 
 if TYPE_CHECKING:
@@ -32,13 +35,73 @@ if TYPE_CHECKING:
     from watersmeet.core.sparse import Weighted
     from watersmeet.core.vectors import RowArray
 
-_MANY = 8
-"""More segments than this are made fewer."""
+_ENDING = "postings"
+_MAX_SEGMENTS = 8
+"""With more segments than this, the last ones are merged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A segment's number, which names its file, and the length of each of its arrays."""
+
+    number: int
+    rows: int
+    drops: int
+    terms: int
+    postings: int
+    sum: int = 0
+    changed: int = 0
+    """Checksum and time stamp, to detect damage; 0 in older versions."""
+
+    @property
+    def size(self) -> int:
+        """Size of the file in bytes."""
+        return 8 * (self.rows + self.drops + 2 * self.terms + 1) + 6 * self.postings
+
+    def verify(self, folder: Path, *, always: bool = False) -> None:
+        stamp = FileStamp(self.sum, self.changed) if self.changed else None
+        commits.verify(self.file(folder), self.size, stamp, always=always)
+
+    @property
+    def parts(self) -> Iterator[tuple[str, int]]:
+        """The type and length of each array of the file, in order; the wide ones first, so that all are aligned."""
+        yield from (("<i8", self.rows), ("<i8", self.drops), ("<i8", self.terms), ("<i8", self.terms + 1))
+        yield from (("<u4", self.postings), ("<f2", self.postings))
+
+    def file(self, folder: Path) -> Path:
+        return folder / f"{self.number:06d}.{_ENDING}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Content:
+    """The arrays of a segment, in memory or mapped."""
+
+    rows: NDArray[np.int64]
+    drops: NDArray[np.int64]
+    terms: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    slots: NDArray[np.uint32]
+    weights: NDArray[np.float16]
+
+    @property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        return (self.rows, self.drops, self.terms, self.starts, self.slots, self.weights)
+
+    def described(self, number: int) -> Segment:
+        return Segment(number, len(self.rows), len(self.drops), len(self.terms), len(self.slots))
+
+    def of(self, term: int) -> tuple[NDArray[np.uint32], NDArray[np.float16]]:
+        """The postings of a term."""
+        at = int(self.terms.searchsorted(term))
+        if at == len(self.terms) or self.terms[at] != term:
+            return self.slots[:0], self.weights[:0]
+        start, end = int(self.starts[at]), int(self.starts[at + 1])
+        return self.slots[start:end], self.weights[start:end]
 
 
 @dataclass(frozen=True, slots=True)
 class _Commit:
-    """The segments that count, from the oldest to the newest, and the number of the next one."""
+    """The current segments, oldest first, and the number of the next one."""
 
     segments: tuple[Segment, ...] = ()
     following: int = 0
@@ -48,42 +111,42 @@ class _Commit:
         return cls(tuple(Segment(**segment) for segment in segments), following)
 
     def is_old(self, name: str, ending: str) -> bool:
-        return ending == files.ENDING and int(name) not in {segment.number for segment in self.segments}
+        return ending == _ENDING and int(name) not in {segment.number for segment in self.segments}
 
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """Weighted terms of one model: segments of postings in a folder."""
+    """The posting store of one model: segments in a folder."""
 
     folder: str
     grace: float = option(60.0, "seconds for which replaced files are kept for other processes", least=0)
-    _opened: Opened[Reader] = field(default_factory=Opened, init=False, repr=False, compare=False)
+    _cache: ReaderCache[Reader] = field(default_factory=ReaderCache, init=False, repr=False, compare=False)
 
     def reader(self) -> Reader:
-        """The committed state as of now; the same object as long as nothing was committed."""
+        """A reader of the committed state; the same object until something is committed."""
         folder = Path(self.folder)
-        return self._opened.current(folder, lambda content: _mapped(folder, _decoded(folder, content)))
+        return self._cache.current(folder, lambda content: _map_reader(folder, _commit_of(folder, content)))
 
     def writer(self) -> Writer:
         return Writer(self)
 
     def verify(self) -> None:
-        """Raise if any of its files is not what was written; all of them are read."""
+        """Raises if any file is damaged; all of them are read."""
         folder = Path(self.folder)
         try:
-            for segment in _decoded(folder, commits.read_bytes(folder)).segments:
+            for segment in _commit_of(folder, commits.read_bytes(folder)).segments:
                 segment.verify(folder, always=True)
         except OSError as error:
             raise commits.problem(folder, error) from error
 
     def close(self) -> None:
-        self._opened.forget()
+        self._cache.forget()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reader:
-    """`numbers` has the row of every slot of all segments; `keys` are the live rows, `slots` where each is; `counted`
-    are the slots that count for what is rare, if not all do."""
+    """A reader of one commit. `numbers`: the row of every slot; `keys`: the live rows; `slots`: their slots; `counted`:
+    the slots that count in term rarity, if not all do."""
 
     segments: tuple[Content, ...]
     bases: tuple[int, ...]
@@ -93,7 +156,7 @@ class Reader:
     counted: NDArray[np.bool_] | None = None
 
     def without(self, rows: Collection[Row]) -> Reader:
-        """The same, but these rows do not count for what is rare."""
+        """The same reader, but these rows do not count in term rarity."""
         import numpy as np
 
         hidden = find(self.keys, self.slots, rows)
@@ -107,7 +170,7 @@ class Reader:
 
     @property
     def size(self) -> int:
-        """How many rows are held."""
+        """The number of live rows."""
         return len(self.keys)
 
     @property
@@ -119,11 +182,11 @@ class Reader:
         return self.keys
 
     def has(self, rows: Collection[Row] | RowArray) -> NDArray[np.bool_]:
-        """For each of these rows: is it held?"""
+        """Whether each of these rows is live in this store."""
         return find(self.keys, self.slots, rows) >= 0
 
     def frequency(self, term: int) -> int:
-        """How many texts have this term; those that were replaced count until compaction."""
+        """The number of texts with this term; replaced ones count until compaction."""
         return sum(len(segment.of(term)[0]) for segment in self.segments)
 
     def search(
@@ -136,18 +199,18 @@ class Reader:
         return self._best(query, slots, limit)
 
     def score(self, query: Weighted, rows: Collection[Row] | RowArray) -> dict[Row, float]:
-        """The scores of those of these rows that are held and share a term with the query."""
+        """Scores of those of these rows that share a term with the query."""
         return dict(self._best(query, find(self.keys, self.slots, rows), len(rows)))
 
     def _scores(self, query: Weighted) -> NDArray[np.float32]:
-        """For every slot what its text has in common with the query."""
+        """The score of every slot: the dot product with the query."""
         import numpy as np
 
         scores = np.zeros(len(self.numbers), dtype=np.float32)
         for term, weight in zip(query.terms.tolist(), query.weights.tolist(), strict=True):
             found = [segment.of(term) for segment in self.segments]
             for base, (slots, _) in zip(self.bases, found, strict=True):
-                self._within(slots, len(scores) - base)
+                self._check_slots(slots, len(scores) - base)
             if query.rarely:
                 weight *= self._rarity([slots for slots, _ in found])
             if not weight > 0 or not math.isfinite(weight):
@@ -159,15 +222,15 @@ class Reader:
         return scores
 
     def _rarity(self, found: Sequence[NDArray[Any]]) -> float:
-        """How rare a term is that stands in these slots, by segment."""
+        """The rarity of a term, from its slots in each segment."""
         if self.counted is None:
             return _rarity(sum(map(len, found)), len(self.numbers))
         both = zip(self.bases, found, strict=True)
         return _rarity(sum(int(self.counted[base + slots].sum()) for base, slots in both), int(self.counted.sum()))
 
-    def _within(self, slots: NDArray[np.uint32], most: int) -> None:
-        if len(slots) and int(slots.max()) >= most:
-            raise IndexDamaged("the sparse terms are damaged: they name a text that there is not", commits.HINT)
+    def _check_slots(self, slots: NDArray[np.uint32], slot_count: int) -> None:
+        if len(slots) and int(slots.max()) >= slot_count:
+            raise IndexDamaged("the sparse terms are damaged: a posting names a missing text", commits.HINT)
 
     def _best(self, query: Weighted, slots: NDArray[np.int64], limit: int) -> list[tuple[Row, float]]:
         """The highest scores among these slots; a negative slot is none."""
@@ -186,7 +249,7 @@ class Reader:
 
 
 class Writer:
-    """One transaction after another: begun by the first `add` or `drop`, ended by `commit` or `rollback`."""
+    """A writer. A transaction begins with the first `add` or `drop` and ends with `commit` or `rollback`."""
 
     def __init__(self, store: Postings) -> None:
         self._store = store
@@ -204,7 +267,7 @@ class Writer:
             self._texts.update(zip(rows, texts, strict=True))
 
     def drop(self, rows: Collection[Row]) -> None:
-        """Forget these rows; one that is added again later is there again."""
+        """Drops rows; a row may be added again later."""
         if len(rows):
             self._begin()
             for row in rows:
@@ -212,15 +275,15 @@ class Writer:
                 self._drops[row] = None
 
     def commit(self) -> None:
-        """Make it durable, then visible. Without anything to commit, nothing is done."""
+        """Commits: durable first, then visible. Does nothing without a transaction."""
         if self._lock is None:
             return
         try:
             if self._texts or self._drops:
                 rows = sorted(self._texts)
                 texts = [self._texts[row] for row in rows]
-                self._append(files.made(rows, [*self._drops], texts), len(self._commit.segments))
-            if len(self._commit.segments) > _MANY:
+                self._append(_segment_of(rows, [*self._drops], texts), len(self._commit.segments))
+            if len(self._commit.segments) > _MAX_SEGMENTS:
                 self._merge(_first_to_merge([segment.postings for segment in self._commit.segments]))
             commits.publish(self._folder, asdict(self._commit))
             commits.sweep(self._folder, self._commit.is_old, self._store.grace)
@@ -230,14 +293,14 @@ class Writer:
             self.rollback()
 
     def rollback(self) -> None:
-        """Give up what was not committed."""
+        """Rolls back and releases the lock."""
         self._texts, self._drops = {}, {}
         if self._lock is not None:
             self._lock.release()
             self._lock = None
 
     def compact(self) -> None:
-        """Commit, then write only the live rows, as one segment; the old ones go after the grace period."""
+        """Commits, then merges all segments into one with live rows only; old files go after the grace period."""
         self.commit()
         self._begin()
         try:
@@ -254,44 +317,123 @@ class Writer:
         self._lock = commits.lock(self._folder)
         with ExitStack() as undo:
             undo.callback(self.rollback)
-            self._commit = _decoded(self._folder, commits.read_bytes(self._folder))
+            self._commit = _commit_of(self._folder, commits.read_bytes(self._folder))
             undo.pop_all()
 
     def _append(self, content: Content, start: int) -> None:
-        """Write a segment in the place of those from `start` on; it counts from the next commit."""
+        """Writes a segment that replaces those from `start` on at the next commit."""
         segment = content.described(self._commit.following)
         with open(segment.file(self._folder), "wb", opener=private) as file:
-            total = files.write(file, content)
+            total = _write(file, content)
             commits.sync(file)
             segment = replace(segment, sum=total, changed=os.fstat(file.fileno()).st_mtime_ns)
-        kept = (*self._commit.segments[:start], segment)
-        self._commit = replace(self._commit, segments=kept, following=segment.number + 1)
+        segments = (*self._commit.segments[:start], segment)
+        self._commit = replace(self._commit, segments=segments, following=segment.number + 1)
 
     def _merge(self, start: int) -> None:
-        """The segments from `start` on as one. What they dropped they still drop from those before them."""
+        """Merges the segments from `start` on. Their drops still apply to earlier segments."""
         import numpy as np
 
         for segment in self._commit.segments:
-            segment.verify(self._folder, always=True)  # or garbage would be given a sum of its own
-        reader = _mapped(self._folder, self._commit)
+            segment.verify(self._folder, always=True)  # else damaged data would get a valid checksum
+        reader = _map_reader(self._folder, self._commit)
         alive = np.zeros(len(reader.numbers), dtype=np.bool_)
         alive[reader.slots] = True
         old = reader.segments[start:]
-        kept = [alive[base : base + len(content.rows)] for base, content in zip(reader.bases[start:], old, strict=True)]
+        masks = [
+            alive[base : base + len(content.rows)] for base, content in zip(reader.bases[start:], old, strict=True)
+        ]
         drops = np.unique(np.concatenate([content.drops for content in old])) if start else np.zeros(0, np.int64)
         for segment in self._commit.segments[start:]:
             os.utime(segment.file(self._folder))
-        self._append(files.merged(old, kept, drops), start)
+        self._append(_merged(old, masks, drops), start)
 
 
-def _decoded(folder: Path, content: bytes) -> _Commit:
+def _segment_of(rows: Sequence[int], drops: Sequence[int], texts: Sequence[Weighted]) -> Content:
+    """Builds a segment from texts; postings without a positive weight are left out."""
+    import numpy as np
+
+    counts = [len(text.terms) for text in texts]
+    terms = np.concatenate([np.zeros(0, np.int64), *(text.terms for text in texts)])
+    with np.errstate(over="ignore"):
+        weights = np.concatenate([np.zeros(0), *(text.weights for text in texts)]).astype("<f2")
+    slots = np.repeat(np.arange(len(texts), dtype="<u4"), counts)
+    keep = np.flatnonzero((weights > 0) & np.isfinite(weights))
+    order = keep[np.argsort(terms[keep], kind="stable")]
+    unique_terms, starts = np.unique(terms[order], return_index=True)
+    return Content(
+        np.array(rows, dtype="<i8"),
+        np.array(drops, dtype="<i8"),
+        unique_terms.astype("<i8"),
+        np.append(starts, len(order)).astype("<i8"),
+        slots[order],
+        weights[order],
+    )
+
+
+def _merged(contents: Sequence[Content], masks: Sequence[NDArray[np.bool_]], drops: NDArray[np.int64]) -> Content:
+    """Merges segments in their order; `masks` select the slots of each that are kept.
+
+    Nothing is sorted: the number of postings of each term in each segment gives their positions.
+    """
+    import numpy as np
+
+    terms = np.unique(np.concatenate([content.terms for content in contents]))
+    counts = np.zeros((len(contents), len(terms)), dtype=np.int64)
+    alive = [mask[content.slots] for content, mask in zip(contents, masks, strict=True)]
+    for number, content in enumerate(contents):
+        before = np.concatenate([[0], np.cumsum(alive[number])])
+        counts[number, np.searchsorted(terms, content.terms)] = np.diff(before[content.starts])
+    starts = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
+    slots = np.empty(starts[-1], dtype="<u4")
+    weights = np.empty(starts[-1], dtype="<f2")
+    begin, base = starts[:-1].copy(), 0
+    for number, content in enumerate(contents):
+        count = counts[number]
+        places = np.arange(count.sum()) + np.repeat(begin - (np.cumsum(count) - count), count)
+        renumbered = base + np.cumsum(masks[number]) - 1
+        slots[places] = renumbered[content.slots[alive[number]]]
+        weights[places] = content.weights[alive[number]]
+        begin += count
+        base += int(masks[number].sum())
+    used = np.diff(starts) > 0
+    rows = np.concatenate([content.rows[mask] for content, mask in zip(contents, masks, strict=True)])
+    return Content(rows, drops, terms[used], np.append(starts[:-1][used], starts[-1]), slots, weights)
+
+
+def _write(file: IO[bytes], content: Content) -> int:
+    """Writes a segment; returns its checksum."""
+    import numpy as np
+
+    total = 0
+    for array, (kind, _) in zip(content.arrays, content.described(0).parts, strict=True):
+        part = np.ascontiguousarray(array, dtype=kind).data
+        file.write(part)
+        total = crc32(part, total)
+    return total
+
+
+def _map_segment(folder: Path, segment: Segment) -> Content:
+    import numpy as np
+
+    segment.verify(folder)
+    whole = np.asarray(np.memmap(segment.file(folder), dtype="u1", mode="r", shape=(segment.size,)))
+    arrays, at = [], 0
+    for kind, count in segment.parts:
+        end = at + np.dtype(kind).itemsize * count
+        arrays.append(whole[at:end].view(kind))
+        at = end
+    return Content(*arrays)
+
+
+def _commit_of(folder: Path, content: bytes) -> _Commit:
     return commits.decode(folder, content, _Commit.read) if content else _Commit()
 
 
-def _mapped(folder: Path, commit: _Commit) -> Reader:
+def _map_reader(folder: Path, commit: _Commit) -> Reader:
     import numpy as np
 
-    segments = tuple(files.mapped(folder, segment) for segment in commit.segments)
+    segments = tuple(_map_segment(folder, segment) for segment in commit.segments)
     ends = np.cumsum([0, *(len(segment.rows) for segment in segments)]).tolist()
     nothing: NDArray[Any] = np.zeros(0, dtype=np.int64)
     numbers = np.concatenate([nothing, *(segment.rows for segment in segments)])
@@ -300,7 +442,7 @@ def _mapped(folder: Path, commit: _Commit) -> Reader:
 
 
 def _dropped(segments: Sequence[Content], bases: Sequence[int]) -> Iterator[NDArray[np.int64]]:
-    """Each dropped row with how many slots there were before."""
+    """Dropped rows, each with the number of slots before it."""
     import numpy as np
 
     for segment, base in zip(segments, bases, strict=False):
@@ -308,8 +450,8 @@ def _dropped(segments: Sequence[Content], bases: Sequence[int]) -> Iterator[NDAr
 
 
 def _first_to_merge(sizes: Sequence[int]) -> int:
-    """From which segment on to merge: half of them at least, and on while the next is no larger than the rest."""
-    start = len(sizes) - _MANY // 2
+    """The first segment to merge: at least half of them, and more while the next is no larger than their sum."""
+    start = len(sizes) - _MAX_SEGMENTS // 2
     total = sum(sizes[start:])
     while start > 0 and sizes[start - 1] <= total:
         start -= 1

@@ -1,4 +1,4 @@
-"""BM25 over the private rows that a viewer may see, with the statistics of all that the viewer may see."""
+"""BM25 over the private rows visible to a viewer, with statistics of all rows visible to that viewer."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from watersmeet.store.local._text import FIELDS, distinct
 from watersmeet.store.local.view import CatalogueView
 
 K1, B = 1.2, 0.75
-"""As both text stores have them."""
-REMEMBERED = 2_000
+"""BM25 parameters, the same as in both text stores."""
+MAX_CACHED_WORDS = 2_000
 
 
-class WithheldWords:
-    """Made anew whenever the catalogue changes. Rows that a text store has are weighed by `weighed`, these by `scores`:
-    a word counts for as much in both."""
+class PrivateWords:
+    """Scores of private rows; created anew for each commit. `reweighted` adapts the query for the text store's rows,
+    `scores` scores the private ones: a word has the same weight in both."""
 
-    def __init__(self, view: CatalogueView, seen: Condition, text: TextReader) -> None:
-        where, values = view.where(seen)
-        rows = view.query(
+    def __init__(self, snapshot: CatalogueView, visible: Condition, text: TextReader) -> None:
+        where, values = snapshot.where(visible)
+        rows = snapshot.query(
             f"SELECT w.row, {', '.join('w.' + name for name in FIELDS)} FROM withheld w JOIN chunks c ON c.row = w.row"
             f" JOIN documents d ON d.id = c.document WHERE {where or 'true'}",
             values,
         )
-        self._view, self._text = view, text
+        self._snapshot, self._text = snapshot, text
         self._lengths: dict[Row, dict[str, int]] = {
             Row(row): dict(zip(FIELDS, lengths, strict=True)) for row, *lengths in rows
         }
         self._averages: dict[str, float] = {}
-        self._said: dict[tuple[str, str], dict[Row, int]] = {}
+        self._postings_cache: dict[tuple[str, str], dict[Row, int]] = {}
 
     @property
     def size(self) -> int:
@@ -41,27 +41,30 @@ class WithheldWords:
     def frequency(self, field: str, text: str) -> int:
         return len(self._postings(field, self._text.analyse(field, text)))
 
-    def weighed(self, terms: Sequence[Term]) -> list[Term]:
-        """The terms for a text store that knows only its own rows: rare is what is rare in all that is seen."""
-        return [self._weighed(term) for term in terms]
+    def reweighted(self, terms: Sequence[Term]) -> list[Term]:
+        """The terms for the text store, which knows only its own rows, with rarity over all visible rows."""
+        return [self._reweighted(term) for term in terms]
 
-    def _weighed(self, term: Term) -> Term:
-        there = 0 if term.constant else self._text.frequency(term.field, term.text)
-        if not there:
+    def _reweighted(self, term: Term) -> Term:
+        public_count = 0 if term.constant else self._text.frequency(term.field, term.text)
+        if not public_count:
             return term
-        here = self.frequency(term.field, term.text)
+        private_count = self.frequency(term.field, term.text)
         size = self._text.size
-        return replace(term, boost=term.boost * _rarity(there + here, size + self.size) / _rarity(there, size))
+        return replace(
+            term,
+            boost=term.boost * _rarity(public_count + private_count, size + self.size) / _rarity(public_count, size),
+        )
 
     def scores(self, terms: Sequence[Term]) -> dict[Row, float]:
-        """What each of these rows has for the terms, if it has any of them."""
+        """BM25 scores of the private rows that have any of the terms."""
         found: dict[Row, float] = {}
         for (field, token, constant), term in distinct(terms, self._text.analyse).items():
             postings = self._postings(field, token)
             if not postings:
                 continue
-            there = self._text.frequency(field, term.text)
-            weight = term.boost * (1 + K1) * _rarity(there + len(postings), self._text.size + self.size)
+            public_count = self._text.frequency(field, term.text)
+            weight = term.boost * (1 + K1) * _rarity(public_count + len(postings), self._text.size + self.size)
             for row, count in postings.items():
                 if constant:
                     score = term.boost
@@ -72,7 +75,7 @@ class WithheldWords:
         return found
 
     def _average(self, field: str) -> float:
-        """How long a field usually is: as the text store has it, for its rows and these are compared."""
+        """The average length of a field: that of the text store, so that scores are comparable."""
         if field not in self._averages:
             lengths = [length[field] for length in self._lengths.values()]
             own = sum(lengths) / len(lengths)
@@ -80,15 +83,15 @@ class WithheldWords:
         return self._averages[field]
 
     def _postings(self, field: str, token: str) -> dict[Row, int]:
-        found = self._said.get((field, token))
+        found = self._postings_cache.get((field, token))
         if found is None:
-            rows = self._view.query(
+            rows = self._snapshot.query(
                 "SELECT row, count FROM withheld_words WHERE field = ? AND word = ?", [field, token]
             )
             found = {Row(row): count for row, count in rows if row in self._lengths} if token else {}
-            if len(self._said) >= REMEMBERED:
-                self._said = {}
-            self._said[field, token] = found
+            if len(self._postings_cache) >= MAX_CACHED_WORDS:
+                self._postings_cache = {}
+            self._postings_cache[field, token] = found
         return found
 
 

@@ -1,4 +1,4 @@
-"""What a catalogue holds, read back as it was put: the other stores can be made again from it."""
+"""Documents and chunks read back from the catalogue, to rebuild the other stores."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from watersmeet.store.local import _mentions, _private_words, _records
 from watersmeet.store.local._checksums import HASH, fields_are_sound, seal_meta, unsound
 from watersmeet.store.local._counts import recount
 from watersmeet.store.local._place_columns import place_of
-from watersmeet.store.local.catalogue import SAID, Catalogue
+from watersmeet.store.local.catalogue import AS_WRITTEN, Catalogue
 
 
 class StoredChunk(NamedTuple):
-    """A live row, and what was indexed of it."""
+    """A live row, its chunk, and the hash of its indexed text."""
 
     row: Row
     chunk: Chunk
@@ -29,8 +29,8 @@ class StoredChunk(NamedTuple):
 
 
 def read_back(catalogue: Catalogue) -> Iterator[tuple[Document, list[StoredChunk]]]:
-    """Each document with its live chunks; one that is in no file has its record. Of a catalogue from before they were
-    kept as written, tags and aliases are in lower case, and in the order of the alphabet."""
+    """Each document with its live chunks; an entity has its record. In catalogues of older versions, tags and aliases
+    are in lower case and in alphabetical order."""
     rows = catalogue.db.execute(
         "SELECT d.id, d.name, d.kind, d.title, d.path, d.file, d.fields,"
         " c.row, c.id, c.text, c.headings, substr(c.hash, 1, 16), c.first, c.last, c.place"
@@ -38,7 +38,7 @@ def read_back(catalogue: Catalogue) -> Iterator[tuple[Document, list[StoredChunk
     )
     for (key, name, kind, title, path, file, text), found in groupby(rows, key=lambda row: row[:7]):
         fields = json.loads(text)
-        aliases, tags = fields.get(SAID) or (_aliases(catalogue, key), _tags(catalogue, key))
+        aliases, tags = fields.get(AS_WRITTEN) or (_aliases(catalogue, key), _tags(catalogue, key))
         record = {"record": fields["record"]} if file is None and "record" in fields else {}
         document = Document(name, kind, title, path, aliases=tuple(aliases), tags=tuple(tags), fields=record)
         yield (
@@ -66,11 +66,11 @@ def correct(
     meta: Mapping[str, str],
     words: Mapping[Row, _private_words.Words],
 ) -> None:
-    """Note what rows now say in the text store, the words of those that are not in it, and what else is new; the files
-    of the former are to be read again."""
+    """Stores changed hashes of rows, the words of private rows, and `meta`, after the text store was rebuilt. Files of
+    rows with changed hashes are to be read again."""
     rows = json.dumps(list(hashes))
     with catalogue.transaction() as db:
-        for row, hash in hashes.items():  # its sum stays: what is damaged is to be found so
+        for row, hash in hashes.items():  # the checksum stays, so that damage is still found
             (old,) = db.execute("SELECT hash FROM chunks WHERE row = ?", (row,)).fetchone()
             db.execute("UPDATE chunks SET hash = ? WHERE row = ?", (hash + old[HASH:], row))
         documents = "SELECT c.document FROM json_each(?) j JOIN chunks c ON c.row = j.value"
@@ -85,16 +85,16 @@ def correct(
 
 
 def reread(catalogue: Catalogue) -> list[dict[str, Any]]:
-    """See to it that damaged documents are written again: their files are to be read, the records of entities are
-    returned. A record that is damaged in all places goes: it has to be registered again."""
-    found = unsound(catalogue.db)
-    again: dict[str, dict[str, Any]] = {}
+    """Marks the files of damaged documents to be read again, and returns the records of damaged entities. A record that
+    is damaged everywhere is deleted: it has to be registered again."""
+    damaged = unsound(catalogue.db)
+    records: dict[str, dict[str, Any]] = {}
     with catalogue.transaction() as db:
-        _records.mend(db)
-        for key in found:
+        _records.repair(db)
+        for key in damaged:
             sql = "SELECT file, CAST(fields AS BLOB), hash FROM documents WHERE id = ?"
             row = db.execute(sql, (key,)).fetchone()
-            if row is None:  # a chunk that says it belongs to nobody
+            if row is None:  # a chunk without a document
                 _forget(db, key)
                 continue
             file, fields, hash = row
@@ -104,20 +104,20 @@ def reread(catalogue: Catalogue) -> list[dict[str, Any]]:
                 continue
             record = _registered(db, fields) if fields_are_sound(hash, fields) else None
             if record:
-                again[record["path"]] = record
-            else:  # whose it was is not certain
+                records[record["path"]] = record
+            else:  # its entity is unknown: put all again
                 _forget(db, key)
-                again |= {known["path"]: known for known in _records.sound(db)}
+                records |= {record["path"]: record for record in _records.sound_records(db)}
         recount(db)
-    return list(again.values())
+    return list(records.values())
 
 
 def _registered(db: sqlite3.Connection, fields: bytes) -> dict[str, Any] | None:
-    """The record of the entity that this is, or that this is a tool of."""
+    """The record of an entity, or of the entity that a tool belongs to."""
     record = _records.record_of(fields) or {}
     owner = record.get("server" if record.get("kind") == TOOL else "path")
-    known = _records.stored(db, owner) if owner else None
-    return known.record if known else None
+    stored = _records.stored(db, owner) if owner else None
+    return stored.record if stored else None
 
 
 def _forget(db: sqlite3.Connection, key: int) -> None:

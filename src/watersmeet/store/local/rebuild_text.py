@@ -1,6 +1,6 @@
-"""A text store written anew: one that was lost or damaged, or one that holds too many dead rows.
+"""Rebuilding the text store from the catalogue: if it is lost or damaged, or has too many dead rows.
 
-The catalogue has all that it needs. Its rows are the live ones and no others, so it scores as a fresh index does.
+The new store has live rows only, so it scores as a fresh index does.
 """
 
 from __future__ import annotations
@@ -25,20 +25,19 @@ from watersmeet.store.local.read_back import correct, read_back
 from watersmeet.store.local.records import LocalRecords
 
 OpenText = Callable[[str, str], TextStore]
-"""A text store of a kind, in a folder."""
-MANY = 256
-"""So many documents are written between two signs of life."""
+"""Opens a text store, by kind and folder."""
+DOCUMENTS_PER_RENEWAL = 256
+"""Documents written between two renewals of the lock."""
 
 
 def rebuild(
     catalogue: Catalogue, open_text: OpenText, kind: str, meta: Mapping[str, str], renew: Callable[[], None]
 ) -> dict[str, str]:
-    """What is new in the index's own facts; nothing if the text store has every live row that it should have, and
-    never had a private one."""
+    """Rebuilds the text store if it lacks live rows or ever had private ones; returns changed entries of `meta`."""
     live, public = shared(catalogue.db), meta.get(PUBLIC_TEXT)
     exposed = bool(private(catalogue.db)) if public is None else public != meta["text_folder"]
     folder = os.path.join(catalogue.folder, meta["text_folder"])
-    if not exposed and not (live and _lacks(open_text(kind, folder), live)):
+    if not exposed and not (live and _lacks_rows(open_text(kind, folder), live)):
         return {}
     return rewrite(catalogue, open_text, kind, meta, renew)
 
@@ -46,43 +45,43 @@ def rebuild(
 def rewrite(
     catalogue: Catalogue, open_text: OpenText, kind: str, meta: Mapping[str, str], renew: Callable[[], None]
 ) -> dict[str, str]:
-    """The live rows in a text store of another name, which is whole before the catalogue names it.
+    """Writes the live rows to a text store of a new name, which is complete before the catalogue names it.
 
-    A catalogue of an older version does not give back every word: such files are to be read again, and what is
-    registered so is put again by the next writer. `renew` is called now and then, while the work gets on.
+    A catalogue of an older version does not preserve every word: such files are to be read again, and such entities are
+    put again by the next writer. `renew` is called regularly, to show progress.
     """
     name = next_folder(catalogue.folder, meta["text_folder"])
-    fresh = {"text_folder": name, PUBLIC_TEXT: name}
+    new_facts = {"text_folder": name, PUBLIC_TEXT: name}
     hashes: dict[Row, bytes] = {}
-    again: set[str] = set()
+    changed_entities: set[str] = set()
     words: dict[Row, Words] = {}
     folder = os.path.join(catalogue.folder, name)
     with closing(open_text(kind, folder)) as store, closing(store.writer()) as text:
-        text.add(_entries(catalogue, hashes, again, words, text.analyse, renew))
+        text.add(_entries(catalogue, hashes, changed_entities, words, text.analyse, renew))
         text.commit()
-    if again:
-        fresh |= registered(catalogue, meta)
-    with suppress(FileNotFoundError):  # queries of this moment may still have to open it
+    if changed_entities:
+        new_facts |= registered(catalogue, meta)
+    with suppress(FileNotFoundError):  # running queries may still open it
         os.utime(os.path.join(catalogue.folder, meta["text_folder"]))
-    correct(catalogue, hashes, fresh, words)
-    return fresh
+    correct(catalogue, hashes, new_facts, words)
+    return new_facts
 
 
 def registered(catalogue: Catalogue, meta: Mapping[str, str]) -> dict[str, str]:
-    """A note of all that is registered, which is in no folder."""
-    kept = [*json.loads(meta.get(KEPT, "[]")), *(found.record for found in LocalRecords(catalogue))]
-    return {KEPT: json.dumps(list({found["path"]: found for found in kept}.values()))}
+    """A `meta` entry with all registry records, which are in no folder and must be put again."""
+    records = [*json.loads(meta.get(KEPT, "[]")), *(record.record for record in LocalRecords(catalogue))]
+    return {KEPT: json.dumps(list({record["path"]: record for record in records}.values()))}
 
 
 def next_folder(folder: str, text_folder: str) -> str:
-    """A name for a text store that none has or had."""
+    """A folder name for a text store, never used before."""
     number = 1 + int(text_folder.removeprefix("text-"))
     while os.path.exists(os.path.join(folder, f"text-{number}")):
         number += 1
     return f"text-{number}"
 
 
-def _lacks(opened: TextStore, live: int) -> bool:
+def _lacks_rows(opened: TextStore, live: int) -> bool:
     with closing(opened) as store:
         try:
             return store.reader().size < live
@@ -93,29 +92,29 @@ def _lacks(opened: TextStore, live: int) -> bool:
 def _entries(
     catalogue: Catalogue,
     hashes: dict[Row, bytes],
-    again: set[str],
+    registered: set[str],
     words: dict[Row, Words],
     analyse: Callable[[str, str], str],
     renew: Callable[[], None],
 ) -> Iterator[Entry]:
-    """All live rows but private ones, whose words go into `words`. `hashes` gets those that now say something else, and
-    `again` those of them that are registered."""
+    """All live public rows; the words of private ones go into `words`. Rows whose text differs from the stored hash go
+    into `hashes`, and their documents, if they are entities, into `registered`."""
     withheld = private(catalogue.db)
     for number, (document, chunks) in enumerate(read_back(catalogue)):
-        if number % MANY == 0:
+        if number % DOCUMENTS_PER_RENEWAL == 0:
             renew()
-        made = prepare(document, [one.chunk for one in chunks], _also(document))
-        for prepared, stored in zip(made, chunks, strict=True):
+        prepared_chunks = prepare(document, [stored.chunk for stored in chunks], _extra_words(document))
+        for prepared, stored in zip(prepared_chunks, chunks, strict=True):
             if prepared.hash != stored.hash:
                 hashes[stored.row] = prepared.hash
-                again |= {document.id} if "record" in document.fields else set()
+                registered |= {document.id} if "record" in document.fields else set()
             if document.id in withheld:
                 words[stored.row] = analysed(prepared.fields, analyse)
             else:
                 yield Entry(stored.row, prepared.fields)
 
 
-def _also(document: Document) -> str:
-    """What a registered entity is found by, besides its text."""
+def _extra_words(document: Document) -> str:
+    """Words that a registry entity is found by, besides its text."""
     record = document.fields.get("record")
     return not_embedded(entity_of(record)) if record and document.kind != TOOL else ""

@@ -1,4 +1,4 @@
-"""What is registered, as a table of the catalogue: a record and its documents change in one transaction."""
+"""The `Records` port as a table of the catalogue: a record and its documents change in one transaction."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from watersmeet.store.local.catalogue import Catalogue
 
 
 class LocalRecords:
-    """The `Records` port, for whoever holds the writer lock.
+    """Registry records, for the holder of the writer lock.
 
-    `stage` takes changes that are to be committed with the documents that are made of them; else each is committed by
-    itself, at once.
+    `stage` collects changes to be committed with their documents; without it each change is committed at once.
     """
 
     def __init__(self, catalogue: Catalogue, stage: Callable[[RecordChange], None] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""What an index covers, and the state in which each thing of it was last read."""
+"""The roots of an index, and the state of each file when it was last read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import closing
 
 from watersmeet.core.errors import IndexDamaged, IndexMismatch, NoIndex
 from watersmeet.core.writing import FileState, KnownRoot, Root
-from watersmeet.store.local._connect import FORMAT, connect, guarded
+from watersmeet.store.local._connect import FORMAT, connect, sqlite_errors
 from watersmeet.store.local._paths import Paths, paths_of
 
 
@@ -22,19 +22,19 @@ def files_in(db: sqlite3.Connection, root: int) -> dict[str, FileState]:
     return {state.name: state for state in (FileState(*row) for row in rows)}
 
 
-def committed_roots(folder: str, wanted: Callable[[Root], bool]) -> dict[str, KnownRoot]:
-    """Some of the roots, by their addresses: nobody need hold the index for that.
+def committed_roots(folder: str, predicate: Callable[[Root], bool]) -> dict[str, KnownRoot]:
+    """The roots that satisfy `predicate`, by path, read without a lock.
 
-    Empty if there is no index, if it cannot be read (whoever opens it says why), or if it is of an older format, which
-    knew folders only.
+    Empty if there is no index, if it cannot be read (opening it reports why), or if it has an older format, which had
+    folders only.
     """
     try:
-        with closing(connect(folder)) as db, guarded(folder):
+        with closing(connect(folder)) as db, sqlite_errors(folder):
             if db.execute("PRAGMA user_version").fetchone()[0] != FORMAT:
                 return {}
             db.execute("BEGIN")
             meta = dict(db.execute("SELECT key, value FROM meta"))
-            roots = [root for root in roots_in(db, paths_of(folder, db)) if wanted(root)]
+            roots = [root for root in roots_in(db, paths_of(folder, db)) if predicate(root)]
             return {root.path: KnownRoot(root, files_in(db, root.id), meta) for root in roots}
     except (NoIndex, IndexDamaged, IndexMismatch):
         return {}

@@ -1,7 +1,7 @@
-"""One moment of an index in a folder: the catalogue first, the other stores as that moment needs them.
+"""A snapshot of an index in a folder: the catalogue, and the other stores as it needs them.
 
-The other stores may be ahead of the catalogue or hold dead rows; they never lack a live one. So whatever they offer is
-looked up in the catalogue, and whatever is remembered belongs to one moment of it.
+The other stores may be ahead of the catalogue or hold dead rows, but they never lack a live one. So their results are
+looked up in the catalogue, and caches belong to one snapshot of it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from watersmeet.core.index import Tier, Unseen
 from watersmeet.core.model import ANY, ChunkId, Condition, Row
 from watersmeet.core.ports import Entities, Links, TextReader, TextStore, Words
 from watersmeet.core.visibility import AUDIENCE_GATE, PUBLIC
-from watersmeet.store.local._connect import FILE, FORMAT, is_read_only, still
+from watersmeet.store.local._connect import FILE, FORMAT, is_read_only, read_only_mode
 from watersmeet.store.local._counts import CHUNKS, UNSEEN
 from watersmeet.store.local._private_words import PUBLIC_TEXT
 from watersmeet.store.local.documents import DocumentsView
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
     from watersmeet.core.index import Vectors
 
 SPARSE = "sparse"
-"""The tier of weighted terms, where the others have vectors."""
+"""The tier of weighted terms; the others have vectors."""
 Make = Callable[[str], Callable[..., Any]]
-"""How a store of this name is opened: tantivy, vectors, ..."""
+"""Gives the constructor of a store by name: tantivy, vectors, ..."""
 Gates = tuple[tuple[str, tuple[str, ...]], ...]
-MOST_VIEWERS = 32
-"""The ports of so many viewers are kept at a time."""
+MAX_VIEWERS = 32
+"""How many viewers' ports and readers are cached."""
 
 
 class LocalSnapshot(DocumentsView):
-    """The `Snapshot` port. A query has it to itself; the threads of that query share it."""
+    """The `Snapshot` port, used by one query at a time and shared by its threads."""
 
     def __init__(self, folder: str, make: Make) -> None:
         self.last_used = 0.0
-        self._opened_file = _on_disk(folder)
+        self._opened_file = _file_identity(folder)
         super().__init__(folder)
         self._make = make
         self._facts: dict[str, str] = {}
@@ -55,15 +55,15 @@ class LocalSnapshot(DocumentsView):
         self._ports: dict[tuple[str, Gates], Any] = {}
 
     def close(self) -> None:
-        self._forget_text()
+        self._close_text()
         for _, store in self._stores.values():
             store.close()
         self._stores.clear()
         super().close()
 
     def current(self) -> bool:
-        """False once the index was deleted or put in place anew: what is open here is the old one."""
-        return self._opened_file == _on_disk(self._folder)
+        """False once the index was deleted or replaced, so that this has the old files open."""
+        return self._opened_file == _file_identity(self._folder)
 
     @contextmanager
     def transaction(self) -> Iterator[LocalSnapshot]:
@@ -75,12 +75,12 @@ class LocalSnapshot(DocumentsView):
     def _renew(self) -> None:
         facts = self.meta()
         if facts.get("text_folder") != self._facts.get("text_folder"):
-            self._forget_text()
+            self._close_text()
         self._facts = facts
         self._readers = {}
-        named = [json.loads(facts.get(key, "{}")) for key in (CURRENT, NEXT)]
-        self._expected = frozenset(tier["folder"] for tiers in named for tier in tiers.values())
-        self._tiers = {name: Tier(**found) for name, found in json.loads(facts.get(CURRENT, "{}")).items()}
+        tier_facts = [json.loads(facts.get(key, "{}")) for key in (CURRENT, NEXT)]
+        self._expected = frozenset(tier["folder"] for tiers in tier_facts for tier in tiers.values())
+        self._tiers = {name: Tier(**entry) for name, entry in json.loads(facts.get(CURRENT, "{}")).items()}
         built = json.loads(facts.get("fingerprint", "{}"))
         self._text = self._open_text(built["text"], facts["text_folder"]) if built else None
         self._facts_version = self.version
@@ -90,15 +90,17 @@ class LocalSnapshot(DocumentsView):
             self._store = self._make(kind)(folder=os.path.join(self._folder, text_folder))
         reader: TextReader = self._store.reader()
         if not reader.size and self.shared():
-            raise IndexDamaged(f"the words of {self._folder} are lost", "`watersmeet sync PATH` makes them again")
+            raise IndexDamaged(
+                f"the text store of {self._folder} is missing or empty", "`watersmeet sync PATH` rebuilds it"
+            )
         return reader
 
-    def _forget_text(self) -> None:
+    def _close_text(self) -> None:
         if self._store is not None:
             self._store.close()
         self._store = None
 
-    # ------------------------------------------------------------ what the index says of itself
+    # ------------------------------------------------------------ facts about the index
 
     @property
     def generation(self) -> str:
@@ -116,7 +118,7 @@ class LocalSnapshot(DocumentsView):
 
     @property
     def public_text(self) -> bool:
-        """Whether the text store never held a row that not everyone may see; of an older index that is not known."""
+        """Whether the text store never had a private row; False for an older index, where it is unknown."""
         return self._facts.get(PUBLIC_TEXT) == self._facts.get("text_folder")
 
     # ------------------------------------------------------------ words, links, entities
@@ -126,72 +128,72 @@ class LocalSnapshot(DocumentsView):
             raise NoIndex(f"nothing was ever put into {self._folder}", "fill it with `watersmeet sync PATH`")
         return self._text
 
-    def words(self, seen: Condition) -> Words | None:
-        return None if self._text is None else self._port("words", seen, lambda: LiveWords(self, seen))
+    def words(self, visible: Condition) -> Words | None:
+        return None if self._text is None else self._port("words", visible, lambda: LiveWords(self, visible))
 
-    def links(self, seen: Condition) -> Links:
+    def links(self, visible: Condition) -> Links:
         from watersmeet.store.local.graph import LiveLinks
 
-        links: Links = self._port("links", seen, lambda: LiveLinks(self, seen))
+        links: Links = self._port("links", visible, lambda: LiveLinks(self, visible))
         return links
 
-    def entities(self, seen: Condition) -> Entities:
+    def entities(self, visible: Condition) -> Entities:
         from watersmeet.store.local.entities import LiveEntities
 
         if self._text is None:
             raise NoIndex(f"nothing was ever put into {self._folder}", "fill it with `watersmeet register FILE`")
-        entities: Entities = self._port("entities", seen, lambda: LiveEntities(self, seen))
+        entities: Entities = self._port("entities", visible, lambda: LiveEntities(self, visible))
         return entities
 
-    def _port(self, name: str, seen: Condition, make: Callable[[], Any]) -> Any:
-        key = (name, tuple(seen.gates.items()))
+    def _port(self, name: str, visible: Condition, make: Callable[[], Any]) -> Any:
+        key = (name, tuple(visible.gates.items()))
         if key not in self._ports:
-            if len(self._ports) >= 4 * MOST_VIEWERS:
+            if len(self._ports) >= 4 * MAX_VIEWERS:
                 self._ports.clear()
             self._ports[key] = make()
         return self._ports[key]
 
     # ------------------------------------------------------------ vectors
 
-    def vectors(self, tier: Tier, seen: Condition) -> Vectors:
+    def vectors(self, tier: Tier, visible: Condition) -> Vectors:
         from watersmeet.store.local.live_vectors import LiveVectors
 
-        self.reader(tier, seen)
-        vectors: Vectors = self._port(tier.folder, seen, lambda: LiveVectors(self, tier, seen))
+        self.reader(tier, visible)
+        vectors: Vectors = self._port(tier.folder, visible, lambda: LiveVectors(self, tier, visible))
         return vectors
 
-    def reader(self, tier: Tier, seen: Condition) -> Any:
-        """The files of a tier as of this moment, or why they cannot be read."""
-        key = (tier.folder, tuple(seen.gates.items()) if tier.name == SPARSE else ())
-        readers = self._readers  # what comes late is of the moment in which it began
+    def reader(self, tier: Tier, visible: Condition) -> Any:
+        """The reader of a tier's store in this snapshot; raises if it cannot be read. Errors are cached too."""
+        key = (tier.folder, tuple(visible.gates.items()) if tier.name == SPARSE else ())
+        readers = self._readers  # a late thread must not fill the next snapshot's cache
         if key not in readers:
-            if len(readers) >= MOST_VIEWERS:
+            if len(readers) >= MAX_VIEWERS:
                 readers.clear()
             found: Any
             try:
-                found = self._opened(tier, seen)
+                found = self._open_reader(tier, visible)
             except WatersmeetError as problem:
                 found = problem
             readers[key] = found
         else:
             found = readers[key]
         if isinstance(found, WatersmeetError):
-            raise found.with_traceback(None)  # or all that ever raised it is kept
+            raise found.with_traceback(None)  # else the traceback keeps frames alive
         return found
 
-    def _opened(self, tier: Tier, seen: Condition) -> Any:
-        check_there(tier, self._folder)
-        known = self._stores.get(tier.name)
-        if known is None or known[0] != tier.folder:
-            if known is not None:
-                known[1].close()
-            self._stores[tier.name] = known = (tier.folder, store_of(tier, self._folder, self._make))
-        reader = known[1].reader()
-        return reader.without(self._kept_from(seen)) if tier.name == SPARSE and seen.gates else reader
+    def _open_reader(self, tier: Tier, visible: Condition) -> Any:
+        check_vectors_exist(tier, self._folder)
+        opened = self._stores.get(tier.name)
+        if opened is None or opened[0] != tier.folder:
+            if opened is not None:
+                opened[1].close()
+            self._stores[tier.name] = opened = (tier.folder, store_of(tier, self._folder, self._make))
+        reader = opened[1].reader()
+        return reader.without(self._hidden_rows(visible)) if tier.name == SPARSE and visible.gates else reader
 
-    def _kept_from(self, seen: Condition) -> list[Row]:
-        """The rows that a viewer may not see: private ones only, so that public ones need not be listed."""
-        must, values = self.where(seen)
+    def _hidden_rows(self, visible: Condition) -> list[Row]:
+        """The private rows hidden from a viewer."""
+        must, values = self.where(visible)
         found = self.query(
             "SELECT DISTINCT c.row FROM facets f JOIN documents d ON d.id = f.document"
             f" JOIN chunks c ON c.document = d.id WHERE f.key = ? AND f.value <> ? AND NOT ({must})",
@@ -199,35 +201,35 @@ class LocalSnapshot(DocumentsView):
         )
         return [row for (row,) in found]
 
-    def coverage(self, tier: Tier, seen: Condition = ANY) -> float:
-        """One that cannot be read counts as whole: asked, it says what is wrong."""
+    def coverage(self, tier: Tier, visible: Condition = ANY) -> float:
+        """The embedded share of visible rows; 1.0 if the store cannot be read, so that a query reports why."""
         try:
-            self.reader(tier, seen)
+            self.reader(tier, visible)
         except WatersmeetError:
             return 1.0
-        return self.seen_share(tier.folder, tier.rows, seen)
+        return self.embedded_share(tier.folder, tier.rows, visible)
 
     def unseen(self, tier: Tier, limit: int, first: Sequence[ChunkId] = (), after: int = 0) -> list[Unseen]:
         table, which = ("unseen", [tier.folder]) if tier.folder in self._expected else ("chunks", [])
-        store = "store = ? AND " if which else ""  # nothing is in a store that nobody knows of yet
+        store = "store = ? AND " if which else ""  # a store not registered yet has no rows
         found: dict[Row, Unseen] = {}
         if first:
             rows = self.rows(first)
             listed = json.dumps([rows[chunk] for chunk in first if chunk in rows])
             sql = f"SELECT row FROM json_each(?) j JOIN {table} u ON {store}u.row = j.value WHERE u.row > ?"
-            wanted = [row for (row,) in self.query(sql, [listed, *which, after])][:limit]
-            found = {one[0]: Unseen(*one) for one in self.texts(wanted)}
+            numbers = [row for (row,) in self.query(sql, [listed, *which, after])][:limit]
+            found = {one[0]: Unseen(*one) for one in self.texts(numbers)}
         sql = f"SELECT row FROM {table} WHERE {store}row > ? ORDER BY row LIMIT ?"
-        while len(found) < limit:  # of those that follow, some may be damaged
-            wanted = [row for (row,) in self.query(sql, [*which, after, limit])]
-            if not wanted:
+        while len(found) < limit:  # some rows may be damaged and left out
+            numbers = [row for (row,) in self.query(sql, [*which, after, limit])]
+            if not numbers:
                 break
-            found |= {one[0]: Unseen(*one) for one in self.texts(wanted)}
-            after = wanted[-1]
+            found |= {one[0]: Unseen(*one) for one in self.texts(numbers)}
+            after = numbers[-1]
         return list(found.values())[:limit]
 
     def left(self, tier: Tier, after: int = 0) -> int:
-        """How many rows a tier's model has still to read."""
+        """The number of rows still to embed."""
         if not after:
             counts = self.counts()
             return counts.get(UNSEEN + tier.folder, 0) if tier.folder in self._expected else counts.get(CHUNKS, 0)
@@ -243,24 +245,24 @@ def store_of(tier: Tier, index: str, make: Make) -> Any:
     return make(kind)(folder=os.path.join(index, tier.folder), dimension=tier.dimension)
 
 
-def check_there(tier: Tier, index: str) -> None:
-    """A store without its commit file looks like one that nothing was written to yet."""
-    from watersmeet.store.local._file_commits import COMMIT  # only where there are vectors
+def check_vectors_exist(tier: Tier, index: str) -> None:
+    """Raises if a tier's commit file is missing: without it a store looks empty."""
+    from watersmeet.store.local._file_commits import COMMIT  # loaded only for vectors
 
     size = 0
     with suppress(OSError):
         size = os.path.getsize(os.path.join(index, tier.folder, COMMIT))
     if tier.rows and not size:
-        raise IndexDamaged(f"the {tier.name} vectors of {index} are lost", "`watersmeet sync` makes them again")
+        raise IndexDamaged(f"the {tier.name} vectors of {index} are missing", "`watersmeet sync` makes them again")
 
 
-def _on_disk(folder: str) -> tuple[object, ...] | None:
-    """Which file the catalogue is, so that another one in its place is noticed."""
+def _file_identity(folder: str) -> tuple[object, ...] | None:
+    """Identity of the catalogue's file, to notice that it was replaced."""
     path = os.path.join(folder, FILE)
     try:
         found = os.stat(path)
     except OSError:
         return None
-    if is_read_only(folder):  # it was opened as if nobody wrote to it: look whether somebody did
-        return found.st_dev, found.st_ino, found.st_mtime_ns, still(path)
+    if is_read_only(folder):  # opened as immutable: notice changes by another user
+        return found.st_dev, found.st_ino, found.st_mtime_ns, read_only_mode(path)
     return found.st_dev, found.st_ino

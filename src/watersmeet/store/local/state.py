@@ -1,4 +1,4 @@
-"""Small named state in a folder: one private file for each name, replaced whole."""
+"""The `State` port in a folder: one private file for each name, replaced atomically."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from watersmeet.core.system import READ
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """The `State` port. The name is that of the file; a lock file lies beside it only while it is being changed."""
+    """A named state in a file of that name; a lock file exists beside it only during a change."""
 
     folder: str
     name: str
@@ -33,7 +33,7 @@ class FileState:
         return os.path.join(self.folder, self.name)
 
     def version(self) -> object:
-        """Time, size and place on disk: of two values written in one tick of the clock, the files are two."""
+        """Time, size and inode: two values written in the same clock tick have different inodes."""
         try:
             found = os.stat(self.path)
         except OSError:
@@ -42,7 +42,7 @@ class FileState:
 
     def read(self) -> bytes | None:
         try:
-            with open(self.path, "rb", opener=_without_waiting) as file:
+            with open(self.path, "rb", opener=_open_without_blocking) as file:
                 if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                     raise IndexProblem(f"{self} is not a file", "remove it")
                 return file.read()
@@ -57,14 +57,14 @@ class FileState:
             yield FileStateChange(self)
 
 
-def _without_waiting(path: str, flags: int) -> int:
-    """For `open`: of a pipe in place of a file there is nobody at the other end."""
+def _open_without_blocking(path: str, flags: int) -> int:
+    """Opener that does not block, in case the path is a pipe."""
     return os.open(path, flags | READ)
 
 
 @dataclass(frozen=True, slots=True)
 class FileStateChange:
-    """The value while its lock is held."""
+    """Read and write access to a state while its lock is held."""
 
     state: FileState
 
@@ -81,7 +81,7 @@ class FileStateChange:
                 os.unlink(self.state.path)
 
     def _sweep(self) -> None:
-        """Remove what a writer that was killed left behind."""
+        """Deletes temporary files of a writer that was killed."""
         for name in os.listdir(self.state.folder):
             if name.startswith(f".{self.state.name}-"):
                 with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Text in tantivy: the default. One commit point on disk, searches without the interpreter's lock."""
+"""The text store in tantivy, the default: one commit point on disk, searches without the GIL."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from watersmeet.core.model import Row
 from watersmeet.core.options import option
 from watersmeet.core.ports import Term
 from watersmeet.core.tokens import STOPWORDS
-from watersmeet.store.local._file_checks import unmarked
+from watersmeet.store.local._file_checks import check_unmarked
 from watersmeet.store.local._segments import META, note, sizes, verify
 from watersmeet.store.local._text import (
-    AGAIN,
     EXACT_FIELD,
-    LONGEST,
     MAKE_ROOM,
+    MAX_TOKEN_LENGTH,
     REBUILD,
+    REMAKE_HINT,
     WORD_FIELDS,
+    checked_field,
     disk_full,
     distinct,
-    known,
     plain,
 )
 
@@ -51,32 +51,32 @@ if TYPE_CHECKING:
 
 __all__ = ["EXACT_FIELD", "WORD_FIELDS", "Tantivy"]
 
-LEAST_HEAP, MOST_HEAP = 15_000_000, 4_000_000_000
-"""What tantivy asks for each thread, and what it can use."""
+MIN_HEAP_PER_THREAD, MAX_HEAP_PER_THREAD = 15_000_000, 4_000_000_000
+"""tantivy's limits, in bytes."""
 
-SMALL, JOINED = 10_000, 8
-"""tantivy joins so many segments of fewer rows than that into one. Each commit makes one, and each is searched by
-itself: in seven of 4,000 rows a query takes up to twice as long as in one of 28,000."""
+SMALL_SEGMENT, MERGE_COUNT = 10_000, 8
+"""tantivy merges `MERGE_COUNT` segments of fewer than `SMALL_SEGMENT` rows into one. Each commit makes a segment, and
+each is searched separately: seven of 4,000 rows take up to twice as long as one of 28,000."""
 
-SPARE = 8
-"""Fetched beyond the limit, to see whether equal scores go on there."""
+EXTRA_HITS = 8
+"""Hits fetched beyond the limit, to see whether equal scores continue."""
 
-MOST_EQUAL = 20_000
-"""So many hits are looked through to put equal scores in order; beyond, any of them may be left out."""
+MAX_EQUAL = 20_000
+"""Hits fetched at most to order equal scores; beyond, any of them may be left out."""
 
-SOME = ("co", "re", "s", "a", "")
-"""Beginnings of words that most texts have: all words of a large index are many."""
+COMMON_PREFIXES = ("co", "re", "s", "a", "")
+"""Word prefixes that most texts have, to find any word without listing all."""
 
 FEW_ROWS = 400
-"""Up to here a query for each row is quicker than one for a set of rows (100 rows: 0.5 against 1.7 ms)."""
+"""Up to so many rows, one term query per row is faster than a set query (100 rows: 0.5 against 1.7 ms)."""
 
-LARGE_SHARE = 0.1
-"""Where `within` is at least this part of the rows between its first and its last, filtering what is found among these
-beats looking rows up. What was written together stands together."""
+DENSE_SHARE = 0.1
+"""If `within` has at least this share of the rows between its first and last, a range query and filtering the hits is
+faster than looking rows up. Rows written together are adjacent."""
 
 
-class _Opened:
-    """What a store has open: the index, and the reader of the newest commit that it has seen."""
+class _OpenIndex:
+    """The open tantivy index, and the reader of the last commit."""
 
     def __init__(self) -> None:
         self.lock = Lock()
@@ -88,43 +88,43 @@ class _Opened:
 
 @dataclass(frozen=True, slots=True)
 class Tantivy:
-    """A folder that tantivy owns."""
+    """The tantivy text store: a folder managed by tantivy."""
 
     folder: str
     heap_bytes: int = option(50_000_000, "memory for words not yet written; at least 15 MB for each thread")
     threads: int = option(1, "threads that index; more are quicker, cost memory and leave more files")
-    _opened: _Opened = field(default_factory=_Opened, init=False, repr=False, compare=False)
+    _open: _OpenIndex = field(default_factory=_OpenIndex, init=False, repr=False, compare=False)
 
     of_words: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.threads < 1:
             raise ConfigError(f"store.tantivy.threads cannot be {self.threads}", "it is 1 or more")
-        least, most = LEAST_HEAP * self.threads, MOST_HEAP * self.threads
-        if not least <= self.heap_bytes <= most:
+        minimum, maximum = MIN_HEAP_PER_THREAD * self.threads, MAX_HEAP_PER_THREAD * self.threads
+        if not minimum <= self.heap_bytes <= maximum:
             threads = f" for {self.threads} threads" if self.threads > 1 else ""
             raise ConfigError(
-                f"store.tantivy.heap_bytes cannot be {self.heap_bytes}", f"it is from {least} to {most}{threads}"
+                f"store.tantivy.heap_bytes cannot be {self.heap_bytes}", f"it is from {minimum} to {maximum}{threads}"
             )
 
     def writer(self) -> _Writer:
-        """The only writer there is, in any process; the index is made if there is none."""
-        with self._opened.lock, _Understood(self.folder):
+        """The writer, one at a time over all processes; the index is created if there is none."""
+        with self._open.lock, _TranslatedErrors(self.folder):
             make_private(self.folder)
             writer = self._index().writer(self.heap_bytes, self.threads)
-            writer.garbage_collect_files()  # what a writer left that died or filled the disk
+            writer.garbage_collect_files()  # files of a writer that was killed or filled the disk
             return _Writer(self.folder, writer)
 
     def reader(self) -> _Reader:
-        """The newest commit; the same object as long as nothing was committed."""
-        opened = self._opened
-        with opened.lock, _Understood(self.folder):
-            unmarked(self.folder, AGAIN)
+        """A reader of the newest commit; the same object until something is committed."""
+        opened = self._open
+        with opened.lock, _TranslatedErrors(self.folder):
+            check_unmarked(self.folder, REMAKE_HINT)
             try:
                 with open(os.path.join(self.folder, META), "rb") as file:
                     meta = file.read()
             except (FileNotFoundError, NotADirectoryError):
-                raise NoIndex(f"there is no text index in {self.folder}", AGAIN) from None
+                raise NoIndex(f"there is no text index in {self.folder}", REMAKE_HINT) from None
             if opened.latest is None or meta != opened.meta:
                 verify(self.folder)
                 if opened.mirror is not None:
@@ -135,53 +135,53 @@ class Tantivy:
             return opened.latest
 
     def verify(self) -> None:
-        """Raise if any of its files is not what was written; all of them are read."""
-        with _Understood(self.folder):
+        """Raises if any file is damaged; all of them are read."""
+        with _TranslatedErrors(self.folder):
             verify(self.folder, always=True)
 
     def close(self) -> None:
-        with self._opened.lock:
-            self._opened.index = self._opened.latest = None
-            if self._opened.mirror is not None:
-                self._opened.mirror.cleanup()
-                self._opened.mirror = None
+        with self._open.lock:
+            self._open.index = self._open.latest = None
+            if self._open.mirror is not None:
+                self._open.mirror.cleanup()
+                self._open.mirror = None
 
     def _index(self) -> tantivy.Index:
-        index = self._opened.index
+        index = self._open.index
         if index is None:
             import tantivy
 
             engine = _engine()
             if not can_write(self.folder):
-                self._opened.mirror = _mirror(self.folder)
-            place = self.folder if self._opened.mirror is None else self._opened.mirror.name
+                self._open.mirror = _mirror(self.folder)
+            place = self.folder if self._open.mirror is None else self._open.mirror.name
             index = tantivy.Index(engine.schema, place)
             index.register_tokenizer("words", engine.words)
             index.register_tokenizer("forms", engine.forms)
             index.config_reader("manual")
-            self._opened.index = index
+            self._open.index = index
         return index
 
 
 def _mirror(folder: str) -> TemporaryDirectory[str]:
-    """A folder of links to the files of another: tantivy locks a file to read, and in that one it cannot make it."""
+    """A temporary folder of links to a read-only index: tantivy needs to create a lock file for reading."""
     from tempfile import TemporaryDirectory
 
-    made = TemporaryDirectory(prefix="watersmeet-")
+    mirror = TemporaryDirectory(prefix="watersmeet-")
     for name in os.listdir(folder):
         if not name.endswith(".lock"):
-            file, link = os.path.join(os.path.abspath(folder), name), os.path.join(made.name, name)
+            file, link = os.path.join(os.path.abspath(folder), name), os.path.join(mirror.name, name)
             try:
                 os.symlink(file, link)
-            except (OSError, NotImplementedError):  # on Windows not everyone may
+            except (OSError, NotImplementedError):  # on Windows links need a privilege
                 from shutil import copyfile
 
                 copyfile(file, link)
-    return made
+    return mirror
 
 
 class _Writer:
-    """Holds tantivy's lock on the folder until it is closed; the lock of a process that died is void."""
+    """A writer, which holds tantivy's lock until it is closed; the lock ends with its process."""
 
     def __init__(self, folder: str, writer: tantivy.IndexWriter) -> None:
         self._folder = folder
@@ -197,43 +197,43 @@ class _Writer:
             document.add_unsigned("row", entry.row)
             for name, text in entry.fields.items():
                 if text:
-                    document.add_text(known(name), plain(text))
-            with _Understood(self._folder):
+                    document.add_text(checked_field(name), plain(text))
+            with _TranslatedErrors(self._folder):
                 writer.add_document(document)
             self._added += 1
 
     def drop(self, rows: Iterable[Row]) -> None:
-        writer, gone = self._writer(), list(rows)
-        if gone:
-            with _Understood(self._folder):
-                writer.delete_documents_by_query(_engine().rows(gone))
+        writer, dropped = self._writer(), list(rows)
+        if dropped:
+            with _TranslatedErrors(self._folder):
+                writer.delete_documents_by_query(_engine().rows(dropped))
 
     def commit(self) -> None:
         writer = self._writer()
-        with _Understood(self._folder):
+        with _TranslatedErrors(self._folder):
             writer.commit()
         tighten(self._folder)
 
     def pieces(self, new: int) -> int:
-        """As many as there must be for tantivy to join the segments, if most of what they hold was added just now."""
-        with _Understood(self._folder):
-            small = [size for size in sizes(self._folder) if size < SMALL]
-        missing = JOINED - len(small)
+        """How many segments to commit so that tantivy merges the small ones; 1 unless this writer added most rows."""
+        with _TranslatedErrors(self._folder):
+            small = [size for size in sizes(self._folder) if size < SMALL_SEGMENT]
+        missing = MERGE_COUNT - len(small)
         return missing if small and 0 < missing <= new and sum(small) <= 2 * self._added else 1
 
     def analyse(self, field: str, text: str) -> str:
-        return _engine().analyse(known(field), text)
+        return _engine().analyse(checked_field(field), text)
 
     def row_count(self) -> int:
-        """Rows that were dropped count in the statistics until they are written anew."""
-        with _Understood(self._folder):
+        """All rows, dropped ones included: they count in the statistics until the store is rewritten."""
+        with _TranslatedErrors(self._folder):
             return sum(sizes(self._folder))
 
     def close(self) -> None:
-        """Forget what was not committed, let merges end, give up the lock."""
+        """Rolls back, waits for merges, and releases the lock."""
         writer, self._open = self._open, None
         if writer is not None:
-            with _Understood(self._folder):
+            with _TranslatedErrors(self._folder):
                 writer.wait_merging_threads()
                 if os.path.exists(os.path.join(self._folder, META)):
                     note(self._folder)
@@ -248,7 +248,7 @@ class _Writer:
         if error is None:
             self.close()
         else:
-            with suppress(IndexProblem):  # the first error is the one to tell of
+            with suppress(IndexProblem):  # the first error is reported
                 self.close()
 
     def _writer(self) -> tantivy.IndexWriter:
@@ -258,7 +258,7 @@ class _Writer:
 
 
 class _Reader:
-    """One commit, held open: what is committed or merged later does not touch it."""
+    """A reader of one commit, unaffected by later commits and merges."""
 
     def __init__(self, folder: str, searcher: tantivy.Searcher) -> None:
         self._folder = folder
@@ -279,10 +279,10 @@ class _Reader:
             return self._top(query, limit)
         first, last = min(within), max(within)
         span = min(last - first + 1, self.size)
-        if len(within) < LARGE_SHARE * span:
+        if len(within) < DENSE_SHARE * span:
             return self._top(self._engine.inside(query, within), limit)
-        between = query if span == self.size else self._engine.between(query, first, last)
-        return self._top(between, limit, set(within), span)
+        ranged = query if span == self.size else self._engine.between(query, first, last)
+        return self._top(ranged, limit, set(within), span)
 
     def score(self, terms: Sequence[Term], rows: Collection[Row]) -> dict[Row, float]:
         query = self._engine.query(terms)
@@ -291,18 +291,18 @@ class _Reader:
         return dict(self._hits(self._engine.inside(query, rows), len(rows)))
 
     def frequency(self, field: str, text: str) -> int:
-        token = self._engine.analyse(known(field), text)
-        with _Understood(self._folder):
+        token = self._engine.analyse(checked_field(field), text)
+        with _TranslatedErrors(self._folder):
             return self._searcher.doc_freq(field, token) if token else 0
 
     def analyse(self, field: str, text: str) -> str:
-        return self._engine.analyse(known(field), text)
+        return self._engine.analyse(checked_field(field), text)
 
     def average(self, field: str) -> float:
-        """As BM25 has it here: any word that occurs in the field tells."""
-        with _Understood(self._folder):
-            for prefix in SOME:
-                for word, _ in self._searcher.terms_with_prefix(known(field), prefix, limit=1):
+        """The average length of a field as tantivy's BM25 has it, from the explanation of any word's score."""
+        with _TranslatedErrors(self._folder):
+            for prefix in COMMON_PREFIXES:
+                for word, _ in self._searcher.terms_with_prefix(checked_field(field), prefix, limit=1):
                     query = self._engine.term(field, word)
                     hits = self._searcher.search(query, 1, count=False).hits
                     if hits:
@@ -310,35 +310,35 @@ class _Reader:
         return 0.0
 
     def _top(
-        self, query: tantivy.Query, limit: int, keep: Collection[Row] | None = None, among: int = 0
+        self, query: tantivy.Query, limit: int, keep: Collection[Row] | None = None, searched_rows: int = 0
     ) -> list[tuple[Row, float]]:
-        """The first hits, fetching on until enough are kept and no equal score is left behind.
+        """The best hits; fetches more until there are enough and equal scores are complete.
 
-        `keep`: the rows that are wanted, of so many that the query is asked `among`.
+        `keep`: only these rows, out of `searched_rows` that the query matches against.
         """
-        wanted = limit + SPARE
+        fetch = limit + EXTRA_HITS
         if keep is not None:
-            wanted = int(wanted * among / len(keep)) + SPARE
+            fetch = int(fetch * searched_rows / len(keep)) + EXTRA_HITS
         while True:
-            wanted = min(wanted, self.size + 1)
-            hits = self._hits(query, wanted)
+            fetch = min(fetch, self.size + 1)
+            hits = self._hits(query, fetch)
             kept = hits if keep is None else [hit for hit in hits if hit[0] in keep]
-            if len(hits) < wanted:
+            if len(hits) < fetch:
                 break
-            if len(kept) >= limit and (hits[-1][1] < kept[limit - 1][1] or wanted >= MOST_EQUAL):
+            if len(kept) >= limit and (hits[-1][1] < kept[limit - 1][1] or fetch >= MAX_EQUAL):
                 break
-            wanted *= 8
+            fetch *= 8
         return sorted(kept, key=lambda hit: (-hit[1], hit[0]))[:limit]
 
     def _hits(self, query: tantivy.Query, limit: int) -> list[tuple[Row, float]]:
-        with _Understood(self._folder):
+        with _TranslatedErrors(self._folder):
             hits = self._searcher.search(query, limit, count=False).hits
             rows: list[Any] = self._searcher.fast_field_values("row", [address for _, address in hits])  # whole numbers
         return [(row, score) for row, (score, _) in zip(rows, hits, strict=True) if row is not None]
 
 
 class _Engine:
-    """Schema, analysers and queries. Queries are built from terms: no text is ever parsed as a query."""
+    """Schema, tokenizers and queries. Queries are built from terms: no text is parsed as a query."""
 
     def __init__(self) -> None:
         from tantivy import FieldType, Filter, Occur, Query, SchemaBuilder, TextAnalyzerBuilder, Tokenizer
@@ -357,21 +357,21 @@ class _Engine:
         self._query, self._must, self._should = Query, Occur.Must, Occur.Should
         self._number = FieldType.Unsigned
         self._analysed = lru_cache(maxsize=1 << 12)(self._analyse)
-        self._asked = lru_cache(maxsize=1 << 6)(self._ask)
+        self._cached_query = lru_cache(maxsize=1 << 6)(self._build_query)
 
     def analyse(self, field: str, text: str) -> str:
-        """The term that stands for the word in the index; empty if none does."""
-        return self._analysed(text, field == EXACT_FIELD) if len(text) <= LONGEST else ""
+        """The token of a word in the index; empty if it has none."""
+        return self._analysed(text, field == EXACT_FIELD) if len(text) <= MAX_TOKEN_LENGTH else ""
 
-    def _analyse(self, text: str, exactly: bool) -> str:
-        tokens = (self.forms if exactly else self.words).analyze(plain(text))
+    def _analyse(self, text: str, exact: bool) -> str:
+        tokens = (self.forms if exact else self.words).analyze(plain(text))
         return tokens[0] if len(tokens) == 1 else ""
 
     def query(self, terms: Iterable[Term]) -> tantivy.Query | None:
-        """The same terms are looked for, and then scored where others found something."""
-        return self._asked(tuple(terms))
+        """The query for these terms, cached: it is used for matching, then for scoring other signals' hits."""
+        return self._cached_query(tuple(terms))
 
-    def _ask(self, terms: tuple[Term, ...]) -> tantivy.Query | None:
+    def _build_query(self, terms: tuple[Term, ...]) -> tantivy.Query | None:
         make = self._query
         parts = []
         for (name, token, constant), term in distinct(terms, self.analyse).items():
@@ -386,12 +386,12 @@ class _Engine:
         return self._query.term_query(self.schema, field, token, "freq")
 
     def inside(self, query: tantivy.Query, rows: Collection[Row]) -> tantivy.Query:
-        """The query, only for these rows, which add nothing to the score."""
+        """The query restricted to these rows, without a change of score."""
         allowed = self._query.const_score_query(self.rows(rows), 0.0)
         return self._query.boolean_query([(self._must, query), (self._must, allowed)])
 
     def between(self, query: tantivy.Query, first: Row, last: Row) -> tantivy.Query:
-        """The query, only for the rows from the first to the last, which add nothing to the score."""
+        """The query restricted to a range of rows, without a change of score."""
         allowed = self._query.range_query(self.schema, "row", self._number, first, last)
         allowed = self._query.const_score_query(allowed, 0.0)
         return self._query.boolean_query([(self._must, query), (self._must, allowed)])
@@ -409,15 +409,15 @@ def _engine() -> _Engine:
     return _Engine()
 
 
-def _average(told: dict[str, Any]) -> float:
-    """The average length of the field, wherever in tantivy's account of a score it stands."""
-    if str(told.get("description", "")).startswith("avgdl"):
-        return float(told["value"])
-    return next((found for part in told.get("details", ()) if (found := _average(part))), 0.0)
+def _average(explanation: dict[str, Any]) -> float:
+    """The average field length, found in tantivy's explanation of a score."""
+    if str(explanation.get("description", "")).startswith("avgdl"):
+        return float(explanation["value"])
+    return next((found for part in explanation.get("details", ()) if (found := _average(part))), 0.0)
 
 
-class _Understood:
-    """tantivy's complaints, said so that the user can act on them."""
+class _TranslatedErrors:
+    """Turns tantivy errors into index errors with a hint."""
 
     __slots__ = ("_folder",)
 
@@ -430,7 +430,7 @@ class _Understood:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        panic = kind is not None and kind.__name__ == "PanicException"  # of Rust; it has no importable class
+        panic = kind is not None and kind.__name__ == "PanicException"  # a Rust panic; its class cannot be imported
         if panic or isinstance(error, OSError | ValueError):
             raise _problem(self._folder, str(error)) from error
 
@@ -448,4 +448,4 @@ def _problem(folder: str, reason: str) -> IndexProblem:
         return DiskFull(f"{folder}: no space left on the disk", MAKE_ROOM)
     if any(sign in reason for sign in _NOT_ALLOWED):
         return IndexProblem(f"{folder}: {reason}", "check the folder's permissions")
-    return IndexDamaged(f"{folder}: {reason}", AGAIN)
+    return IndexDamaged(f"{folder}: {reason}", REMAKE_HINT)

@@ -1,4 +1,4 @@
-"""The catalogue inside a read transaction: what is live, which rows a condition lets through, how many there are."""
+"""The catalogue in a read transaction: live rows, rows that satisfy a condition, counts."""
 
 from __future__ import annotations
 
@@ -9,25 +9,65 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from watersmeet.core.errors import IndexDamaged
-from watersmeet.core.model import ANY, ChunkId, Condition, Row
+from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Row
 from watersmeet.store.local import _conditions
 from watersmeet.store.local._checksums import checked_meta, damage
 from watersmeet.store.local._conditions import Sql, drivers, lowered, where
-from watersmeet.store.local._connect import FORMAT, connect, guarded
+from watersmeet.store.local._connect import FORMAT, connect, sqlite_errors
 from watersmeet.store.local._counts import CHUNKS, DOCUMENTS, KIND, PRIVATE, UNSEEN, UNSEEN_PRIVATE
 from watersmeet.store.local._paths import Paths, paths_of
-from watersmeet.store.local._snapshot_cache import SnapshotCache
 
 T = TypeVar("T")
-SAMPLE = 256
-"""So many rows show which share of all a condition lets through."""
-FEW = 5_000
-"""A condition that lets through no more documents is read from its own end."""
-REREAD = "`watersmeet sync` reads it again"
+SAMPLE_ROWS = 256
+"""Sample size for estimating the share of rows that satisfy a condition."""
+FEW_DOCUMENTS = 5_000
+"""A condition that at most so many documents satisfy is resolved by listing these."""
+REREAD_HINT = "`watersmeet sync` reads it again"
+MAX_CACHED_CHUNKS = 20_000
+MAX_CACHED_CONDITIONS = 100
+MAX_LISTED_ROWS = 250_000
+"""Limits of the cache, so that ever new ids or conditions do not fill the memory."""
+
+
+class SnapshotCache:
+    """The cache of one snapshot: chunk ids, rows, documents, names, and the rows that conditions allow.
+
+    Valid until something is committed. It is replaced then, not cleared: a late signal fills a cache that is no longer
+    read.
+    """
+
+    def __init__(self) -> None:
+        self.ids: dict[Row, ChunkId] = {}
+        self.rows: dict[ChunkId, Row] = {}
+        self.owners: dict[ChunkId, int] = {}
+        self.names: dict[int, DocId] = {}
+        self.name_words: dict[DocId, frozenset[str]] = {}
+        self.few: dict[str, list[Row] | None] = {}
+        self.shares: dict[str, float] = {}
+        self.sample: list[Row] | None = None
+        self.needed: dict[tuple[str, ...], bool] = {}
+        self.counts: dict[str, int] | None = None
+        self.filter_schema: _conditions.FilterSchema | None = None
+
+    @property
+    def full(self) -> bool:
+        if (
+            len(self.ids) > MAX_CACHED_CHUNKS
+            or len(self.few) > MAX_CACHED_CONDITIONS
+            or len(self.shares) > MAX_CACHED_CONDITIONS
+        ):
+            return True
+        listed = [len(rows or ()) for rows in self.few.values()]
+        return len(listed) > 1 and sum(listed) > MAX_LISTED_ROWS
+
+    def add(self, found: Iterable[tuple[Row, ChunkId, int]]) -> None:
+        for row, chunk, document in found:
+            self.ids[row], self.owners[chunk] = chunk, document
+            self.rows[chunk] = row  # last: a thread that finds it finds the others too
 
 
 class CatalogueView:
-    """Use it inside `with view.moment():`; threads of one query may share it."""
+    """A reader of the catalogue, used inside `with view.transaction():`; threads of one query may share it."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -36,18 +76,18 @@ class CatalogueView:
         self._lock = Lock()
         self.cache = SnapshotCache()
         self.damaged: dict[str, None] = {}
-        """What was met in this moment that is not as it was written, and was left out: names of documents."""
+        """Names of damaged documents that were left out in this transaction."""
         self.format = FORMAT
         self.version = -1
         """Changes whenever another connection has committed something."""
 
     def close(self) -> None:
-        with self._lock:  # a signal that came too late for its query may still be reading: SQLite would crash
+        with self._lock:  # a late signal may still be reading: SQLite would crash
             self._db.close()
 
     @contextmanager
     def transaction(self) -> Iterator[Any]:
-        """Hold the catalogue still; what is committed meanwhile is not seen until the next moment."""
+        """A read transaction: later commits are not visible until the next one."""
         self.query("BEGIN")
         try:
             self.query("SELECT 1 FROM meta LIMIT 1")  # a transaction begins with its first read
@@ -63,14 +103,14 @@ class CatalogueView:
             self.query("COMMIT")
 
     def query(self, sql: str, values: Iterable[Any] = ()) -> list[Any]:
-        with self._lock, guarded(self._folder):
+        with self._lock, sqlite_errors(self._folder):
             return self._db.execute(sql, tuple(values)).fetchall()
 
     @property
     def paths(self) -> Paths:
-        """How the catalogue's paths are to be understood: a writer may change what they are relative to."""
+        """The path conversion; read for each snapshot, since a writer may change the base folder."""
         if self._paths is None:
-            with self._lock, guarded(self._folder):
+            with self._lock, sqlite_errors(self._folder):
                 self._paths = paths_of(self._folder, self._db)
         return self._paths
 
@@ -78,181 +118,185 @@ class CatalogueView:
         return checked_meta(dict(self.query("SELECT key, value FROM meta")), self._folder)
 
     def check(self) -> list[str]:
-        """What is wrong with the file; nothing, usually."""
+        """Damage found in the catalogue."""
         with self._lock:
             return damage(self._db)
 
     def sound(self) -> None:
-        """Raise if something was left out that is damaged."""
+        """Raises if a damaged document was left out."""
         if self.damaged:
-            raise IndexDamaged(f"{self._folder}: the catalogue is damaged in {', '.join(self.damaged)}", REREAD)
+            raise IndexDamaged(f"{self._folder}: the catalogue is damaged in {', '.join(self.damaged)}", REREAD_HINT)
 
     # ------------------------------------------------------------ rows and chunks
 
     def resolve(self, rows: Collection[Row], condition: Condition) -> dict[Row, ChunkId]:
-        """The public ids of those rows that are live and satisfy the condition."""
+        """The chunk ids of those of these rows that are live and satisfy the condition."""
         must, values = self.where(condition)
-        known = self.cache
-        ids = {} if must else {row: known.ids[row] for row in rows if row in known.ids}
+        cache = self.cache
+        ids = {} if must else {row: cache.ids[row] for row in rows if row in cache.ids}
         if len(ids) < len(rows):
             join = f"JOIN documents d ON d.id = c.document WHERE {must}" if must else ""
             found = self.query(
                 f"SELECT c.row, c.id, c.document FROM json_each(?) j CROSS JOIN chunks c ON c.row = j.value {join}",
                 [json.dumps([row for row in rows if row not in ids]), *values],
             )
-            known.add(found)
+            cache.add(found)
             ids.update({row: chunk for row, chunk, _ in found})
         return ids
 
     def rows(self, ids: Collection[ChunkId]) -> dict[ChunkId, Row]:
-        """The live row of each chunk that there is."""
-        return self._each(ids, lambda known: known.rows)
+        """The live row of each of these chunks that exists."""
+        return self._each(ids, lambda cache: cache.rows)
 
     def owners_of(self, ids: Collection[ChunkId]) -> dict[ChunkId, int]:
-        return self._each(ids, lambda known: known.owners)
+        return self._each(ids, lambda cache: cache.owners)
 
-    def _each(self, ids: Collection[ChunkId], held: Callable[[SnapshotCache], dict[ChunkId, T]]) -> dict[ChunkId, T]:
-        """What is known of each of these chunks, one way or another."""
-        known = held(self.cache)
+    def _each(
+        self, ids: Collection[ChunkId], entries_of: Callable[[SnapshotCache], dict[ChunkId, T]]
+    ) -> dict[ChunkId, T]:
+        """A cached property of each of these chunks, loaded if missing."""
+        entries = entries_of(self.cache)
         try:
-            return {chunk: known[chunk] for chunk in ids}
-        except KeyError:  # one that was not asked for yet, or is not there
-            known = held(self._met(ids))
-            return {chunk: known[chunk] for chunk in ids if chunk in known}
+            return {chunk: entries[chunk] for chunk in ids}
+        except KeyError:  # not cached, or no such chunk
+            entries = entries_of(self._load(ids))
+            return {chunk: entries[chunk] for chunk in ids if chunk in entries}
 
-    def _met(self, ids: Collection[ChunkId]) -> SnapshotCache:
-        """What is known, with these chunks in it, as far as there are such."""
-        known = self.cache
-        others = [chunk for chunk in ids if chunk not in known.rows]
-        if others:
+    def _load(self, ids: Collection[ChunkId]) -> SnapshotCache:
+        """The cache, after loading those of these chunks that exist."""
+        cache = self.cache
+        missing = [chunk for chunk in ids if chunk not in cache.rows]
+        if missing:
             sql = "SELECT c.row, c.id, c.document FROM json_each(?) j JOIN chunks c ON c.id = j.value"
-            known.add(self.query(sql, [json.dumps(others)]))
-        return known
+            cache.add(self.query(sql, [json.dumps(missing)]))
+        return cache
 
     # ------------------------------------------------------------ conditions
 
     def where(self, condition: Condition, document: str = "d") -> Sql:
-        return where(condition, self._choices(), document) if condition else Sql("", [])
+        return where(condition, self._filter_schema(), document) if condition else Sql("", [])
 
-    def _choices(self) -> _conditions.Known:
-        known = self.cache
-        if known.choices is None:
+    def _filter_schema(self) -> _conditions.FilterSchema:
+        cache = self.cache
+        if cache.filter_schema is None:
             kinds = [name.removeprefix(KIND) for name in self.counts() if name.startswith(KIND)]
             sql = "SELECT DISTINCT casefold(m.key) FROM collections k, json_each(k.metadata) m"
-            known.choices = _conditions.Known(kinds, frozenset(key for (key,) in self.query(sql)))
-        return known.choices
+            cache.filter_schema = _conditions.FilterSchema(kinds, frozenset(key for (key,) in self.query(sql)))
+        return cache.filter_schema
 
     def share(self, condition: Condition) -> float:
-        """About which share of the rows a condition lets through."""
-        known, key = self.cache, repr(condition)
-        if key not in known.shares:
-            if known.sample is None:
-                known.sample = [row for (row,) in self.query("SELECT row FROM chunks ORDER BY id LIMIT ?", [SAMPLE])]
-            passed = self.resolve(known.sample, condition)
-            known.shares[key] = len(passed) / max(1, len(known.sample))
-        return known.shares[key]
+        """The estimated share of rows that satisfy a condition."""
+        cache, key = self.cache, repr(condition)
+        if key not in cache.shares:
+            if cache.sample is None:
+                cache.sample = [
+                    row for (row,) in self.query("SELECT row FROM chunks ORDER BY id LIMIT ?", [SAMPLE_ROWS])
+                ]
+            passed = self.resolve(cache.sample, condition)
+            cache.shares[key] = len(passed) / max(1, len(cache.sample))
+        return cache.shares[key]
 
-    def few(self, condition: Condition, most: int) -> list[Row] | None:
-        """The rows that satisfy a condition, in ascending order; None if they may be more than so many."""
-        known, key = self.cache.few, f"{most} {condition!r}"
-        if key not in known:
-            documents = self.few_documents(condition, most)
-            known[key] = None if documents is None else self._rows_of(documents, condition, most)
-        return known[key]
+    def few(self, condition: Condition, limit: int) -> list[Row] | None:
+        """The rows that satisfy a condition, ascending; None if they may be more than `limit`."""
+        cached, key = self.cache.few, f"{limit} {condition!r}"
+        if key not in cached:
+            documents = self.few_documents(condition, limit)
+            cached[key] = None if documents is None else self._rows_of(documents, condition, limit)
+        return cached[key]
 
     def every(self, condition: Condition) -> list[Row]:
-        """The same however many there are: only where nothing else finds enough."""
-        known, key = self.cache.few, f"every {condition!r}"
-        if key not in known:
+        """All rows that satisfy a condition, however many; used only if fetching hits does not find enough."""
+        cached, key = self.cache.few, f"every {condition!r}"
+        if key not in cached:
             must, values = self.where(condition)
             sql = f"SELECT c.row FROM documents d JOIN chunks c ON c.document = d.id WHERE {must or 'true'}"
-            known[key] = sorted(row for (row,) in self.query(sql, values))
-        return known[key] or []
+            cached[key] = sorted(row for (row,) in self.query(sql, values))
+        return cached[key] or []
 
-    def few_documents(self, condition: Condition, most: int = FEW) -> list[int] | None:
-        """The documents of the part of a condition that fewest satisfy; None if no part is satisfied by few."""
-        for sql, values in drivers(condition, self._choices()):
-            found = self.query(f"{sql} LIMIT {most + 1}", values)
-            if len(found) <= most:
+    def few_documents(self, condition: Condition, limit: int = FEW_DOCUMENTS) -> list[int] | None:
+        """The documents of the first part of a condition that at most `limit` satisfy; None if no part is so rare."""
+        for sql, values in drivers(condition, self._filter_schema()):
+            found = self.query(f"{sql} LIMIT {limit + 1}", values)
+            if len(found) <= limit:
                 return [key for (key,) in found]
         return None
 
-    def _rows_of(self, documents: Sequence[int], condition: Condition, most: int) -> list[Row] | None:
+    def _rows_of(self, documents: Sequence[int], condition: Condition, limit: int) -> list[Row] | None:
         must, values = self.where(condition)
         found = self.query(
             "SELECT DISTINCT c.row FROM json_each(?) j CROSS JOIN documents d ON d.id = j.value"
             f" CROSS JOIN chunks c ON c.document = d.id WHERE {must or 'true'} LIMIT ?",
-            [json.dumps(documents), *values, most + 1],
+            [json.dumps(documents), *values, limit + 1],
         )
-        return None if len(found) > most else sorted(row for (row,) in found)
+        return None if len(found) > limit else sorted(row for (row,) in found)
 
     def needed(self, gates: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-        """Those of the gates that may keep anything out; without a registry, none."""
-        return {key: allowed for key, allowed in gates.items() if self._keeps_out(key, allowed)}
+        """Those of the gates that hide any document; none without a registry."""
+        return {key: allowed for key, allowed in gates.items() if self._excludes_any(key, allowed)}
 
-    def _keeps_out(self, key: str, allowed: Sequence[str]) -> bool:
-        """Whether any document has another value there. Values are many documents' each: one after the other is
-        skipped, until one is not allowed."""
-        gate, known = (key, *allowed), self.cache.needed
-        if gate not in known:
+    def _excludes_any(self, key: str, allowed: Sequence[str]) -> bool:
+        """Whether any document has a value of `key` that is not allowed. Steps through distinct values, since each may
+        have many documents."""
+        gate, cached = (key, *allowed), self.cache.needed
+        if gate not in cached:
             passing = set(json.loads(lowered(allowed)))
             sql = "SELECT min(value) FROM facets WHERE key = ? AND value > ?"
             value = self.query(sql, [key, ""])[0][0]
             while value in passing:
                 value = self.query(sql, [key, value])[0][0]
-            known[gate] = value is not None
-        return known[gate]
+            cached[gate] = value is not None
+        return cached[gate]
 
-    # ------------------------------------------------------------ how many
+    # ------------------------------------------------------------ counts
 
     def counts(self) -> dict[str, int]:
-        """By the names of `_counts`; of an index of an earlier version they are counted."""
-        known = self.cache
-        if known.counts is None:
-            if self.format >= COUNTED:
-                known.counts = dict(self.query("SELECT name, value FROM counts"))
+        """Counts by the names in `_counts`; computed for an index of an earlier version."""
+        cache = self.cache
+        if cache.counts is None:
+            if self.format >= FORMAT_WITH_COUNTS:
+                cache.counts = dict(self.query("SELECT name, value FROM counts"))
             else:
-                known.counts = {
+                cache.counts = {
                     DOCUMENTS: self.query("SELECT count(*) FROM documents")[0][0],
                     CHUNKS: self.query("SELECT count(*) FROM chunks")[0][0],
-                    PRIVATE: len(self.query("SELECT row FROM withheld")) if self.withholds() else 0,
+                    PRIVATE: len(self.query("SELECT row FROM withheld")) if self.has_private_words() else 0,
                     **dict(self.query("SELECT ? || kind, count(*) FROM documents GROUP BY kind", [KIND])),
                 }
-        return known.counts
+        return cache.counts
 
     def last_row(self) -> int:
-        """The highest row there is; whatever is written next comes behind it."""
+        """The highest live row; rows written later are higher."""
         found: int = self.query("SELECT coalesce(max(row), 0) FROM chunks")[0][0]
         return found
 
-    def added_since(self, row: int, seen: Condition = ANY) -> int:
-        """How many live rows are newer than this one."""
-        must, values = self.where(seen)
+    def added_since(self, row: int, visible: Condition = ANY) -> int:
+        """The number of live rows newer than this one."""
+        must, values = self.where(visible)
         join = f"JOIN documents d ON d.id = c.document AND {must}" if must else ""
         found: int = self.query(f"SELECT count(*) FROM chunks c {join} WHERE c.row > ?", [*values, row])[0][0]
         return found
 
-    def withholds(self) -> bool:
-        """Whether the words of any row are kept here, and in no text store."""
+    def has_private_words(self) -> bool:
+        """Whether the catalogue has words of private rows."""
         return bool(self.query("SELECT 1 FROM sqlite_master WHERE name = 'withheld'"))
 
     def shared(self) -> int:
-        """How many live rows the text store must have."""
+        """The number of live public rows, which the text store must have."""
         counts = self.counts()
         return counts.get(CHUNKS, 0) - counts.get(PRIVATE, 0)
 
-    def seen_share(self, store: str, held: int, seen: Condition = ANY) -> float:
-        """The share of the rows that are in a vector store, which holds so many: of all, or of those for everyone."""
+    def embedded_share(self, store: str, row_count: int, visible: Condition = ANY) -> float:
+        """The share of rows (public ones if `visible`) in a vector store. `row_count`: its size, for older formats."""
         counts = self.counts()
-        hidden = counts.get(PRIVATE, 0) if seen else 0
+        hidden = counts.get(PRIVATE, 0) if visible else 0
         rows = counts.get(CHUNKS, 0) - hidden
         if rows <= 0:
             return 1.0
-        if self.format < COUNTED:
-            return min(1.0, held / counts[CHUNKS])
-        missing = counts.get(UNSEEN + store, 0) - (counts.get(UNSEEN_PRIVATE + store, 0) if seen else 0)
+        if self.format < FORMAT_WITH_COUNTS:
+            return min(1.0, row_count / counts[CHUNKS])
+        missing = counts.get(UNSEEN + store, 0) - (counts.get(UNSEEN_PRIVATE + store, 0) if visible else 0)
         return 1 - missing / rows
 
 
-COUNTED = 3
-"""From this format on counts are kept."""
+FORMAT_WITH_COUNTS = 3
+"""The first format with a `counts` table."""

@@ -1,4 +1,4 @@
-"""A local index opened for writing: the catalogue, the words beside it, and the turns that writers take."""
+"""A local index opened for writing: the catalogue, the text store, and the writer lock."""
 
 from __future__ import annotations
 
@@ -10,51 +10,54 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from watersmeet.core.entities import CONTENT, TOOL
 from watersmeet.core.errors import IndexBusy, IndexMismatch, SourceProblem, WatersmeetError
 from watersmeet.core.indexing import Entry, TextWriter
 from watersmeet.core.locks import FileLock, holder_of
 from watersmeet.core.model import DocId, Row
+from watersmeet.core.names import entity_path, is_text, link_key, same_path
 from watersmeet.core.ports import TextStore
 from watersmeet.core.registry_records import RecordChange
 from watersmeet.core.visibility import is_restricted
 from watersmeet.core.writing import Changes, Put, Root, WriterOptions
-from watersmeet.store.local import _leases, registry_lookup
+from watersmeet.store.local import _leases
 from watersmeet.store.local._counts import shared
 from watersmeet.store.local._private_words import PUBLIC_TEXT, analysed
+from watersmeet.store.local._records import stored
 from watersmeet.store.local._turns import WriterLock, root_lock
 from watersmeet.store.local.catalogue import Catalogue, Placed
 from watersmeet.store.local.rebuild_text import rewrite
 from watersmeet.store.local.records import LocalRecords
 
-PATIENCE = 600.0
-"""Seconds that a writer waits to go on when it has let others write: why throw away what it has read?"""
+TURN_WAIT_SECONDS = 600.0
+"""Seconds that a writer waits for its next turn; long, so that what it has read is not lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalWriterOptions:
-    """What the engine decides about an index that is opened for writing, and how its stores are opened."""
+    """The engine's options for writing, and how the stores are opened."""
 
     engine: WriterOptions
     text: str
-    """The kind of its text store."""
+    """The kind of text store."""
     open_text: Callable[[str, str], TextStore]
-    """A text store of a kind, in a folder."""
+    """Opens a text store, by kind and folder."""
     drop: Callable[[Mapping[str, str], Sequence[Row]], None]
-    """Delete rows from the vector stores that the facts name."""
+    """Deletes rows from the vector stores that the facts name."""
 
 
 class LocalWriter(Catalogue):
-    """Whoever has one holds the writer's lock, but for the turns of others."""
+    """A writer, which holds the writer lock except during the turns of others."""
 
     def __init__(self, folder: str, lock: WriterLock, options: LocalWriterOptions) -> None:
         super().__init__(folder)
         self.options = options
         self.covered: list[str] = []
-        """Where the roots lie that the index had when it was opened, also if its catalogue was lost."""
+        """Paths of the roots when the index was opened, also if its catalogue was lost."""
         self.mended = False
-        """Whether the words had to be made again."""
+        """Whether the text store had to be rebuilt."""
         self._lock = lock
-        self._reading: list[FileLock] = []
+        self._root_locks: list[FileLock] = []
         self._file = os.stat(self.path).st_ino
         self._store: TextStore | None = None
         self._text: TextWriter | None = None
@@ -65,7 +68,7 @@ class LocalWriter(Catalogue):
         finally:
             super().close()
 
-    # ------------------------------------------------------------ the words
+    # ------------------------------------------------------------ the text store
 
     @property
     def text(self) -> TextWriter:
@@ -75,7 +78,7 @@ class LocalWriter(Catalogue):
         return self._text
 
     def open_text(self, kind: str, name: str) -> TextWriter:
-        """The text store of that name, made if there is none."""
+        """Opens the text store of that name, created if there is none."""
         self._store = self.options.open_text(kind, os.path.join(self.folder, name))
         self._text = self._store.writer()
         return self._text
@@ -89,32 +92,34 @@ class LocalWriter(Catalogue):
                 stack.callback(text.close)
 
     def rewrite(self) -> None:
-        """The words anew, of the live rows and no others."""
+        """Rebuilds the text store from the live rows."""
         self.close_text()
         meta = self.meta()
         rewrite(self, self.options.open_text, json.loads(meta["fingerprint"])["text"], meta, self.renew)
 
     def finish(self) -> None:
-        """If something that was public has become private, the text store is made again without its words."""
+        """Rebuilds the text store if a public document has become private, to remove its words."""
         if not self.meta().get(PUBLIC_TEXT, "unknown"):
             self.rewrite()
 
     # ------------------------------------------------------------ the commit point
 
     def commit(self, changes: Changes, last: bool = False) -> list[Put]:
-        """Text store first, catalogue last. The words of what not everyone may see go into the catalogue, and not into
-        the text store. Chunks that say what a live row of the same document says keep that row."""
-        kept = [self._kept_rows(put, changes) for put in changes.put]
-        new = sum(rows.count(None) for rows in kept)
+        """Commits the text store first, the catalogue last. Words of private rows go into the catalogue only. A
+        chunk with the same text as a live row of its document keeps that row."""
+        unchanged = [self._unchanged_rows(put, changes) for put in changes.put]
+        new = sum(rows.count(None) for rows in unchanged)
         if not new:
-            return self.apply(changes, [Placed(put, _all(rows)) for put, rows in zip(changes.put, kept, strict=True)])
+            return self.apply(
+                changes, [Placed(put, _without_none(rows)) for put, rows in zip(changes.put, unchanged, strict=True)]
+            )
         first = self.reserve(new)
         with ExitStack() as undo:
             undo.callback(self._give_back, first)
             fresh = iter(range(first, first + new))
             entries: list[Entry] = []
-            placed = [self._placed(put, rows, fresh, entries) for put, rows in zip(changes.put, kept, strict=True)]
-            for part in _evenly(entries, self.text.pieces(len(entries)) if last else 1) if entries else ():
+            placed = [self._placed(put, rows, fresh, entries) for put, rows in zip(changes.put, unchanged, strict=True)]
+            for part in _split_evenly(entries, self.text.pieces(len(entries)) if last else 1) if entries else ():
                 self.text.add(part)
                 self.renew()
                 self.text.commit()
@@ -123,54 +128,54 @@ class LocalWriter(Catalogue):
             undo.pop_all()
         return refused
 
-    def _kept_rows(self, put: Put, changes: Changes) -> list[Row | None]:
-        """The live row that says what each chunk says."""
+    def _unchanged_rows(self, put: Put, changes: Changes) -> list[Row | None]:
+        """For each chunk the live row with the same text, if any."""
         private = is_restricted(put.document.fields)
         before = put.moved_from or put.document.id
         live = self.rows_by_hash(before, private)
         if private and self.rows_by_hash(before):
-            changes.facts[PUBLIC_TEXT] = ""  # the text store has words of it, if only dead ones
+            changes.facts[PUBLIC_TEXT] = ""  # the text store has its words, if only in dead rows
         return [live[one.hash].pop(0) if live.get(one.hash) else None for one in put.chunks]
 
     def _placed(self, put: Put, rows: Sequence[Row | None], fresh: Iterator[int], entries: list[Entry]) -> Placed:
-        """With a row for each chunk; what is new goes to `entries`, or aside if it is private."""
+        """The document with a row for each chunk. New public rows go to `entries`, words of private ones to `words`."""
         private = is_restricted(put.document.fields)
         words = {}
         chosen = []
-        for chunk, known in zip(put.chunks, rows, strict=True):
-            row = known if known is not None else Row(next(fresh))
+        for chunk, unchanged in zip(put.chunks, rows, strict=True):
+            row = unchanged if unchanged is not None else Row(next(fresh))
             chosen.append(row)
-            if known is None and private:
+            if unchanged is None and private:
                 words[row] = analysed(chunk.fields, self.text.analyse)
-            elif known is None:
+            elif unchanged is None:
                 entries.append(Entry(row, chunk.fields))
         return Placed(put, tuple(chosen), words)
 
     def _give_back(self, first: int) -> None:
-        with suppress(WatersmeetError), self.transaction() as db:  # else they are reclaimed some day
+        with suppress(WatersmeetError), self.transaction() as db:  # else they are reclaimed later
             _leases.give_back(db, first)
 
     # ------------------------------------------------------------ turns
 
     def renew(self) -> None:
         self._lock.renew()
-        for lock in self._reading:
+        for lock in self._root_locks:
             lock.renew()
 
     def take_turns(self) -> None:
         self.renew()
         if self._lock.is_wanted():
-            with self._let_go():
+            with self._lock_released():
                 pass
 
     @contextmanager
-    def _let_go(self) -> Iterator[None]:
-        """Others write meanwhile."""
+    def _lock_released(self) -> Iterator[None]:
+        """Releases the writer lock, so that others write meanwhile."""
         self.close_text()
-        self.lease = self.lease and replace(self.lease, fence=0)  # nothing is written before there is another
+        self.lease = self.lease and replace(self.lease, fence=0)  # no write before the next lease
         self._lock.release()
         yield
-        self._lock.take(PATIENCE)
+        self._lock.take(TURN_WAIT_SECONDS)
         if os.stat(self.path).st_ino != self._file:
             raise IndexMismatch(f"{self.folder} was built anew meanwhile", "run the same command again")
         self.begin()
@@ -181,18 +186,20 @@ class LocalWriter(Catalogue):
         with ExitStack() as stack:
             stack.callback(lock.release)
             if not lock.attempt():
-                with self._let_go():
-                    self._await(lock, root)
+                with self._lock_released():
+                    self._wait_for_root(lock, root)
             lock.say_who()
-            self._reading.append(lock)
-            stack.callback(self._reading.remove, lock)
+            self._root_locks.append(lock)
+            stack.callback(self._root_locks.remove, lock)
             self._leased.add(root.id)
             stack.callback(self._leased.discard, root.id)
-            if (root.id, root.path) not in [(known.id, known.path) for known in self.roots()]:
-                raise SourceProblem(f"{root.path} was taken out of the index meanwhile", "sync it again, or let it be")
+            if (root.id, root.path) not in [(current.id, current.path) for current in self.roots()]:
+                raise SourceProblem(
+                    f"{root.path} was taken out of the index meanwhile", "sync it again if it belongs there"
+                )
             yield
 
-    def _await(self, lock: FileLock, root: Root) -> None:
+    def _wait_for_root(self, lock: FileLock, root: Root) -> None:
         wait = self.options.engine.lock_seconds
         try:
             lock.take(wait)
@@ -208,30 +215,60 @@ class LocalWriter(Catalogue):
                 stack.enter_context(self.root_lease(root))
             return super().relocate(moves)
 
-    # ------------------------------------------------------------ what is registered
+    # ------------------------------------------------------------ registry
 
     def records(self, stage: Callable[[RecordChange], None]) -> LocalRecords:
         return LocalRecords(self, stage)
 
     def spelled(self, path: str) -> str:
-        return registry_lookup.spelled(self, path)
+        """The path of an entity as registered, however it is written here; empty if there is none."""
+        if not is_text(path):
+            return ""
+        if stored(self.db, path) is not None:
+            return path
+        found = self.db.execute(
+            "SELECT d.name FROM names n JOIN documents d ON d.id = n.document"
+            " WHERE n.key = ? AND n.rank = 0 AND d.kind <> ? AND d.file IS NULL ORDER BY d.id",
+            (link_key(DocId(""), entity_path(path), "wiki"), TOOL),
+        )
+        return next((name for (name,) in found if same_path(name) == same_path(path)), "")
 
     def claimed(self, identity: str) -> bool | str | None:
-        return registry_lookup.claimed(self, identity)
+        """The owner of an id: an entity (False), a tool (True), a document of a file (its kind), or None."""
+        if not is_text(identity):
+            return None
+        sql = "SELECT kind, file IS NULL AND json_type(fields, '$.record') IS NOT NULL FROM documents WHERE name = ?"
+        found = self.db.execute(sql, (identity,)).fetchone()
+        if found is None:
+            return None
+        return found[0] == TOOL if found[1] else str(found[0])
 
     def tools_of(self, path: str) -> list[DocId]:
-        return registry_lookup.tools_of(self, path)
+        """The document ids of an entity's tools."""
+        rows = self.db.execute(
+            "SELECT name FROM documents WHERE name > ? AND name < ? AND kind = ? AND +file IS NULL",  # by its name
+            (path + "#", path + "$", TOOL),  # $ comes after #
+        )
+        return [name for (name,) in rows]
 
     def contents(self) -> dict[str, str]:
-        return registry_lookup.contents(self)
+        """The content hash of each entity, by path, in alphabetical order."""
+        rows = self.db.execute(
+            "SELECT d.name, f.value FROM facets f JOIN documents d ON d.id = f.document"
+            " WHERE f.key = ? ORDER BY d.name",
+            (CONTENT,),
+        )
+        return dict(rows.fetchall())
 
     def last_row(self) -> int:
-        return registry_lookup.last_row(self)
+        """The highest live row; rows written later are higher."""
+        return int(self.db.execute("SELECT coalesce(max(row), 0) FROM chunks").fetchone()[0])
 
     # ------------------------------------------------------------ compaction
 
     def compact(self, grace: float, share: float) -> int:
-        """Words are written anew; the other stores let go of what has been dead for longer than a query may last."""
+        """Rebuilds the text store and drops rows dead for `grace` seconds from the others, if the share of dead rows is
+        at least `share`; returns how many rows were freed."""
         rows = self.dead(time.time() - grace)
         _, live = self.counts()
         wasted = self.text.row_count() - shared(self.db)
@@ -246,10 +283,10 @@ class LocalWriter(Catalogue):
         return freed
 
 
-def _all(rows: Sequence[Row | None]) -> tuple[Row, ...]:
+def _without_none(rows: Sequence[Row | None]) -> tuple[Row, ...]:
     return tuple(row for row in rows if row is not None)
 
 
-def _evenly(entries: Sequence[Entry], parts: int) -> list[Sequence[Entry]]:
+def _split_evenly(entries: Sequence[Entry], parts: int) -> list[Sequence[Entry]]:
     ends = [len(entries) * part // parts for part in range(parts + 1)]
     return [entries[start:end] for start, end in pairwise(ends)]

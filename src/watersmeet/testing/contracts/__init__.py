@@ -1,4 +1,4 @@
-"""Contract suites: what an implementation of a port must do, as classes of pytest tests that anyone can subclass.
+"""Contract suites: pytest classes that test an implementation of a port; subclass them to test your own.
 
     from watersmeet.testing.contracts.words import WordsContract
 
@@ -8,8 +8,8 @@
             return my_index(folder)  # a context manager that gives a `Filling`
 
 `index`, `documents`, `words`, `vectors`, `links` and `entities` are the suites of an index, which all take a `Filling`
-(`corpus`); `records` is that of a registry's records; `source`, `parser` and `embedder` those of what fills one.
-pytest is needed by these modules, and by nothing else in the package.
+(`corpus`); `records` tests registry records; `source`, `parser` and `embedder` test the parts that feed an index.
+Only these modules need pytest.
 """
 
 from __future__ import annotations
@@ -19,5 +19,5 @@ import pytest
 OF_AN_INDEX = ("index", "documents", "words", "vectors", "links", "entities")
 OTHERS = ("records", "source", "parser", "embedder")
 
-# so that a failure shows what was found instead
+# so that a failed assertion shows its values
 pytest.register_assert_rewrite(*(f"{__name__}.{suite}" for suite in (*OF_AN_INDEX, *OTHERS)))

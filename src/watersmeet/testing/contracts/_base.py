@@ -1,4 +1,4 @@
-"""What the suites of an index have in common: one that is filled for a whole class, and an empty one for each test."""
+"""Fixtures of the index suites: a filled index for a whole class, and an empty one for each test."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from watersmeet.testing.contracts.corpus import Filling, filled
 
 
 class FilledContract:
-    """Subclass a suite and say how an index is made: pytest runs the rest."""
+    """Base of the index suites. Subclasses implement `made`; pytest runs the rest."""
 
     @classmethod
     def made(cls, folder: Path) -> AbstractContextManager[Filling]:
-        """A new, empty index, to be filled; `folder` is there for its files, if it has any."""
+        """A new, empty index; `folder` is for its files, if it has any."""
         raise NotImplementedError("a contract suite needs `made`: a new, empty index")
 
     @pytest.fixture
@@ -28,7 +28,7 @@ class FilledContract:
     @pytest.fixture(scope="class")
     @classmethod
     def harbour(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filling]:
-        """With all of `corpus.HARBOUR` in it; nobody changes it."""
+        """An index with all of `corpus.HARBOUR`; tests must not change it."""
         with cls.made(tmp_path_factory.mktemp("harbour")) as filling:
             yield filled(filling)
 

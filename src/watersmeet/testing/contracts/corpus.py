@@ -1,4 +1,4 @@
-"""The documents that contract suites fill an index with, and how a store lets itself be filled.
+"""The test corpus of the contract suites, and the protocol for filling an index with it.
 
 `HARBOUR` is small and has one of everything: sections, tags below tags, fields, dates, links, collections,
 equal texts, retired and private documents, servers with tools.
@@ -31,8 +31,8 @@ MAIN = "main"
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A document with its chunks, as source, parser and chunker give it. `also` is found by its words and stands in no
-    text."""
+    """A document with its chunks, as parser and chunker produce it. `also`: further words it is found by, which are
+    in no text."""
 
     document: Document
     chunks: tuple[Chunk, ...]
@@ -40,11 +40,11 @@ class Given:
     also: str = ""
 
     def words(self) -> list[Mapping[str, str]]:
-        """For each chunk what a store indexes: words by field, joined by spaces; `forms` are kept as they are."""
+        """The text that a store indexes for each chunk: words by field, joined by spaces; `forms` unchanged."""
         return [prepared.fields for prepared in prepare(self.document, self.chunks, self.also)]
 
     def embedded(self) -> list[str]:
-        """For each chunk what a model reads."""
+        """The text of each chunk that a model embeds."""
         title = self.document.title
         return [f"{breadcrumb(title, chunk.headings)}\n{chunk.text}" for chunk in self.chunks]
 
@@ -55,34 +55,34 @@ class Filling(Protocol):
     @property
     def index(self) -> ReadableIndex: ...
     def collect(self, name: str, metadata: Mapping[str, str]) -> None:
-        """A collection has this metadata."""
+        """Sets the metadata of a collection."""
         ...
 
     def put(self, given: Sequence[Given]) -> None:
-        """Documents, in place of what their ids stood for."""
+        """Stores documents; those with the same ids are replaced."""
         ...
 
     def remove(self, documents: Collection[DocId]) -> None: ...
     def embed(self, tier: Tier, vectors: Mapping[ChunkId, Vector | Weighted]) -> None:
-        """What a tier's model made of some chunks; the tier is there from the first time on."""
+        """Stores the vectors of some chunks in a tier, which is created by the first call."""
         ...
 
     def rebuild(self) -> None:
-        """The stores are written anew, from what is live."""
+        """Rewrites the stores from the live rows."""
         ...
 
 
 # ---------------------------------------------------------------- making documents
 
 
-def page(name: str, *sections: tuple[tuple[str, ...], str], collection: str = MAIN, **known: Any) -> Given:
-    """A document of sections, each with its heading path; what is not said of it is made up from its name."""
-    title = known.pop("title", name.rpartition("/")[2].partition(".")[0].capitalize())
-    document = Document(DocId(name), known.pop("kind", "document"), title, f"/srv/{name}", **known)
-    seen: dict[tuple[str, ...], int] = {}
+def page(name: str, *sections: tuple[tuple[str, ...], str], collection: str = MAIN, **attributes: Any) -> Given:
+    """A document of sections, each with its heading path; missing attributes are derived from its name."""
+    title = attributes.pop("title", name.rpartition("/")[2].partition(".")[0].capitalize())
+    document = Document(DocId(name), attributes.pop("kind", "document"), title, f"/srv/{name}", **attributes)
+    ordinals: dict[tuple[str, ...], int] = {}
     chunks = []
     for headings, text in sections:
-        ordinal = seen[headings] = seen.get(headings, -1) + 1
+        ordinal = ordinals[headings] = ordinals.get(headings, -1) + 1
         place = Place(anchor=headings[-1].lower()) if headings else NOWHERE
         chunks.append(Chunk(chunk_id(name, headings, ordinal), document.id, text, headings, place))
     return Given(document, tuple(chunks), collection)
@@ -104,10 +104,10 @@ def day(month: int, number: int) -> datetime:
 
 ADA, OPS = Viewer("ada"), Viewer("carl", ("ops",))
 EVERYONES = Condition(gates=audience_gates(EVERYONE))
-"""What everyone may see, and no more."""
+"""The condition for public documents."""
 
 
-def seen(viewer: Viewer) -> Condition:
+def visible_to(viewer: Viewer) -> Condition:
     return Condition(gates=audience_gates(viewer))
 
 
@@ -191,15 +191,15 @@ MODEL = Hashed(64)
 
 
 def vectors(given: Sequence[Given] = HARBOUR) -> dict[ChunkId, Vector]:
-    """What `MODEL` makes of each chunk."""
-    made: dict[ChunkId, Vector] = {}
+    """The vector of each chunk by `MODEL`."""
+    found: dict[ChunkId, Vector] = {}
     for one in given:
-        made.update(zip((chunk.id for chunk in one.chunks), MODEL.embed(one.embedded()), strict=True))
-    return made
+        found.update(zip((chunk.id for chunk in one.chunks), MODEL.embed(one.embedded()), strict=True))
+    return found
 
 
 def filled(filling: Filling) -> Filling:
-    """The index with all of `HARBOUR` in it."""
+    """Fills an index with all of `HARBOUR`."""
     filling.collect("handbook", HANDBOOK)
     filling.put(HARBOUR)
     filling.embed(STATIC, vectors())
@@ -222,7 +222,7 @@ def chunk_of(document: str, number: int = 0) -> ChunkId:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A condition, and which documents of `HARBOUR` satisfy it."""
+    """A condition, and the documents of `HARBOUR` that satisfy it."""
 
     name: str
     condition: Condition

@@ -1,4 +1,4 @@
-"""The contract of `Documents`: what an index knows of documents and passages, and which conditions they satisfy."""
+"""The contract of `Documents`: documents, passages, and the conditions that they satisfy."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from watersmeet.testing.contracts.corpus import (
     chunk_of,
     day,
     documents,
-    seen,
+    visible_to,
 )
 
 SETUP = "guides/setup.md"
-NOT_THERE = ChunkId("not there")
+MISSING = ChunkId("not there")
 
 
 class DocumentsContract(FilledContract):
@@ -35,7 +35,7 @@ class DocumentsContract(FilledContract):
     def test_a_passage_is_what_was_put(self, snapshot: Snapshot) -> None:
         given = next(one for one in HARBOUR if one.document.id == SETUP)
         chunk = given.chunks[1]
-        found = snapshot.passages([chunk.id, NOT_THERE])
+        found = snapshot.passages([chunk.id, MISSING])
         assert found == {
             chunk.id: Passage(
                 chunk.id,
@@ -59,18 +59,18 @@ class DocumentsContract(FilledContract):
     def test_whose_a_chunk_is(self, snapshot: Snapshot) -> None:
         first, second, other = chunk_of(SETUP), chunk_of(SETUP, 2), chunk_of("rust.md")
         wanted = {first: DocId(SETUP), second: DocId(SETUP), other: DocId("rust.md")}
-        assert snapshot.documents_of([first, second, other, NOT_THERE]) == wanted
-        owners = snapshot.owners_of([first, second, other, NOT_THERE])
+        assert snapshot.documents_of([first, second, other, MISSING]) == wanted
+        owners = snapshot.owners_of([first, second, other, MISSING])
         assert owners.keys() == wanted.keys()
         assert owners[first] == owners[second] != owners[other]
 
     def test_dates_are_given_where_there_are_some(self, snapshot: Snapshot) -> None:
         dated, undated = chunk_of("guides/keys.md", 1), chunk_of("notes/ideas.txt")
-        assert snapshot.dates_of([dated, undated, NOT_THERE]) == {dated: day(3, 1)}
+        assert snapshot.dates_of([dated, undated, MISSING]) == {dated: day(3, 1)}
 
     def test_what_stands_around_a_chunk(self, snapshot: Snapshot) -> None:
         first, middle, last = (chunk_of(SETUP, number) for number in range(3))
-        found = snapshot.around([middle, first, NOT_THERE], before=1, after=0)
+        found = snapshot.around([middle, first, MISSING], before=1, after=0)
         assert {chunk: [one.id for one in sides] for chunk, sides in found.items()} == {
             middle: [first, middle],
             first: [first],
@@ -97,7 +97,7 @@ class DocumentsContract(FilledContract):
         assert snapshot.only([*ALL, DocId("no.md")], case.condition) == case.passes
         assert set(snapshot.newest(case.condition, 100)) == {chunk_of(name) for name in case.passes}
 
-    def test_without_a_condition_everything_is_there(self, snapshot: Snapshot) -> None:
+    def test_without_a_condition_all_documents_are_returned(self, snapshot: Snapshot) -> None:
         assert [record.document for record in snapshot.records()] == sorted(ALL)
 
     def test_a_record_is_what_was_put(self, snapshot: Snapshot) -> None:
@@ -106,13 +106,13 @@ class DocumentsContract(FilledContract):
         assert found.document == SETUP
         assert (found.kind, found.title, found.path) == ("document", "Setup", "/srv/guides/setup.md")
         assert (found.modified, found.collection, found.chunks) == (day(1, 5), "main", 3)
-        said = {key: value for key, value in found.fields.items() if not key.startswith("@")}
-        assert said == {"Status": "Active", "level": 3, "published": True, "teams": ["Ops", "Docs"]}
+        fields = {key: value for key, value in found.fields.items() if not key.startswith("@")}
+        assert fields == {"Status": "Active", "level": 3, "published": True, "teams": ["Ops", "Docs"]}
         assert datetime.fromisoformat(found.fields[CREATED]) == datetime(2025, 12, 1, tzinfo=UTC)
 
-    def test_a_record_that_the_condition_keeps_back_is_not_there(self, snapshot: Snapshot) -> None:
+    def test_a_record_that_the_condition_excludes_is_not_returned(self, snapshot: Snapshot) -> None:
         assert snapshot.record(DocId("private/ada.md"), EVERYONES) is None
-        assert snapshot.record(DocId("private/ada.md"), seen(ADA)) is not None
+        assert snapshot.record(DocId("private/ada.md"), visible_to(ADA)) is not None
         assert snapshot.record(DocId("no.md")) is None
 
     # ------------------------------------------------------------ names
@@ -171,7 +171,7 @@ class DocumentsContract(FilledContract):
         assert snapshot.titles(EVERYONES, len(PUBLIC)) is not None
         assert snapshot.titles(EVERYONES, len(PUBLIC) - 1) is None
 
-    # ------------------------------------------------------------ what there is to filter by
+    # ------------------------------------------------------------ filter fields
 
     def test_fields_are_those_that_documents_have(self, snapshot: Snapshot) -> None:
         text = Condition({"path": ("guides/*",)})

@@ -1,4 +1,4 @@
-"""The contract of `Embedder`: texts as vectors of length 1, each by itself. Subclass it with a fixture `embedder`."""
+"""The contract of `Embedder`: normalised vectors, independent of other texts. Subclass it with a fixture `embedder`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TEXTS = (
     "def rotate_keys(user_id): ...",
 )
 ODD = ("", " ", "\0", "\ud800", "🌊🌊🌊", "\u200b", "word " * 5000, "x" * 20_000, "漢字かな交じり文")
-"""Texts that nobody wrote for a model."""
+"""Unusual texts that must not fail."""
 CLOSE = 1e-5
 
 
@@ -55,11 +55,11 @@ class EmbedderContract:
         assert np.abs(np.concatenate([part for _, part in parts]) - embedder.embed(TEXTS)).max() < CLOSE
         assert list(embedder.embed_stream(())) == []
 
-    def test_what_is_meant_is_nearer_than_what_is_not(self, embedder: Embedder) -> None:
+    def test_related_texts_are_more_similar_than_unrelated_ones(self, embedder: Embedder) -> None:
         query = embedder.embed_query("how often are server keys rotated?")
         assert query.shape == (embedder.dimension,)
-        near = embedder.embed(TEXTS) @ query
-        assert min(near[0], near[1]) > near[2]
+        similarities = embedder.embed(TEXTS) @ query
+        assert min(similarities[0], similarities[1]) > similarities[2]
 
     @pytest.mark.parametrize("text", ODD, ids=[ascii(text[:8]) for text in ODD])
     def test_any_text_has_a_vector_or_none(self, embedder: Embedder, text: str) -> None:

@@ -1,4 +1,4 @@
-"""The contract of `Entities`: servers, tools, agents and skills, and which words they mention where."""
+"""The contract of `Entities`: servers, tools, agents and skills, and the words that they mention."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from watersmeet.core.index import Snapshot
 from watersmeet.core.model import ANY, Condition, DocId
 from watersmeet.core.ports import DocumentHead
 from watersmeet.testing.contracts._base import FilledContract
-from watersmeet.testing.contracts.corpus import EVERYONES, OPS, chunk_of, seen
+from watersmeet.testing.contracts.corpus import EVERYONES, OPS, chunk_of, visible_to
 
 WEATHER, PILOT, KNOTS, CUSTOMS = map(DocId, ("/weather", "/pilot", "/knots", "/customs"))
 FORECAST, STATIONS = DocId("/weather#get_forecast"), DocId("/weather#list_stations")
 
 
 class EntitiesContract(FilledContract):
-    def test_who_mentions_most_comes_first(self, snapshot: Snapshot) -> None:
+    def test_entities_with_most_mentions_come_first(self, snapshot: Snapshot) -> None:
         found = snapshot.entities(ANY).mentioning(["tides", "forecasts"], ANY, 10)
         assert [mention.chunk for mention in found[:1]] == [chunk_of(WEATHER)]
         assert {mention.chunk for mention in found} == {chunk_of(name) for name in (WEATHER, PILOT, CUSTOMS)}
@@ -24,9 +24,9 @@ class EntitiesContract(FilledContract):
         assert found[0].places >> 5 == 0b11  # both of its tools mention one of the words
         assert snapshot.entities(ANY).mentioning(["tides", "forecasts"], ANY, 1) == found[:1]
 
-    def test_none_that_is_kept_back_is_mentioned(self, snapshot: Snapshot) -> None:
-        hidden = {mention.chunk for mention in snapshot.entities(EVERYONES).mentioning(["tides"], EVERYONES, 10)}
-        assert hidden == {chunk_of(WEATHER), chunk_of(PILOT)}
+    def test_hidden_entities_are_not_returned(self, snapshot: Snapshot) -> None:
+        public = {mention.chunk for mention in snapshot.entities(EVERYONES).mentioning(["tides"], EVERYONES, 10)}
+        assert public == {chunk_of(WEATHER), chunk_of(PILOT)}
         agents = snapshot.entities(ANY).mentioning(["tides"], Condition({"kind": (AGENT,)}), 10)
         assert [mention.chunk for mention in agents] == [chunk_of(PILOT)]
         assert snapshot.entities(ANY).mentioning([], ANY, 10) == []
@@ -38,22 +38,22 @@ class EntitiesContract(FilledContract):
         assert found.chunk == chunk_of(WEATHER)
         assert found in entities.mentioning(["tide"], ANY, 10)
 
-    def test_kinds_are_counted_as_they_are_seen(self, snapshot: Snapshot) -> None:
+    def test_kinds_count_visible_documents(self, snapshot: Snapshot) -> None:
         everything, public = snapshot.entities(ANY).kinds(), snapshot.entities(EVERYONES).kinds()
         assert (everything[SERVER], everything[TOOL], everything[AGENT], everything[SKILL]) == (2, 3, 1, 1)
         assert (public[SERVER], public[TOOL]) == (1, 2)
 
-    def test_what_stands_for_a_document(self, snapshot: Snapshot) -> None:
+    def test_the_head_of_a_document(self, snapshot: Snapshot) -> None:
         second = chunk_of(STATIONS, 1)
         found = snapshot.entities(ANY).heads([second, chunk_of(WEATHER), chunk_of("guides/setup.md", 2)])
         assert found[second] == DocumentHead(chunk_of(STATIONS), STATIONS, TOOL, WEATHER)
         assert found[chunk_of(WEATHER)] == DocumentHead(chunk_of(WEATHER), WEATHER, SERVER, None)
         assert found[chunk_of("guides/setup.md", 2)].chunk == chunk_of("guides/setup.md")
 
-    def test_the_first_chunks_of_leads(self, snapshot: Snapshot) -> None:
-        lead = chunk_of(STATIONS)
-        found = snapshot.entities(ANY).chunks([lead, chunk_of(PILOT)])
-        assert found == {lead: lead, chunk_of(STATIONS, 1): lead, chunk_of(PILOT): chunk_of(PILOT)}
+    def test_the_first_chunks_of_heads(self, snapshot: Snapshot) -> None:
+        head = chunk_of(STATIONS)
+        found = snapshot.entities(ANY).chunks([head, chunk_of(PILOT)])
+        assert found == {head: head, chunk_of(STATIONS, 1): head, chunk_of(PILOT): chunk_of(PILOT)}
 
     def test_first_chunks_of_documents(self, snapshot: Snapshot) -> None:
         found = snapshot.entities(ANY).first_chunks([WEATHER, CUSTOMS], EVERYONES)
@@ -76,5 +76,5 @@ class EntitiesContract(FilledContract):
             (STATIONS, "list_stations"),
         ]
         assert entities.tools(["declare"], EVERYONES) == []
-        assert entities.tools(["declare"], seen(OPS)) == [("/customs#declare", "declare")]
+        assert entities.tools(["declare"], visible_to(OPS)) == [("/customs#declare", "declare")]
         assert entities.tools([], ANY) == []

@@ -1,4 +1,4 @@
-"""The contract of `Index` and `Snapshot`: one moment, whatever is committed meanwhile; and small named values."""
+"""The contract of `Index` and `Snapshot`: isolation from later commits, statistics, and named state."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from watersmeet.testing.contracts.corpus import (
     Filling,
     chunk_of,
     page,
-    seen,
     vectors,
+    visible_to,
 )
 
 OLD = page("a.md", (("One",), "An auk on the rock."), (("Two",), "The auk dives."), links=())
@@ -32,16 +32,16 @@ OTHER = page("b.md", ((), "Gulls everywhere."))
 
 
 def answers(snapshot: Snapshot) -> tuple[object, ...]:
-    """What is asked of a moment: words, vectors, documents."""
+    """Results of word, vector and document reads in a snapshot."""
     words = snapshot.words(ANY)
     assert words is not None
     terms = [Term("body", word) for word in ("auk", "tern", "gulls", "dives")]
-    (near,) = snapshot.vectors(STATIC, ANY).nearest([MODEL.embed_query("the auk dives")], ANY, 10)
+    (nearest,) = snapshot.vectors(STATIC, ANY).nearest([MODEL.embed_query("the auk dives")], ANY, 10)
     found = {chunk for chunk, _ in words.match(terms, ANY, 10)}
     return (
         found,
         {chunk: passage.text for chunk, passage in snapshot.passages(found).items()},
-        {*near},
+        {*nearest},
         [(record.document, record.chunks) for record in snapshot.records()],
         [passage.text for passage in snapshot.passages_of(DocId("a.md"))],
         snapshot.statistics().chunks,
@@ -50,7 +50,7 @@ def answers(snapshot: Snapshot) -> tuple[object, ...]:
 
 
 class IndexContract(FilledContract):
-    # ------------------------------------------------------------ moments
+    # ------------------------------------------------------------ snapshots
 
     @pytest.fixture
     def small(self, filling: Filling) -> Filling:
@@ -66,12 +66,12 @@ class IndexContract(FilledContract):
         except NoIndex:
             pass  # or there is none
 
-    @pytest.mark.parametrize("asked_before", [True, False])
-    def test_what_is_committed_meanwhile_is_not_seen(self, small: Filling, asked_before: bool) -> None:
+    @pytest.mark.parametrize("read_before", [True, False])
+    def test_later_commits_are_not_visible(self, small: Filling, read_before: bool) -> None:
         with small.index.snapshot() as snapshot:
             before = answers(snapshot)
         with small.index.snapshot() as snapshot:
-            if asked_before:
+            if read_before:
                 assert answers(snapshot) == before
             small.put([NEW, page("c.md", ((), "A tern and an auk."))])
             small.remove([OTHER.document.id])
@@ -91,7 +91,7 @@ class IndexContract(FilledContract):
             assert words.match([Term("body", "rock")], ANY, 10) == []
             assert words.score([Term("body", "rock")], [OLD.chunks[0].id]) == {}
 
-    def test_several_moments_are_open_at_once(self, small: Filling) -> None:
+    def test_several_snapshots_are_open_at_once(self, small: Filling) -> None:
         with small.index.snapshot() as first:
             one = answers(first)
             small.put([NEW])
@@ -102,7 +102,7 @@ class IndexContract(FilledContract):
                 assert answers(first) == one
                 assert answers(second) == two
 
-    def test_the_threads_of_a_query_share_its_moment(self, small: Filling) -> None:
+    def test_the_threads_of_a_query_share_its_snapshot(self, small: Filling) -> None:
         with small.index.snapshot() as snapshot, ThreadPoolExecutor(4) as threads:
             alone = answers(snapshot)
             assert all(found == alone for found in threads.map(lambda _: answers(snapshot), range(16)))
@@ -137,8 +137,8 @@ class IndexContract(FilledContract):
         with small.index.snapshot() as snapshot:
             assert answers(snapshot) == before
 
-    def test_what_was_given_stays_good_in_a_generation(self, small: Filling) -> None:
-        """A pipeline keeps what a snapshot gave, for as long as the index gives that snapshot again."""
+    def test_ports_stay_valid_within_a_generation(self, small: Filling) -> None:
+        """A pipeline caches a snapshot's ports for as long as the index returns the same snapshot."""
         with small.index.snapshot() as first:
             words = first.words(ANY)
         small.put([NEW])
@@ -148,13 +148,13 @@ class IndexContract(FilledContract):
                     chunk.id for chunk in NEW.chunks
                 }
 
-    # ------------------------------------------------------------ what it says of itself
+    # ------------------------------------------------------------ facts and statistics
 
     def test_nothing_is_damaged(self, snapshot: Snapshot) -> None:
         snapshot.passages([chunk_of("rust.md")])
         assert dict(snapshot.damaged) == {}
 
-    def test_statistics_are_of_what_is_seen(self, snapshot: Snapshot) -> None:
+    def test_statistics_count_visible_documents(self, snapshot: Snapshot) -> None:
         found = snapshot.statistics()
         assert found.documents == len(HARBOUR)
         assert found.chunks == sum(len(given.chunks) for given in HARBOUR)
@@ -164,12 +164,12 @@ class IndexContract(FilledContract):
         assert found.collections["handbook"] == 1
         fewer = snapshot.statistics(EVERYONES)
         assert (found.documents - fewer.documents, fewer.kinds["mcp_server"]) == (4, 1)
-        assert snapshot.statistics(seen(ADA)).documents == fewer.documents + 1
+        assert snapshot.statistics(visible_to(ADA)).documents == fewer.documents + 1
 
-    def test_how_long_all_texts_are(self, snapshot: Snapshot) -> None:
+    def test_the_size_of_all_texts(self, snapshot: Snapshot) -> None:
         texts = {given.document.id: sum(len(c.text.encode()) for c in given.chunks) for given in HARBOUR}
         assert snapshot.text_bytes() == sum(texts.values())
-        assert snapshot.text_bytes(seen(ADA)) - snapshot.text_bytes(EVERYONES) == texts[DocId("private/ada.md")]
+        assert snapshot.text_bytes(visible_to(ADA)) - snapshot.text_bytes(EVERYONES) == texts[DocId("private/ada.md")]
 
     def test_a_sample_is_always_the_same(self, snapshot: Snapshot) -> None:
         everything = [chunk.id for given in HARBOUR for chunk in given.chunks]
@@ -183,7 +183,7 @@ class IndexContract(FilledContract):
         assert chunk_of("private/ada.md") in hidden
         assert len(hidden) == len(everything) - len(snapshot.sample(1000, EVERYONES))
 
-    def test_what_was_added_since(self, small: Filling) -> None:
+    def test_rows_added_since(self, small: Filling) -> None:
         with small.index.snapshot() as snapshot:
             last = snapshot.last_row()
             assert snapshot.added_since(last) == 0
@@ -204,7 +204,7 @@ class IndexContract(FilledContract):
         assert snapshot.coverage(tier) == snapshot.coverage(tier, EVERYONES) == 1.0
         assert snapshot.unseen(tier, 10) == []
 
-    def test_only_gates_that_keep_something_out_are_needed(self, snapshot: Snapshot) -> None:
+    def test_only_gates_that_hide_documents_are_needed(self, snapshot: Snapshot) -> None:
         everyone = gates(EVERYONE)
         assert snapshot.needed(everyone) == everyone
 
@@ -220,7 +220,7 @@ class IndexContract(FilledContract):
         assert small.index.size_bytes() > 0
         assert small.index.remote in (True, False)
 
-    def test_a_sound_index_is_found_to_be_sound(self, small: Filling) -> None:
+    def test_an_undamaged_index_passes_its_checks(self, small: Filling) -> None:
         assert [check for check in small.index.check() if not check.ok] == []
 
     # ------------------------------------------------------------ state
@@ -244,17 +244,17 @@ class IndexContract(FilledContract):
         assert (state.version(), state.read()) == (None, None)
 
     def test_one_changes_a_value_at_a_time(self, small: Filling) -> None:
-        state, held, enough = small.index.state("calibration"), Event(), Event()
+        state, locked, enough = small.index.state("calibration"), Event(), Event()
 
         def hold() -> None:
             with state.changing(5) as change:
-                held.set()
+                locked.set()
                 enough.wait(30)
                 change.write(b"held")
 
         with ThreadPoolExecutor(1) as threads:
             holding = threads.submit(hold)
-            assert held.wait(30)
+            assert locked.wait(30)
             try:
                 with pytest.raises(IndexBusy), small.index.state("calibration").changing(0.05):
                     pass

@@ -1,4 +1,4 @@
-"""The contract of `Links`: what links mean, for whoever sees only some of the documents."""
+"""The contract of `Links`: link resolution among the visible documents."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ class LinksContract(FilledContract):
         assert found[DocId("rust.md")] == ()
         assert found[IDEAS] == (Edge(SETUP, IDEAS, "markdown"),)
 
-    def test_a_link_means_what_lies_beside_it(self, snapshot: Snapshot) -> None:
+    def test_a_link_resolves_to_the_same_folder_first(self, snapshot: Snapshot) -> None:
         links = snapshot.links(ANY)
         assert links.edges([PIANO])[PIANO] == (Edge(SONG, PIANO, "wiki"),)
         assert Edge(INDEX, KEYS, "wiki") in (links.edges([INDEX])[INDEX] or ())
 
-    def test_links_of_what_is_not_seen_are_not_there(self, snapshot: Snapshot) -> None:
+    def test_links_of_hidden_documents_are_left_out(self, snapshot: Snapshot) -> None:
         links = snapshot.links(EVERYONES)
         assert Edge(SECRET, SETUP, "wiki") not in (links.edges([SETUP])[SETUP] or ())
         assert links.degrees([SETUP]) == {SETUP: 3 + 4}
         assert snapshot.links(ANY).degrees([SETUP]) == {SETUP: 3 + 5}
 
-    def test_degrees_count_what_leaves_and_what_may_come(self, snapshot: Snapshot) -> None:
+    def test_degrees_count_outgoing_and_possible_incoming_links(self, snapshot: Snapshot) -> None:
         found = snapshot.links(ANY).degrees([PIANO, DocId("rust.md"), DocId("no.md")])
         assert found == {PIANO: 3, DocId("rust.md"): 0}  # three links say `keys`
 
-    def test_what_is_hidden_is_not_what_a_link_means(self, filling: Filling) -> None:
+    def test_a_link_never_resolves_to_a_hidden_document(self, filling: Filling) -> None:
         hidden = page("notes/plan.md", ((), "secret"), fields={"@audience": ["user:ada"]})
         open_one = page("other/plan.md", ((), "open"))
         filling.put([hidden, open_one, page("notes/a.md", ((), "see plan"), links=(Link("plan"),))])
@@ -51,7 +51,7 @@ class LinksContract(FilledContract):
             assert snapshot.links(ANY).edges([a])[a] == (Edge(a, DocId("notes/plan.md"), "wiki"),)
             assert snapshot.links(EVERYONES).edges([a])[a] == (Edge(a, DocId("other/plan.md"), "wiki"),)
 
-    def test_a_list_of_everything_says_nothing(self, filling: Filling) -> None:
+    def test_a_document_with_too_many_links_has_no_edges(self, filling: Filling) -> None:
         pages = [page(f"p{n}.md", ((), "a page"), links=(Link("hub"),)) for n in range(1100)]
         filling.put([*pages, page("hub.md", ((), "a list"))])
         with filling.index.snapshot() as snapshot:
@@ -63,7 +63,7 @@ class LinksContract(FilledContract):
             assert every is not None
             assert len(every) == len(pages)
 
-    def test_where_documents_begin(self, snapshot: Snapshot) -> None:
+    def test_first_chunks_of_documents(self, snapshot: Snapshot) -> None:
         links = snapshot.links(ANY)
         found = links.first_chunks([SETUP, SECRET, DocId("no.md")], ANY)
         assert found == {SETUP: chunk_of(SETUP), SECRET: chunk_of(SECRET)}

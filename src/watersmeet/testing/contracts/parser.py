@@ -15,7 +15,7 @@ from watersmeet.core.documents import Block, Document
 from watersmeet.core.indexing import Found, Parser, Skipped, StreamParser
 
 READS = re.compile(r"\.[^A-Z/\s]+|[a-z0-9.+-]+/[a-z0-9.+*-]+")
-"""An ending with its dot, or a media type."""
+"""A file ending with its dot, or a media type."""
 BROKEN = (b"", b"\0\0\0", b"\xff\xfe\x00\xd8", b"\xc3\x28" * 50, b"---\n: [\n", b'{"', bytes(range(256)) * 4)
 
 
@@ -76,7 +76,7 @@ class ParserContract:
             assert self._read(parser, found, content) == self._read(parser, found, content)
 
     def test_a_stream_gives_the_same_documents(self, parser: Parser) -> None:
-        """Where a parser need not hold a file to read it."""
+        """For parsers that stream a file."""
         if not isinstance(parser, StreamParser):
             return
         for name, content in self.samples.items():
@@ -85,7 +85,7 @@ class ParserContract:
             assert list(parser.parse_stream(found, io.BytesIO(content))) == whole
 
     def test_half_a_file_is_read_or_passed_over(self, parser: Parser) -> None:
-        """Nothing is raised: what is wrong with a part is said of that part."""
+        """Nothing is raised: problems are reported for the part that has them."""
         for name, content in self.samples.items():
             for share in range(0, len(content), max(1, len(content) // 20)):
                 self._read(parser, found_as(name, content[:share]), content[:share])

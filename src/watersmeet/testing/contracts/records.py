@@ -1,4 +1,4 @@
-"""The contract of `Records`: what is registered, by path, with versions. Subclass it with a fixture `records`."""
+"""The contract of `Records`: versioned registry records by path. Subclass it with a fixture `records`."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def changes(records: Records, cursor: str = "") -> tuple[dict[str, bool], str]:
 
 
 class RecordsContract:
-    def test_what_is_put_is_there_as_it_was_put(self, records: Records) -> None:
-        said = record("/a", metadata={"ü": [1, 2.5, None, True]}, body="x\ny\u2028")
-        version = records.put(said, None)
+    def test_a_record_is_read_as_it_was_put(self, records: Records) -> None:
+        stored = record("/a", metadata={"ü": [1, 2.5, None, True]}, body="x\ny\u2028")
+        version = records.put(stored, None)
         found = records.get("/a")
         assert found is not None
-        assert (found.record, found.version) == (said, version)
+        assert (found.record, found.version) == (stored, version)
         assert found.changed > 0
         assert records.get("/b") is None
         assert records.get("\ud800") is None
@@ -52,7 +52,7 @@ class RecordsContract:
         assert found is not None
         assert (found.record["n"], found.version) == (2, second)
 
-    def test_what_is_not_there_has_no_version(self, records: Records) -> None:
+    def test_a_missing_record_has_no_version(self, records: Records) -> None:
         with pytest.raises(VersionConflict):
             records.put(record("/a"), 1)
         with pytest.raises(VersionConflict):
@@ -65,15 +65,15 @@ class RecordsContract:
                 records.put(record("/a"), stale)
 
     def test_a_version_never_comes_back(self, records: Records) -> None:
-        seen = []
+        versions = []
         for _ in range(3):
             version = records.put(record("/a"), None)
             other = records.put(record(f"/b{version}"), None)
             records.delete("/a", version)
-            seen += [version, other]
-        assert seen == sorted(set(seen))
+            versions += [version, other]
+        assert versions == sorted(set(versions))
 
-    def test_what_has_changed_since(self, records: Records) -> None:
+    def test_changes_since_a_cursor(self, records: Records) -> None:
         assert records.changed_since("") == ([], "")
         first = records.put(record("/a"), None)
         records.put(record("/b"), None)
@@ -86,7 +86,7 @@ class RecordsContract:
         records.delete("/a", second)
         records.put(record("/c"), None)
         assert changes(records, later)[0] == {"/a": True, "/c": False}
-        assert changes(records, cursor)[0] == {"/a": True, "/c": False}  # each once, and only what it came to
+        assert changes(records, cursor)[0] == {"/a": True, "/c": False}  # each path once, with its last state
         assert changes(records)[0] == {"/b": False, "/a": True, "/c": False}
         records.put(record("/a"), None)
         assert list(changes(records, later)[0].items()) == [("/c", False), ("/a", False)]
@@ -95,15 +95,15 @@ class RecordsContract:
         paths = [f"/{number:02}" for number in range(7)]
         for path in paths:
             records.put(record(path), None)
-        seen: list[ChangedRecord] = []
+        received: list[ChangedRecord] = []
         cursor = ""
         while True:
             found, cursor = records.changed_since(cursor, 3)
             if not found:
                 break
             assert len(found) <= 3
-            seen += found
-        assert seen == [ChangedRecord(path, False) for path in paths]
+            received += found
+        assert received == [ChangedRecord(path, False) for path in paths]
 
     def test_a_cursor_of_something_else_is_refused(self, records: Records) -> None:
         with pytest.raises(ConfigError):

@@ -1,6 +1,6 @@
-"""The contract of `Source`: what there is at a place, what has changed there, and what is gone.
+"""The contract of `Source`: found, changed and deleted items of a place.
 
-Subclass it with the fixtures `source` and `place`: a place that holds nothing yet, which tests may change.
+Subclass it with the fixtures `source` and `place`: an empty place, which tests may change.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ FILES = {"a.md": b"# A\n\nA tern.\n", "notes/b.md": b"# B\n\nAn auk.\n", "notes/
 
 
 class Place(Protocol):
-    """Where a source looks, as whoever owns it sees it."""
+    """A place that a source scans, with write access for tests."""
 
     @property
     def root(self) -> SourceRoot: ...
     @property
     def missing(self) -> SourceRoot:
-        """An address of the same kind at which there is nothing."""
+        """An address of the same kind where nothing exists."""
         ...
 
     def write(self, name: str, content: bytes) -> None: ...
@@ -50,10 +50,10 @@ class SourceContract:
         assert len({one.name for one in found}) == len(found) == len(offers) - 1
         return {one.name: one for one in found}
 
-    def _known(self, source: Source, place: Place) -> dict[str, str]:
+    def _stamps(self, source: Source, place: Place) -> dict[str, str]:
         return {name: one.stamp for name, one in self._found(source, place).items()}
 
-    def test_all_that_there_is_is_found(self, source: Source, place: Place) -> None:
+    def test_all_items_are_found(self, source: Source, place: Place) -> None:
         assert self._found(source, place) == {}
         self._filled(place)
         found = self._found(source, place)
@@ -61,7 +61,7 @@ class SourceContract:
         assert all(one.stamp and one.uri for one in found.values())
         assert all(one.modified is None or one.modified.tzinfo for one in found.values())
 
-    def test_what_was_found_can_be_read(self, source: Source, place: Place) -> None:
+    def test_found_items_can_be_read(self, source: Source, place: Place) -> None:
         self._filled(place)
         for name, found in self._found(source, place).items():
             assert source.read(found) == FILES[name]
@@ -72,37 +72,37 @@ class SourceContract:
                 stream.seek(0)
                 assert stream.read() == FILES[name]
 
-    def test_what_is_unchanged_keeps_its_stamp(self, source: Source, place: Place) -> None:
+    def test_unchanged_items_keep_their_stamps(self, source: Source, place: Place) -> None:
         self._filled(place)
-        known = self._known(source, place)
-        again = list(source.scan(place.root, known))
+        stamps = self._stamps(source, place)
+        again = list(source.scan(place.root, stamps))
         same = {one.name for one in again if isinstance(one, Same)}
-        same |= {one.name for one in again if isinstance(one, Found) and known.get(one.name) == one.stamp}
+        same |= {one.name for one in again if isinstance(one, Found) and stamps.get(one.name) == one.stamp}
         assert same == FILES.keys()
         assert isinstance(again[-1], Whole)
 
-    def test_what_has_changed_has_another_stamp(self, source: Source, place: Place) -> None:
+    def test_changed_items_have_other_stamps(self, source: Source, place: Place) -> None:
         self._filled(place)
-        known = self._known(source, place)
+        stamps = self._stamps(source, place)
         place.write("a.md", b"# A\n\nA tern and an auk.\n")
         place.write("new.md", b"new\n")
-        offers = list(source.scan(place.root, known))
-        changed = {one.name for one in offers if isinstance(one, Found) and known.get(one.name) != one.stamp}
+        offers = list(source.scan(place.root, stamps))
+        changed = {one.name for one in offers if isinstance(one, Found) and stamps.get(one.name) != one.stamp}
         assert changed == {"a.md", "new.md"}
         (found,) = [one for one in offers if isinstance(one, Found) and one.name == "a.md"]
         assert source.read(found) == b"# A\n\nA tern and an auk.\n"
 
-    def test_what_is_gone_is_not_named_or_said_to_be_gone(self, source: Source, place: Place) -> None:
+    def test_deleted_items_are_left_out_or_reported(self, source: Source, place: Place) -> None:
         self._filled(place)
-        known = self._known(source, place)
+        stamps = self._stamps(source, place)
         place.remove("notes/b.md")
-        offers = list(source.scan(place.root, known))
-        there = {one.name for one in offers if isinstance(one, Found | Same)}
+        offers = list(source.scan(place.root, stamps))
+        present = {one.name for one in offers if isinstance(one, Found | Same)}
         gone = {one.name for one in offers if isinstance(one, Gone)}
-        assert there == FILES.keys() - {"notes/b.md"}
+        assert present == FILES.keys() - {"notes/b.md"}
         assert isinstance(offers[-1], Whole) or gone == {"notes/b.md"}
 
-    def test_what_went_after_the_scan_is_passed_over(self, source: Source, place: Place) -> None:
+    def test_items_deleted_after_the_scan_are_skipped(self, source: Source, place: Place) -> None:
         self._filled(place)
         found = self._found(source, place)["notes/b.md"]
         place.remove("notes/b.md")
@@ -110,8 +110,8 @@ class SourceContract:
             assert isinstance(skipped, Skipped)
             assert skipped.reason
 
-    def test_a_place_that_is_not_there_is_never_whole(self, source: Source, place: Place) -> None:
-        """Or all that was found there before would be deleted."""
+    def test_a_missing_place_is_never_whole(self, source: Source, place: Place) -> None:
+        """Else all documents found there before would be deleted."""
         try:
             offers = list(source.scan(place.missing, {}))
         except SourceProblem:

@@ -1,4 +1,4 @@
-"""The contract of `Vectors`: exact cosines, or sums of products of weights, of live chunks."""
+"""The contract of `Vectors`: exact cosines, or dot products of weighted terms, of live chunks."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from watersmeet.testing.contracts.corpus import (
     Filling,
     chunk_of,
     page,
-    seen,
     vectors,
+    visible_to,
 )
 from watersmeet.testing.contracts.corpus import OPS as OPERATIONS
 
 if TYPE_CHECKING:
     from watersmeet.core.vectors import Vector
 
-CLOSE, KEPT = 1e-6, 2e-3
-"""Between two ways of asking; and between a vector as it was given and as it is kept."""
+CLOSE, ROUNDING = 1e-6, 2e-3
+"""Tolerances: between two ways to compute a score; and of vectors rounded for storage."""
 SPARSE = Tier("sparse", "made up", "made-up-1", 0, "vectors-sparse-1-made-up")
 DENSE = Tier("dense", "hashed-64", "hashed-1-64", 64, "vectors-dense-1-hashed")
 
@@ -39,14 +39,16 @@ def query(text: str) -> Vector:
     return MODEL.embed_query(text)
 
 
-def nearest(near: Vectors, asked: Vector | Weighted, condition: Condition, limit: int) -> list[tuple[ChunkId, float]]:
-    """The best of one query, in their order."""
-    (found,) = near.nearest([asked], condition, limit)
+def nearest(
+    searcher: Vectors, query: Vector | Weighted, condition: Condition, limit: int
+) -> list[tuple[ChunkId, float]]:
+    """The best hits of one query, in their order."""
+    (found,) = searcher.nearest([query], condition, limit)
     return list(found.items())
 
 
-def score(near: Vectors, asked: Vector | Weighted, ids: Collection[ChunkId]) -> dict[ChunkId, float]:
-    (found,) = near.score([asked], ids)
+def score(searcher: Vectors, query: Vector | Weighted, ids: Collection[ChunkId]) -> dict[ChunkId, float]:
+    (found,) = searcher.score([query], ids)
     return found
 
 
@@ -60,49 +62,49 @@ def weighted(rarely: bool = False, **weights: float) -> Weighted:
 
 class VectorsContract(FilledContract):
     def test_the_nearest_come_first_with_their_cosines(self, snapshot: Snapshot) -> None:
-        near = snapshot.vectors(STATIC, ANY)
+        searcher = snapshot.vectors(STATIC, ANY)
         vector = query("keys of a piano")
-        found = nearest(near, vector, ANY, 100)
-        truth = {chunk: float(made @ vector) for chunk, made in vectors().items()}
-        assert dict(found) == pytest.approx(truth, abs=KEPT)
+        found = nearest(searcher, vector, ANY, 100)
+        truth = {chunk: float(stored @ vector) for chunk, stored in vectors().items()}
+        assert dict(found) == pytest.approx(truth, abs=ROUNDING)
         assert found == sorted(found, key=lambda hit: (-hit[1], hit[0]))
         assert found[0][0] == chunk_of("notes/keys.md")
 
     def test_equal_ones_come_by_id(self, snapshot: Snapshot) -> None:
         ties = sorted(chunk_of(f"ties/{name}.md") for name in "abc")
-        near = snapshot.vectors(STATIC, ANY)
+        searcher = snapshot.vectors(STATIC, ANY)
         vector = query("an even swell under the pier")
-        assert [chunk for chunk, _ in nearest(near, vector, ANY, 3)] == ties
-        assert [chunk for chunk, _ in nearest(near, vector, ANY, 2)] == ties[:2]
+        assert [chunk for chunk, _ in nearest(searcher, vector, ANY, 3)] == ties
+        assert [chunk for chunk, _ in nearest(searcher, vector, ANY, 2)] == ties[:2]
 
     def test_a_longer_query_vector_changes_nothing(self, snapshot: Snapshot) -> None:
-        near = snapshot.vectors(STATIC, ANY)
+        searcher = snapshot.vectors(STATIC, ANY)
         vector = query("firewall ports")
-        longer = nearest(near, 7 * vector, ANY, 5)
-        assert [chunk for chunk, _ in longer] == [chunk for chunk, _ in nearest(near, vector, ANY, 5)]
-        assert dict(longer) == pytest.approx(dict(nearest(near, vector, ANY, 5)), abs=CLOSE)
+        longer = nearest(searcher, 7 * vector, ANY, 5)
+        assert [chunk for chunk, _ in longer] == [chunk for chunk, _ in nearest(searcher, vector, ANY, 5)]
+        assert dict(longer) == pytest.approx(dict(nearest(searcher, vector, ANY, 5)), abs=CLOSE)
 
     def test_chunks_are_scored_as_they_are_found(self, snapshot: Snapshot) -> None:
-        near = snapshot.vectors(STATIC, ANY)
+        searcher = snapshot.vectors(STATIC, ANY)
         vector = query("which tides are forecast")
-        found = dict(nearest(near, vector, ANY, 100))
-        assert score(near, vector, [*found, ChunkId("not there")]) == pytest.approx(found, abs=CLOSE)
+        found = dict(nearest(searcher, vector, ANY, 100))
+        assert score(searcher, vector, [*found, ChunkId("not there")]) == pytest.approx(found, abs=CLOSE)
         few = list(found)[3:7]
-        assert score(near, vector, few) == pytest.approx({chunk: found[chunk] for chunk in few}, abs=CLOSE)
-        assert score(near, vector, []) == {}
+        assert score(searcher, vector, few) == pytest.approx({chunk: found[chunk] for chunk in few}, abs=CLOSE)
+        assert score(searcher, vector, []) == {}
 
     def test_several_queries_are_asked_at_once(self, snapshot: Snapshot) -> None:
-        near = snapshot.vectors(STATIC, ANY)
+        searcher = snapshot.vectors(STATIC, ANY)
         queries = [query("keys of a piano"), query("firewall ports"), query("tides")]
-        found = near.nearest(queries, EVERYONES, 4)
-        alone = [nearest(near, one, EVERYONES, 4) for one in queries]
+        found = searcher.nearest(queries, EVERYONES, 4)
+        alone = [nearest(searcher, one, EVERYONES, 4) for one in queries]
         for one, ranked in zip(found, alone, strict=True):
             assert list(one)[:4] == [chunk for chunk, _ in ranked]
             assert one.keys() == {chunk for other in alone for chunk, _ in other}
-        scored = near.score(queries, found[0])
+        scored = searcher.score(queries, found[0])
         assert scored == [pytest.approx(one, abs=CLOSE) for one in found]
-        assert near.nearest([], ANY, 4) == near.score([], found[0]) == []
-        nowhere, somewhere = near.nearest([0 * queries[0], queries[1]], EVERYONES, 4)
+        assert searcher.nearest([], ANY, 4) == searcher.score([], found[0]) == []
+        nowhere, somewhere = searcher.nearest([0 * queries[0], queries[1]], EVERYONES, 4)
         assert nowhere == {}
         assert somewhere == pytest.approx(dict(alone[1]), abs=CLOSE)
 
@@ -111,38 +113,40 @@ class VectorsContract(FilledContract):
         found = snapshot.vectors(STATIC, ANY).read(ids)
         assert found.shape == (2, STATIC.dimension)
         for one, chunk in zip(found, (ids[0], ids[2]), strict=True):
-            assert one.tolist() == pytest.approx(given[chunk].tolist(), abs=KEPT)
+            assert one.tolist() == pytest.approx(given[chunk].tolist(), abs=ROUNDING)
 
-    def test_nothing_is_near_to_nothing(self, filling: Filling) -> None:
+    def test_zero_vectors_have_no_neighbours(self, filling: Filling) -> None:
         given = [page("a.md", ((), "a tern")), page("b.md", ((), "an auk"))]
         filling.put(given)
-        made = vectors(given)
+        embedded = vectors(given)
         a, b = (one.chunks[0].id for one in given)
-        filling.embed(STATIC, made | {b: 0 * made[b]})
+        filling.embed(STATIC, embedded | {b: 0 * embedded[b]})
         with filling.index.snapshot() as snapshot:
-            near = snapshot.vectors(STATIC, ANY)
-            assert [chunk for chunk, _ in nearest(near, query("an auk"), ANY, 10)] == [a]
-            assert score(near, query("an auk"), [a, b]).keys() == {a}
-            assert nearest(near, 0 * query("an auk"), ANY, 10) == []
-            assert score(near, 0 * query("an auk"), [a, b]) == {}
+            searcher = snapshot.vectors(STATIC, ANY)
+            assert [chunk for chunk, _ in nearest(searcher, query("an auk"), ANY, 10)] == [a]
+            assert score(searcher, query("an auk"), [a, b]).keys() == {a}
+            assert nearest(searcher, 0 * query("an auk"), ANY, 10) == []
+            assert score(searcher, 0 * query("an auk"), [a, b]) == {}
             assert snapshot.coverage(STATIC) == 1.0
 
     @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-    def test_a_condition_is_held_before_ranking(self, snapshot: Snapshot, case: Case) -> None:
+    def test_a_condition_applies_before_ranking(self, snapshot: Snapshot, case: Case) -> None:
         gates = Condition(gates=case.condition.gates)
-        near = snapshot.vectors(STATIC, gates)
+        searcher = snapshot.vectors(STATIC, gates)
         vector = query("harbour tides and keys")
-        every = nearest(near, vector, gates, 100)
+        every = nearest(searcher, vector, gates, 100)
         owners = snapshot.documents_of([chunk for chunk, _ in every])
         wanted = [hit for hit in every if owners[hit[0]] in case.passes]
-        assert [chunk for chunk, _ in nearest(near, vector, case.condition, 100)] == [chunk for chunk, _ in wanted]
-        assert [chunk for chunk, _ in nearest(near, vector, case.condition, 2)] == [chunk for chunk, _ in wanted[:2]]
+        assert [chunk for chunk, _ in nearest(searcher, vector, case.condition, 100)] == [chunk for chunk, _ in wanted]
+        assert [chunk for chunk, _ in nearest(searcher, vector, case.condition, 2)] == [
+            chunk for chunk, _ in wanted[:2]
+        ]
 
-    def test_private_chunks_are_near_to_those_who_may_see_them(self, snapshot: Snapshot) -> None:
+    def test_private_chunks_are_found_only_by_viewers_who_may_see_them(self, snapshot: Snapshot) -> None:
         vector, chunk = query("zeppelin mooring run by operations"), chunk_of("private/ops.md")
-        for viewer, there in ((EVERYONES, False), (seen(OPERATIONS), True)):
+        for viewer, is_visible in ((EVERYONES, False), (visible_to(OPERATIONS), True)):
             found = nearest(snapshot.vectors(STATIC, viewer), vector, viewer, 100)
-            assert (chunk in dict(found)) is there
+            assert (chunk in dict(found)) is is_visible
 
     def test_what_is_not_embedded_yet_has_no_score(self, filling: Filling) -> None:
         given = [page("a.md", ((), "a tern")), page("b.md", ((), "an auk")), page("c.md", ((), "a gull"))]
@@ -153,9 +157,9 @@ class VectorsContract(FilledContract):
         with filling.index.snapshot() as snapshot:
             assert snapshot.coverage(STATIC) == 1.0
             assert snapshot.coverage(DENSE) == pytest.approx(1 / 3)
-            near = snapshot.vectors(DENSE, ANY)
-            assert [chunk for chunk, _ in nearest(near, query("auk"), ANY, 10)] == [a]
-            assert score(near, query("auk"), [a, b, c]).keys() == {a}
+            searcher = snapshot.vectors(DENSE, ANY)
+            assert [chunk for chunk, _ in nearest(searcher, query("auk"), ANY, 10)] == [a]
+            assert score(searcher, query("auk"), [a, b, c]).keys() == {a}
             unseen = snapshot.unseen(DENSE, 10)
             assert sorted(one.text for one in unseen) == ["a gull", "an auk"]
             first = snapshot.unseen(DENSE, 1, first=[c, a])
@@ -177,7 +181,7 @@ class VectorsContract(FilledContract):
         with filling.index.snapshot() as snapshot:
             found = nearest(snapshot.vectors(STATIC, ANY), query("an auk on a rock"), ANY, 10)
             assert dict(found)[new.chunks[0].id] == pytest.approx(
-                float(vectors([new])[new.chunks[0].id] @ query("an auk on a rock")), abs=KEPT
+                float(vectors([new])[new.chunks[0].id] @ query("an auk on a rock")), abs=ROUNDING
             )
 
     # ------------------------------------------------------------ weighted terms
@@ -189,11 +193,11 @@ class VectorsContract(FilledContract):
         filling.embed(SPARSE, {a: weighted(t1=1.0, t7=0.5), b: weighted(t1=0.25), c: weighted(t9=2.0)})
         with filling.index.snapshot() as snapshot:
             sparse = snapshot.vectors(SPARSE, ANY)
-            asked = weighted(t1=2.0, t7=1.0, t8=3.0)
-            found = nearest(sparse, asked, ANY, 10)
+            terms = weighted(t1=2.0, t7=1.0, t8=3.0)
+            found = nearest(sparse, terms, ANY, 10)
             assert [chunk for chunk, _ in found] == [a, b]
             assert dict(found) == pytest.approx({a: 2.5, b: 0.5})
-            assert score(sparse, asked, [a, b, c]) == pytest.approx({a: 2.5, b: 0.5})
+            assert score(sparse, terms, [a, b, c]) == pytest.approx({a: 2.5, b: 0.5})
             assert nearest(sparse, weighted(t8=1.0), ANY, 10) == []
 
     def test_rare_terms_weigh_more_where_the_query_wants_it(self, filling: Filling) -> None:

@@ -1,4 +1,4 @@
-"""The contract of `Words`: BM25 over the words of live chunks, identifiers as they are written, private rows apart."""
+"""The contract of `Words`: BM25 over live chunks, exact identifiers, private rows scored apart."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from watersmeet.testing.contracts.corpus import (
     Filling,
     chunk_of,
     page,
-    seen,
+    visible_to,
 )
 
 CLOSE = 1e-6
@@ -70,7 +70,7 @@ class WordsContract(FilledContract):
         assert set(ids(words.match([Term("names", "installation")], ANY, 10))) == setup
         assert set(ids(words.match([Term("tags", "install")], ANY, 10))) == setup
 
-    def test_a_field_that_there_is_not_is_an_error(self, snapshot: Snapshot) -> None:
+    def test_an_unknown_field_is_an_error(self, snapshot: Snapshot) -> None:
         with pytest.raises(ConfigError):
             words_of(snapshot).match([Term("colour", "red")], ANY, 10)
 
@@ -94,7 +94,7 @@ class WordsContract(FilledContract):
             assert words.match(body("harbour", "tides"), ANY, limit) == every[:limit]
 
     def test_scores_are_bm25(self, filling: Filling) -> None:
-        """With k1 = 1.2 and b = .75; the fields' lengths count up to 40 exactly."""
+        """With k1 = 1.2 and b = 0.75; field lengths are exact up to 40."""
         given = [page(f"{n}.md", ((), "tern " * n + "gull " * (10 - n)), title="") for n in range(4)]
         filling.put(given)
         with filling.index.snapshot() as snapshot:
@@ -109,12 +109,12 @@ class WordsContract(FilledContract):
         given = [page(f"{n}.md", ((), "tern " + "gull " * (n - 1)), title="") for n in lengths]
         filling.put(given)
         average = sum(lengths) / len(lengths)
-        kept = {2: 2, 39: 39, 57: 56, 200: 200, 1000: 984}  # a length is one byte
+        stored_lengths = {2: 2, 39: 39, 57: 56, 200: 200, 1000: 984}  # lengths are stored in one byte
         rarity = math.log(1 + 0.5 / 5.5)
         with filling.index.snapshot() as snapshot:
             found = dict(words_of(snapshot).match(body("tern"), ANY, 10))
         for n, one in zip(lengths, given, strict=True):
-            norm = 1.2 * (0.25 + 0.75 * kept[n] / average)
+            norm = 1.2 * (0.25 + 0.75 * stored_lengths[n] / average)
             assert found[one.chunks[0].id] == pytest.approx(rarity * 2.2 / (1 + norm), rel=1e-5)
 
     def test_boosts_multiply_and_terms_add_up(self, snapshot: Snapshot) -> None:
@@ -150,7 +150,7 @@ class WordsContract(FilledContract):
     # ------------------------------------------------------------ conditions
 
     @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-    def test_a_condition_is_held_before_ranking(self, snapshot: Snapshot, case: Case) -> None:
+    def test_a_condition_applies_before_ranking(self, snapshot: Snapshot, case: Case) -> None:
         terms = body("harbour", "tides", "keys", "swell", "piano", "server", "ropes", "goods")
         words = words_of(snapshot, Condition(gates=case.condition.gates))
         every = words.match(terms, Condition(gates=case.condition.gates), 100)
@@ -160,7 +160,7 @@ class WordsContract(FilledContract):
         assert words.match(terms, case.condition, 1) == wanted[:1]
 
     def test_a_condition_that_few_pass_is_enough_for_the_limit(self, filling: Filling) -> None:
-        """Ranked behind hundreds that the condition keeps out, and found."""
+        """Found though it ranks behind hundreds that the condition excludes."""
         many = [page(f"many/{n}.md", ((), "tern tern tern"), fields={"loud": True}) for n in range(300)]
         filling.put([*many, page("one.md", ((), "A tern among many other birds of the coast."))])
         with filling.index.snapshot() as snapshot:
@@ -183,18 +183,23 @@ class WordsContract(FilledContract):
     def test_private_words_are_found_by_those_who_may_see_them(self, snapshot: Snapshot) -> None:
         terms = body("zeppelin")
         ada, ops = chunk_of("private/ada.md"), chunk_of("private/ops.md")
-        for viewer, wanted in ((seen(ADA), {ada}), (seen(OPS), {ops}), (EVERYONES, set()), (ANY, {ada, ops})):
+        for viewer, wanted in (
+            (visible_to(ADA), {ada}),
+            (visible_to(OPS), {ops}),
+            (EVERYONES, set()),
+            (ANY, {ada, ops}),
+        ):
             words = words_of(snapshot, viewer)
             assert set(ids(words.match(terms, viewer, 10))) == wanted
             assert words.frequency("body", "zeppelin") == len(wanted)
             assert words.frequency("forms", "ZEP-77") == len(wanted & {ops})
             assert words.score(terms, wanted) == pytest.approx(dict(words.match(terms, viewer, 10)), abs=CLOSE)
 
-    def test_sizes_are_of_what_is_seen(self, snapshot: Snapshot) -> None:
+    def test_sizes_count_visible_chunks(self, snapshot: Snapshot) -> None:
         chunks = {given.document.id: len(given.chunks) for given in HARBOUR}
         public = sum(chunks[document] for document in PUBLIC)
         assert words_of(snapshot, EVERYONES).size == public
-        assert words_of(snapshot, seen(ADA)).size == public + 1
+        assert words_of(snapshot, visible_to(ADA)).size == public + 1
         assert words_of(snapshot, ANY).size == sum(chunks.values())
 
     def test_private_rows_change_nothing_for_others(self, filling: Filling) -> None:
@@ -211,12 +216,12 @@ class WordsContract(FilledContract):
         filling.put(secret)
         assert answer() == before
         with filling.index.snapshot() as snapshot:
-            words = words_of(snapshot, seen(ADA))
+            words = words_of(snapshot, visible_to(ADA))
             assert (words.size, words.frequency("body", "tern")) == (7, 6)
-            rare = dict(words.match(body("tern"), seen(ADA), 10))
+            rare = dict(words.match(body("tern"), visible_to(ADA), 10))
             plain = dict(words_of(snapshot, EVERYONES).match(body("tern"), EVERYONES, 10))
             (public,) = plain
-            assert rare[public] < plain[public]  # what Ada sees often tells her less
+            assert rare[public] < plain[public]  # a word frequent among visible rows weighs less
 
     def test_what_becomes_public_is_found_by_all(self, filling: Filling) -> None:
         filling.put([page("a.md", ((), "An auk.")), page("b.md", ((), "A tern."), fields={"@audience": ["user:ada"]})])

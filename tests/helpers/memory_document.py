@@ -1,4 +1,4 @@
-"""A document as an index in memory keeps it: all that is asked of one is made when it is put."""
+"""A document of the in-memory index; everything derived from it is computed when it is put."""
 
 from __future__ import annotations
 
@@ -18,11 +18,19 @@ from watersmeet.core.tokens import words
 from watersmeet.testing.contracts.corpus import Given
 
 
-class Kept:
-    """A document as it is kept, with a row for each chunk."""
+class StoredDocument:
+    """A stored document, with a row for each chunk."""
 
-    def __init__(self, key: int, given: Given, rows: Sequence[Row], said: Sequence[Mapping[str, str]]) -> None:
-        self.key, self.document, self.chunks, self.rows, self.said = key, given.document, given.chunks, rows, said
+    def __init__(
+        self, key: int, given: Given, rows: Sequence[Row], fields_by_chunk: Sequence[Mapping[str, str]]
+    ) -> None:
+        self.key, self.document, self.chunks, self.rows, self.fields_by_chunk = (
+            key,
+            given.document,
+            given.chunks,
+            rows,
+            fields_by_chunk,
+        )
         self.collection, self.facets = given.collection, frozenset(facets_of(given.document))
         created = {CREATED: given.document.created.isoformat()} if given.document.created else {}
         self.fields: dict[str, Any] = {**given.document.fields, **created}
@@ -30,12 +38,12 @@ class Kept:
         self.keys = [link_key(self.document.id, link.target, link.type) for link in self.document.links]
         self.record: dict[str, Any] = self.fields.get("record") or {}
         self.mentions = mentions(entity_of(self.record)) if self.record and self.document.kind in KINDS else {}
-        known_by = [name for name, rank in self.names.items() if rank == ALIAS or "/" not in name]
-        known_by += [value for key, value in self.facets if key == "tag"]
-        self.called = frozenset(word for name in known_by for word in words(name))
-        known_for = self.record.get("metadata", {}).get(WORDS_ONLY.get(self.document.kind, ""))
-        self.known_for = frozenset(words(str(known_for))) if known_for else None
-        self.counts = [{name: Counter(tokens_of(name, one[name])) for name in FIELDS} for one in said]
+        names = [name for name, rank in self.names.items() if rank == ALIAS or "/" not in name]
+        names += [value for key, value in self.facets if key == "tag"]
+        self.name_words = frozenset(word for name in names for word in words(name))
+        words_only = self.record.get("metadata", {}).get(WORDS_ONLY.get(self.document.kind, ""))
+        self.words_only = frozenset(words(str(words_only))) if words_only else None
+        self.counts = [{name: Counter(tokens_of(name, one[name])) for name in FIELDS} for one in fields_by_chunk]
 
     def passage(self, n: int) -> Passage:
         d, chunk = self.document, self.chunks[n]
@@ -46,6 +54,6 @@ class Kept:
         above = self.chunks[n].headings[:-1] if self.chunks[n].headings else None
         return next((self.passage(m) for m, chunk in enumerate(self.chunks) if chunk.headings == above), None)
 
-    def lead(self, n: int) -> DocumentHead:
+    def head(self, n: int) -> DocumentHead:
         server = self.fields.get("server") if self.document.kind == TOOL else None
         return DocumentHead(self.chunks[0].id, self.document.id, self.document.kind, server)
