@@ -24,7 +24,12 @@ if TYPE_CHECKING:
 
 
 FOLDER = ".watersmeet"
-"""What the folder of an index is called, in the folder that it belongs to."""
+"""Name of the index folder, inside the folder that it indexes."""
+CURRENT_TIERS, NEXT_TIERS, TIERS_BEFORE_REBUILD = "tiers", "next_tiers", "tiers_again"
+"""Keys of `Snapshot.facts`: tiers that are searched, tiers that are being built to replace them, and names of the tiers
+that there were before the index was rebuilt."""
+WAITING_RECORDS = "registered"
+"""Key of `Snapshot.facts`: records saved from a damaged index, to be registered again."""
 
 
 class Record(NamedTuple):

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import PurePosixPath
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
+from watersmeet.common.safe_yaml import SHORT, NotYaml, read_yaml, safe_loader
 from watersmeet.core.documents import Block, Document, Section
 from watersmeet.core.indexing import Found, Skipped
-from watersmeet.core.limits import MOST_ALIASES, MOST_LINKS, MOST_TAGS
+from watersmeet.core.limits import MOST_ALIASES, MOST_LINKS, MOST_TAGS, TooMuch
 from watersmeet.core.model import DocId
 from watersmeet.core.place import Place
 from watersmeet.parse._decode import decode
 from watersmeet.parse._inline import distinct, limited, listed_tags, related
-from watersmeet.parse._matter import front_matter
 from watersmeet.parse._outline import outline
-from watersmeet.parse._values import created, flat, modified
+from watersmeet.parse._values import created, flat, modified, plain
+
+_YAML = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_TOML = re.compile(r"\+\+\+[ \t]*\n(.*?)^\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_MOST_DOTS = 2000
+"""In TOML: a dotted key costs memory by the square of its parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +37,7 @@ class Markdown:
         if refusal:
             yield Skipped(found.uri, refusal)
             return
-        matter = front_matter(text)
+        matter = _front_matter(text)
         fields = matter.fields
         body = outline(text[matter.end :], 1 + text.count("\n", 0, matter.end))
         sections = _with_lost(matter.lost, body.sections)
@@ -85,3 +92,97 @@ def _aliases(fields: dict[str, Any]) -> tuple[str, ...]:
     for value in (fields.get("aliases"), fields.get("alias")):
         names += value.split(",") if isinstance(value, str) else flat(value)
     return tuple(dict.fromkeys(name.strip() for name in names if name.strip()))
+
+
+# ---------------------------------------------------------------- front matter
+
+
+class _FrontMatter(NamedTuple):
+    """`end` is where the body begins; text before that which could not be understood is in `lost`."""
+
+    fields: dict[str, Any]
+    end: int = 0
+    lost: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+class _Unreadable(ValueError):
+    """The block cannot be understood; the message says why."""
+
+
+def _front_matter(text: str) -> _FrontMatter:
+    """What the block says, if there is one. `---` and a blank line may also be just a rule."""
+    reader: Callable[[str], Any]
+    if text.startswith("---"):
+        match, reader = _YAML.match(text), _read_yaml
+    elif text.startswith("+++"):
+        match, reader = _TOML.match(text), _read_toml
+    else:
+        return _FrontMatter({})
+    if match is None:
+        return _FrontMatter({})
+    source = match[1]
+    try:
+        if len(source) > SHORT:
+            raise _Unreadable(f"front matter is larger than {SHORT // 1024} KiB")
+        value = reader(source)
+        if value is not None and not isinstance(value, dict):
+            raise _Unreadable("front matter is not a list of names and values")
+        return _FrontMatter(plain(value) if value else {}, match.end())
+    except RecursionError:
+        reason = "front matter is nested too deeply"
+    except _Unreadable as problem:
+        reason = str(problem)
+    if source.partition("\n")[0].strip():
+        return _FrontMatter({}, match.end(), source, (reason,))
+    return _FrontMatter({})
+
+
+def _read_toml(source: str) -> Any:
+    import tomllib
+
+    if source.count(".") > _MOST_DOTS:
+        raise _Unreadable(f"front matter has more than {_MOST_DOTS:,} dots")
+    try:
+        return tomllib.loads(source)
+    except (tomllib.TOMLDecodeError, RecursionError) as problem:
+        raise _Unreadable(f"front matter is not valid TOML: {problem}") from problem
+    except (ValueError, OverflowError) as problem:
+        raise _Unreadable("front matter is not valid TOML: a number or date that cannot be") from problem
+
+
+def _read_yaml(source: str) -> Any:
+    try:
+        return read_yaml(source, _loader())
+    except TooMuch as problem:
+        raise _Unreadable(f"front matter {problem}") from problem
+    except NotYaml as problem:
+        where = f"line {problem.line + 1}: " if problem.line else ""
+        raise _Unreadable(f"front matter is not valid YAML: {where}{problem}") from problem
+
+
+@cache
+def _loader() -> Any:
+    """The safe loader, but an impossible date or number stays text.
+
+    So does a number that would be written otherwise: 1.10 is a version, 007 a name, and 12:30 is not 750.
+    """
+    import yaml
+
+    loader: Any = type("Loader", (safe_loader(),), {})
+
+    def lenient(build: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        def construct(self: Any, node: Any) -> Any:
+            written = str(node.value)
+            try:
+                value = build(self, node)
+            except (ValueError, AttributeError, LookupError):
+                return written
+            return written if isinstance(value, int | float) and str(value) != written else value
+
+        return construct
+
+    for name in ("timestamp", "int", "float"):
+        build = getattr(yaml.constructor.SafeConstructor, f"construct_yaml_{name}")
+        loader.add_constructor(f"tag:yaml.org,2002:{name}", lenient(build))
+    return loader

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, NamedTuple
 
 from watersmeet.core.boosts import grade_tools, matched_places, query_words
 from watersmeet.core.entities import AGENT, SERVER, SKILL, TOOL, VIRTUAL, Entity, Tool
-from watersmeet.core.json_values import plain
 from watersmeet.core.model import Evidence, Failure, similarity
 from watersmeet.core.options import option
 from watersmeet.present.snippet import WIDTH, cut, snippet
@@ -164,11 +163,22 @@ class ToolAnswer(_Answer):
 
 
 def _to_json(answer: _Answer) -> dict[str, Any]:
-    made: dict[str, Any] = plain(answer)
+    made: dict[str, Any] = json_value(answer)
     made["took_ms"] = round(answer.took_ms, 3)
     if not made.get("notes"):
         made.pop("notes", None)
     return made
+
+
+def json_value(value: Any) -> Any:
+    """JSON value: dataclasses and mappings become objects, sequences become lists."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: json_value(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {key: json_value(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [json_value(item) for item in value]
+    return value
 
 
 # ---------------------------------------------------------------- from what was found to that

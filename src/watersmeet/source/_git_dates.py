@@ -17,7 +17,6 @@ from datetime import UTC, datetime
 from typing import IO
 
 from watersmeet.core.indexing import Content, Found
-from watersmeet.core.processes import environment
 from watersmeet.core.system import slashed, trimmed
 
 SECONDS = 5.0
@@ -141,7 +140,7 @@ def _parts(top: str, *arguments: str) -> Iterator[str]:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env=environment(_QUIET, without="GIT_"),
+            env=_environment(),
         )
     except OSError:  # there is no git
         return
@@ -165,3 +164,8 @@ def _cut(stream: IO[bytes]) -> Iterator[str]:
         *whole, rest = (rest + block).split(b"\0")
         for part in whole:
             yield os.fsdecode(part)
+
+
+def _environment() -> dict[str, str]:
+    """The environment of git: ours without its own variables, which could redirect it."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | _QUIET

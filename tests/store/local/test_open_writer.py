@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from watersmeet.core.errors import IndexBusy, IndexDamaged, IndexMismatch, SourceProblem
-from watersmeet.core.fact_names import AGAIN
+from watersmeet.core.index import TIERS_BEFORE_REBUILD
 from watersmeet.core.model import ANY
 from watersmeet.engine.index.writer import open_for_writing
 from watersmeet.engine.settings.settings import load
@@ -45,7 +45,7 @@ def test_begun_anew_it_is_empty_its_rows_go_on_and_the_tiers_are_noted(local) ->
         assert work.catalogue.counts() == (0, 0)
         assert work.catalogue.reserve(1) > last
         meta = work.catalogue.meta()
-        assert json.loads(meta[AGAIN]) == ["static"]
+        assert json.loads(meta[TIERS_BEFORE_REBUILD]) == ["static"]
         assert meta["text_folder"] != text
     assert (Path(filling.index.place) / text).exists()  # a query of this moment may still read it
 

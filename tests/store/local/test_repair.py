@@ -9,7 +9,7 @@ import pytest
 
 from registries import opened
 from watersmeet.core.entities import SKILL, Entity
-from watersmeet.core.fact_names import KEPT
+from watersmeet.core.index import WAITING_RECORDS
 from watersmeet.store.local._file_checks import mark, marked
 from watersmeet.store.local.catalogue import Catalogue
 from watersmeet.store.local.repair import heal
@@ -49,8 +49,8 @@ def test_a_damaged_page_is_read_again_and_a_damaged_entity_put_again(catalogue: 
     damage(catalogue, "/s")
     mark(catalogue.folder, "a search met it")
     fresh = heal(catalogue, catalogue.meta())
-    assert [found["path"] for found in json.loads(fresh[KEPT])] == ["/s"]
-    assert catalogue.meta()[KEPT] == fresh[KEPT]
+    assert [found["path"] for found in json.loads(fresh[WAITING_RECORDS])] == ["/s"]
+    assert catalogue.meta()[WAITING_RECORDS] == fresh[WAITING_RECORDS]
     (root,) = catalogue.roots()
     assert [name for name, state in catalogue.files(root.id).items() if not state.stamp] == ["index.md"]
     assert marked(catalogue.folder) == ""
@@ -59,7 +59,7 @@ def test_a_damaged_page_is_read_again_and_a_damaged_entity_put_again(catalogue: 
 def test_what_waits_to_be_put_again_is_not_forgotten(catalogue: Catalogue) -> None:
     mark(catalogue.folder, "somebody said so")
     waiting = [{"path": "/waiting", "kind": "skill"}]
-    assert json.loads(heal(catalogue, {KEPT: json.dumps(waiting)})[KEPT]) == waiting
+    assert json.loads(heal(catalogue, {WAITING_RECORDS: json.dumps(waiting)})[WAITING_RECORDS]) == waiting
 
 
 def test_an_index_of_the_tables_that_lost_rows_is_made_again(catalogue: Catalogue) -> None:

@@ -8,7 +8,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
-from watersmeet.core.fact_names import CURRENT, NEXT
+from watersmeet.core.index import CURRENT_TIERS, NEXT_TIERS
 from watersmeet.store.local import _private_words
 
 DOCUMENTS, CHUNKS, PRIVATE = "documents", "chunks", "private chunks"
@@ -70,7 +70,7 @@ def shared(db: sqlite3.Connection) -> int:
 
 def stores(db: sqlite3.Connection) -> list[str]:
     """The folders of the vector stores that answer, and of those that are being made."""
-    found = db.execute("SELECT value FROM meta WHERE key IN (?, ?)", (CURRENT, NEXT))
+    found = db.execute("SELECT value FROM meta WHERE key IN (?, ?)", (CURRENT_TIERS, NEXT_TIERS))
     return [tier["folder"] for (text,) in found for tier in json.loads(text).values()]
 
 

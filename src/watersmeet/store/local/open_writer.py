@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 
 from watersmeet.core.errors import IndexDamaged, IndexMismatch
-from watersmeet.core.fact_names import AGAIN, CURRENT, KEPT, NEXT
 from watersmeet.core.files import private
+from watersmeet.core.index import CURRENT_TIERS, NEXT_TIERS, TIERS_BEFORE_REBUILD, WAITING_RECORDS
 from watersmeet.core.locks import writable
 from watersmeet.store.local._checksums import damage
 from watersmeet.store.local._connect import FILE, guarded
@@ -88,9 +88,9 @@ def _begin_anew(writer: LocalWriter, meta: dict[str, str]) -> None:
     """With nothing in it; the stores of before are swept once no query can still read them."""
     folder, text = writer.folder, next_folder(writer.folder, meta.get("text_folder", "text-0"))
     _retire(folder)
-    meta[AGAIN] = json.dumps(_known_tiers(meta))
+    meta[TIERS_BEFORE_REBUILD] = json.dumps(_known_tiers(meta))
     built = json.dumps(writer.options.engine.fingerprint, sort_keys=True)
-    meta |= {"fingerprint": built, "text_folder": text, CURRENT: "{}", NEXT: "{}"}
+    meta |= {"fingerprint": built, "text_folder": text, CURRENT_TIERS: "{}", NEXT_TIERS: "{}"}
     meta[PUBLIC_TEXT] = text
     _sweep(writer, text, keep_vectors=False)
     writer.open_text(writer.options.text, text)
@@ -100,7 +100,7 @@ def _begin_anew(writer: LocalWriter, meta: dict[str, str]) -> None:
 
 def _known_tiers(meta: Mapping[str, str]) -> list[str]:
     """The tiers that the index has, or had before it was made anew."""
-    return sorted({*json.loads(meta.get(CURRENT, "{}")), *json.loads(meta.get(AGAIN, "[]"))})
+    return sorted({*json.loads(meta.get(CURRENT_TIERS, "{}")), *json.loads(meta.get(TIERS_BEFORE_REBUILD, "[]"))})
 
 
 def _open_catalogue(folder: str, lock: WriterLock, options: LocalWriterOptions, recreate: bool) -> LocalWriter:
@@ -133,7 +133,9 @@ def _open_catalogue(folder: str, lock: WriterLock, options: LocalWriterOptions, 
         if not recreate:
             raise
     there = os.listdir(folder)
-    kept.setdefault(AGAIN, json.dumps(sorted({name.split("-")[1] for name in there if name.startswith("vectors-")})))
+    kept.setdefault(
+        TIERS_BEFORE_REBUILD, json.dumps(sorted({name.split("-")[1] for name in there if name.startswith("vectors-")}))
+    )
     for name in there:
         if name.startswith(FILE):
             os.unlink(os.path.join(folder, name))
@@ -159,12 +161,12 @@ def _rescued(catalogue: Catalogue) -> tuple[dict[str, str], dict[str, tuple[str,
             former[root.path] = (root.name, root.prefix)
             names |= catalogue.beginnings(root)
     with suppress(sqlite3.DatabaseError, ValueError):
-        kept[KEPT] = json.dumps(sound(catalogue.db))
+        kept[WAITING_RECORDS] = json.dumps(sound(catalogue.db))
     with suppress(IndexDamaged):
         meta = catalogue.meta()
         kept |= {key: value for key, value in meta.items() if key in ("next_row", "text_folder")}
         with suppress(ValueError, TypeError):
-            kept[AGAIN] = json.dumps(_known_tiers(meta))
+            kept[TIERS_BEFORE_REBUILD] = json.dumps(_known_tiers(meta))
     return kept, former, names
 
 

@@ -13,7 +13,7 @@ from contextlib import closing, suppress
 from watersmeet.core.documents import Document
 from watersmeet.core.entities import TOOL, entity_of, not_embedded
 from watersmeet.core.errors import IndexDamaged, NoIndex
-from watersmeet.core.fact_names import KEPT
+from watersmeet.core.index import WAITING_RECORDS
 from watersmeet.core.indexing import Entry
 from watersmeet.core.model import Row
 from watersmeet.core.ports import TextStore
@@ -70,8 +70,8 @@ def rewrite(
 
 def registered(catalogue: Catalogue, meta: Mapping[str, str]) -> dict[str, str]:
     """A note of all that is registered, which is in no folder."""
-    kept = [*json.loads(meta.get(KEPT, "[]")), *(found.record for found in LocalRecords(catalogue))]
-    return {KEPT: json.dumps(list({found["path"]: found for found in kept}.values()))}
+    kept = [*json.loads(meta.get(WAITING_RECORDS, "[]")), *(found.record for found in LocalRecords(catalogue))]
+    return {WAITING_RECORDS: json.dumps(list({found["path"]: found for found in kept}.values()))}
 
 
 def next_folder(folder: str, text_folder: str) -> str:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 
 from watersmeet.core.errors import IndexDamaged
-from watersmeet.core.fact_names import KEPT
+from watersmeet.core.index import WAITING_RECORDS
 from watersmeet.store.local._checksums import damage
 from watersmeet.store.local._connect import ANEW, guarded
 from watersmeet.store.local._file_checks import marked, unmark
@@ -27,9 +27,9 @@ def heal(catalogue: Catalogue, meta: Mapping[str, str]) -> dict[str, str]:
             catalogue.db.execute("REINDEX")
             if not _structure(catalogue):
                 raise IndexDamaged(f"{catalogue.path}: {'; '.join(damage(catalogue.db)[:3])}", ANEW)
-        kept = {found["path"]: found for found in json.loads(meta.get(KEPT, "[]"))}
+        kept = {found["path"]: found for found in json.loads(meta.get(WAITING_RECORDS, "[]"))}
         kept |= {found["path"]: found for found in reread(catalogue)}
-    fresh = {KEPT: json.dumps(list(kept.values()))} if kept else {}
+    fresh = {WAITING_RECORDS: json.dumps(list(kept.values()))} if kept else {}
     catalogue.set_meta(fresh)
     unmark(catalogue.folder)
     return fresh
