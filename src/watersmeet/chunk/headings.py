@@ -1,4 +1,4 @@
-"""A chunk is a section: its heading path and what stands under it."""
+"""Chunker by headings: a chunk is a section with its heading path."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from watersmeet.core.ids import chunk_id
 from watersmeet.core.options import option
 from watersmeet.core.place import Place, joined
 
-_LEAST_LIMIT = 20
+_MIN_LIMIT = 20
 _SENTENCE = re.compile(r"[.!?…][\"')\]]*(?=\s)|[。！？]")
 _LAID_OUT = re.compile(r"[ \t]{4}|\s*(?:```|~~~|[-*+|<>]|\d+[.)]\s)")
 
 
 @dataclass(frozen=True, slots=True)
 class Headings:
-    """Splits a document at its headings; long sections at their paragraphs; small ones join their parent.
+    """Splits a document at its headings, long sections at their paragraphs; small sections join their parent.
 
-    A section below `min_chars` joins the text of the section above it, if it comes right after that and
-    there is room; it keeps its heading as a line of the text. Elsewhere it stands alone: siblings never
-    share a chunk but in their parent's. The chunk has the path of its first section.
+    A section shorter than `min_chars` joins the chunk of its parent section, if it comes right after that and there is
+    room; its heading becomes a line of the text. Otherwise it is a chunk of its own: siblings share a chunk only
+    together with their parent. The chunk has the heading path of its first section.
 
-    An id depends on the document, that path and the position among chunks of the same path. What joins
-    another has no id of its own, and what has one keeps it: so inserting a section changes no other id.
+    A chunk id depends on the document, that path and the position among chunks of the same path. A section that joins
+    another has no id of its own, so inserting a section changes no other id.
     """
 
     form: ClassVar[int] = 2
-    """Another number: documents come apart elsewhere, or ids are others, than before."""
+    """Version of this chunker: increased when chunks or their ids change."""
 
-    max_chars: int = option(1600, "no chunk is longer than this, in characters")
-    min_chars: int = option(200, "a section shorter than this joins its parent's text")
+    max_chars: int = option(1600, "longest chunk, in characters")
+    min_chars: int = option(200, "a section with fewer characters joins its parent's chunk")
 
     def __post_init__(self) -> None:
-        if self.max_chars < _LEAST_LIMIT:
-            raise ConfigError(f"chunk.headings.max_chars is {self.max_chars}", f"use {_LEAST_LIMIT} or more")
+        if self.max_chars < _MIN_LIMIT:
+            raise ConfigError(f"chunk.headings.max_chars is {self.max_chars}", f"use {_MIN_LIMIT} or more")
         if not 0 <= self.min_chars <= self.max_chars:
             raise ConfigError(f"chunk.headings.min_chars is {self.min_chars}", f"use 0 to max_chars ({self.max_chars})")
 
@@ -59,7 +59,7 @@ class Headings:
 
 
 class _Group:
-    """Sections that share a chunk: a leader, of any size, and small ones."""
+    """Sections that share a chunk: a first section of any size, and small ones."""
 
     __slots__ = ("inside", "leader", "length", "parts")
 
@@ -75,17 +75,17 @@ class _Group:
         self.inside.add(node.index)
 
     def takes(self, node: _Node, limit: int) -> bool:
-        """May this section join?"""
+        """Whether a section may join this chunk."""
         return node.small and node.parent in self.inside and self.length + node.cost <= limit + 2
 
     def close(self) -> _Group:
-        """Leave out headings at the end whose text is all in later chunks."""
+        """Remove headings at the end whose text is in later chunks only."""
         while self.parts[-1][0].hollow:
             self.parts.pop()
         return self
 
     def text(self) -> str:
-        """The parts, each under its heading but for the first, whose heading is in the path of the chunk."""
+        """Text of the parts under their headings, except that of the first, which is in the heading path."""
         lines: list[str] = []
         for position, (node, part) in enumerate(self.parts):
             if position:
@@ -95,7 +95,7 @@ class _Group:
         return "\n\n".join(lines)
 
     def place(self) -> Place:
-        """From the leader's heading, if its text begins here, to the end of the last part."""
+        """Place from the first heading, if its text begins here, to the end of the last part."""
         leader, part = self.parts[0]
         begins = leader.section.level and part and part is leader.pieces[0]
         heading = [leader.section.place] if begins else []
@@ -125,7 +125,7 @@ def _groups(nodes: list[_Node], limit: int) -> Iterator[_Group]:
 
 @dataclass(slots=True)
 class _Node:
-    """A section in its place, with its text in pieces that fit into a chunk."""
+    """A section in the tree, with its text in pieces that fit into a chunk."""
 
     index: int
     section: Section
@@ -136,23 +136,23 @@ class _Node:
 
     @property
     def heading(self) -> str:
-        """The line that names this section inside another's chunk."""
+        """Heading line of this section inside the chunk of its parent."""
         return "#" * self.section.level + " " + self.section.headings[-1] if self.section.level else ""
 
     @property
     def cost(self) -> int:
-        """What its heading and the last piece of its text take up in a chunk."""
+        """Characters that its heading and the last piece of its text take in a chunk."""
         heading = self.section.level + 3 + len(self.section.headings[-1]) if self.section.level else 0
         return heading + (len(self.pieces[-1].text) + 2 if self.pieces else 0)
 
     @property
     def hollow(self) -> bool:
-        """Nothing but a heading, which the sections below carry in their path."""
+        """Whether it is only a heading, which is in the paths of its subsections."""
         return not self.pieces and self.children > 0
 
 
 def _section_tree(sections: Sequence[Section], least: int, limit: int) -> list[_Node]:
-    """The sections in order, each knowing its parent; first of all the document itself."""
+    """Sections in order, each with the index of its parent; the first node is the document itself."""
     root = _Node(0, Section((), -1), -1, [], small=True)
     nodes, open_ = [root], [root]
     for section in sections:
@@ -170,14 +170,14 @@ def _section_tree(sections: Sequence[Section], least: int, limit: int) -> list[_
 
 
 def _placed(section: Section) -> Sequence[Block]:
-    """Its blocks, on its page, slide or sheet, or at its anchor, where they say nothing else."""
+    """Blocks of a section, which inherit its page, slide, sheet or anchor if they have none."""
     if not section.place.has_spot:
         return section.blocks
     return [replace(block, place=block.place.within(section.place)) for block in section.blocks]
 
 
 def _pass_comments_on(nodes: list[_Node], limit: int) -> None:
-    """Where a section opens with nothing but `<!-- a comment -->`, that goes to the section below it."""
+    """Move the text of a section that is only `<!-- a comment -->` to the subsection after it."""
     for node, after in pairwise(nodes):
         if not node.small or after.parent != node.index or not all(_is_comment(b.text) for b in node.pieces):
             continue
@@ -198,10 +198,10 @@ def _is_comment(text: str) -> bool:
 
 
 def _split_blocks(blocks: Sequence[Block], limit: int) -> list[Block]:
-    """Blocks packed in order into as few pieces as a greedy reading allows, each at most `limit` long.
+    """Pack blocks greedily into pieces of at most `limit` characters.
 
-    A block that fits is never cut. One that does not is cut at the last good place: between paragraphs,
-    then lines (in code, lists and tables) or sentences (in prose), then words, then anywhere.
+    A block that fits is never cut. A longer one is cut at the last good boundary: between paragraphs, then lines (in
+    code, lists and tables) or sentences (in prose), then words, then anywhere.
     """
     packed: list[list[Block]] = [[]]
     length = 0
@@ -224,26 +224,26 @@ def _joined(parts: list[Block]) -> Block:
 
 
 def _even_out(packed: list[list[Block]], limit: int) -> None:
-    """A short rest at the end takes the last part of the piece before it, if that can spare it."""
+    """Move the last part of the second last piece to a short last piece, if enough remains."""
     if len(packed) < 2 or len(packed[-2]) < 2:
         return
-    rest = sum(len(part.text) + 2 for part in packed[-1])
+    last = sum(len(part.text) + 2 for part in packed[-1])
     moved = len(packed[-2][-1].text)
-    kept = sum(len(part.text) + 2 for part in packed[-2][:-1])
-    if rest < limit // 8 and rest + moved <= limit and kept >= rest + moved:
+    remaining = sum(len(part.text) + 2 for part in packed[-2][:-1])
+    if last < limit // 8 and last + moved <= limit and remaining >= last + moved:
         packed[-1].insert(0, packed[-2].pop())
 
 
 def _cut(block: Block, limit: int, room: int) -> Iterator[Block]:
-    """Parts of a block that is too long; the first fills the room left in a piece, if that is worth it."""
+    """Parts of a block that is too long; the first fills the current piece, if more than half a limit is free."""
     text, start, (line, last) = block.text, 0, block.place.lines or (0, 0)
     laid_out = bool(_LAID_OUT.match(text))
     size = room if room > limit // 2 else limit
     while start < len(text):
         left = len(text) - start
         if limit < left < limit + limit // 4:
-            size = min(size, left // 2 + limit // 8)  # no crumb at the end
-        end = len(text) if left <= size else start + _place(text[start : start + size], laid_out)
+            size = min(size, left // 2 + limit // 8)  # avoids a tiny last part
+        end = len(text) if left <= size else start + _cut_position(text[start : start + size], laid_out)
         after = min(line + text.count("\n", start, end), last)
         part = text[start:end].strip("\n" if laid_out else None)
         if part.strip():
@@ -252,8 +252,8 @@ def _cut(block: Block, limit: int, room: int) -> Iterator[Block]:
         start, line, size = end, after, limit
 
 
-def _place(window: str, laid_out: bool) -> int:
-    """Where to end a piece that begins with this window; a cut in its first half is a last resort."""
+def _cut_position(window: str, laid_out: bool) -> int:
+    """Position at which to cut a window; in its first half only as a last resort."""
     half = len(window) // 2
     paragraph = window.rfind("\n\n") + 2
     if paragraph > half:

@@ -16,8 +16,8 @@ from watersmeet.embed._common import clean, fingerprint, in_slices, usable
 if TYPE_CHECKING:
     from watersmeet.core.vectors import Matrix, Vector
 
-_MOST_BYTES = 1 << 28
-_known: dict[tuple[str, str], int] = {}
+_MAX_BYTES = 1 << 28
+_dimensions: dict[tuple[str, str], int] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,8 @@ class OpenAI:
     def __post_init__(self) -> None:
         if not self.base_url.startswith(("http://", "https://")):
             raise ConfigError(
-                f"base_url {shown(self.base_url)!r} is no web address", "it begins with http:// or https://"
+                f"base_url {shown(self.base_url)!r} is not a web address",
+                "give one that begins with http:// or https://",
             )
 
     @property
@@ -50,7 +51,7 @@ class OpenAI:
 
     @property
     def dimension(self) -> int:
-        return self.dimensions or _known.get(self._place) or self._ask(["dimension"], tries=2).shape[1]
+        return self.dimensions or _dimensions.get(self._place) or self._ask(["dimension"], tries=2).shape[1]
 
     @property
     def fingerprint(self) -> str:
@@ -99,7 +100,7 @@ class OpenAI:
             deadline=self.deadline,
             retries=tries - 1,
             backoff=self.backoff,
-            most_bytes=_MOST_BYTES,
+            max_bytes=_MAX_BYTES,
         )
         try:
             reply = client.post(self._place[0] + "/embeddings", json.dumps(asked).encode(), headers)
@@ -110,7 +111,7 @@ class OpenAI:
         return self._checked(reply.body, len(texts))
 
     def _refused(self, reply: Reply) -> ModelProblem:
-        if reply.again:
+        if reply.retryable:
             return ModelProblem(reply.error, "is the endpoint up? try again later")
         if reply.status in (401, 403):
             return ModelProblem(reply.error, f"set {self.api_key_env} to a valid key")
@@ -129,13 +130,13 @@ class OpenAI:
         if sorted(by_place) != list(range(count)) or len(data) != count:
             raise self._problem(f"gave {len(data)} vectors for {count} texts")
         vectors = [by_place[place] for place in range(count)]
-        expected = self.dimensions or _known.get(self._place) or len(vectors[0])
+        expected = self.dimensions or _dimensions.get(self._place) or len(vectors[0])
         wrong = next((len(one) for one in vectors if len(one) != expected), None)
         if wrong is not None:
-            _known.pop(self._place, None)  # which of them was right, whoever asks next finds out
+            _dimensions.pop(self._place, None)  # which of them was right, whoever asks next finds out
             raise self._problem(f"gave a vector of {wrong} numbers where {expected} were expected")
         rows = usable(np.array(vectors), shown(self.base_url))
-        _known[self._place] = expected
+        _dimensions[self._place] = expected
         return rows
 
     def _problem(self, what: str) -> ModelProblem:

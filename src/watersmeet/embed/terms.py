@@ -72,7 +72,7 @@ class Terms:
         import numpy as np
 
         said = tokens.words(clean(text))
-        meant = [word for word in said if word not in tokens.ASKING] or said
+        meant = [word for word in said if word not in tokens.QUESTION_WORDS] or said
         terms = sorted({term_of(word) for word in meant if word not in tokens.STOPWORDS})
         return Weighted(np.array(terms, dtype=np.int64), np.ones(len(terms), dtype=np.float32), rarely=True)
 
@@ -217,7 +217,7 @@ def _whole_words(folder: str) -> tuple[list[str], NDArray[np.float32], list[floa
     places = {
         word: place
         for word, place in table.tokenizer.get_vocab().items()
-        if word.isascii() and word.isalpha() and len(word) >= _SHORTEST and word not in tokens.ASKING
+        if word.isascii() and word.isalpha() and len(word) >= _SHORTEST and word not in tokens.QUESTION_WORDS
     }
     words = sorted(places)
     ids = [places[word] for word in words]

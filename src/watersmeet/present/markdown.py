@@ -10,7 +10,7 @@ from watersmeet.core.place import located
 from watersmeet.present.answer import breadcrumb, breakdown, explain_line
 from watersmeet.present.snippet import snippet
 
-_MEANT = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<"})
+_ESCAPES = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<"})
 
 
 def markdown(answer: Answer, explain: bool = False) -> str:
@@ -48,7 +48,7 @@ def _cell(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    return " ".join(text.split()).translate(_MEANT)
+    return " ".join(text.split()).translate(_ESCAPES)
 
 
 def _code(text: str) -> str:

@@ -21,17 +21,17 @@ from watersmeet.core.token_count import estimate
 from watersmeet.core.token_count import hundredths as cost_of
 from watersmeet.present.answer import breadcrumb
 
-WORTHWHILE = 40
+MIN_CUT_TOKENS = 40
 """A passage that does not fit is cut only if at least so many tokens of it remain."""
 
 _BOUNDARY = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 _SPACE = re.compile(r"\s+")
 _MARKER = re.compile(r"(?:[-*+•]|\(?(?:\d{1,4}|[A-Za-z])[.)]|#{1,6})?(?:[ \t]*\[[ xX]\])?")
 """A line that only announces what is not there any more: the number of a list, a bullet; without its margins."""
-_TITLE = 160
-_ODD = re.compile(r'[()\[\]"\\]|:\d+-\d+| (?:p\. \d|slide \d|sheet )|#|^\s|\s$')
+_MAX_TITLE_LENGTH = 160
+_AMBIGUOUS = re.compile(r'[()\[\]"\\]|:\d+-\d+| (?:p\. \d|slide \d|sheet )|#|^\s|\s$')
 """What a document's name may hold that a citation could be mistaken by."""
-_MEANT = str.maketrans({character: f"\\{character}" for character in "\\()[]"})
+_ESCAPES = str.maketrans({character: f"\\{character}" for character in "\\()[]"})
 _HEAD = re.compile(
     r"### \[(?P<number>\d+)\](?: (?P<title>(?:[^\\()\[\]]|\\.)+))? "
     r'\((?:(?P<quoted>"(?:[^"\\]|\\.)*")|(?P<plain>[^()\[\]"\\]*?))'
@@ -198,17 +198,17 @@ def _behind(body: str) -> str:
 
 def _title(result: Citable) -> str:
     crumb = one_line(breadcrumb(result))
-    if len(crumb) > _TITLE:
-        crumb = crumb[: _TITLE - 1].rstrip() + "…"
-    return crumb.translate(_MEANT)
+    if len(crumb) > _MAX_TITLE_LENGTH:
+        crumb = crumb[: _MAX_TITLE_LENGTH - 1].rstrip() + "…"
+    return crumb.translate(_ESCAPES)
 
 
 def _named(document: str, place: Place) -> str:
     """A name that could be read as another citation is put in quotation marks, with escapes as in JSON."""
     shown = document.isprintable()
-    if not shown or _ODD.search(document):
+    if not shown or _AMBIGUOUS.search(document):
         document = json.dumps(document, ensure_ascii=not shown)
-    return located(document, place.extent.translate(_MEANT))
+    return located(document, place.extent.translate(_ESCAPES))
 
 
 def _cut(position: int, result: Citable, left: int, cost: Cost, scrap: bool) -> Part | None:
@@ -224,7 +224,7 @@ def _cut(position: int, result: Citable, left: int, cost: Cost, scrap: bool) -> 
             else:
                 high = middle - 1
         kept = _without_marker(body[: ends[low - 1]].rstrip()) if low else ""
-        if kept and (scrap or cost_of(kept) >= WORTHWHILE * 100):
+        if kept and (scrap or cost_of(kept) >= MIN_CUT_TOKENS * 100):
             return _part(position, result, kept, cut=True)
     return None
 

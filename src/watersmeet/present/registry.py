@@ -14,9 +14,9 @@ from watersmeet.present.snippet import WIDTH, cut, snippet
 
 GROUPS = {SERVER: "servers", TOOL: "tools", AGENT: "agents", SKILL: "skills", VIRTUAL: "virtual_servers"}
 DIGITS = 4
-LEAST = 0.01
+MIN_SHOWN_SCORE = 0.01
 """The worst of a few may be at 0 on the scale of the others, and is no less a result."""
-LOOKED_AT = 2_000
+MAX_DESCRIPTION_CHARS = 2_000
 """So many characters of a description are looked through for a line to show."""
 
 
@@ -200,7 +200,7 @@ def _scores(item: Found, kind: str, query: str, words: Sequence[str]) -> dict[st
     return {
         "entity_type": kind,
         "description": text,
-        "relevance_score": max(LEAST, round(item.score, DIGITS)),
+        "relevance_score": max(MIN_SHOWN_SCORE, round(item.score, DIGITS)),
         "similarity_score": None if cosine is None else round(cosine, DIGITS),
         "match_context": _context(text, query, words),
         "matched": () if item.tool else tuple(matched_places(item.entity, words)),
@@ -212,7 +212,7 @@ def _context(text: str, query: str, words: Sequence[str]) -> str:
     text = text.strip()
     if "\n" not in text:
         return cut(text, set(words), WIDTH)
-    return " ".join(snippet(text[:LOOKED_AT], query)[:1])
+    return " ".join(snippet(text[:MAX_DESCRIPTION_CHARS], query)[:1])
 
 
 def _registered(entity: Entity) -> dict[str, Any]:

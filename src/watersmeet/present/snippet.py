@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from watersmeet.core.tokens import ASKING, words
+from watersmeet.core.tokens import QUESTION_WORDS, words
 from watersmeet.core.word_endings import stem
 
 LINES = 3
@@ -20,7 +20,7 @@ def snippet(text: str, query: str, width: int = WIDTH) -> list[str]:
     Lines that say nothing (blank, a fence, a rule) are left out. Of equally good places the first is taken, and
     the line that shares most stands in the middle of it, so that it can be understood.
     """
-    wanted = _stems(word for word in words(query) if word not in ASKING)
+    wanted = _stems(word for word in words(query) if word not in QUESTION_WORDS)
     lines, goes_on = _lines(text)
     if not lines:
         return []

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from watersmeet.core.errors import ConfigError, nearest
 from watersmeet.core.ports import Term
-from watersmeet.core.tokens import LONGEST_FORM, LONGEST_WORD
+from watersmeet.core.tokens import MAX_FORM_LENGTH, MAX_WORD_LENGTH
 
 WORD_FIELDS = ("body", "title", "headings", "names", "tags")
 """Searched by word: without stop words, and by stem."""
@@ -20,7 +20,7 @@ REBUILD = "build it anew with `watersmeet sync --recreate`"
 AGAIN = "`watersmeet sync PATH` makes it again"
 MAKE_ROOM = "make room and run the same command again; nothing was lost"
 
-LONGEST = 8 * max(LONGEST_WORD, LONGEST_FORM)
+LONGEST = 8 * max(MAX_WORD_LENGTH, MAX_FORM_LENGTH)
 """No tokenizer makes a longer token, so none is looked for: engines cut or refuse them in their own ways."""
 
 

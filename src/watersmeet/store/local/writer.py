@@ -183,7 +183,7 @@ class LocalWriter(Catalogue):
             if not lock.attempt():
                 with self._let_go():
                     self._await(lock, root)
-            lock.say_who()
+            lock.write_holder()
             self._reading.append(lock)
             stack.callback(self._reading.remove, lock)
             self._leased.add(root.id)
