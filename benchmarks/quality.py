@@ -66,7 +66,9 @@ def reference(dataset: Dataset, ours: bool) -> dict[str, float] | None:
     vocabulary = index.vocab_dict
     rankings: list[list[str]] = []
     for question in dataset.questions:
-        words = split(question.text, tokens.QUESTION_WORDS if ours else tokens.STOPWORDS) or split(question.text, frozenset())
+        words = split(question.text, tokens.QUESTION_WORDS if ours else tokens.STOPWORDS) or split(
+            question.text, frozenset()
+        )
         known = [word for word in (dict.fromkeys(words) if ours else words) if word in vocabulary]
         if not known:
             rankings.append([])

@@ -434,7 +434,7 @@ def test_no_message_holds_a_secret(site: Site) -> None:
 
 def test_a_key_with_a_line_break_is_neither_sent_nor_shown(site: Site) -> None:
     for key in ("sk-secret\n", "sk-sécrèt-ключ"):
-        with pytest.raises(NoReply, match="header cannot be sent") as caught:
+        with pytest.raises(NoReply, match="header is not valid") as caught:
             client().get(site.url, {"Authorization": f"Bearer {key}"})
         assert "sk-s" not in f"{caught.value} {caught.value.hint} {caught.value.__cause__}"
     assert site.paths == []

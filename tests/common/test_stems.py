@@ -45,7 +45,7 @@ def test_threads_share_it_and_its_memory_is_bounded(made: Stems, monkeypatch: py
     words = [f"word{n}s" for n in range(200)]
     with ThreadPoolExecutor(4) as threads:
         assert list(threads.map(made.stem, words * 3)) == [word.removesuffix("s") for word in words] * 3
-    assert len(made._known) <= 16
+    assert len(made._cache) <= 16
 
 
 def test_it_can_be_used_again_after_it_was_closed(made: Stems) -> None:

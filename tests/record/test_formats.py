@@ -80,7 +80,7 @@ def test_what_an_answer_shows_can_be_registered(value: Any) -> None:
         ({**CONTEXT7, "metadata": "x"}, "`metadata` is not an object"),
         ({**CONTEXT7, "entity_type": "robot"}, "unknown kind 'robot'"),
         ({**CARD, "skills": [3]}, "skill 1 is not an object"),
-        ({**CARD, "name": "!!!"}, "gives no path"),
+        ({**CARD, "name": "!!!"}, "no path can be made"),
         ({**BEIR, "metadata": []}, "`metadata` is not an object"),
         ({"front_matter": {"name": "x"}, "body": ""}, "no `description`"),
         ({"what": "ever"}, "not a record of a known form"),

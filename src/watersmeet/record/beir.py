@@ -35,7 +35,7 @@ _LIST = " Tools: "
 
 @dataclass(frozen=True, slots=True)
 class Beir:
-    """A BEIR record; `_id` is the path. A text that ends in `Tools: NAME: WHAT; NAME: WHAT` lists the server's tools."""
+    """A BEIR record; `_id` is the path. A text may end with the tools of a server: `Tools: NAME: WHAT; NAME: WHAT`."""
 
     def knows(self, value: Any) -> bool:
         return isinstance(value, Mapping) and "_id" in value and ("title" in value or "text" in value)

@@ -29,7 +29,7 @@ _KNOWN = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """A parsed SKILL.md: `front_matter` and `body`. The path is `/skills/FOLDER`, with parent folders if two skills would
+    """A parsed SKILL.md: `front_matter` and `body`. The path is `/skills/FOLDER`, with parent folders if two would
     have the same path."""
 
     def knows(self, value: Any) -> bool:

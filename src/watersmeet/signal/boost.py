@@ -12,7 +12,7 @@ from watersmeet.core.ports import Entities
 
 @dataclass(frozen=True, slots=True)
 class Boost:
-    """Boost of 5 for the path, 3 for the name, 2 for the description, 1.5 for tags, 1 for metadata and for each tool."""
+    """Boost of 5 for the path, 3 for the name, 2 for the description, 1.5 for tags, 1 for metadata and each tool."""
 
     entities: Entities
 
