@@ -108,4 +108,4 @@ def nearest(name: str, valid_names: Iterable[str]) -> str:
 
     ordered = sorted(valid_names)
     close = difflib.get_close_matches(name, ordered, 1)
-    return f"did you mean {close[0]!r}?" if close else f"valid_names: {', '.join(ordered)}"
+    return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(ordered)}"

@@ -406,10 +406,10 @@ class Answer:
     failures: tuple[Failure, ...]
     took_ms: float
     timings: Mapping[str, float] = field(default_factory=dict)
-    silent: Mapping[str, str] = option({}, "signals of the recipe that did not vote, and why")
+    silent: Mapping[str, str] = option({}, "signals of the recipe that were not used, and why")
     confidence: float | None = option(
         None, "how likely one of the first three results answers the query; none: it only filters", least=0, most=1
     )
-    no_good_match: bool = option(False, "nothing fits: what is listed is merely the nearest")
-    expansion: tuple[str, ...] = option((), "related terms that were looked for by meaning")
-    routed: tuple[RouteMatch, ...] = option((), "the rules of the router that matched, and what they added")
+    no_good_match: bool = option(False, "no result fits: those listed are only the nearest")
+    expansion: tuple[str, ...] = option((), "related terms added to the query for semantic signals")
+    routed: tuple[RouteMatch, ...] = option((), "router rules that matched, and what they added")

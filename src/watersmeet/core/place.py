@@ -107,7 +107,7 @@ def located(name: str, where: str) -> str:
 
 def _check(span: Range) -> None:
     if not 1 <= span[0] <= span[1]:
-        raise ValueError(f"not a valid range: {span[0]} to {span[1]}")
+        raise ValueError(f"not a valid place: {span[0]} to {span[1]}")
 
 
 def _range(span: Range) -> str:

@@ -105,14 +105,14 @@ class RankedSkill(_Registered):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Answer:
-    mode: str = option("", "what really ran")
+    mode: str = option("", "the mode that was used")
     recipe: str = ""
     confidence: float | None = option(
         None, "how likely one of the first three results answers the query", least=0, most=1
     )
-    no_good_match: bool = option(False, "nothing fits: what is listed is merely the nearest")
+    no_good_match: bool = option(False, "no result fits: those listed are only the nearest")
     failures: tuple[Failure, ...] = ()
-    silent: Mapping[str, str] = option({}, "signals of the recipe that did not vote, and why")
+    silent: Mapping[str, str] = option({}, "signals of the recipe that were not used, and why")
     took_ms: float = 0.0
 
 
