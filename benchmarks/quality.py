@@ -66,7 +66,9 @@ def reference(dataset: Dataset, ours: bool) -> dict[str, float] | None:
     vocabulary = index.vocab_dict
     rankings: list[list[str]] = []
     for question in dataset.questions:
-        words = split(question.text, tokens.ASKING if ours else tokens.STOPWORDS) or split(question.text, frozenset())
+        words = split(question.text, tokens.QUESTION_WORDS if ours else tokens.STOPWORDS) or split(
+            question.text, frozenset()
+        )
         indexed_words = [word for word in (dict.fromkeys(words) if ours else words) if word in vocabulary]
         if not indexed_words:
             rankings.append([])

@@ -92,7 +92,7 @@ def test_a_writer_without_posix_waits_for_the_one_that_holds_the_lock(notes: Pat
     assert run(COMMAND, "sync", "notes", folder=notes).returncode == 0
     lock = FileLock(str(notes / ".watersmeet"), "writer.lock")
     assert lock.attempt()
-    lock.say_who()
+    lock.write_holder()
     done = run(COMMAND, "sync", folder=notes)
     assert done.returncode == 2
     assert f"process {os.getpid()} on" in done.stderr

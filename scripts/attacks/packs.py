@@ -101,7 +101,10 @@ def budget_over_mcp(folder: Path) -> str:
 def budget_of_nothing(folder: Path) -> str:
     packed(folder, {"a.md": "The harbour opens at six.\n"})
     empty = command(folder, "search", "harbour", "--budget", "5")
-    require(empty.returncode == 1 and not empty.stdout and "the least is" in empty.stderr, f"exit {empty.returncode}")
+    require(
+        empty.returncode == 1 and not empty.stdout and "the smallest budget is" in empty.stderr,
+        f"exit {empty.returncode}",
+    )
     return empty.stderr
 
 

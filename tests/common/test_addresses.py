@@ -85,7 +85,7 @@ NO_ADDRESSES = r"""
 
 @pytest.mark.parametrize("url", ["", "http://a b/", f"http://{'ü' * 70}.test/", *NO_ADDRESSES.split()])
 def test_what_is_no_web_address(url: str) -> None:
-    with pytest.raises(NoReply, match="no web address"):
+    with pytest.raises(NoReply, match="not a web address"):
         parse(url)
 
 

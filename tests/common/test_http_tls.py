@@ -15,7 +15,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from watersmeet.common import _wire
+from watersmeet.common import http
 from watersmeet.common.addresses import Guard
 from watersmeet.common.http import Client
 from watersmeet.core.errors import AddressRefused, NoReply
@@ -67,7 +67,7 @@ def secure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Secure]:
     found = Secure(Site(tls=context))
     context.sni_callback = lambda _, name, __: found.names.append(name)
     trusting = ssl.create_default_context(cafile=str(file))
-    monkeypatch.setattr(_wire, "tls", lambda: trusting)
+    monkeypatch.setattr(http, "tls", lambda: trusting)
     real = socket.getaddrinfo
 
     def look_up(host: str, *rest: object, flags: int = 0, **named: object) -> object:

@@ -9,8 +9,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from watersmeet.common.safe_yaml import SHORT, NotYaml, _suspicious, read_yaml, safe_loader
-from watersmeet.core.limits import DEEPEST, MOST_YAML, TooMuch, check_yaml
+from watersmeet.common.safe_yaml import SHORT, NotYaml, _needs_check, read_yaml, safe_loader
+from watersmeet.core.limits import MAX_DEPTH, MAX_YAML_CHARS, LimitExceeded, check_yaml
 
 BOMB = "a: &a [x, x]\n" + "".join(
     f"{b}: &{b} [*{a}, *{a}]\n" for a, b in zip("abcdefghijklmnopqr", "bcdefghijklmnopqrs", strict=True)
@@ -28,15 +28,15 @@ def test_what_is_written_is_read() -> None:
     [
         (BOMB, "values, aliases written out"),
         ("a: &a [*a]", "refers to itself"),
-        ("[" * (DEEPEST + 1) + "]" * (DEEPEST + 1), "nested too deeply"),
-        ("- " * (DEEPEST + 1) + "x", "nested too deeply"),
-        ("\n".join(" " * depth + "a:" for depth in range(DEEPEST + 2)), "nested too deeply"),
-        ("a: b\n" * (MOST_YAML // 5 + 1), "larger than 10 MB"),
+        ("[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1), "nested too deeply"),
+        ("- " * (MAX_DEPTH + 1) + "x", "nested too deeply"),
+        ("\n".join(" " * depth + "a:" for depth in range(MAX_DEPTH + 2)), "nested too deeply"),
+        ("a: b\n" * (MAX_YAML_CHARS // 5 + 1), "larger than 10 MB"),
         ("- b\n" * 110_000, "more than 100,000 values"),
     ],
 )
 def test_too_much_is_refused(text: str, said: str) -> None:
-    with pytest.raises(TooMuch, match=said):
+    with pytest.raises(LimitExceeded, match=said):
         read_yaml(text)
 
 
@@ -57,6 +57,6 @@ def test_what_cannot_be_a_value_is_no_yaml(text: str) -> None:
 @given(Texts)
 def test_what_is_not_looked_at_is_never_too_much(text: str) -> None:
     assert len(text) < SHORT
-    if not _suspicious(text):
+    if not _needs_check(text):
         with suppress(yaml.YAMLError):
             check_yaml(text, yaml.parse(text, safe_loader()))

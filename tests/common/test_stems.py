@@ -41,11 +41,11 @@ def test_what_is_not_one_token_has_no_stem(made: Stems, text: str) -> None:
 
 
 def test_threads_share_it_and_its_memory_is_bounded(made: Stems, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stems, "MOST_KNOWN", 16)
+    monkeypatch.setattr(stems, "MAX_CACHED_STEMS", 16)
     words = [f"word{n}s" for n in range(200)]
     with ThreadPoolExecutor(4) as threads:
         assert list(threads.map(made.stem, words * 3)) == [word.removesuffix("s") for word in words] * 3
-    assert len(made._known) <= 16
+    assert len(made._cache) <= 16
 
 
 def test_it_can_be_used_again_after_it_was_closed(made: Stems) -> None:

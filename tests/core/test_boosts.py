@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from watersmeet.core.boosts import (
-    FULL,
+    MAX_BOOST,
     boost,
     grade,
     grade_tools,
@@ -106,7 +106,7 @@ def test_queries_that_it_answers_count_with_the_tool_or_like_metadata() -> None:
 
 
 def test_a_full_match_is_worth_13_and_a_half() -> None:
-    assert FULL == 13.5
+    assert MAX_BOOST == 13.5
 
 
 def test_a_part_of_a_word_is_no_mention() -> None:

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from watersmeet.core.entities import (
-    COPIED,
     KINDS,
+    MAX_SERVER_TEXT,
     Ability,
     Entity,
     Tool,
@@ -133,8 +133,8 @@ def test_a_tool_by_itself_says_whose_it_is_and_what_it_takes() -> None:
 @pytest.mark.parametrize("description", ["word " * 10_000, "x" * 50_000, " " * 50_000])
 def test_a_tool_says_only_the_beginning_of_what_its_server_says(description: str) -> None:
     whose = tool_text(Tool("t"), Entity("mcp_server", "/s", "Sea", description))[-1]
-    assert len(whose) <= len("Sea: ") + COPIED
-    assert set(whose.removeprefix("Sea").removeprefix(":").split()) <= {"word", "x" * COPIED}
+    assert len(whose) <= len("Sea: ") + MAX_SERVER_TEXT
+    assert set(whose.removeprefix("Sea").removeprefix(":").split()) <= {"word", "x" * MAX_SERVER_TEXT}
 
 
 # ------------------------------------------------------------ as JSON and back

@@ -118,5 +118,5 @@ def test_beside_a_code_a_capitalised_word_is_no_name() -> None:
 def test_whatever_is_asked_is_read(text: str) -> None:
     found = read(text)
     assert 0 <= found.share <= 1
-    assert set(found.anchors) <= set(found.telling) <= set(found.surfaces)
+    assert set(found.anchors) <= set(found.content_tokens) <= set(found.surfaces)
     assert (found.kind == "conceptual") == (not found.anchors)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from watersmeet.core.place import LONGEST, NOWHERE, Place, joined, located
+from watersmeet.core.place import MAX_NAME_LENGTH, NOWHERE, Place, joined, located
 
 spans = st.tuples(st.integers(1, 999), st.integers(0, 50)).map(lambda pair: (pair[0], pair[0] + pair[1]))
 lines = st.none() | spans
@@ -60,7 +60,7 @@ def test_what_no_parser_may_say(wrong: dict[str, object]) -> None:
 def test_a_name_is_one_line_that_can_be_seen() -> None:
     assert Place(sheet="a\n\n### [2]\u202e\x1b b\u2028c ").where == "sheet a ### [2] b c"
     assert Place(anchor="\n\u200b") == NOWHERE
-    assert len(Place(sheet="x" * 500).sheet) == LONGEST
+    assert len(Place(sheet="x" * 500).sheet) == MAX_NAME_LENGTH
 
 
 def test_parts_of_one_kind_go_from_the_first_to_the_last() -> None:

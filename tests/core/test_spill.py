@@ -15,7 +15,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(["put", "pop", "get"]), KEYS, st.inte
 @pytest.mark.slow
 @given(STEPS, st.integers(0, 4))
 def test_it_is_a_dict(steps: list[tuple[str, str, int]], most: int) -> None:
-    spill: Spill[int] = Spill(most=most)
+    spill: Spill[int] = Spill(max_in_memory=most)
     plain: dict[str, int] = {}
     for what, key, value in steps:
         if what == "put":
@@ -30,6 +30,6 @@ def test_it_is_a_dict(steps: list[tuple[str, str, int]], most: int) -> None:
 
 
 def test_little_of_it_stays_in_memory() -> None:
-    spill: Spill[bytes] = Spill(((str(n), b"%d" % n) for n in range(1000)), most=10)
+    spill: Spill[bytes] = Spill(((str(n), b"%d" % n) for n in range(1000)), max_in_memory=10)
     assert len(spill._recent) <= 10
     assert (spill.get("7"), spill.get("999"), spill.get("1000"), len(spill)) == (b"7", b"999", None, 1000)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from watersmeet.core import tokens
-from watersmeet.core.tokens import LONGEST_FORM, LONGEST_WORD, both, forms, is_identifier, surfaces, words
+from watersmeet.core.tokens import MAX_FORM_LENGTH, MAX_WORD_LENGTH, both, forms, is_identifier, surfaces, words
 
 # ---------------------------------------------------------------- identifiers
 
@@ -140,7 +140,7 @@ ANY_TEXT = st.one_of(
 @given(ANY_TEXT)
 def test_words_are_words(text: str) -> None:
     for word in words(text):
-        assert 0 < len(word) <= LONGEST_WORD
+        assert 0 < len(word) <= MAX_WORD_LENGTH
         assert word == word.casefold()
         assert not re.search(r"\s", word)
 
@@ -150,7 +150,7 @@ def test_forms_are_forms(text: str) -> None:
     found = forms(text)
     assert len(set(found)) == len(found)
     for form in found:
-        assert 0 < len(form) <= LONGEST_FORM
+        assert 0 < len(form) <= MAX_FORM_LENGTH
         assert not re.search(r"\s", form)
 
 
@@ -164,7 +164,7 @@ def test_no_plain_letter_or_digit_is_lost(text: str) -> None:
 @given(ANY_TEXT)
 def test_the_same_text_gives_the_same_tokens(text: str) -> None:
     first = both(text)
-    tokens._known.clear()
+    tokens._parts_cache.clear()
     assert both(text) == first
     assert (words(text), forms(text)) == first
 
@@ -183,10 +183,10 @@ def test_a_long_run_of_anything_takes_linear_time(unit: str) -> None:
 
 
 def test_a_long_token_is_not_remembered() -> None:
-    tokens._known.clear()
+    tokens._parts_cache.clear()
     both("a-" * 10_000 + "a short-one")
-    assert all(len(surface) <= LONGEST_WORD for surface in tokens._known)
-    assert "short-one" in tokens._known
+    assert all(len(surface) <= MAX_WORD_LENGTH for surface in tokens._parts_cache)
+    assert "short-one" in tokens._parts_cache
 
 
 def test_surfaces_are_as_written() -> None:

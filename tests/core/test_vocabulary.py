@@ -33,7 +33,7 @@ def test_the_most_frequent_terms_without_stop_words_and_numbers() -> None:
 @given(st.lists(st.text(max_size=40), max_size=5))
 def test_every_term_is_a_word_of_a_text(texts: list[str]) -> None:
     for term, count in vocabulary.gather(texts):
-        assert term not in tokens.ASKING
+        assert term not in tokens.QUESTION_WORDS
         assert not term.isdigit()
         assert count >= 1
 

@@ -59,7 +59,7 @@ def test_a_long_text_does_not_push_the_query_out(model: Path, rows: Rows) -> Non
 def test_what_is_no_cross_encoder_is_named(make: Make) -> None:
     with pytest.raises(ModelProblem, match="6 numbers"):
         Crossencoder(str(make("embedder", reduced=[1]))).score("red", ["blue"])
-    with pytest.raises(ModelProblem, match="asks for pixels"):
+    with pytest.raises(ModelProblem, match="has the inputs pixels"):
         Crossencoder(str(make("camera", {"input_ids": "int64", "pixels": "int64"}))).score("red", ["blue"])
     with pytest.raises(ModelMissing):
         Crossencoder("./nowhere").score("red", ["blue"])

@@ -77,7 +77,7 @@ def test_few_texts(make: Make, count: int) -> None:
 def test_only_what_the_graph_asks_for_is_given(make: Make, rows: Rows) -> None:
     asked = {"input_ids": "int32", "token_type_ids": "int32", "position_ids": "int64"}
     assert Onnx(str(make(inputs=asked))).embed_query("red") == pytest.approx(mean(rows, "red"), abs=1e-5)
-    with pytest.raises(ModelProblem, match="asks for pixels"):
+    with pytest.raises(ModelProblem, match="has the inputs pixels"):
         Onnx(str(make("camera", {"input_ids": "int64", "pixels": "int64"}))).embed(["a"])
 
 

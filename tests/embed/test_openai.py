@@ -65,7 +65,7 @@ class Endpoint:
 
 @pytest.fixture
 def endpoint() -> Iterator[Endpoint]:
-    openai._known.clear()
+    openai._dimensions.clear()
     made = Endpoint()
     thread = threading.Thread(target=made.server.serve_forever, args=(0.01,))
     thread.start()

@@ -107,7 +107,7 @@ def test_terms_are_the_same_in_every_process() -> None:
 def test_the_static_model_is_loaded_once_for_both() -> None:
     Static().embed(["car"])
     loads = static._load.cache_info().misses
-    terms._known.cache_clear()
+    terms._cached_neighbours.cache_clear()
     terms._whole_words.cache_clear()
     Terms().encode(["car"])
     assert static._load.cache_info().misses == loads

@@ -130,15 +130,15 @@ def test_a_budget_that_holds_nothing_says_the_least(site: Served, place: Path) -
     for flags in ([], ["--json"]):
         empty = run(place, ASKED, "--budget", "5", *flags)
         assert empty.exit_code == 1
-        assert "no passage fits into 5 tokens; the least is " in empty.output
-        needed = int(empty.output.partition("the least is ")[2].split('"')[0])
+        assert "no passage fits into 5 tokens; the smallest budget is " in empty.output
+        needed = int(empty.output.partition("the smallest budget is ")[2].split('"')[0])
         assert run(place, ASKED, "--budget", str(needed), *flags).exit_code == 0
         assert run(place, ASKED, "--budget", str(needed - 1), *flags).exit_code == 1
     assert run(place, ASKED, "--budget", "5").stdout == ""
     over_rest = site.ask("/api/search", {"query": ASKED, "budget": 5}).json()
-    assert "the least is" in over_rest["notes"][-1]
+    assert "the smallest budget is" in over_rest["notes"][-1]
     answer = tool(site, {"query": ASKED, "budget": 5})
-    assert "the least is" in answer.content[0].text
+    assert "the smallest budget is" in answer.content[0].text
     assert "Nothing was found" not in answer.content[0].text
 
 

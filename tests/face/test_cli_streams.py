@@ -21,7 +21,7 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 HOSTILE = "\x1b]0;pwned\x07 \x1b[2J \u009b2J \u202egpj.exe\u2069"
 OURS = re.compile(r"\x1b\[[0-9;]*m|\x1b\]8;[^\x1b\x07]*\x1b\\")
-TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")
+BIDI_CONTROLS = re.compile("[\u202a-\u202e\u2066-\u2069]")
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -188,14 +188,14 @@ def test_styles_stay_where_they_are_behind_an_escape(tmp_path: Path) -> None:
     assert closed("", "sync", ".", "--quiet", cwd=tmp_path).returncode == 0
     drawn = on_a_terminal("search", "flamingo", cwd=tmp_path, columns=100)
     assert "Named \\u2066\\u202e then \x1b[1;33mflamingo\x1b[0m." in drawn
-    assert TURNING.search(drawn) is None
+    assert BIDI_CONTROLS.search(drawn) is None
 
 
 @given(st.text())
 def test_only_control_characters_are_replaced(text: str) -> None:
     shown = visible(text)
     assert CONTROLS.findall(shown.replace("\r\n", "\n")) == []
-    shown = re.sub(r"\\u20[26][0-9a-e]", "?", shown) if TURNING.search(text) else shown
+    shown = re.sub(r"\\u20[26][0-9a-e]", "?", shown) if BIDI_CONTROLS.search(text) else shown
     assert len(shown) == len(text)
     assert all(a == b or CONTROLS.match(a) for a, b in zip(text, shown, strict=True))
     assert not set(one_line(text)) & set("\n\r\t")

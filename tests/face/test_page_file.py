@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
-from watersmeet.core.bidi import TURNING
+from watersmeet.core.bidi import BIDI_CONTROLS
 from watersmeet.face.rest.page import _page
 
 PAGE = _page()[0].decode()
@@ -61,7 +61,7 @@ def test_every_field_has_a_label_and_every_id_is_there_once() -> None:
 def test_text_that_turns_itself_around_is_shown() -> None:
     """All text of the server goes through `make`, and there through `straight`, which knows what the terminal knows."""
     (turning,) = re.findall(r"const straight = .*?/\[(.*?)\]/g", PAGE)
-    assert turning == TURNING.encode("ascii", "backslashreplace").decode()
+    assert turning == BIDI_CONTROLS.encode("ascii", "backslashreplace").decode()
     for text in re.findall(r"\.(?:textContent|title) = (.*)", PAGE):
         assert "straight(" in text or not re.search(r"value|message|query|problem", text), text
 

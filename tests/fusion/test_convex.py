@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from watersmeet.core.errors import ConfigError
 from watersmeet.core.model import Hit, Plan, Ranking
-from watersmeet.fusion.convex import MOST, SCALES, Convex
+from watersmeet.fusion.convex import MAX_LEAD_EXPONENT, SCALES, Convex
 
 CHUNKS = [f"c{n}" for n in range(8)]
 scores = st.lists(st.integers(-50, 50), min_size=8, max_size=8)
@@ -75,7 +75,7 @@ def test_a_signal_that_is_surer_than_usual_counts_for_more_and_never_for_much_mo
         for made in (fusion("spread", 1.0), fusion("spread"))
     )
     assert weights["a"] > plain["a"]
-    most = math.exp(2 * MOST) * plain["a"] / plain["b"]
+    most = math.exp(2 * MAX_LEAD_EXPONENT) * plain["a"] / plain["b"]
     assert weights["a"] / weights["b"] <= most + 1e-9
 
 

@@ -100,7 +100,7 @@ def test_toml_front_matter():
     [
         ("---\ntitle: [unclosed\nok: 1\n---\n\n# Body\n\nwords", "front matter is not valid YAML: line 3"),
         ("---\ntitle: {{ template }}\n---\n# Body\n\nwords", "front matter is not valid YAML: line 2"),
-        ("---\njust a sentence\n---\n# Body\n\nwords", "front matter is not a list"),
+        ("---\njust a sentence\n---\n# Body\n\nwords", "front matter is not a mapping"),
         ("+++\nno equals\n+++\n# Body\n\nwords", "front matter is not valid TOML"),
         ("---\nx: !!python/object:os.system {}\n---\n# Body\n\nwords", "front matter is not valid YAML"),
         (f"---\nx: {'[' * 5000}\n---\n# Body\n\nwords", "front matter is nested too deeply"),

@@ -7,7 +7,7 @@ import pytest
 from registries import ENTITIES
 from watersmeet.core.entities import Entity, Tool
 from watersmeet.core.model import Evidence, Failure
-from watersmeet.present.registry import GROUPS, LEAST, EntityAnswer, Found, OfferedTool, ToolAnswer, grouped
+from watersmeet.present.registry import GROUPS, MIN_SHOWN_SCORE, EntityAnswer, Found, OfferedTool, ToolAnswer, grouped
 
 BY_PATH = {entity.path: entity for entity in ENTITIES}
 
@@ -42,7 +42,9 @@ def test_nothing_found_is_every_group_empty() -> None:
     assert grouped([], "anything", 3) == dict.fromkeys(GROUPS.values(), ())
 
 
-@pytest.mark.parametrize(("score", "shown"), [(0.123456, 0.1235), (0.0, LEAST), (-1.0, LEAST), (1.0, 1.0)])
+@pytest.mark.parametrize(
+    ("score", "shown"), [(0.123456, 0.1235), (0.0, MIN_SHOWN_SCORE), (-1.0, MIN_SHOWN_SCORE), (1.0, 1.0)]
+)
 def test_a_score_is_rounded_and_never_nothing(score: float, shown: float) -> None:
     (skill,) = grouped([found("/skills/pdf", score)], "pdf", 3)["skills"]
     assert skill.relevance_score == shown

@@ -8,10 +8,9 @@ import pytest
 
 from published import AGENT, BACKENDS, BEIR, CARD, CATALOG, CONTEXT7, ENTRY, OFFICIAL, SKILL, TOOL, VIRTUAL, read
 from watersmeet.core.entities import Entity, Refused, record
-from watersmeet.core.json_values import plain
 from watersmeet.engine.components import build
 from watersmeet.engine.registry.record_files import FORMATS
-from watersmeet.present.registry import Found, grouped
+from watersmeet.present.registry import Found, grouped, json_value
 
 
 @pytest.mark.parametrize(
@@ -58,7 +57,7 @@ def test_what_the_registry_gives_out_can_be_registered(value: Any) -> None:
 def test_what_an_answer_shows_can_be_registered(value: Any) -> None:
     (entity,) = read(value)
     (group,) = (found for found in grouped([Found(entity, 0.5, ())], "forms", 3).values() if found)
-    (again,) = read(plain(group[0]))
+    (again,) = read(json_value(group[0]))
     assert (again.kind, again.path, again.name, again.metadata) == (
         entity.kind,
         entity.path,
@@ -81,7 +80,7 @@ def test_what_an_answer_shows_can_be_registered(value: Any) -> None:
         ({**CONTEXT7, "metadata": "x"}, "`metadata` is not an object"),
         ({**CONTEXT7, "entity_type": "robot"}, "unknown kind 'robot'"),
         ({**CARD, "skills": [3]}, "skill 1 is not an object"),
-        ({**CARD, "name": "!!!"}, "gives no path"),
+        ({**CARD, "name": "!!!"}, "no path can be made"),
         ({**BEIR, "metadata": []}, "`metadata` is not an object"),
         ({"front_matter": {"name": "x"}, "body": ""}, "no `description`"),
         ({"what": "ever"}, "not a record of a known form"),

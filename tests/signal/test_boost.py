@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from small_index import documents_of, indexed, plan_of, scores_of
-from watersmeet.core.boosts import FULL
+from watersmeet.core.boosts import MAX_BOOST
 from watersmeet.core.entities import SERVER, SKILL, Entity, Tool
 from watersmeet.core.model import Condition
 from watersmeet.signal.boost import Boost
@@ -34,7 +34,7 @@ def boost(snapshot) -> Boost:
 
 def test_each_place_has_its_worth_and_the_full_match_has_all(boost: Boost, snapshot) -> None:
     found = scores_of(snapshot, boost.rank(plan_of("tides")).hits)
-    assert found.pop("/tides") == FULL
+    assert found.pop("/tides") == MAX_BOOST
     assert found == {"/named": 3.0, "/told": 2.0, "/tagged": 1.5}  # a note is no entity
 
 

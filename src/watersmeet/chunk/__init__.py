@@ -1,1 +1,1 @@
-"""What is one answerable piece?"""
+"""Chunkers: split a document into chunks."""

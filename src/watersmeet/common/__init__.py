@@ -1,1 +1,1 @@
-"""What several leaves need and core does not: it meets what others wrote, uses libraries, or asks other machines."""
+"""Helpers shared by several components that core must not have: they use libraries or the network."""

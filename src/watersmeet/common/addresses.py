@@ -1,8 +1,8 @@
-"""The address guard: a document's address may lead to a public machine, or to one that the user has named.
+"""The address guard: requests may go to public machines, or to those that the user has allowed.
 
 A page, a redirect or a name server can name any machine, also one that only this machine can reach (SSRF). So a name is
-resolved once, every address that it has is judged, and the connection is made to a judged address: nothing is left
-to be changed in between (DNS rebinding).
+resolved once, all its addresses are checked, and the connection is made to a checked address: nothing can change in
+between (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from urllib.parse import quote, urlsplit
 
 from watersmeet.core.errors import AddressRefused, NoReply
 
-_UNICAST = ipaddress.IPv6Network("2000::/3")  # all that is given out to machines of the public internet
+_UNICAST = ipaddress.IPv6Network("2000::/3")  # global unicast
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _PORTS = {"http": 80, "https": 443}
 _HOST = re.compile(r"[A-Za-z0-9_.-]+")
-_AS_IT_IS = "!$%&'()*+,/:;=?@[]~"
+_UNQUOTED = "!$%&'()*+,/:;=?@[]~"
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a socket connects to."""
+    """Socket address."""
 
     family: int
     place: tuple[Any, ...]
@@ -40,13 +40,13 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A web address, taken apart."""
+    """Parsed URL."""
 
     scheme: str
-    host: str  # in ASCII and small letters
+    host: str  # ASCII, lower case
     port: int
-    path: str  # with its query, as it is sent
-    user: str | None = None  # name:password, as it was written
+    path: str  # with its query, percent-encoded
+    user: str | None = None  # name:password, as written
 
     @property
     def origin(self) -> tuple[str, str, int]:
@@ -65,12 +65,12 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Public machines, and those of `allowed`: `host` or `host:port`, from the user's own settings and nowhere else."""
+    """Allows public machines and those in `allowed`: `host` or `host:port`, from the user's own settings only."""
 
     allowed: tuple[str, ...] = ()
 
     def check(self, target: Target, addresses: list[Address]) -> None:
-        """`AddressRefused` if one of them is not public: a name that leads to both kinds is not trusted."""
+        """`AddressRefused` if any address is not public: a name with both kinds is not trusted."""
         if not {target.host, f"{target.host}:{target.port}"}.isdisjoint(name.lower() for name in self.allowed):
             return
         private = next((address.ip for address in addresses if not is_public(address.ip)), None)
@@ -82,7 +82,7 @@ class Guard:
 
 
 def is_public(ip: str) -> bool:
-    """Whether anybody on the internet reaches the same machine there. An address in another one is judged, too."""
+    """Whether an address is globally routable. An embedded IPv4 address is checked too."""
     address = ipaddress.ip_address(ip)
     if isinstance(address, ipaddress.IPv6Address):
         inner = address.ipv4_mapped
@@ -96,24 +96,24 @@ def is_public(ip: str) -> bool:
 
 
 def parse(url: str) -> Target:
-    """A web address, taken apart; `NoReply` if it is none."""
+    """Parse a URL; `NoReply` if it is not a valid http or https URL."""
     try:
         parts = urlsplit(url)
         usual = _PORTS[parts.scheme]
         port = usual if parts.port is None else parts.port
         host = _ascii(parts.hostname or "", "[" in parts.netloc.rpartition("@")[2])
-    except (ValueError, KeyError):  # also what cannot be written in ASCII
+    except (ValueError, KeyError):  # also a host that cannot be written in ASCII
         host = ""
     if not host or not port:
-        raise NoReply("this is no web address", "it begins with http:// or https://, and names a host") from None
+        raise NoReply("not a web address", "give one that begins with http:// or https:// and has a host") from None
     user, at, _ = parts.netloc.rpartition("@")
-    query = f"?{quote(parts.query, safe=_AS_IT_IS)}" if parts.query else ""
-    path = quote(parts.path or "/", safe=_AS_IT_IS) + query
+    query = f"?{quote(parts.query, safe=_UNQUOTED)}" if parts.query else ""
+    path = quote(parts.path or "/", safe=_UNQUOTED) + query
     return Target(parts.scheme, host, port, path, user if at else None)
 
 
 def _ascii(host: str, in_brackets: bool) -> str:
-    """A host as it is looked up; empty if it is none."""
+    """Host name for look-up; empty if it is not valid."""
     if in_brackets:
         return str(ipaddress.IPv6Address(host))
     name = host if host.isascii() else host.encode("idna").decode()
@@ -121,7 +121,7 @@ def _ascii(host: str, in_brackets: bool) -> str:
 
 
 def resolve(host: str, port: int, seconds: float) -> list[Address]:
-    """The addresses of a host, asked for once; `TimeoutError` after so many seconds, `OSError` if it has none."""
+    """Resolve a host once; `TimeoutError` after so many seconds, `OSError` if it has no address."""
     with contextlib.suppress(socket.gaierror):
         return _looked_up(host, port, socket.AI_NUMERICHOST)
     found: SimpleQueue[list[Address] | OSError] = SimpleQueue()
@@ -132,7 +132,7 @@ def resolve(host: str, port: int, seconds: float) -> list[Address]:
         except OSError as error:
             found.put(error)
 
-    Thread(target=look, daemon=True).start()  # the system's resolver knows no deadline, so it may be left behind
+    Thread(target=look, daemon=True).start()  # the system's resolver has no timeout, so the thread is abandoned
     try:
         answer = found.get(timeout=seconds)
     except Empty:
@@ -145,6 +145,6 @@ def resolve(host: str, port: int, seconds: float) -> list[Address]:
 def _looked_up(host: str, port: int, flags: int = 0) -> list[Address]:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
-    except UnicodeError:  # a part of the name is empty or too long
+    except UnicodeError:  # a label is empty or too long
         raise socket.gaierror(socket.EAI_NONAME, "no such name") from None
     return list(dict.fromkeys(Address(family, place) for family, _, _, _, place in found))

@@ -1,11 +1,10 @@
-"""Does a path match a pattern? Git's rules, for .gitignore files and for the include and exclude globs.
+"""Glob patterns by git's rules, for .gitignore files and for the include and exclude settings.
 
-`*`, `?` and `[a-z]` stop at a slash, `**` between slashes does not; a backslash takes the next character as
-it is. A pattern without a slash is held against the last part of a path, any other against the whole of it.
+`*`, `?` and `[a-z]` do not match a slash, `**` between slashes does; a backslash escapes the next character.
+A pattern without a slash is matched against the last part of a path, any other against the whole path.
 
-A pattern is read here, since pathspec differs from git in brackets and stars, and is matched by RE2: no pattern,
-however hostile, takes more than linear time. One that is too large for RE2 (`MEMORY`, `patterns.LONGEST`) can match
-nothing.
+Patterns are parsed here, since pathspec differs from git in brackets and stars, and matched by RE2 in linear time,
+however hostile they are. A pattern that is too large for RE2 (`MEMORY`, `patterns.MAX_PATTERN_LENGTH`) matches nothing.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 MEMORY = 256_000
-"""Bytes for one pattern: room for some hundred wildcards."""
+"""Memory of one compiled pattern in bytes: enough for some hundred wildcards."""
 
 _STAR = "[^/]*"
 _DEEP = ".*"
-_FOLDERS = "(?:.*/)?"  # `**/` stands for no folder, too
+_FOLDERS = "(?:.*/)?"  # `**/` also matches no folder
 _ONE = "[^/]"
 _NONE = r"[^\x{0}-\x{10ffff}]"
 
@@ -44,7 +43,7 @@ class Pattern:
     """One line of a .gitignore, or one glob."""
 
     test: Callable[[str], bool]
-    literal: str  # what it must equal, if it holds no wildcard
+    literal: str  # the exact text, if it has no wildcard
     by_name: bool
     folders_only: bool
     negated: bool
@@ -56,7 +55,7 @@ class Pattern:
 
 
 def pattern(text: str, may_negate: bool = True) -> Pattern | None:
-    """What a line means; None if it can match nothing."""
+    """Parse a line; None if it cannot match anything."""
     negated = may_negate and text.startswith("!")
     if negated:
         text = text[1:]
@@ -73,7 +72,7 @@ def pattern(text: str, may_negate: bool = True) -> Pattern | None:
     rest = text[1:]
     if by_name and text[0] == "*" and _first_special(rest) == len(rest):
         return Pattern(lambda name: name.endswith(rest), "", by_name, folders_only, negated)
-    from watersmeet.common.patterns import BadPattern, compiled, encoded  # every search loads this file, few match
+    from watersmeet.common.patterns import BadPattern, compiled, encoded  # lazy: few commands compile a pattern
 
     expression = _expression(text, wildcard)
     try:
@@ -95,7 +94,7 @@ def _first_special(text: str) -> int:
 
 
 def _expression(text: str, start: int) -> str | None:
-    """The pattern for RE2, whose first wildcard is at `start`; None if a bracket or a backslash is left open."""
+    """RE2 expression of a pattern whose first wildcard is at `start`; None if a bracket or an escape is incomplete."""
     found = [_literal(character) for character in text[:start]]
     at = start
     while at < len(text):
@@ -104,7 +103,7 @@ def _expression(text: str, start: int) -> str | None:
             end = at
             while end < len(text) and text[end] == "*":
                 end += 1
-            # Git forgets the literal beginning of a pattern before it looks at what precedes the stars.
+            # Git drops the literal beginning of a pattern before it looks at the character in front of the stars.
             free = at == start or text[at - 1] == "/"
             if end - at == 1 or not free or not (end == len(text) or text.startswith(("/", "\\/"), end)):
                 found.append(_STAR)
@@ -132,7 +131,7 @@ def _expression(text: str, start: int) -> str | None:
 
 
 def _bracket(text: str, at: int) -> tuple[str, int] | None:
-    """The set that begins behind an opening bracket, and where the text goes on."""
+    """Character class after an opening bracket, and the position after it."""
     negated = text.startswith(("!", "^"), at)
     at += negated
     ranges: list[str] = []
@@ -145,10 +144,10 @@ def _bracket(text: str, at: int) -> tuple[str, int] | None:
             if close < 0:
                 return None
             if close > at + 2 and text[close - 1] == ":":
-                known = _CLASSES.get(text[at + 2 : close - 1])
-                if known is None:
+                class_ranges = _CLASSES.get(text[at + 2 : close - 1])
+                if class_ranges is None:
                     return None
-                ranges += known
+                ranges += class_ranges
                 previous, at = "", close + 1
                 continue
         is_range = text[at] == "-" and previous != "" and at + 1 < len(text) and text[at + 1] != "]"
@@ -163,7 +162,7 @@ def _bracket(text: str, at: int) -> tuple[str, int] | None:
 
 
 def _set(ranges: list[str], negated: bool) -> str:
-    """One character out of some ranges, never a slash."""
+    """RE2 class of one character from these ranges, never a slash."""
     spans = [(span[0], span[1]) for span in ranges]
     if negated:
         spans.append(("/", "/"))

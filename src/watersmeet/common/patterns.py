@@ -1,9 +1,9 @@
-"""Regular expressions in linear time: does a pattern occur in a text, whatever the case?
+"""Regular expressions in linear time, ignoring case.
 
-RE2 matches (https://github.com/google/re2/wiki/Syntax). A pattern may come from a stranger's folder: no text takes
-more than linear time, and no pattern more than `MEMORY`. What RE2 cannot do is refused with a reason: backreferences,
-looking ahead or behind, possessive parts. `\\w` and `\\d` mean letters and digits of any script, as in Python;
-`\\s` and `\\b` know ASCII alone.
+They are RE2's (https://github.com/google/re2/wiki/Syntax). A pattern may come from an untrusted folder: matching takes
+linear time, and a pattern at most `MEMORY`. What RE2 does not support is an error with a reason: backreferences,
+lookahead, lookbehind, possessive quantifiers. `\\w` and `\\d` match letters and digits of any script, as in Python;
+`\\s` and `\\b` know ASCII only.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ import re
 from typing import Any
 
 MEMORY = 2_000_000
-"""Bytes for one pattern: the program, and what RE2 remembers of the texts."""
+"""Memory of one pattern in bytes: the compiled program and RE2's cache of states."""
 
-LONGEST = 10_000
-"""Characters of a pattern: reading one takes time and memory before RE2 counts it."""
+MAX_PATTERN_LENGTH = 10_000
+"""Characters of a pattern: parsing takes time and memory that RE2 does not limit."""
 
 _WORD, _DIGIT = r"\pL\pM\pN_", r"\p{Nd}"
 _PARTS = re.compile(r"\\.|\{,\d+\}|\[\^?\]?|\[:\w+:\]|.", re.DOTALL)
 
 
 class BadPattern(ValueError):
-    """Not a pattern, or not one that can be matched in linear time."""
+    """An invalid pattern, or one that cannot be matched in linear time."""
 
 
 class Regular:
@@ -37,7 +37,7 @@ class Regular:
 
 
 def _any_script(pattern: str) -> str:
-    """The pattern with `\\w` and `\\d` written out: RE2's own know ASCII alone."""
+    """The pattern with `\\w` and `\\d` as Unicode classes: RE2's own know ASCII only."""
     parts, in_class = [], False
     for part in _PARTS.findall(pattern):
         if part in (r"\w", r"\d"):
@@ -46,9 +46,11 @@ def _any_script(pattern: str) -> str:
         elif part in (r"\W", r"\D") and not in_class:
             part = f"[^{_WORD if part == chr(92) + 'W' else _DIGIT}]"
         elif part in (r"\b", r"\B") and not pattern.isascii():
-            raise BadPattern(r"\b and \B know ASCII letters alone: write (?:^|\PL) and (?:\PL|$) around other scripts")
+            raise BadPattern(
+                r"\b and \B work for ASCII letters only: write (?:^|\PL) and (?:\PL|$) around other scripts"
+            )
         elif part.startswith("{,") and not in_class:
-            raise BadPattern("a repetition needs its least number: write {0,2}, not {,2}")
+            raise BadPattern("a repetition needs a minimum: write {0,2}, not {,2}")
         elif part.startswith("[") and not in_class:
             in_class = True
         elif part == "]":
@@ -58,9 +60,9 @@ def _any_script(pattern: str) -> str:
 
 
 def compiled(expression: str, any_case: bool = False, memory: int = MEMORY) -> Any:
-    """RE2's pattern for encoded texts."""
-    if len(expression) > LONGEST:
-        raise BadPattern(f"the pattern is longer than {LONGEST} characters")
+    """Compiled RE2 pattern for encoded texts."""
+    if len(expression) > MAX_PATTERN_LENGTH:
+        raise BadPattern(f"the pattern is longer than {MAX_PATTERN_LENGTH} characters")
     import re2  # most commands compile no pattern
 
     options = re2.Options()
@@ -73,10 +75,10 @@ def compiled(expression: str, any_case: bool = False, memory: int = MEMORY) -> A
     except re2.error as problem:
         reason = problem.args[0].decode("utf8", "replace")
         if reason.startswith(("invalid escape", "invalid perl", "bad repetition")):
-            reason += "; matching is linear in time: no backreferences, no looking ahead or behind, nothing possessive"
+            reason += "; backreferences, lookahead, lookbehind and possessive quantifiers are not supported"
         raise BadPattern(reason) from None
 
 
 def encoded(text: str) -> bytes:
-    """UTF-8; a name on disk that is not UTF-8 has surrogates, and they stay single characters."""
+    """UTF-8 bytes; the surrogates of a file name that is not UTF-8 stay single characters."""
     return text.encode("utf8", "surrogatepass")

@@ -1,4 +1,4 @@
-"""Secrets in what is said: keys, passwords and the values of a web address' query become `***`."""
+"""Redaction of messages: keys, passwords and the values of URL queries become `***`."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Collection, Mapping
 from urllib.parse import unquote, unquote_plus, urlsplit
 
 HIDDEN = "***"
-LEAST = 6
-"""Shorter values occur in any text by chance; those of a password and a key are hidden all the same."""
+MIN_SECRET_LENGTH = 6
+"""Shorter query values are not redacted, since they occur in any text; passwords and keys always are."""
 _SECRET_HEADER = re.compile(r"auth|key|token|secret|cookie|pass", re.IGNORECASE)
 _QUERY_VALUE = re.compile(r"(?<==)[^&;]*|^[^=&;]*$")
 
 
 def shown(url: str) -> str:
-    """A web address for a message: no user, no fragment, of its query only the names."""
+    """URL for a message: without user and fragment, and without the values of its query."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -26,7 +26,7 @@ def shown(url: str) -> str:
 
 
 def secrets_of(url: str, headers: Mapping[str, str]) -> frozenset[str]:
-    """What an answer to such a request may repeat, and a message may not."""
+    """Secrets of a request, which its answer may repeat and a message must not."""
     found: set[str] = set()
     for name, value in headers.items():
         if _SECRET_HEADER.search(name):
@@ -36,11 +36,11 @@ def secrets_of(url: str, headers: Mapping[str, str]) -> frozenset[str]:
     if at:
         password = user.partition(":")[2]
         found |= {user, password, unquote(password), base64.b64encode(unquote(user).encode()).decode()}
-    values = {value for value in _QUERY_VALUE.findall(parts.query) if len(value) >= LEAST}
+    values = {value for value in _QUERY_VALUE.findall(parts.query) if len(value) >= MIN_SECRET_LENGTH}
     return frozenset(found | values | {unquote_plus(value) for value in values}) - {""}
 
 
 def redact(text: str, secrets: Collection[str]) -> str:
-    for secret in sorted(secrets, key=len, reverse=True):  # one may be a part of another
+    for secret in sorted(secrets, key=len, reverse=True):  # longest first: one may contain another
         text = text.replace(secret, HIDDEN)
     return text

@@ -1,19 +1,19 @@
-"""YAML that somebody else wrote: read with the safe loader, and never so large or so deep that it hurts."""
+"""Safe reading of untrusted YAML: with the safe loader, and with limits on size and depth."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-from watersmeet.core.limits import DEEPEST, TooMuch, check_yaml
+from watersmeet.core.limits import MAX_DEPTH, LimitExceeded, check_yaml
 
 SHORT = 64 * 1024
-"""A text of so many characters comes to too many values only by aliases."""
-_DEEP = re.compile(rf"^[ \-?:]{{{DEEPEST}}}", re.MULTILINE)
+"""A text of at most so many characters can exceed the number of values only by aliases."""
+_DEEP = re.compile(rf"^[ \-?:]{{{MAX_DEPTH}}}", re.MULTILINE)
 
 
 class NotYaml(ValueError):
-    """It cannot be read; the message says why, and `line` where, counted from 1, if that is known."""
+    """A parse error; `line` is its line, from 1, if known."""
 
     def __init__(self, reason: str, line: int | None = None) -> None:
         super().__init__(reason)
@@ -21,22 +21,22 @@ class NotYaml(ValueError):
 
 
 def safe_loader() -> Any:
-    """The safe loader, the C one where there is one."""
+    """PyYAML's safe loader, the C version if available."""
     import yaml
 
     return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def read_yaml(text: str, loader: Any = None) -> Any:
-    """The value of a text. `loader`: a subclass of the safe one. `NotYaml` or `TooMuch` says why it cannot be read."""
+    """Parsed value of a text; raises `NotYaml` or `LimitExceeded`. `loader`: a subclass of the safe loader."""
     import yaml
 
     loader = loader or safe_loader()
     try:
-        if _suspicious(text):
+        if _needs_check(text):
             check_yaml(text, yaml.parse(text, loader))
         return yaml.load(text, loader)  # noqa: S506 - a safe loader
-    except TooMuch:
+    except LimitExceeded:
         raise
     except yaml.MarkedYAMLError as problem:
         mark = problem.problem_mark or problem.context_mark
@@ -45,7 +45,7 @@ def read_yaml(text: str, loader: Any = None) -> Any:
         raise NotYaml(str(problem).partition("\n")[0]) from problem
 
 
-def _suspicious(text: str) -> bool:
-    """Whether to look before loading: most that is written is neither deep nor large."""
-    brackets = text.count("[") + text.count("{") > DEEPEST
+def _needs_check(text: str) -> bool:
+    """Whether to check the limits before loading: most texts are neither deep nor large."""
+    brackets = text.count("[") + text.count("{") > MAX_DEPTH
     return len(text) > SHORT or brackets or _DEEP.search(text) is not None or ("&" in text and "*" in text)

@@ -1,4 +1,4 @@
-"""Stems of words, as SQLite's FTS5 makes them (Porter)."""
+"""Porter stems of words, computed by SQLite's FTS5."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ import sqlite3
 from threading import Lock
 
 WORD_TOKENS = "tokenize = \"porter unicode61 remove_diacritics 0 categories 'L* M* N* P* S* C*'\""
-"""Only spaces separate: what is one token to us is one token there."""
-MOST_KNOWN = 1 << 16
+"""Tokenizer that splits at spaces only: our tokens stay whole in FTS5."""
+MAX_CACHED_STEMS = 1 << 16
 
 
 class Stems:
-    """Asked of FTS5 itself, so that words have the stems of an index in FTS5. Threads may share it."""
+    """A stemmer that uses FTS5 itself, so that stems equal those of an FTS5 index. Threads may share it."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._known: dict[str, str] = {}
+        self._cache: dict[str, str] = {}
         self._connection: sqlite3.Connection | None = None
 
     def stem(self, word: str) -> str:
-        """What the forms of a word have in common; nothing if it is not one token."""
+        """Stem of a word; empty if it is not one token."""
         with self._lock:
-            stem = self._known.get(word)
+            stem = self._cache.get(word)
             if stem is None:
-                if len(self._known) >= MOST_KNOWN:
-                    self._known.clear()
-                stem = self._known[word] = self._ask(word)
+                if len(self._cache) >= MAX_CACHED_STEMS:
+                    self._cache.clear()
+                stem = self._cache[word] = self._compute(word)
             return stem
 
-    def _ask(self, word: str) -> str:
+    def _compute(self, word: str) -> str:
         if self._connection is None:
             self._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
             self._connection.execute(f"CREATE VIRTUAL TABLE word USING fts5(text, {WORD_TOKENS})")

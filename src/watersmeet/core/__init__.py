@@ -1,1 +1,1 @@
-"""The nouns, the verbs and the one tokenizer. Standard library only; knows nothing of the other folders."""
+"""Data classes, protocols and the tokenizer. Standard library only; imports no other folder."""

@@ -1,4 +1,4 @@
-"""The nouns of index time: what is written in a document. Frozen, standard library only."""
+"""Data classes of indexing: documents, sections, blocks, links and chunks. Frozen, standard library only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from watersmeet.core.place import NOWHERE, Place
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An edge as it was written: `target` is a note's name, a path or a URL."""
+    """A link as written in a document: `target` is a note's name, a path or a URL."""
 
     target: str
     type: str = "wiki"  # wiki, embed, markdown or related
@@ -21,7 +21,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A paragraph, list, table, fence: text that is kept in one piece where it fits."""
+    """A paragraph, list, table or code fence: not split if it fits into a chunk."""
 
     text: str
     place: Place = NOWHERE
@@ -29,9 +29,9 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading path, and what stands under it before the next heading.
+    """A heading path and the blocks under it, up to the next heading.
 
-    `place` is that of the heading. A block without a page, slide, sheet or anchor of its own has that of its section.
+    `place` is that of the heading. A block without a page, slide, sheet or anchor of its own inherits its section's.
     """
 
     headings: tuple[str, ...]
@@ -45,12 +45,12 @@ class Section:
 
 
 CREATED = "@created"
-"""The field under which a catalogue keeps when a document was begun."""
+"""Catalogue field for the date of creation of a document."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What a source found and a parser understood. `path` is where to open it."""
+    """A parsed document. `path` is where to open it."""
 
     id: DocId
     kind: str
@@ -68,7 +68,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """One answerable piece of a document."""
+    """A piece of a document that is indexed and returned as one result."""
 
     id: ChunkId
     document: DocId

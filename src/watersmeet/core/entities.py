@@ -1,4 +1,4 @@
-"""What a registry holds: servers with their tools, agents, skills, virtual servers; and who may see them."""
+"""Entities of a registry: servers with their tools, agents, skills, virtual servers; and who may see them."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ TOOL = "tool"
 VISIBILITIES = ("public", "private", "group")
 
 FORM, LATEST = "form", "isLatest"
-"""What an entity's `extra` says of the record that it was read from: its form, and whether it is the last version."""
+"""Keys of an entity's `extra`: the format of its source record, and whether that is the latest version."""
 OFFICIAL, TOOL_LIST = "official", "tools"
 CONTENT = "@content"
-"""The facet that says what an entity says, wherever it is registered."""
+"""Facet with the content hash of an entity, the same wherever it is registered."""
 SOURCE = "@source"
-"""The field for what the record of an entity says of it, where that was changed here."""
+"""Field with the original values of a source record, where they were changed in this registry."""
 
-COPIED = 1_000
-"""So many characters of what is said of a server are said again of each of its tools."""
+MAX_SERVER_TEXT = 1_000
+"""Characters of a server's description that are copied into the text of each of its tools."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """What a server can do. `examples` are queries that it is the answer to."""
+    """A tool of a server. `examples` are queries that it answers."""
 
     name: str
     description: str = ""
@@ -38,7 +38,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Ability:
-    """What an agent says that it can do; its card calls it a skill."""
+    """A skill that an agent declares in its card."""
 
     name: str
     description: str = ""
@@ -49,7 +49,7 @@ class Ability:
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """One entry of a registry. `path` names it; `extra` is what its record says besides, kept and not searched."""
+    """One entry of a registry, identified by `path`. `extra` has further fields of its record: stored, not searched."""
 
     kind: str
     path: str
@@ -70,26 +70,26 @@ class Entity:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for value, known, what in (
+        for value, allowed, what in (
             (self.kind, (*KINDS, TOOL), "kind"),
             (self.status, STATUSES, "status"),
             (self.visibility, VISIBILITIES, "visibility"),
         ):
-            if value not in known:
-                raise ConfigError(f"unknown {what} {value!r}", nearest(value, known))
+            if value not in allowed:
+                raise ConfigError(f"unknown {what} {value!r}", nearest(value, allowed))
         if not self.path or not self.name:
             raise ConfigError("an entity needs a path and a name")
 
 
 class Refused(NamedTuple):
-    """A record that was passed over, and why."""
+    """A record that was not read, and the reason."""
 
     record: str
     reason: str
 
 
 def status_of(value: Any) -> str:
-    """A lifecycle status as it is stored; none is active."""
+    """Lifecycle status in its stored spelling; no status means active."""
     text = str(value).strip().casefold() if value is not None else ""
     if text and text not in STATUSES:
         raise ConfigError(f"unknown status {str(value)!r}", nearest(text, STATUSES))
@@ -100,7 +100,7 @@ def status_of(value: Any) -> str:
 
 
 def audience(entity: Entity) -> tuple[str, ...]:
-    """Who may see an entity, as facet values; never empty, for without the facet everyone may."""
+    """Audience of an entity as facet values; never empty, since without the facet everyone may see it."""
     if entity.visibility == "public":
         return (PUBLIC,)
     owner = (facet_of("user", entity.owner),) if entity.owner else ()
@@ -111,7 +111,7 @@ def audience(entity: Entity) -> tuple[str, ...]:
 
 
 def flatten(metadata: Mapping[str, Any]) -> str:
-    """Each key, and the values: of a list each item, of a mapping each value."""
+    """Metadata as text: each key and its values, with the items of lists and the values of mappings."""
     parts: list[str] = []
     for key, value in metadata.items():
         items = value if isinstance(value, list | tuple) else value.values() if isinstance(value, Mapping) else [value]
@@ -124,7 +124,7 @@ _UNEMBEDDED = WORDS_ONLY[SKILL]
 
 
 def metadata_text(entity: Entity, embedded: bool = False) -> str:
-    """The metadata as words; `embedded`: without what is matched as words only."""
+    """Metadata as text; `embedded`: without the fields that only keyword search uses."""
     if entity.kind == VIRTUAL:
         return "" if embedded else str(entity.metadata.get(WORDS_ONLY[VIRTUAL]) or "")
     if entity.kind != SKILL:
@@ -136,7 +136,7 @@ def metadata_text(entity: Entity, embedded: bool = False) -> str:
 
 
 def text_parts(entity: Entity) -> list[str]:
-    """What is embedded of an entity, piece by piece: its name first. Never its path, schemas or ids."""
+    """Text of an entity that is embedded, in pieces, its name first. Never its path, schemas or ids."""
     parts = [entity.name, entity.description]
     if entity.tags:
         parts.append("Tags: " + ", ".join(entity.tags))
@@ -150,35 +150,35 @@ def text_parts(entity: Entity) -> list[str]:
 
 
 def embedding_text(entity: Entity) -> str:
-    """What a model reads of an entity: its name in the first line, and the rest."""
+    """Embedded text of an entity: its name in the first line, then the rest."""
     return "\n".join(text_parts(entity))
 
 
 def not_embedded(entity: Entity) -> str:
-    """What is said of an entity that only words can find."""
+    """Text of an entity that only keyword search uses."""
     if entity.kind == VIRTUAL:
         return metadata_text(entity)
     return str(entity.metadata.get(_UNEMBEDDED) or "") if entity.kind == SKILL else ""
 
 
-def beginning(text: str, most: int = COPIED) -> str:
-    """A text, or if it is long the words that it begins with."""
+def beginning(text: str, most: int = MAX_SERVER_TEXT) -> str:
+    """Text cut to at most `most` characters, at a word boundary."""
     return text if len(text) <= most else "".join(text[:most].rsplit(None, 1)[:1])
 
 
 def tool_text(tool: Tool, entity: Entity) -> list[str]:
-    """What is indexed of a tool by itself, piece by piece, after its name."""
+    """Indexed text of a tool, in pieces, without its name."""
     schema = tool.schema.get("properties")
     parameters = schema if isinstance(schema, Mapping) else {}
-    said = []
-    for name, about in parameters.items():
-        description = about.get("description") if isinstance(about, Mapping) else None
-        said.append(f"{name}: {description}" if isinstance(description, str) and description else str(name))
-    whose = beginning(entity.description)
+    described = []
+    for name, parameter in parameters.items():
+        description = parameter.get("description") if isinstance(parameter, Mapping) else None
+        described.append(f"{name}: {description}" if isinstance(description, str) and description else str(name))
+    server_description = beginning(entity.description)
     parts = [
         tool.description,
-        "Parameters: " + "; ".join(said) if said else "",
-        f"{entity.name}: {whose}" if whose else entity.name,
+        "Parameters: " + "; ".join(described) if described else "",
+        f"{entity.name}: {server_description}" if server_description else entity.name,
     ]
     return [part for part in parts if part.strip()]
 
@@ -187,7 +187,7 @@ def tool_text(tool: Tool, entity: Entity) -> list[str]:
 
 
 def record(entity: Entity) -> dict[str, Any]:
-    """An entity as JSON; what few of them have is left out where there is none."""
+    """An entity as JSON; optional fields are left out if empty."""
     tools = [
         {"name": t.name, "description": t.description, "inputSchema": dict(t.schema), "examples": list(t.examples)}
         for t in entity.tools
@@ -220,25 +220,25 @@ def record(entity: Entity) -> dict[str, Any]:
     }
 
 
-def entity_of(found: Mapping[str, Any]) -> Entity:
-    """The way back."""
+def entity_of(fields: Mapping[str, Any]) -> Entity:
+    """An entity from JSON: the inverse of `record`."""
     return Entity(
-        kind=found["kind"],
-        path=found["path"],
-        name=found["name"],
-        description=found.get("description", ""),
-        tags=tuple(found.get("tags", ())),
+        kind=fields["kind"],
+        path=fields["path"],
+        name=fields["name"],
+        description=fields.get("description", ""),
+        tags=tuple(fields.get("tags", ())),
         tools=tuple(
             Tool(t["name"], t.get("description", ""), t.get("inputSchema") or {}, tuple(t.get("examples", ())))
-            for t in found.get("tools", ())
+            for t in fields.get("tools", ())
         ),
-        status=found.get("status", "active"),
-        enabled=found.get("enabled", True),
-        visibility=found.get("visibility", "public"),
-        groups=tuple(found.get("groups", ())),
-        owner=found.get("owner", ""),
-        metadata=found.get("metadata") or {},
-        capabilities=tuple(found.get("capabilities", ())),
+        status=fields.get("status", "active"),
+        enabled=fields.get("enabled", True),
+        visibility=fields.get("visibility", "public"),
+        groups=tuple(fields.get("groups", ())),
+        owner=fields.get("owner", ""),
+        metadata=fields.get("metadata") or {},
+        capabilities=tuple(fields.get("capabilities", ())),
         skills=tuple(
             Ability(
                 s["name"],
@@ -247,9 +247,9 @@ def entity_of(found: Mapping[str, Any]) -> Entity:
                 tuple(s.get("tags", ())),
                 tuple(s.get("examples", ())),
             )
-            for s in found.get("skills", ())
+            for s in fields.get("skills", ())
         ),
-        examples=tuple(found.get("examples", ())),
-        body=found.get("body", ""),
-        extra=found.get("extra") or {},
+        examples=tuple(fields.get("examples", ())),
+        body=fields.get("body", ""),
+        extra=fields.get("extra") or {},
     )

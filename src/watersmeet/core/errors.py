@@ -1,27 +1,27 @@
 """
-What can go wrong, and what the user can do about it. Every face shows `str(error)` and `hint`.
+Exception classes: what went wrong, and what the user can do. Every face shows `str(error)` and `hint`.
 
 * WatersmeetError               exit code 2
   + ConfigError                 a setting or a flag is wrong
     x UnknownComponent          no signal, fusion, stage, ... of that name
   + IndexProblem                the index on disk
-    x NoIndex                   there is none here
+    x NoIndex                   no index exists there
     x IndexBusy                 another process is writing
       - LeaseLost               another process took over; nothing was committed
     x IndexMismatch             it was built with other settings
-    x IndexDamaged              a file of it cannot be read
+    x IndexDamaged              one of its files cannot be read
     x DiskFull                  nothing was lost, but nothing more fits
-    x VersionConflict           somebody else has changed it meanwhile
-  + ModelProblem                an embedder cannot answer
+    x VersionConflict           it was changed since it was read
+  + ModelProblem                an embedder failed
     x ModelMissing              its model is not on this machine
-  + NoReply                     another machine gave no answer that can be used
-    x AddressRefused            its address is not public, and nobody has allowed it
+  + NoReply                     an HTTP request got no usable answer
+    x AddressRefused            its address is not public, and not allowed in the settings
   + SourceProblem               a path that was named cannot be read
   + NotFound                    no document or chunk of that id (exit code 1)
     x NotRegistered             nothing of that path to change (exit code 2)
     x Ambiguous                 several documents go by that name (exit code 2)
-  + Degraded                    `--strict`, and some step could not run
-  + Stopped                     nobody waits for the answer any more
+  + Degraded                    `--strict` was set and a step could not run
+  + Stopped                     the client has gone, so the work was cancelled
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from collections.abc import Iterable
 
 
 class WatersmeetError(Exception):
-    """Something that the user can act on."""
+    """Base class of errors that the user can act on."""
 
     exit_code = 2
 
@@ -102,10 +102,10 @@ class Degraded(WatersmeetError): ...
 class Stopped(WatersmeetError): ...
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """The hint for a misspelt name, or the list of what there is."""
-    import difflib  # only ever needed on the way out
+def nearest(name: str, valid_names: Iterable[str]) -> str:
+    """Hint for a misspelt name: the closest valid name, or the list of all."""
+    import difflib  # only needed for errors
 
-    names = sorted(known)
-    close = difflib.get_close_matches(name, names, 1)
-    return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(names)}"
+    ordered = sorted(valid_names)
+    close = difflib.get_close_matches(name, ordered, 1)
+    return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(ordered)}"

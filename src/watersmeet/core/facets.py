@@ -1,4 +1,4 @@
-"""What a document can be filtered by: facets, which are pairs of a key and a value in lower case."""
+"""Facets of a document: the lower-case key and value pairs that it can be filtered by."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 from watersmeet.core.documents import Document
 
-LONGEST_VALUE = 256
+MAX_FACET_LENGTH = 256
 
 
 def facets_of(document: Document) -> Iterator[tuple[str, str]]:
-    """Its tags, and what its fields say; lists give one each."""
+    """Facets of a document: its tags and its fields; a list gives one facet for each item."""
     for tag in document.tags:
         yield "tag", tag.casefold()
     for key, value in document.fields.items():
@@ -24,12 +24,12 @@ def facets_of(document: Document) -> Iterator[tuple[str, str]]:
 def facet_value(value: Any) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, str | int | float) and len(str(value)) <= LONGEST_VALUE:
+    if isinstance(value, str | int | float) and len(str(value)) <= MAX_FACET_LENGTH:
         return str(value).casefold()
     return None
 
 
 def tag_names(tag: str) -> list[str]:
-    """A tag as it is kept, also where it is written `#tag` or `tag/`."""
+    """Stored spellings of a tag that may be written `#tag` or `tag/`."""
     low = tag.casefold()
     return sorted({low, low.removeprefix("#").rstrip("/")} - {""})

@@ -1,4 +1,4 @@
-"""Files and folders of ours: written whole or not at all, and for their owner's eyes only."""
+"""Private files and folders: written atomically, and readable by their owner only."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ FILE_MODE, FOLDER_MODE = 0o600, 0o700
 
 
 def replace_file(path: str, content: bytes, mode: int = FILE_MODE) -> None:
-    """The new content in place of the old; whoever reads meanwhile sees the one or the other.
+    """Atomic replacement of a file: a reader sees the old content or the new, never a part.
 
-    No two writers share what is not in place yet.
+    Each writer has a temporary file of its own.
     """
     folder, name = os.path.split(path)
-    made = os.path.join(folder, f".{name}-{os.urandom(6).hex()}")
+    temporary = os.path.join(folder, f".{name}-{os.urandom(6).hex()}")
     try:
-        with open(made, "xb", opener=private) as file:
+        with open(temporary, "xb", opener=private) as file:
             file.write(content)
         if mode != FILE_MODE:
-            os.chmod(made, mode)
-        replace_path(made, path)
+            os.chmod(temporary, mode)
+        replace_path(temporary, path)
     finally:
-        with suppress(OSError):  # it is in place by now, unless something went wrong
-            os.unlink(made)
+        with suppress(OSError):  # already renamed, unless something went wrong
+            os.unlink(temporary)
 
 
 def private(path: str, flags: int) -> int:
-    """For `open(..., opener=private)`: a file that is made is its owner's alone, whatever the umask."""
+    """Opener for `open(..., opener=private)`: a new file is private to its owner, whatever the umask."""
     return os.open(path, flags, FILE_MODE)
 
 
 def make_private(folder: str) -> None:
-    """A folder that is its owner's alone, and so are those above it that had to be made; one that is there stays."""
+    """Create a private folder and its missing parents; an existing folder is left unchanged."""
     if os.path.isdir(folder):
         return
     above = os.path.dirname(os.path.abspath(folder))
@@ -46,9 +46,9 @@ def make_private(folder: str) -> None:
 
 
 def tighten(folder: str, ours: Callable[[str], bool] = lambda name: True) -> None:
-    """Take from others what they may do with a folder, if all in it is ours, and with what in it is ours.
+    """Remove other users' permissions on our files in a folder, and on the folder itself if all in it is ours.
 
-    What belongs to another user, and what a link leads to, is left alone.
+    Files of other users and targets of symlinks are left unchanged.
     """
     with suppress(OSError), os.scandir(folder) as listing:
         entries = list(listing)
@@ -63,18 +63,19 @@ def tighten(folder: str, ours: Callable[[str], bool] = lambda name: True) -> Non
                 _tighten(entry.path, entry.stat(), FILE_MODE)
 
 
-def _tighten(path: str, found: os.stat_result, mode: int) -> None:
-    if is_ours(found) and stat.S_IMODE(found.st_mode) & ~mode:
-        with suppress(OSError):  # it is gone by now, or its file system knows no modes
-            os.chmod(path, stat.S_IMODE(found.st_mode) & mode)
+def _tighten(path: str, status: os.stat_result, mode: int) -> None:
+    if is_ours(status) and stat.S_IMODE(status.st_mode) & ~mode:
+        with suppress(OSError):  # already deleted, or a file system without modes
+            os.chmod(path, stat.S_IMODE(status.st_mode) & mode)
 
 
 def can_write(path: str) -> bool:
-    """Whether a file or folder can be written by us: not on a disk for reading only, nor without permission."""
+    """Whether this process may write a file or folder: false on a read-only disk or without permission."""
     return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
 def refuse_read_only(folder: str, why: str = "no permission to write") -> IndexProblem:
     return IndexProblem(
-        f"{folder} is read-only: {why}", "search works; to change it, copy it to where you may write, or use --index"
+        f"{folder} is read-only: {why}",
+        "search works; to change it, copy it to a folder that you may write, or use --index",
     )

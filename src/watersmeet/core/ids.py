@@ -1,4 +1,4 @@
-"""What a chunk is called: a name that later edits elsewhere in the document do not change."""
+"""Chunk ids: stable when other parts of the document are edited."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from watersmeet.core.model import ChunkId
 
 
 def chunk_id(document: str, headings: Sequence[str], ordinal: int) -> ChunkId:
-    """The public id of a document's chunk number `ordinal` (from 0) among those under these headings."""
+    """Public id of chunk number `ordinal` (from 0) among the chunks under these headings of a document."""
     name = "\0".join((document, *headings, str(ordinal)))
     return ChunkId(blake2b(name.encode("utf-8", "surrogatepass")).hexdigest()[:16])

@@ -1,8 +1,8 @@
-"""The seam between the engine and the place where an index is kept: a folder, a cluster, or memory.
+"""Interface between the engine and the store of an index: a folder, a cluster, or memory.
 
-A store is written against this file and passes `watersmeet.testing.contracts`; the engine knows no other. Rows are a
-store's own: here things are called by the ids of documents and chunks. Whatever narrows a search is a `Condition`, and
-a store decides it before it ranks: never by listing all that match.
+A store implements this file and passes `watersmeet.testing.contracts`; the engine uses nothing else of it. Row numbers
+are private to a store: here documents and chunks are named by their ids. Every filter of a search is a `Condition`,
+which a store applies before ranking, never by listing all that match.
 """
 
 from __future__ import annotations
@@ -24,11 +24,16 @@ if TYPE_CHECKING:
 
 
 FOLDER = ".watersmeet"
-"""What the folder of an index is called, in the folder that it belongs to."""
+"""Name of the index folder, inside the folder that it indexes."""
+CURRENT_TIERS, NEXT_TIERS, TIERS_BEFORE_REBUILD = "tiers", "next_tiers", "tiers_again"
+"""Keys of `Snapshot.facts`: tiers that are searched, tiers that are being built to replace them, and names of the tiers
+that there were before the index was rebuilt."""
+WAITING_RECORDS = "registered"
+"""Key of `Snapshot.facts`: records saved from a damaged index, to be registered again."""
 
 
 class Record(NamedTuple):
-    """A document as the index knows it."""
+    """Metadata of an indexed document."""
 
     document: DocId
     kind: str
@@ -42,11 +47,11 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """How much there is, as far as a condition lets it be seen."""
+    """Counts of an index, limited to what a condition lets through."""
 
     documents: int
     chunks: int
-    dead: int = 0  # replaced rows that wait for compaction
+    dead: int = 0  # replaced rows, removed by the next compaction
     kinds: Mapping[str, int] = field(default_factory=dict)
     collections: Mapping[str, int] = field(default_factory=dict)
     roots: Sequence[str] = ()
@@ -54,24 +59,24 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """One model's vectors in one index: what they were made with, and how far they have come."""
+    """The vectors of one model in one index: which model made them, and how many there are."""
 
     name: str
     model: str
     fingerprint: str
     dimension: int
-    folder: str  # what its store is called: no two models share one
+    folder: str  # name of its store; no two models share one
     rows: int = 0
     rate: float = 0.0  # chunks a second, when last measured
-    level: float = 0.0  # how near the chunks are to one another: the usual cosine of a chunk and its tenth neighbour
-    level_rows: int = 0  # how many there were when that was measured
-    public_level: float = 0.0  # the same of the chunks that everyone may see
+    level: float = 0.0  # typical cosine of a chunk and its tenth nearest neighbour
+    level_rows: int = 0  # number of rows when it was measured
+    public_level: float = 0.0  # the same for chunks that everyone may see
     public_level_rows: int = 0
-    level_text: str = ""  # the generation of the words then
+    level_text: str = ""  # generation of the text store at that time
 
 
 class Unseen(NamedTuple):
-    """A live chunk that a tier's model has not read yet, with what is embedded of it."""
+    """A live chunk that a tier has no vector of yet, with the text to embed."""
 
     row: Row
     title: str
@@ -80,27 +85,27 @@ class Unseen(NamedTuple):
 
 
 class Vectors(Protocol):
-    """The vectors, or weighted terms, of one tier: live chunks only, the condition held before ranking.
+    """Vector search in one tier (dense or sparse): live chunks only, filtered by the condition before ranking.
 
-    Scores are cosines, or sums of products of weights. What is zero, or not there yet, has none. Several queries are
-    asked at once, since the store may be far away: each has its own scores in the answer.
+    Scores are cosines, or sums of products of weights. A zero or missing vector has no score. Several queries are sent
+    at once, since the store may be remote: the answer has one mapping of scores for each.
     """
 
     def nearest(
         self, queries: Sequence[Vector | Weighted], condition: Condition, limit: int
     ) -> list[dict[ChunkId, float]]:
-        """The best of each query, in descending order; of equal ones, those whose ids come first. Behind them what only
-        the other queries rank."""
+        """The best chunks of each query in descending order, equal scores by id; after them the chunks that only the
+        other queries rank."""
         ...
 
     def score(self, queries: Sequence[Vector | Weighted], ids: Collection[ChunkId]) -> list[dict[ChunkId, float]]: ...
     def read(self, ids: Sequence[ChunkId]) -> Matrix:
-        """The vectors of those of these chunks that are held, in this order. Weighted terms cannot be read."""
+        """Vectors of those of these chunks that have one, in this order. Weighted terms cannot be read."""
         ...
 
 
 class Documents(PassageReader, Surroundings, Newest, Protocol):
-    """What is asked about documents as a whole. A condition that is not given lets everything through."""
+    """Queries about whole documents. Without a condition, all documents are included."""
 
     def passages_of(self, document: DocId) -> list[Passage]:
         """All passages of a document, in its order."""
@@ -112,11 +117,11 @@ class Documents(PassageReader, Surroundings, Newest, Protocol):
         ...
 
     def only(self, documents: Collection[DocId], condition: Condition) -> set[DocId]:
-        """Those of the documents that are there and satisfy the condition."""
+        """Those of the documents that exist and satisfy the condition."""
         ...
 
     def links_of(self, document: DocId) -> list[Link]:
-        """A document's links, as they are written."""
+        """Links of a document, as written."""
         ...
 
     def named_texts(self) -> list[tuple[DocId, DocId, str]]:
@@ -124,24 +129,24 @@ class Documents(PassageReader, Surroundings, Newest, Protocol):
         ...
 
     def names_of(self, documents: Collection[DocId]) -> dict[DocId, frozenset[str]]:
-        """The words of what each document goes by besides its title: the name of its file, its aliases, its tags."""
+        """Words of each document's names other than its title: file name, aliases, tags."""
         ...
 
     def words_only(self, documents: Collection[DocId]) -> dict[DocId, frozenset[str]]:
-        """The words that entities are found by and that stand in no text."""
+        """Words that entities are found by and that are in no text."""
         ...
 
     def collections_of(self, documents: Collection[str]) -> set[str]: ...
     def at(self, paths: Collection[str], condition: Condition) -> list[DocId]:
-        """The documents that are read from one of these places."""
+        """Documents read from one of these paths."""
         ...
 
     def named(self, key: str, condition: Condition) -> dict[DocId, int]:
-        """The documents that a link with this key may mean; a low rank is a closer name."""
+        """Documents that a link with this key may refer to, with a rank: lower is a closer name."""
         ...
 
     def titled(self, key: str, condition: Condition) -> list[DocId]:
-        """The documents whose title comes to this key, as links are resolved."""
+        """Documents whose title gives this link key."""
         ...
 
     def titles(self, condition: Condition, limit: int) -> list[tuple[DocId, str]] | None:
@@ -149,127 +154,127 @@ class Documents(PassageReader, Surroundings, Newest, Protocol):
         ...
 
     def fields(self, condition: Condition = ANY) -> set[str]:
-        """What there is to filter by, besides what every document has."""
+        """Names of the fields that can be filtered by, besides those that every document has."""
         ...
 
     def values_of(self, key: str, condition: Condition) -> list[str]:
-        """What documents have in a field, the commonest first."""
+        """Values of a field, the commonest first."""
         ...
 
     def tags(self, condition: Condition, without: Collection[str]) -> dict[str, int]:
-        """How many documents carry each tag, those of some kinds left out."""
+        """Number of documents for each tag; `without` names kinds that are not counted."""
         ...
 
 
 class Snapshot(Documents, Protocol):
-    """An index as of one moment: what is committed meanwhile is not seen.
+    """A read snapshot of an index: later commits are not visible in it.
 
-    An index may give the same object again for a later moment; `version` says which it is. What it gave (`words`,
-    `vectors`, ...) stays good then, for as long as `generation` is the same.
+    An index may return the same object again for a later state; `version` tells them apart. Its `words`, `vectors`, ...
+    stay valid as long as `generation` is the same.
     """
 
     @property
     def version(self) -> object:
-        """Changes with every commit: what caches of answers belong to."""
+        """Changes with every commit: the key of answer caches."""
         ...
 
     @property
     def generation(self) -> str:
-        """Changes when stores are replaced, not when they grow: what pipelines belong to."""
+        """Changes when stores are replaced, not when they grow: the key of pipeline caches."""
         ...
 
     @property
     def damaged(self) -> Mapping[str, None]:
-        """Names of documents that were met in this moment, are not as they were written, and were left out."""
+        """Names of damaged documents that queries of this snapshot came upon and left out."""
         ...
 
     def facts(self) -> Mapping[str, str]:
-        """What the index says of itself: what it was built with, and what the engine keeps beside that."""
+        """Metadata of the index: the settings that it was built with, and values that the engine stores."""
         ...
 
     @property
     def outdated(self) -> bool:
-        """Whether an earlier version made it: it answers as it is, and the first writer makes it one of today."""
+        """Whether an earlier version wrote it. It can be searched; the first writer upgrades it."""
         ...
 
     def tiers(self) -> Mapping[str, Tier]: ...
     def needed(self, gates: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-        """Those of the gates that may keep anything out; without a registry, none. One too many does no harm."""
+        """Those of the gates that may exclude any document; without a registry, none. Extra gates do no harm."""
         ...
 
-    def words(self, seen: Condition) -> Words | None:
-        """The words, with the statistics of what `seen` lets through; None if nothing was ever put into the index."""
+    def words(self, visible: Condition) -> Words | None:
+        """Keyword search, with the statistics of what `visible` lets through; None if the index was never written."""
         ...
 
-    def vectors(self, tier: Tier, seen: Condition) -> Vectors:
-        """Raises what is wrong with them, if anything is."""
+    def vectors(self, tier: Tier, visible: Condition) -> Vectors:
+        """Vector search in a tier; raises if the vectors cannot be used."""
         ...
 
-    def links(self, seen: Condition) -> Links: ...
-    def entities(self, seen: Condition) -> Entities: ...
-    def kinds(self, seen: Condition = ANY) -> Mapping[str, int]:
-        """How many documents there are of each kind: counted when they were put, not when somebody asks."""
+    def links(self, visible: Condition) -> Links: ...
+    def entities(self, visible: Condition) -> Entities: ...
+    def kinds(self, visible: Condition = ANY) -> Mapping[str, int]:
+        """Number of documents of each kind: counted when they are written, not at query time."""
         ...
 
-    def statistics(self, seen: Condition = ANY) -> Statistics: ...
-    def text_bytes(self, seen: Condition = ANY) -> int:
-        """How long all texts are."""
+    def statistics(self, visible: Condition = ANY) -> Statistics: ...
+    def text_bytes(self, visible: Condition = ANY) -> int:
+        """Total size of all texts."""
         ...
 
-    def sample(self, most: int, seen: Condition = ANY, *, outside: bool = False) -> list[ChunkId]:
-        """At most so many chunks, by chance but always the same, whatever the index's history; or of those that the
-        condition does not let through."""
+    def sample(self, most: int, visible: Condition = ANY, *, outside: bool = False) -> list[ChunkId]:
+        """A repeatable random sample of at most `most` chunks, independent of the index's history; with `outside`, of
+        the chunks that the condition does not let through."""
         ...
 
     def last_row(self) -> int:
-        """A number that grows with every chunk that is added."""
+        """The highest row number: it grows with every chunk that is added."""
         ...
 
-    def added_since(self, row: int, seen: Condition = ANY) -> int:
-        """How many chunks were added since `last_row` gave this number, and are still there."""
+    def added_since(self, row: int, visible: Condition = ANY) -> int:
+        """Number of live chunks added since `last_row` returned this number."""
         ...
 
-    def coverage(self, tier: Tier, seen: Condition = ANY) -> float:
-        """The share of the chunks that a tier's model has read."""
+    def coverage(self, tier: Tier, visible: Condition = ANY) -> float:
+        """Share of the chunks that a tier has vectors of."""
         ...
 
     def left(self, tier: Tier, after: int = 0) -> int:
-        """How many chunks a tier's model has still to read."""
+        """Number of chunks that a tier has no vectors of yet."""
         ...
 
     def unseen(self, tier: Tier, limit: int, first: Sequence[ChunkId] = (), after: int = 0) -> list[Unseen]:
-        """Chunks that a tier's model has not read, those named `first` before the others, only rows behind `after`."""
+        """Chunks without a vector in a tier: those in `first` before the others, only rows above `after`."""
         ...
 
 
 class State(Protocol):
-    """A small value under a name, which many processes read and one changes at a time. `str()` says where it is."""
+    """A small named value that many processes read and one changes at a time. `str()` gives its location."""
 
     def __hash__(self) -> int:
-        """What is made of a value is remembered by its state and version."""
+        """Used with `version` as the key of caches of derived values."""
         ...
 
     def version(self) -> object:
-        """Changes when the value does; None if there is none. Asked for with every query: as of the last snapshot will
-        do, where a look would cost a round trip."""
+        """Changes when the value does; None if there is none. Read with every query: a remote store may return the
+        version as of the last snapshot, to save a round trip."""
         ...
 
     def read(self) -> bytes | None: ...
     def changing(self, wait: float) -> AbstractContextManager[StateChange]:
-        """Hold it until the block ends; `IndexBusy` if others hold it for longer than `wait` seconds."""
+        """Lock it until the block ends; `IndexBusy` if others hold the lock for longer than `wait` seconds."""
         ...
 
 
 class StateChange(Protocol):
     def read(self) -> bytes | None: ...
     def write(self, content: bytes | None) -> None:
-        """The new value; None: there is none any more."""
+        """Set the new value; None deletes it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that could be wrong with an index, looked at."""
+    """The result of one health check of an index."""
 
     name: str
     ok: bool
@@ -278,73 +283,73 @@ class Check:
 
 
 class ReadableIndex(Protocol):
-    """Where everything is kept, as far as a search needs it."""
+    """An index opened for reading."""
 
     @property
     def place(self) -> str:
-        """How people name it: a folder, or an address without what is secret in it."""
+        """Location for messages: a folder, or an address without secrets."""
         ...
 
     @property
     def remote(self) -> bool:
-        """Whether another machine is asked: then signals wait beside one another, and not one after the other."""
+        """Whether it is on another machine: then signals run in parallel."""
         ...
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:
-        """One moment, for one query; its threads may share it. `NoIndex` if there is nothing there."""
+        """A snapshot for one query; its threads may share it. `NoIndex` if there is no index."""
         ...
 
     def state(self, name: str) -> State: ...
     def check(self) -> list[Check]:
-        """What could be wrong with what is kept, all of it read; what is damaged is left aside from then on."""
+        """Health checks that read all files; damaged documents are excluded from then on."""
         ...
 
     def size_bytes(self) -> int:
-        """How much room it takes."""
+        """Size on disk."""
         ...
 
     def close(self) -> None: ...
 
 
 class Index(ReadableIndex, Protocol):
-    """The same with what changes it: any number of readers, and writers that take turns."""
+    """An index that can be written: any number of readers, one writer at a time."""
 
     @property
     def format(self) -> int:
-        """Raised when what is kept changes in a way that an earlier version cannot read."""
+        """Format version: increased when an earlier version cannot read the files."""
         ...
 
     def exists(self) -> bool: ...
-    def writer(self, opening: WriterOptions, recreate: bool = False) -> AbstractContextManager[Writer]:
-        """Open it for writing, made if there is none; with `recreate`, begun anew. `IndexBusy` if others write and
-        nobody gets on for longer than the opening allows."""
+    def writer(self, options: WriterOptions, recreate: bool = False) -> AbstractContextManager[Writer]:
+        """Open for writing, created if it does not exist; with `recreate`, started from empty. `IndexBusy` if another
+        writer makes no progress for longer than `options.lock_seconds`."""
         ...
 
     def bookkeeping(self, wait: float) -> AbstractContextManager[Bookkeeping]:
-        """Open it to note what a model has read; `IndexBusy` as for a writer."""
+        """Open it to record which rows have vectors; `IndexBusy` as for a writer."""
         ...
 
     def alone(self, work: str) -> AbstractContextManager[None]:
-        """Only one process does this work at a time; `IndexBusy` at once, which says who does it."""
+        """Exclusive lock for this work; `IndexBusy` at once if another process holds it, naming that process."""
         ...
 
     def root_places(self) -> list[str]:
-        """What it covers, however damaged the rest of it is."""
+        """Locations of its roots; readable even if the rest of the index is damaged."""
         ...
 
     def known_roots(self, wanted: Callable[[Root], bool]) -> Mapping[str, KnownRoot]:
-        """Some of the roots as of the last commit, by their places, without holding the index. None if it cannot be
-        read: whoever opens it says why."""
+        """The `wanted` roots as of the last commit, by location, without locking the index. Empty if it cannot be read:
+        opening it raises the reason."""
         ...
 
     def vector_store(self, tier: Tier) -> Any:
-        """Where the vectors, or weighted terms, of a tier are: a `VectorStore`, or one of postings."""
+        """Store of a tier: a `VectorStore`, or a posting store for weighted terms."""
         ...
 
     def name_vectors(self, tier: str, fingerprint: str, facts: Mapping[str, str], replaces: str = "") -> str:
-        """What the store of a new tier is called: no two models share one, nor does one that replaces another."""
+        """Name for the store of a new tier: different for each model, and for a tier that replaces another."""
         ...
 
     def note_damage(self, reason: str) -> None:
-        """The next writer repairs it."""
+        """Record damage, to be repaired by the next writer."""
         ...

@@ -1,4 +1,4 @@
-"""The verbs of index time: from a place to what a text store keeps. Few methods each."""
+"""Protocols of indexing: source, parser, chunker, text writer. Few methods each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BLOCK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class SourceRoot:
-    """What is synced: the kind of source, the address, and where that source said to go on (`Whole.cursor`)."""
+    """A root to sync: the kind of source, its address, and the cursor of its last scan (`Whole.cursor`)."""
 
     kind: str
     uri: str
@@ -25,45 +25,45 @@ class SourceRoot:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Something to read that a source offers. `stamp` changes whenever the content may have changed."""
+    """A file or other item that a source offers for reading. `stamp` changes whenever the content may have changed."""
 
-    name: str  # below the source's root, with slashes: the id of a page, behind the root's prefix
+    name: str  # path below the source's root, with slashes; with the root's prefix it is the document's id
     uri: str  # where to open it
-    stamp: str  # opaque, and not empty
+    stamp: str  # opaque, not empty
     modified: datetime | None = None  # as far as the source knows without reading it
     media: str = ""  # a media type, or an ending with its dot; empty: the ending of its name
-    sure: bool = False  # an equal stamp proves that it is unchanged; else `modified` must lie behind the last reading
+    sure: bool = False  # an equal stamp proves that it is unchanged; else `modified` must be before the last reading
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """Something that was passed over, and why."""
+    """An item that was not read, and the reason."""
 
     path: str
     reason: str
     closed: bool = field(default=False, compare=False)
-    """Whether it could not be looked into: what lies below may be there all the same."""
+    """Whether a folder could not be listed: items below it may still exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class Same:
-    """What is called so is as it was when its stamp was taken."""
+    """The item of this name is unchanged since its stamp was taken."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """What was called so is there no more."""
+    """The item of this name no longer exists."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """The end of a scan that came upon all that there is: what it did not name is gone.
+    """The end of a complete scan: items that it did not report are deleted.
 
-    `cursor` is handed to the next scan, once all that was found is committed.
+    `cursor` is passed to the next scan, once everything found is committed.
     """
 
     cursor: str = ""
@@ -74,18 +74,18 @@ Offer = Found | Skipped | Same | Gone | Whole
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """What a source says of an address before anything is read from it."""
+    """An address as resolved by a source, before anything is read from it."""
 
-    uri: str  # the spelling under which it is kept
-    name: str  # what it is called
+    uri: str  # canonical spelling, as stored
+    name: str  # name for display
     exists: bool = True
-    only: Found | Skipped | None = None  # the one thing that it is; None: a place of many
-    spellings: tuple[str, ...] = ()  # under which it may be kept besides
+    only: Found | Skipped | None = None  # the single item at the address; None: a container of many
+    spellings: tuple[str, ...] = ()  # other spellings under which it may be stored
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What was found, to be read as often as need be. It is never held as a whole unless `whole` is called."""
+    """Content of an item, which can be read several times. It is loaded into memory only by `whole`."""
 
     stream: BinaryIO
 
@@ -107,66 +107,66 @@ class Content:
 
 
 class Dating(Protocol):
-    """When things last changed, by other means than what is written in them."""
+    """Modification dates that are not taken from the content."""
 
     def of(self, found: Found, content: Content, by: str) -> datetime | None:
-        """`by` is `git`, the commit that left it as it is, or `mtime`, the date that it carries."""
+        """`by` is `git`, the date of its last commit, or `mtime`, the date that the source reports."""
         ...
 
 
 class CarriedDates:
-    """The dates that things carry."""
+    """Dates as reported by the source."""
 
     def of(self, found: Found, content: Content, by: str) -> datetime | None:
         return found.modified if by == "mtime" else None
 
 
 class Source(Protocol):
-    """Where documents come from. Inherit from it: what a source does not say of itself is as it stands here.
+    """A source of documents. Inherit from it: everything but `scan` and `read` has a default.
 
-    `scan` only looks; `read` fetches, or says why it cannot.
+    `scan` only lists; `read` returns the content, or the reason why it cannot.
     """
 
     schemes: ClassVar[tuple[str, ...]] = ()
-    """How the addresses begin that it takes, such as `https:`; without any, paths, if `index.source` names it."""
+    """URL schemes that it handles, such as `https:`. If empty, it handles paths, if `index.source` names it."""
     slow: ClassVar[bool] = False
-    """Whether looking and reading take long enough to be done before the index is locked."""
+    """Whether scanning and reading are slow and therefore done before the index is locked."""
 
     def scan(self, root: SourceRoot, known: Mapping[str, str]) -> Iterator[Offer]:
-        """What there is. `known` are the stamps of what was read before, by name.
+        """List the items. `known` has the stamps of the items read before, by name.
 
-        Something is deleted only if `Whole` is said in the end, or `Gone` of it.
+        An item is deleted only if the scan ends with `Whole` without it, or yields `Gone` for it.
         """
         ...
 
     def read(self, found: Found) -> bytes | Skipped: ...
 
     def open(self, found: Found) -> BinaryIO | Skipped:
-        """The same as a stream that can be read more than once: for parsers that need not hold all of it."""
+        """The content as a seekable stream, for parsers that do not load all of it."""
         content = self.read(found)
         return content if isinstance(content, Skipped) else io.BytesIO(content)
 
     def dating(self, found: Collection[Found]) -> Dating:
-        """What dates these things, all of which are going to be read."""
+        """Dates for these items, all of which will be read."""
         return CarriedDates()
 
     def locate(self, uri: str) -> Located:
-        """Raises `SourceProblem` if this can be no address."""
+        """Resolve an address; `SourceProblem` if it is not valid."""
         return Located(uri, uri.rstrip("/").rpartition("/" if "/" in uri else ":")[2])
 
     def within(self, uri: str, place: str) -> bool:
-        """Whether it is this place, or a part of it that can be scanned by itself."""
+        """Whether an address is this place, or a part of it that can be scanned separately."""
         return uri == place
 
     def holds(self, place: str, name: str) -> bool:
-        """Whether something of that name is there, be it found by a scan or not."""
+        """Whether an item of that name exists, even if scans leave it out."""
         return False
 
 
 class Parser(Protocol):
-    """What is written in a file. A file may hold many documents; bad parts become `Skipped`.
+    """A parser of files into documents. A file may give many documents; bad parts become `Skipped`.
 
-    `reads`: media types, and endings with their dot, in small letters.
+    `reads`: media types, and file endings with their dot, in lower case.
     """
 
     reads: ClassVar[tuple[str, ...]]
@@ -176,7 +176,7 @@ class Parser(Protocol):
 
 @runtime_checkable
 class StreamParser(Protocol):
-    """A parser that need not hold a file to read it."""
+    """A parser that reads a stream instead of loading the whole file."""
 
     def parse_stream(self, found: Found, stream: BinaryIO) -> Iterator[Document | Skipped]: ...
 
@@ -187,7 +187,7 @@ class Chunker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A chunk as a text store sees it: words per field, already tokenised and joined by spaces."""
+    """A chunk for a text store: the tokens of each field, joined by spaces."""
 
     row: Row
     fields: Mapping[str, str]
@@ -200,15 +200,15 @@ class TextWriter(Protocol):
     def drop(self, rows: Iterable[Row]) -> None: ...
     def commit(self) -> None: ...
     def pieces(self, new: int) -> int:
-        """In how many commits so many last entries had better be written, for the store to join what it holds."""
+        """Number of commits in which to write the last `new` entries, so that the store can merge its segments."""
         ...
 
     def analyse(self, field: str, text: str) -> str:
-        """The term that stands for a word in the store; empty if none does."""
+        """The indexed term of a word, such as its stem; empty if it is not indexed."""
         ...
 
     def row_count(self) -> int:
-        """How many rows scores are computed from, dead ones and those that were dropped but still count among them."""
+        """Number of rows in the score statistics, including dead and dropped rows that still count."""
         ...
 
     def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""Locks on files, across processes and threads: the system frees them when a process ends, however it ends."""
+"""File locks across processes and threads: the system releases them when a process ends, however it ends."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from watersmeet.core.errors import DiskFull, IndexBusy, IndexProblem
 from watersmeet.core.files import make_private, private, refuse_read_only
 from watersmeet.core.system import lock_file, unlock_file
 
-PAUSE = 0.02
-"""Seconds between two tries."""
+RETRY_SECONDS = 0.02
+"""Pause between two attempts to take a lock."""
 
 
 class FileLock:
-    """A lock on a file in a folder, which says who holds it. It is free again after `release`."""
+    """A lock on a file, which names its holder. `release` frees it."""
 
     def __init__(self, folder: str, name: str) -> None:
         self.folder = folder
@@ -33,7 +33,7 @@ class FileLock:
         return self._file is not None
 
     def attempt(self) -> bool:
-        """Take it if nobody has it."""
+        """Take the lock if it is free."""
         with writable(self.folder):
             make_private(self.folder)
             file = open(self.path, "ab", buffering=0, opener=private)  # noqa: SIM115 - `release` closes it
@@ -46,51 +46,51 @@ class FileLock:
         return True
 
     def take(self, wait: float) -> None:
-        """Wait for it as long as its holder gets on with its work."""
+        """Take the lock, waiting as long as its holder makes progress."""
         self.wait_for(self.attempt, wait)
 
     def wait_for(self, attempt: Callable[[], bool], wait: float) -> None:
-        """Try until it succeeds; `IndexBusy` after `wait` seconds without a sign of life from the holder."""
-        sign, end = self.sign(), time.monotonic() + wait
+        """Retry `attempt` until it succeeds; `IndexBusy` after `wait` seconds without progress of the holder."""
+        stamp, end = self.progress_stamp(), time.monotonic() + wait
         while not attempt():
-            if self.sign() != sign:
-                sign, end = self.sign(), time.monotonic() + wait
+            if self.progress_stamp() != stamp:
+                stamp, end = self.progress_stamp(), time.monotonic() + wait
             if time.monotonic() >= end:
                 raise IndexBusy(
                     f"{holder_of(self.path)} is writing to {self.folder}",
                     f"waited {wait:g} s; try again when it is done, or raise writer.lock_seconds."
                     " Searching works meanwhile",
                 )
-            time.sleep(PAUSE)
+            time.sleep(RETRY_SECONDS)
 
-    def sign(self) -> int:
-        """Changes when the holder does, and when it renews the lock."""
+    def progress_stamp(self) -> int:
+        """Modification time of the lock file: changes with the holder, and when the holder renews the lock."""
         try:
             return os.stat(self.path).st_mtime_ns
         except OSError:
             return 0
 
-    def say_who(self) -> None:
-        """Write into the file who holds it."""
+    def write_holder(self) -> None:
+        """Write this process into the file as the holder."""
         if self._file is not None:
             self._file.truncate(0)
-            with suppress(OSError):  # a full disk: the lock holds all the same, only unsigned
-                self._file.write(json.dumps(_signature()).encode())
+            with suppress(OSError):  # a full disk: the lock still holds, without a name
+                self._file.write(json.dumps(_holder()).encode())
 
     def renew(self) -> None:
-        """Show those who wait that the work gets on."""
+        """Show progress to waiting processes."""
         if self._file is not None:
             os.utime(self._file.fileno() if os.utime in os.supports_fd else self.path)
 
     def in_place(self) -> bool:
-        """Whether the file that is locked still goes by its name: whoever had it before may have removed it."""
+        """Whether the locked file still exists under its name: the previous holder may have removed it."""
         try:
             return self._file is not None and os.path.samestat(os.fstat(self._file.fileno()), os.stat(self.path))
         except FileNotFoundError:
             return False
 
     def remove(self) -> None:
-        """The file goes, and with it the lock. Windows removes no file that is open: there it stays, empty."""
+        """Release the lock and delete its file. Windows cannot delete an open file: there it stays, empty."""
         if self._file is not None:
             with suppress(OSError):
                 os.unlink(self.path)
@@ -106,11 +106,11 @@ class FileLock:
 
 @contextmanager
 def locked(folder: str, wait: float, name: str) -> Iterator[None]:
-    """Hold the lock on a file of the folder."""
+    """Context manager that holds the lock on a file of the folder."""
     lock = FileLock(folder, name)
     lock.take(wait)
     try:
-        lock.say_who()
+        lock.write_holder()
         yield
     finally:
         lock.release()
@@ -118,9 +118,9 @@ def locked(folder: str, wait: float, name: str) -> Iterator[None]:
 
 @contextmanager
 def passing_lock(path: str, wait: float) -> Iterator[None]:
-    """A lock whose file goes when the block ends; `IndexBusy` if others hold it for longer than `wait` seconds.
+    """A lock whose file is deleted when the block ends; `IndexBusy` if others hold it for longer than `wait` seconds.
 
-    Whoever waited for a file that is gone by then begins again with the one that is there now.
+    A process that waited for a file which was deleted meanwhile tries again with the new file.
     """
     lock, end = FileLock(*os.path.split(path)), time.monotonic() + wait
     while not (lock.attempt() and lock.in_place()):
@@ -129,7 +129,7 @@ def passing_lock(path: str, wait: float) -> Iterator[None]:
             continue
         if time.monotonic() >= end:
             raise IndexBusy(f"another process holds {path}", f"waited {wait:g} s; try again when it is done")
-        time.sleep(PAUSE)
+        time.sleep(RETRY_SECONDS)
     try:
         yield
     finally:
@@ -138,7 +138,7 @@ def passing_lock(path: str, wait: float) -> Iterator[None]:
 
 @contextmanager
 def writable(folder: str) -> Iterator[None]:
-    """The system's refusals to write, said so that the user can act on them."""
+    """Turn write errors of the system into errors that the user can act on."""
     try:
         yield
     except OSError as error:
@@ -152,7 +152,7 @@ def writable(folder: str) -> Iterator[None]:
 
 
 def holder_of(path: str) -> str:
-    """Who holds the lock on this file, as far as it says."""
+    """Description of the holder of a lock file, if it names one."""
     try:
         with open(path, encoding="utf8") as file:
             holder = json.load(file)
@@ -162,7 +162,7 @@ def holder_of(path: str) -> str:
         return "another process"
 
 
-def _signature() -> dict[str, object]:
+def _holder() -> dict[str, object]:
     import socket  # only writers need it
 
     command = " ".join([os.path.basename(sys.argv[0] or "python"), *sys.argv[1:3]])[:80]

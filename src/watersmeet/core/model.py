@@ -1,4 +1,4 @@
-"""The nouns of the pipeline: frozen, standard library only, no behaviour beyond their own invariants."""
+"""Data classes of the query pipeline: frozen, standard library only, checking only their own invariants."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 DocId = NewType("DocId", str)
 ChunkId = NewType("ChunkId", str)
 Row = NewType("Row", int)
-"""The number of one version of one chunk: never used again, and never seen outside the index."""
+"""Row number of one version of one chunk: never reused, and internal to the index."""
 
 Fields = Mapping[str, Any]
 """Front matter or metadata: JSON values by name."""
@@ -27,26 +27,26 @@ Fields = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What a result must satisfy: AND between keys, OR within one, and a span of time."""
+    """Filter on results: AND between keys, OR within one key, and a time range."""
 
     fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     since: datetime | None = None
     before: datetime | None = None
-    also: tuple[tuple[str, tuple[str, ...]], ...] = ()  # further keys with their values, where a key comes again
-    without: tuple[tuple[str, tuple[str, ...]], ...] = ()  # keys with values of which a result may have none
+    also: tuple[tuple[str, tuple[str, ...]], ...] = ()  # more values for keys that are already in `fields`
+    without: tuple[tuple[str, tuple[str, ...]], ...] = ()  # excluded values by key
     gates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """A document that has such a facet must have one of these values; one without it passes."""
+    """Access filters: a document with such a facet must have one of these values; one without it passes."""
 
     def __bool__(self) -> bool:
         return self.has_filters or bool(self.gates)
 
     @property
     def has_filters(self) -> bool:
-        """Whether the asker wants something; gates are there unasked."""
+        """Whether the request filters; gates do not count, since they are always set."""
         return bool(self.fields or self.also or self.without) or self.since is not None or self.before is not None
 
     def narrowed(self, key: str, values: tuple[str, ...]) -> Condition:
-        """This, and one of these values for the key; saying it twice changes nothing."""
+        """This condition and one of these values for the key; repeating it changes nothing."""
         if self.fields.get(key) == values or (key, values) in self.also:
             return self
         if key not in self.fields:
@@ -59,30 +59,30 @@ ANY = Condition()
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the asker wants, as every face passes it on."""
+    """A search request, as every face passes it to the engine."""
 
     query: str
-    mode: str = ""  # empty: the best that the index can do
-    recipe: str = ""  # empty: what the settings say
+    mode: str = ""  # empty: the best mode that the index supports
+    recipe: str = ""  # empty: as in the settings
     top_n: int = 10
     condition: Condition = Condition()
     intent: str = ""
     strict: bool = False
-    viewer: Viewer | None = None  # none: whoever owns the index
-    stop: Callable[[], bool] | None = None  # asked between steps: whether nobody waits for it any more
-    now: datetime | None = None  # by which what is recent is judged; none: the clock
-    min_score: float = 0.0  # results below it are left out; the best has 1
-    min_confidence: float = 0.0  # an answer that is less sure has no results
+    viewer: Viewer | None = None  # none: the owner of the index
+    stop: Callable[[], bool] | None = None  # cancellation callback, called between steps: true if the client has gone
+    now: datetime | None = None  # reference time for recency; none: the clock
+    min_score: float = 0.0  # results with a lower score are left out; the best has 1
+    min_confidence: float = 0.0  # an answer with less confidence has no results
     one_per_document: bool = False
-    expand: str = ""  # each result with the whole of its section or page: one of EXPANSIONS
-    expand_tokens: int | None = None  # ... as far as so many tokens hold
+    expand: str = ""  # expand each result to its whole section or page: one of EXPANSIONS
+    expand_tokens: int | None = None  # ... up to so many tokens
 
 
 EXPANSIONS = ("section", "page")
 
 
 class RouteMatch(NamedTuple):
-    """A rule of the router that matched the query, by its number and its pattern, and what it added to the plan."""
+    """A router rule that matched the query: its number, its pattern, and what it added to the plan."""
 
     rule: int
     match: str
@@ -93,7 +93,7 @@ class RouteMatch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A query after understanding: everything that later steps may know about it."""
+    """A query plan: everything that the query steps found out, for signals, fusion and stages."""
 
     text: str
     words: tuple[str, ...] = ()
@@ -101,53 +101,55 @@ class Plan:
     names: tuple[str, ...] = ()
     intent: str = ""
     intent_words: tuple[str, ...] = ()
-    intent_weight: float = 0.0  # what the intent's words count for beside the query's own
+    intent_weight: float = 0.0  # weight of an intent word relative to a query word
     kind: str = "conceptual"
     length: str = "short"
-    anchors: tuple[str, ...] = ()  # identifiers as they are written
-    expansion: tuple[str, ...] = ()  # related terms, for meaning only
-    sentences: tuple[str, ...] = ()  # its sentences, where it asks for several things: for meaning only
+    anchors: tuple[str, ...] = ()  # identifiers as written
+    expansion: tuple[str, ...] = ()  # related terms, for semantic signals only
+    sentences: tuple[str, ...] = ()  # its sentences, if it asks for several things: for semantic signals only
     only: tuple[str, ...] = ()  # the signals that may run; empty: all
-    routed: tuple[RouteMatch, ...] = ()  # the rules of the router that matched
-    weights: Mapping[str, float] = field(default_factory=dict)  # instead of the fusion's own
-    factors: Mapping[str, float] = field(default_factory=dict)  # on top of the weights
+    routed: tuple[RouteMatch, ...] = ()  # the router rules that matched
+    weights: Mapping[str, float] = field(default_factory=dict)  # override the fusion's weights
+    factors: Mapping[str, float] = field(default_factory=dict)  # multiply the weights
     condition: Condition = Condition()
-    kinds: tuple[str, ...] = ()  # of a registry: the kinds that may be in the result; empty: all
+    kinds: tuple[str, ...] = ()  # entity kinds allowed in the result of a registry search; empty: all
     top_n: int = 10
     pool: int = 100
-    explain: bool = True  # whether anyone will ask why a hit is where it is
+    explain: bool = True  # whether evidence is needed
     now: datetime | None = None
     stop: Callable[[], bool] | None = None
 
     def weight(self, by: str, weights: Mapping[str, float], otherwise: float = 1.0) -> float:
-        """What a signal counts for: as the plan says, else as the fusion's settings do."""
+        """Weight of a signal: from the plan, else from the fusion's settings."""
         return self.weights.get(by, weights.get(by, otherwise)) * self.factors.get(by, 1.0)
 
     @property
     def semantic_text(self) -> str:
-        """What is embedded: the query, its related terms, and the intent once a step has weighed it."""
+        """Text to embed: the query, its related terms, and the intent if a step has weighted it."""
         intent = self.intent if self.intent_weight > 0 else ""
         return " ".join(part for part in (self.text, *self.expansion, intent) if part)
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Why a hit is where it is: one entry of `--explain`."""
+    """Evidence for the rank of a hit: one entry of `--explain`."""
 
     by: str
     rank: int
     score: float
-    detail: Mapping[str, Any] = field(default_factory=dict, metadata={"flattened": True})  # JSON has its keys beside
+    detail: Mapping[str, Any] = field(
+        default_factory=dict, metadata={"flattened": True}
+    )  # its keys are merged into the JSON object
 
 
 def similarity(evidence: Iterable[Evidence]) -> float | None:
-    """The cosine by the best model that has seen the hit itself."""
-    seen = {e.by: e.score for e in evidence if e.by in ("static", "dense") and not e.detail.get("estimated")}
-    return seen.get("dense", seen.get("static"))
+    """Cosine by the best model that has a vector of the hit itself, not an estimate."""
+    cosines = {e.by: e.score for e in evidence if e.by in ("static", "dense") and not e.detail.get("estimated")}
+    return cosines.get("dense", cosines.get("static"))
 
 
 class Hit(NamedTuple):
-    """There are hundreds for each query: a tuple is made twice as fast as a dataclass."""
+    """A ranked chunk. A tuple, since there are hundreds per query and it is created twice as fast as a dataclass."""
 
     chunk: ChunkId
     score: float
@@ -160,12 +162,12 @@ _HIT = partial(tuple.__new__, Hit)
 
 
 def hits_of(scores: Iterable[tuple[ChunkId, float]]) -> list[Hit]:
-    """Twice as fast as one by one: no function of Python is called for each."""
+    """Hits of chunk and score pairs. Twice as fast as one by one: no Python function is called for each."""
     return list(map(_HIT, [(chunk, score, ()) for chunk, score in scores]))
 
 
 class Ceiling(NamedTuple):
-    """A vote for a hit counts only up to a share of what another hit has without such votes."""
+    """Score ceiling: a vote lifts a hit at most to this share of the score of another hit, without such votes."""
 
     other: ChunkId
     share: float
@@ -175,10 +177,10 @@ class Ceiling(NamedTuple):
 class Ranking:
     """Hits in descending order of score, each chunk once; the position is the rank.
 
-    `notes` is what a signal wants said of a hit in its evidence, such as that the score is an estimate. `filled` has
-    the scores of chunks that others ranked and this signal did not; if the ranking is `whole`, it has none for any
-    other. `tell` gives the evidence of a fusion, which is made for the few hits that remain. `ceilings` are those of
-    votes that must not lift a hit above the one that it is there for (`core.ceilings`).
+    `notes` is added to the evidence of a hit, such as that the score is an estimate. `filled` has the scores of chunks
+    that other signals ranked and this one did not; a `whole` ranking has no score for any other chunk. `explain` gives
+    the evidence of a fusion, computed only for the few hits that remain. `ceilings` limit the votes of this ranking
+    (`core.ceilings`).
     """
 
     by: str
@@ -205,9 +207,9 @@ class Ranking:
         notes: Mapping[ChunkId, Mapping[str, Any]] | None = None,
         explain: Callable[[Collection[ChunkId]], Mapping[ChunkId, Sequence[Evidence]]] | None = None,
     ) -> Ranking:
-        """Hits in any order; equal scores are told apart by id, so that an answer is repeatable.
+        """A ranking of hits in any order; equal scores are ordered by id, so that an answer is repeatable.
 
-        `pool`: how many there would be at most, if all that can be found were among them.
+        `pool` is the limit of the search: fewer hits mean that the ranking is `whole`.
         """
         ordered = _best_first(by, hits)
         return cls(by, tuple(ordered), notes or {}, whole=len(ordered) < pool, explain=explain)
@@ -219,14 +221,14 @@ class Ranking:
         scores: Mapping[ChunkId, float],
         explain: Callable[[Collection[ChunkId]], Mapping[ChunkId, Sequence[Evidence]]] | None = None,
     ) -> Ranking:
-        """The same of a mapping, where no chunk can be twice."""
-        return _known_good(by, tuple(hits_of(_best_first(by, scores.items()))), explain=explain)
+        """A ranking of scores by chunk."""
+        return _unchecked(by, tuple(hits_of(_best_first(by, scores.items()))), explain=explain)
 
     def with_filled(self, filled: Mapping[ChunkId, float]) -> Ranking:
-        return _known_good(self.by, self.hits, self.notes, filled, self.whole, self.explain, self.ceilings)
+        return _unchecked(self.by, self.hits, self.notes, filled, self.whole, self.explain, self.ceilings)
 
     def unit(self, top_n: int | None = None) -> Ranking:
-        """Scores from 0 to 1, the best at 1.0; the order stays as it is."""
+        """Scores scaled to 0 to 1, the best at 1.0; the order is unchanged."""
         hits = self.hits[:top_n]
         best = hits[0].score if hits else 1.0
         if best <= 0:
@@ -234,7 +236,7 @@ class Ranking:
         return Ranking("unit", tuple([Hit(hit.chunk, max(0.0, hit.score / best), hit.evidence) for hit in hits]))
 
     def explained(self, fused: Ranking | None = None) -> Ranking:
-        """With the evidence of the fusion that it comes from, before what stages said since."""
+        """The ranking with the evidence of its fusion in front of the evidence of the stages."""
         fused = fused or self
         if fused.explain is None:
             return self
@@ -243,8 +245,8 @@ class Ranking:
         return Ranking(self.by, tuple(hits), self.notes, self.filled)
 
     def reaching(self, share: float, least: int) -> int:
-        """How many of the first hits have this share of the best score, and never fewer than `least`; all, if the best
-        has none."""
+        """Number of first hits with at least this share of the best score, and never fewer than `least`; all if the
+        best score is not positive."""
         if not self.hits or self.hits[0].score <= 0:
             return len(self.hits)
         limit = share * self.hits[0].score
@@ -253,7 +255,7 @@ class Ranking:
     def raised(
         self, by: str, gains: Mapping[ChunkId, float], notes: Mapping[ChunkId, Mapping[str, Any]] | None = None
     ) -> Ranking:
-        """Some scores plus a bonus, which is added to those hits' evidence; equal scores stay in their order."""
+        """Add a bonus to some scores and record it in their evidence; equal scores keep their order."""
         raised = {chunk: gain for chunk, gain in gains.items() if gain}
         if not raised:
             return self
@@ -263,9 +265,9 @@ class Ranking:
     def multiplied(
         self, by: str, factors: Mapping[ChunkId, float], notes: Mapping[ChunkId, Mapping[str, Any]] | None = None
     ) -> Ranking:
-        """Some scores times a factor, which is added to those hits' evidence; equal scores stay in their order.
+        """Multiply some scores by a factor and record it in their evidence; equal scores keep their order.
 
-        A factor above 1 always lifts: a score below 0 is divided by it.
+        A factor above 1 always raises: a negative score is divided by it.
         """
         moved = {chunk: factor for chunk, factor in factors.items() if factor != 1.0}
         if not moved:
@@ -285,7 +287,7 @@ def _reordered(
     moved: Mapping[ChunkId, Mapping[str, Any]],
     notes: Mapping[ChunkId, Mapping[str, Any]],
 ) -> Ranking:
-    """Hits by their new scores; those that were moved say by what."""
+    """Ranking by the new scores, with evidence on the hits that were moved."""
     scored.sort(key=_SCORE, reverse=True)
     for place, (chunk, score, evidence) in enumerate(scored):
         if chunk in moved:
@@ -293,14 +295,14 @@ def _reordered(
             scored[place] = Hit(chunk, score, (*evidence, Evidence(by, place + 1, score, detail)))
     hits = tuple(scored)
     _in_order(by, hits)
-    return _known_good(by, hits)
+    return _unchecked(by, hits)
 
 
 def _best_first(by: str, scored: Iterable[S]) -> list[S]:
-    """Anything that begins with a chunk and its score."""
+    """Tuples of chunk, score, ... sorted by score, equal scores by chunk."""
     ordered = sorted(scored, key=_SCORE, reverse=True)
     scores = [one[1] for one in ordered]
-    if not all(map(gt, scores, (*scores[1:], -inf))):  # some are equal, or no number
+    if not all(map(gt, scores, (*scores[1:], -inf))):  # some are equal, or NaN
         ordered.sort(key=lambda one: (-one[1], one[0]))
         _in_order(by, ordered)
     return ordered
@@ -308,11 +310,11 @@ def _best_first(by: str, scored: Iterable[S]) -> list[S]:
 
 def _in_order(by: str, hits: Sequence[tuple[Any, ...]]) -> None:
     scores = [hit[1] for hit in hits]
-    if not all(map(ge, scores, (*scores[1:], *scores[-1:]))):  # nor is what is no number, not even beside itself
+    if not all(map(ge, scores, (*scores[1:], *scores[-1:]))):  # NaN fails too
         raise ValueError(f"{by}: hits are not in descending order")
 
 
-def _known_good(
+def _unchecked(
     by: str,
     hits: tuple[Hit, ...],
     notes: Mapping[ChunkId, Mapping[str, Any]] | None = None,
@@ -321,11 +323,11 @@ def _known_good(
     explain: Callable[[Collection[ChunkId]], Mapping[ChunkId, Sequence[Evidence]]] | None = None,
     ceilings: Mapping[ChunkId, Ceiling] | None = None,
 ) -> Ranking:
-    """A ranking that need not be looked through: there are a dozen for each query, of a hundred hits and more."""
-    made = object.__new__(Ranking)
+    """A ranking without validation, for speed: each query makes a dozen, with a hundred hits and more."""
+    ranking = object.__new__(Ranking)
     for name, value in zip(_FIELDS, (by, hits, notes or {}, filled or {}, whole, explain, ceilings or {}), strict=True):
-        object.__setattr__(made, name, value)
-    return made
+        object.__setattr__(ranking, name, value)
+    return ranking
 
 
 _FIELDS = tuple(one.name for one in fields(Ranking))
@@ -333,7 +335,7 @@ _FIELDS = tuple(one.name for one in fields(Ranking))
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A step that could not run, named in the answer rather than hidden."""
+    """A step that failed, reported in the answer."""
 
     by: str
     reason: str
@@ -341,25 +343,25 @@ class Failure:
 
 
 class _Placed:
-    """What stands at a place of its document."""
+    """Mixin for a passage with a place in its document."""
 
     __slots__ = ()
     place: Place
 
     @property
     def where(self) -> str:
-        """The place for showing: `:12`, `p. 3`, `slide 4`, `sheet Budget`, `#install`; empty: none."""
+        """Place for display: `:12`, `p. 3`, `slide 4`, `sheet Budget`, `#install`; empty: none."""
         return self.place.where
 
     @property
     def lines(self) -> tuple[int, int] | None:
-        """First and last, from 1; none of what stands in no lines, such as an entity of a registry."""
+        """First and last line, from 1; none where there are no lines, as for an entity of a registry."""
         return self.place.lines
 
 
 @dataclass(frozen=True, slots=True)
 class Passage(_Placed):
-    """A live chunk with what a reader needs to know of its document."""
+    """A live chunk with the metadata of its document."""
 
     id: ChunkId
     document: DocId
@@ -375,7 +377,7 @@ class Passage(_Placed):
 
 @dataclass(frozen=True, slots=True)
 class Result(_Placed):
-    """A hit with what its reader needs."""
+    """A hit with its text and metadata."""
 
     id: ChunkId
     document: DocId
@@ -386,28 +388,28 @@ class Result(_Placed):
     place: Place
     text: str
     score: float  # 0 to 1, the best is 1
-    fusion_score: float  # before the stages
-    similarity: float | None  # the cosine by the best model that has seen it
+    fusion_score: float  # score before the stages
+    similarity: float | None  # cosine by the best model that has a vector of it
     evidence: tuple[Evidence, ...]
     created: str = ""
-    index: str = ""  # the folder of its index, where several were asked
+    index: str = ""  # folder of its index, if several were searched
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What every face gives back for a search."""
+    """The answer to a search, the same from every face."""
 
     query: str
-    mode: str  # what really ran
+    mode: str  # the mode that was actually used
     recipe: str
     results: tuple[Result, ...]
     failures: tuple[Failure, ...]
     took_ms: float
     timings: Mapping[str, float] = field(default_factory=dict)
-    silent: Mapping[str, str] = option({}, "signals of the recipe that did not vote, and why")
+    silent: Mapping[str, str] = option({}, "signals of the recipe that were not used, and why")
     confidence: float | None = option(
         None, "how likely one of the first three results answers the query; none: it only filters", least=0, most=1
     )
-    no_good_match: bool = option(False, "nothing fits: what is listed is merely the nearest")
-    expansion: tuple[str, ...] = option((), "related terms that were looked for by meaning")
-    routed: tuple[RouteMatch, ...] = option((), "the rules of the router that matched, and what they added")
+    no_good_match: bool = option(False, "no result fits: those listed are only the nearest")
+    expansion: tuple[str, ...] = option((), "related terms added to the query for semantic signals")
+    routed: tuple[RouteMatch, ...] = option((), "router rules that matched, and what they added")

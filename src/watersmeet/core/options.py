@@ -1,4 +1,4 @@
-"""How a component declares a setting: once, with its meaning; every surface is generated from that."""
+"""Declaration of settings: a component declares each once, and every surface is generated from that."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from watersmeet.core.errors import ConfigError
 
 REQUIRED: Any = object()
-"""Stands for the default of what must be given."""
+"""Default of a required option."""
 
 
 def option(
@@ -27,11 +27,11 @@ def option(
     flags: tuple[str, ...] = (),
     example: str = "",
 ) -> Any:
-    """A dataclass field that is a setting or a parameter: every surface describes it in these words.
+    """A dataclass field that is a setting or a parameter; `meaning` is its description on every surface.
 
     `outside`: it names a path, an address, a model or a variable, so a folder's file may set it only if it is trusted.
-    Of a parameter: the limits of a number, how long a text may be, what may be chosen, what else it is called, and on
-    the command line its value's name and further flags; an example of its value.
+    For parameters: minimum and maximum of a number, maximum length of a text, choices, aliases, and on the command line
+    the name of the value and further flags; an example value.
     """
     described = {
         "meaning": meaning,
@@ -55,7 +55,7 @@ def option(
 
 
 def check_weights(where: str, weights: Mapping[str, float]) -> None:
-    """Weights are finite and not below 0."""
+    """Raise `ConfigError` unless all weights are finite and not negative."""
     for name, weight in weights.items():
         if not (math.isfinite(weight) and weight >= 0):
-            raise ConfigError(f"{where}.{name} cannot be {weight}", "a weight is a number from 0 on")
+            raise ConfigError(f"{where}.{name} cannot be {weight}", "give a number of 0 or more")

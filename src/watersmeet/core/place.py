@@ -1,4 +1,4 @@
-"""Where in its document something stands, and the one way to write that down."""
+"""Place of a passage in its document: lines, pages, slides, a sheet or an anchor."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 from watersmeet.core.bidi import one_line
 
 Range = tuple[int, int]
-"""First and last, from 1; both are meant."""
+"""First and last, from 1, inclusive."""
 
-LONGEST = 100
-"""So many characters of the name of a sheet or an anchor are kept."""
+MAX_NAME_LENGTH = 100
+"""Characters of a sheet or anchor name; longer ones are cut."""
 _WRITTEN = re.compile(
     r"(?::(?P<lines>\d{1,15}(?:-\d{1,15})?)|p\. (?P<pages>\d{1,9}(?:-\d{1,9})?)|slide (?P<slides>\d{1,9}(?:-\d{1,9})?)"
     r"|sheet (?P<sheet>.+)|#(?P<anchor>.+))?"
@@ -22,7 +22,7 @@ _WRITTEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The lines of the text that we keep; and pages, slides, a sheet or an anchor, where the format has such."""
+    """Lines of the stored text, and pages, slides, a sheet or an anchor if the format has them."""
 
     lines: Range | None = None
     pages: Range | None = None
@@ -33,14 +33,14 @@ class Place:
     def __post_init__(self) -> None:
         if self.lines:
             _check(self.lines)
-        if not self.has_spot:  # nearly all: there are some for each paragraph
+        if not self.has_spot:  # the usual case; places are created for every paragraph
             return
         for span in filter(None, (self.pages, self.slides)):
             _check(span)
         for name in ("sheet", "anchor"):
-            object.__setattr__(self, name, one_line(getattr(self, name))[:LONGEST].rstrip())
+            object.__setattr__(self, name, one_line(getattr(self, name))[:MAX_NAME_LENGTH].rstrip())
         if sum(map(bool, (self.pages, self.slides, self.sheet, self.anchor))) > 1:
-            raise ValueError("a place is pages, slides, a sheet or an anchor: one of them")
+            raise ValueError("a place has only one of pages, slides, sheet and anchor")
 
     @property
     def has_spot(self) -> bool:
@@ -48,7 +48,7 @@ class Place:
 
     @property
     def spot(self) -> str:
-        """Without the lines: `p. 3`, `p. 3-4`, `slide 4`, `sheet Budget`, `#install`, or nothing."""
+        """Place without lines: `p. 3`, `p. 3-4`, `slide 4`, `sheet Budget`, `#install`, or empty."""
         if self.pages:
             return f"p. {_range(self.pages)}"
         if self.slides:
@@ -57,16 +57,16 @@ class Place:
 
     @property
     def where(self) -> str:
-        """For showing: the spot, else the first line (`:12`), else nothing."""
+        """Place for display: the spot, else the first line (`:12`), else empty."""
         return self.spot or (f":{self.lines[0]}" if self.lines else "")
 
     @property
     def extent(self) -> str:
-        """For citing: the spot, else all lines (`:12-18`), else nothing."""
+        """Place for citations: the spot, else all lines (`:12-18`), else empty."""
         return self.spot or (f":{self.lines[0]}-{self.lines[1]}" if self.lines else "")
 
     def within(self, outer: Place) -> Place:
-        """With the spot of what it is a part of, if it has none of its own."""
+        """This place with the spot of the enclosing one, if it has none of its own."""
         return self if self.has_spot or not outer.has_spot else replace(outer, lines=self.lines)
 
     def to_json(self) -> dict[str, Any]:
@@ -74,7 +74,7 @@ class Place:
 
     @classmethod
     def read(cls, written: str) -> Place:
-        """What `spot`, `where` or `extent` has written."""
+        """Parse the output of `spot`, `where` or `extent`."""
         match = _WRITTEN.fullmatch(written)
         if match is None:
             raise ValueError(f"not a place: {written!r}")
@@ -86,8 +86,8 @@ NOWHERE = Place()
 
 
 def joined(places: Sequence[Place]) -> Place:
-    """The place of parts that are read together: pages, slides and lines from the first to the last of them; of sheets
-    and anchors, that of the first part that has one: there its reader begins."""
+    """Combined place of several parts: pages, slides and lines from the first to the last; the sheet or anchor of the
+    first part that has one."""
     if len(places) == 1:
         return places[0]
     lines = _around(one.lines for one in places)
@@ -101,13 +101,13 @@ def joined(places: Sequence[Place]) -> Place:
 
 
 def located(name: str, where: str) -> str:
-    """A document or a file and the place in it: `a.md:12`, `a.html#install`, `a.pdf p. 3`."""
+    """Document or file name with its place: `a.md:12`, `a.html#install`, `a.pdf p. 3`."""
     return f"{name} {where}" if where and where[0] not in ":#" else name + where
 
 
 def _check(span: Range) -> None:
     if not 1 <= span[0] <= span[1]:
-        raise ValueError(f"a place from {span[0]} to {span[1]}")
+        raise ValueError(f"not a valid place: {span[0]} to {span[1]}")
 
 
 def _range(span: Range) -> str:

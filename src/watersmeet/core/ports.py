@@ -1,4 +1,4 @@
-"""The verbs of query time: every seam that a plug-in may fill. Few methods each."""
+"""Protocols of search: every interface that a plug-in may implement. Few methods each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One word looked for in one field. `constant`: it scores `boost` where it occurs, however often."""
+    """A query term in one field. `constant`: it scores `boost` if it occurs, however often."""
 
     field: str
     text: str
@@ -27,26 +27,26 @@ class Term:
 
 
 class TextStore(Protocol):
-    """Where the words are. One process writes at a time; any number read."""
+    """Text store (inverted index). One process writes at a time; any number read."""
 
     of_words: ClassVar[bool]
-    """True: so a store says that `index.text` may name it."""
+    """True marks a store that `index.text` may name."""
 
     @property
     def folder(self) -> str: ...
     def writer(self) -> TextWriter: ...
     def reader(self) -> TextReader: ...
     def verify(self) -> None:
-        """Raise `IndexDamaged` if a file of it is not what was written; all of them are read."""
+        """Read all files; `IndexDamaged` if one is not as it was written."""
         ...
 
     def close(self) -> None: ...
 
 
 class TextReader(Protocol):
-    """One state of a text store. It may hold rows that are dead in the catalogue; it never lacks a live one.
+    """A reader of one state of a text store. It may contain dead rows; it always contains all live rows.
 
-    `size` is the number of rows. `within` restricts before ranking; equal scores come in the order of rows.
+    `size` is the number of rows. `within` filters before ranking; equal scores are in the order of rows.
     """
 
     @property
@@ -57,18 +57,19 @@ class TextReader(Protocol):
     def score(self, terms: Sequence[Term], rows: Collection[Row]) -> dict[Row, float]: ...
     def frequency(self, field: str, text: str) -> int: ...
     def analyse(self, field: str, text: str) -> str:
-        """The term that stands for a word in the store; empty if none does."""
+        """The indexed term of a word, such as its stem; empty if it is not indexed."""
         ...
 
     def average(self, field: str) -> float:
-        """How many terms a row has in a field, on average; 0 if that is not known."""
+        """Average number of terms of a row in a field; 0 if unknown."""
         ...
 
 
 class Words(Protocol):
-    """What signals ask of the words: live chunks only, the condition held before ranking.
+    """Keyword search for signals: live chunks only, filtered by the condition before ranking.
 
-    `match` gives at most `limit` chunks with their scores, best first; `size` counts what frequencies count.
+    `match` returns at most `limit` chunks with their scores, best first; `size` is the number of chunks behind
+    `frequency`.
     """
 
     @property
@@ -79,26 +80,26 @@ class Words(Protocol):
 
 
 class PassageReader(Protocol):
-    """What stages ask about chunks that are live; one that is not there is left out of the answer."""
+    """Passages of live chunks for stages; missing chunks are left out of the answer."""
 
     def passages(self, ids: Collection[ChunkId]) -> dict[ChunkId, Passage]: ...
     def documents_of(self, ids: Collection[ChunkId]) -> dict[ChunkId, DocId]: ...
     def owners_of(self, ids: Collection[ChunkId]) -> dict[ChunkId, int]:
-        """The same, but a number for each document: quicker, for whoever only wants to know what belongs together."""
+        """Document numbers instead of ids: faster, for grouping chunks by document."""
         ...
 
     def dates_of(self, ids: Collection[ChunkId]) -> dict[ChunkId, datetime]: ...
 
 
 class Surroundings(Protocol):
-    """What stands around chunks in their documents, in reading order."""
+    """Neighbouring chunks in the same document, in reading order."""
 
     def around(self, ids: Collection[ChunkId], before: int, after: int) -> dict[ChunkId, list[Passage]]:
-        """Each chunk with so many chunks before and after it."""
+        """Each chunk with up to `before` and `after` chunks around it."""
         ...
 
     def parents(self, ids: Collection[ChunkId]) -> dict[ChunkId, Passage]:
-        """The first chunk of the section that each chunk's section lies in, if that says anything itself."""
+        """First chunk of the parent section of each chunk, if that section has text of its own."""
         ...
 
 
@@ -114,23 +115,23 @@ class Edge(NamedTuple):
 
 
 class Links(Protocol):
-    """What graph signals ask of the links between documents."""
+    """Links between documents, for graph signals."""
 
     def edges(self, documents: Collection[DocId], *, whole: bool = False) -> dict[DocId, Sequence[Edge] | None]:
-        """The links from and to each document; None for one that has too many to be worth reading, unless `whole`."""
+        """Links from and to each document; None for a document with too many to read, unless `whole`."""
         ...
 
     def degrees(self, documents: Collection[DocId]) -> dict[DocId, int]:
-        """How many links leave or may reach each document."""
+        """Number of links from and to each document."""
         ...
 
     def first_chunks(self, documents: Collection[DocId], condition: Condition) -> dict[DocId, ChunkId]:
-        """Where each document begins, of those that satisfy the condition."""
+        """First chunk of each document that satisfies the condition."""
         ...
 
 
 class Mention(NamedTuple):
-    """Where an entity, which `chunk` stands for, mentions the words of a query, and how many of them."""
+    """Query words mentioned by the entity whose head is `chunk`: a bit set of places, and the number of words."""
 
     chunk: ChunkId
     places: int
@@ -138,7 +139,7 @@ class Mention(NamedTuple):
 
 
 class DocumentHead(NamedTuple):
-    """The first chunk of a document, which stands for all of it. `server` is the document that a tool belongs to."""
+    """First chunk of a document, which represents it in rankings. `server` is the document that a tool belongs to."""
 
     chunk: ChunkId
     document: DocId
@@ -147,10 +148,10 @@ class DocumentHead(NamedTuple):
 
 
 class Entities(Protocol):
-    """What a registry asks of the catalogue."""
+    """Entity look-ups for registry search."""
 
     def mentioning(self, words: Sequence[str], condition: Condition, limit: int) -> list[Mention]:
-        """The entities that mention most, the best first: none that mentions more is left out."""
+        """Entities with the highest boosts, best first, at most `limit`."""
         ...
 
     def mentions(self, words: Sequence[str], ids: Collection[ChunkId]) -> list[Mention]:
@@ -158,61 +159,61 @@ class Entities(Protocol):
         ...
 
     def kinds(self) -> Mapping[str, int]:
-        """How many documents there are of each kind."""
+        """Number of documents of each kind."""
         ...
 
     def heads(self, ids: Collection[ChunkId]) -> Mapping[ChunkId, DocumentHead]:
-        """What stands for the document of each chunk; others may be in it too."""
+        """Document head of each chunk; the mapping may have further entries."""
         ...
 
     def chunks(self, heads: Collection[ChunkId]) -> dict[ChunkId, ChunkId]:
-        """The first chunks of the documents that these stand for, each with its lead."""
+        """First chunks of the documents of these heads, each with its head."""
         ...
 
     def first_chunks(self, documents: Collection[DocId], condition: Condition) -> dict[DocId, ChunkId]:
-        """What stands for each document, of those that satisfy the condition."""
+        """Head chunk of each document that satisfies the condition."""
         ...
 
     def entities(self, documents: Collection[DocId]) -> dict[DocId, Entity]:
-        """The entities that these documents are; a tool is none."""
+        """Entities of these documents; a tool is not an entity."""
         ...
 
     def tools(self, names: Collection[str], condition: Condition) -> list[tuple[DocId, str]]:
-        """The tools of these names or ids that satisfy the condition, each with its name."""
+        """Tools with these names or ids that satisfy the condition, each with its name."""
         ...
 
     def records(self, documents: Collection[DocId]) -> dict[DocId, dict[str, Any]]:
-        """What was registered, of entities and of tools, as JSON."""
+        """Registered records of entities and tools, as JSON."""
         ...
 
 
 class PairScorer(Protocol):
-    """A model that reads a query and a text together: how well does the one answer the other?"""
+    """A cross-encoder: scores how well a text answers a query."""
 
     def score(self, model: str, query: str, texts: Sequence[str]) -> list[float]: ...
 
 
 class Newest(Protocol):
-    """The catalogue where nothing but a condition is asked for."""
+    """Newest documents, for a query that only filters."""
 
     def newest(self, condition: Condition, limit: int) -> list[ChunkId]:
-        """The first chunk of each document that satisfies the condition, the last changed first."""
+        """First chunk of each document that satisfies the condition, most recently changed first."""
         ...
 
 
 class ConceptTerms(Protocol):
-    """The terms of this corpus, by meaning."""
+    """Semantic look-up in the terms of this corpus."""
 
     def nearest(self, text: str, limit: int) -> Sequence[str]:
-        """The terms nearest to a text that it does not hold itself, the nearest first."""
+        """Terms nearest to a text that it does not contain, nearest first."""
         ...
 
 
 class WeightSource(Protocol):
-    """What evidence has taught of an index."""
+    """Signal weights learned from judgements and clicks."""
 
     def weights(self, collections: tuple[str, ...]) -> Mapping[str, float]:
-        """The weights that it gives signals, in some collections or, without names, in the whole; empty: none yet."""
+        """Learned weights of signals, for these collections or, without names, the whole index; empty: none yet."""
         ...
 
 
@@ -220,13 +221,13 @@ class WeightSource(Protocol):
 
 
 class Step(Protocol):
-    """Understanding: what is being asked?"""
+    """A query step: adds what it finds in the query to the plan."""
 
     def apply(self, plan: Plan) -> Plan: ...
 
 
 class Signal(Protocol):
-    """Who thinks what is near? A signal that can also score given chunks is a `Scorer`."""
+    """A signal ranks chunks for a plan. One that can also score given chunks is a `Scorer`."""
 
     def rank(self, plan: Plan) -> Ranking: ...
 
@@ -236,13 +237,13 @@ class Scorer(Signal, Protocol):
 
 
 class Derived(Protocol):
-    """A signal that reads what the others ranked, in a second wave."""
+    """A derived signal: it runs after the others and uses their rankings."""
 
     def derive(self, plan: Plan, rankings: Sequence[Ranking]) -> Ranking: ...
 
 
 class Fusion(Protocol):
-    """What do the signals agree on? One that `fills` gets every candidate scored by every signal that can."""
+    """A fusion of rankings. If it `fills`, every candidate is scored by every signal that is a `Scorer`."""
 
     @property
     def fills(self) -> bool: ...

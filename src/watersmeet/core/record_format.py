@@ -1,4 +1,4 @@
-"""The seam between a record as somebody else wrote it and an entity."""
+"""Interface of record formats: readers of external records into entities."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from watersmeet.core.entities import Entity, Refused, Tool
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a record stands, and what goes without saying there."""
+    """Origin of a record, with defaults for what the record does not state."""
 
-    where: str  # how to say which record it is
-    name: str = ""  # of the file or folder, for a record that has none
-    kind: str = ""  # of records that do not say what they are
+    where: str  # name of the record in messages
+    name: str = ""  # of the file or folder, for a record without a name
+    kind: str = ""  # for records without a kind
     location: str = ""  # where to open it
 
 
 class Format(Protocol):
-    """A form that records come in. `read` gives tools where it does not say whose they are."""
+    """A record format. `read` yields tools for records that do not name their server."""
 
     def knows(self, value: Any) -> bool: ...
     def read(self, value: Any, origin: Origin) -> Iterator[Entity | Tool | Refused]: ...

@@ -1,8 +1,8 @@
-"""The seam between the engine and the place where what was registered is kept.
+"""Interface between the engine and the store of registry records.
 
-A record is the truth about an entity; the documents of the index that stand for it are derived from it. Every change
-has a number, its version, which is higher than that of all changes before it, to whichever record. So nobody overwrites
-what he has not read, and whoever derives something knows where to go on.
+A record is the source of truth about an entity; the index documents of the entity are derived from it. Every change has
+a version number, higher than that of all earlier changes to any record. So a writer cannot overwrite a version that it
+has not read, and a process that derives data knows where to continue.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 
 class Stored(NamedTuple):
-    """A record as it was last put."""
+    """The stored version of a record."""
 
     record: dict[str, Any]
     version: int
@@ -20,38 +20,38 @@ class Stored(NamedTuple):
 
 
 class ChangedRecord(NamedTuple):
-    """The last change to what is, or was, registered under a path."""
+    """The last change to the record of a path."""
 
     path: str
     deleted: bool
 
 
 class RecordChange(NamedTuple):
-    """A record to be put, or deleted if there is none, in place of the version that its author has read."""
+    """A record to write, or to delete if None, in place of the version that its author has read."""
 
     path: str
     record: Mapping[str, Any] | None
-    replaces: int | None  # None: nothing is registered there
+    replaces: int | None  # None: no record exists there
     version: int
 
 
 class Records(Protocol):
-    """What is registered, by path. Iterating gives all of it, by path."""
+    """Registry records by path. Iterating gives all, ordered by path."""
 
     def get(self, path: str) -> Stored | None: ...
     def put(self, record: Mapping[str, Any], version: int | None) -> int:
-        """The record under its `path`, in place of this version, or where nothing is registered (None); its version.
+        """Write a record under its `path`, replacing this version, or as a new record (None); returns its version.
 
-        `VersionConflict` if there is another, now or when it is committed: then nothing of that commit is seen.
+        `VersionConflict` if the stored version differs, now or at commit: then nothing of that commit is visible.
         """
         ...
 
     def delete(self, path: str, version: int) -> None:
-        """`VersionConflict` if there is another, or none."""
+        """Delete a record; `VersionConflict` if the stored version differs or there is none."""
         ...
 
     def changed_since(self, cursor: str, limit: int = 1000) -> tuple[list[ChangedRecord], str]:
-        """What has changed, the oldest change first, each path once; and where to go on. "" is the beginning."""
+        """Changes after a cursor, oldest first, each path once, and the next cursor. "" is the beginning."""
         ...
 
     def __iter__(self) -> Iterator[Stored]: ...

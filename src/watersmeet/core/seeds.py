@@ -1,4 +1,4 @@
-"""Which documents lead, before anything is fused? What derived signals start from."""
+"""Seed documents of derived signals: the leading documents before fusion."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ K = 60
 
 
 def seed_documents(rankings: Sequence[Ranking], weights: Mapping[str, float], look: int) -> dict[ChunkId, float]:
-    """The first `look` chunks of each ranking by the ranks they have, best first (reciprocal ranks, summed)."""
+    """Seed chunks with their scores, best first: summed reciprocal ranks of the first `look` hits of each ranking."""
     score: dict[ChunkId, float] = {}
     for ranking in rankings:
         weight = weights.get(ranking.by, 1.0)
@@ -20,7 +20,7 @@ def seed_documents(rankings: Sequence[Ranking], weights: Mapping[str, float], lo
 
 
 def by_document(chunks: Mapping[ChunkId, float], owners: Mapping[ChunkId, DocId]) -> dict[DocId, tuple[ChunkId, float]]:
-    """The best chunk of each document with its score; the order stays."""
+    """Best chunk of each document with its score, in the same order."""
     best: dict[DocId, tuple[ChunkId, float]] = {}
     for chunk, score in chunks.items():
         if chunk in owners:

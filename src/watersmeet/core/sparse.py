@@ -1,4 +1,4 @@
-"""The seams where text becomes weighted terms, and where those are kept. Arrays are numpy's, named only to checkers."""
+"""Protocols of sparse encoders and posting stores. Arrays are numpy's, imported for type checkers only."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 class Weighted(NamedTuple):
-    """A text or a query as terms, each once, with positive weights.
+    """Sparse vector of a text or a query: distinct terms with positive weights.
 
-    `rarely`: the store is to weigh each term of this query by how rare it is in the store.
+    `rarely`: the store multiplies each term of this query by its inverse document frequency.
     """
 
     terms: TermArray
@@ -29,12 +29,12 @@ class Weighted(NamedTuple):
 
 
 class SparseEncoder(Protocol):
-    """Which terms is a text about, those it does not use included? Loads its model at first use.
+    """A sparse encoder: weighted terms of a text, including related terms. Loads its model at first use.
 
-    Terms of two encoders may be compared only if their `fingerprint` is the same. A text's terms do not depend on
-    the texts beside it. Anything that goes wrong is a `ModelProblem`.
+    Terms of two encoders may be compared only if their `fingerprint` is the same. A text's terms do not depend on the
+    other texts of its batch. Every failure is a `ModelProblem`.
 
-    Its class may say `remote` and `quick`, as that of an `Embedder`.
+    Its class may set `remote` and `quick`, as for an `Embedder`.
     """
 
     @property
@@ -46,7 +46,7 @@ class SparseEncoder(Protocol):
 
 
 class SparseWriter(Protocol):
-    """Appends and deletes; nothing is visible or durable before `commit`. Adding a row again replaces it."""
+    """A writer of postings; nothing is visible or durable before `commit`. Adding a row again replaces it."""
 
     def add(self, rows: Sequence[Row], texts: Sequence[Weighted]) -> None: ...
     def drop(self, rows: Collection[Row]) -> None: ...
@@ -54,10 +54,10 @@ class SparseWriter(Protocol):
 
 
 class SparseReader(Protocol):
-    """One state of a store of postings. It may hold rows that are dead in the catalogue.
+    """A reader of one state of a posting store. It may contain dead rows.
 
-    `within` restricts before ranking; equal scores come in the order of rows. Scores are sums of products of
-    weights; a row that shares no term with the query is never ranked or scored.
+    `within` filters before ranking; equal scores are in the order of rows. Scores are sums of products of weights; a
+    row that shares no term with the query is neither ranked nor scored.
     """
 
     @property

@@ -1,4 +1,4 @@
-"""A map that keeps little of itself in memory, however much is put into it."""
+"""A dictionary that spills to disk: only a limited number of entries stays in memory."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from typing import Generic, TypeVar, cast
 
 Value = TypeVar("Value", str, bytes, int)
 
-MOST = 50_000
-"""So many entries stay in memory; the others go to a file that has no name and ends with the process."""
+MAX_IN_MEMORY = 50_000
+"""Entries in memory; the others go to a temporary file that is deleted when the process ends."""
 
 
 class Spill(Generic[Value]):
-    """Texts, and a text, number or bytes for each."""
+    """A mapping from strings to strings, integers or bytes."""
 
-    __slots__ = ("_db", "_most", "_recent")
+    __slots__ = ("_db", "_max_in_memory", "_recent")
 
-    def __init__(self, items: Iterable[tuple[str, Value]] = (), most: int = MOST) -> None:
+    def __init__(self, items: Iterable[tuple[str, Value]] = (), max_in_memory: int = MAX_IN_MEMORY) -> None:
         self._recent: dict[str, Value] = {}
         self._db: sqlite3.Connection | None = None
-        self._most = most
+        self._max_in_memory = max_in_memory
         for key, value in items:
             self[key] = value
 
     def __setitem__(self, key: str, value: Value) -> None:
         self._recent[key] = value
-        if len(self._recent) > self._most:
+        if len(self._recent) > self._max_in_memory:
             self._write()
 
     def __contains__(self, key: str) -> bool:
@@ -42,7 +42,7 @@ class Spill(Generic[Value]):
         return (key for key, _ in self.items())
 
     def items(self) -> Iterator[tuple[str, Value]]:
-        """In no order. Nothing may be put in meanwhile."""
+        """All entries, unordered. Do not change the mapping meanwhile."""
         yield from self._recent.items()
         if self._db is not None:
             for key, value in self._db.execute("SELECT key, value FROM entries"):
@@ -79,7 +79,7 @@ class Spill(Generic[Value]):
 
 
 def _bytes(key: str) -> bytes:
-    """Ids may hold what is no valid text."""
+    """Encoded key; ids may contain surrogates."""
     return key.encode("utf8", "surrogatepass")
 
 

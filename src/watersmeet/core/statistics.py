@@ -1,24 +1,24 @@
-"""How scores are spread: how far the first is ahead of the others, in standard deviations."""
+"""Score statistics: standard deviation, and the lead of the first score in standard deviations."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-NEXT = 5
-"""The first is held against the mean of so many next ones."""
+COMPARED = 5
+"""The first score is compared with the mean of so many next ones."""
 
 
 def deviation(values: Sequence[float]) -> float:
-    """In whatever order they come, to the last digit."""
+    """Standard deviation, exactly the same for any order of the values."""
     mean = math.fsum(values) / len(values)
     return math.sqrt(math.fsum([(apart := value - mean) * apart for value in values]) / len(values))
 
 
 def lead(values: Sequence[float], spread: float | None = None) -> float | None:
-    """None if there are too few to tell; `spread` is their deviation, where it is known."""
-    if len(values) <= NEXT:
+    """Lead of the highest value; None if there are too few. `spread` is their deviation, if already computed."""
+    if len(values) <= COMPARED:
         return None
-    best, *others = sorted(values, reverse=True)[: NEXT + 1]
+    best, *others = sorted(values, reverse=True)[: COMPARED + 1]
     spread = deviation(values) if spread is None else spread
-    return (best - sum(others) / NEXT) / spread if spread > 0 else 0.0
+    return (best - sum(others) / COMPARED) / spread if spread > 0 else 0.0

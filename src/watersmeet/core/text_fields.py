@@ -1,4 +1,4 @@
-"""What of a chunk goes into the text store, and the hash that tells whether that has changed."""
+"""Text fields of a chunk for the text store, and the hashes that detect changes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from watersmeet.core.names import is_page
 
 
 def breadcrumb(title: str, headings: Sequence[str]) -> str:
-    """Title > heading path, without saying the same thing twice."""
+    """Breadcrumb: title > heading path, without repeating the title."""
     path = [heading for heading in headings if heading]
     return " > ".join(path if path and path[0] == title else [title, *path] if title else path)
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A chunk with the words of each field, ready for a text store."""
+    """A chunk with the tokens of each field, ready for a text store."""
 
     chunk: Chunk
     fields: dict[str, str]
@@ -29,7 +29,7 @@ class Prepared:
 
 
 def prepare(document: Document, chunks: Sequence[Chunk], also: str = "") -> list[Prepared]:
-    """`also` is found by its words, in the first chunk, and stands in no text."""
+    """Chunks with their fields. `also` is extra text, indexed with the first chunk and never shown."""
     title = " ".join(tokens.words(document.title))
     stem = document.id.rsplit("/", 1)[-1].rsplit(".", 1)[0] if is_page(document.id) else ""
     names = " ".join(tokens.words("\n".join((stem, *document.aliases))))
@@ -52,11 +52,11 @@ def prepare(document: Document, chunks: Sequence[Chunk], also: str = "") -> list
 
 
 def document_hash(document: Document, prepared: Sequence[Prepared]) -> bytes:
-    """Changes with anything that a search, a filter or a reader could notice."""
-    seen: list[Any] = [document.title, document.kind, document.tags, document.aliases, document.fields]
-    seen.append([(link.target, link.type, link.heading, link.alias) for link in document.links])
-    seen.append([(p.chunk.headings, p.hash.hex()) for p in prepared])
-    return digest(json.dumps(seen, default=str))
+    """Hash of everything in a document that affects search, filters or display."""
+    hashed: list[Any] = [document.title, document.kind, document.tags, document.aliases, document.fields]
+    hashed.append([(link.target, link.type, link.heading, link.alias) for link in document.links])
+    hashed.append([(p.chunk.headings, p.hash.hex()) for p in prepared])
+    return digest(json.dumps(hashed, default=str))
 
 
 def digest(*parts: str | bytes) -> bytes:

@@ -1,12 +1,12 @@
-"""The one tokenizer: what a text is made of, for words and for identifiers.
+"""The tokenizer, for texts and queries: words for lexical search, forms for exact search.
 
-A *surface* is a token as it is written: `getUserById`, `--no-vectors`, `PII-2024-0042`, `C++`, `75.1725`.
-From each surface come
-- its *words*, lower-case and without accents, for lexical search: the whole and its parts;
-- its *forms*, if it is an identifier, for exact search: case kept, and once more in lower case.
+A *surface* is a token as written: `getUserById`, `--no-vectors`, `PII-2024-0042`, `C++`, `75.1725`.
+Each surface gives
+- its *words*, in lower case and without accents: the whole and its parts;
+- its *forms*, if it is an identifier: with its case, and once more in lower case.
 
-Scripts that are written without spaces give overlapping pairs of characters. Stemming and stop words are
-the text store's; the lists of stop words are here because understanding needs them too.
+Scripts without spaces give overlapping pairs of characters. Stemming and stop words are up to the text store; the lists
+of stop words are here because query steps use them too.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ import unicodedata
 from functools import cache
 
 VERSION = 2
-"""Part of an index's fingerprint: raise it whenever a text would give other tokens."""
+"""Tokenizer version, part of an index's fingerprint: raise it whenever a text would give other tokens."""
 
 STOPWORDS = frozenset(
     "a an and are as at be but by for if in into is it no not of on or such that the their then there these "
     "they this to was will with".split()
 )
-"""Left out of every index."""
+"""Stop words, left out of every index."""
 
-ASKING = STOPWORDS | frozenset(
+QUESTION_WORDS = STOPWORDS | frozenset(
     "about all also am any been can could did do does doing explain find from get give had has have having he "
     "help her here hers him his how i its know let like look looking make may me might mine must my need "
     "our ours out over please she should show so some tell than them those through under up us use using want "
     "we were what when where which while who whom whose why would you your yours".split()
 )
-"""Words that people ask with; they say nothing of what is asked for."""
+"""Stop words and words that people phrase questions with; they do not describe the topic."""
 
-LONGEST_WORD = 64
-LONGEST_FORM = 128
+MAX_WORD_LENGTH = 64
+MAX_FORM_LENGTH = 128
 
-# Letters and digits, and the marks that belong to a word in scripts that `\w` cuts apart.
+# Combining marks that belong to a word, in scripts that `\w` would split.
 _MARKS = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
     "\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u0711\u0730-\u074a\u0900-\u0963\u0966-\u0df3\u0e31"
@@ -43,9 +43,9 @@ _MARKS = (
 )
 _PATTERN = (
     r"((?:(?<![W\-])--?(?=[^\W\d_]))?"  # a flag's dashes
-    r"[W]+(?:[.\-:/@\\+&]{1,3}[W]+)*"  # words, joined by what joins identifiers
+    r"[W]+(?:[.\-:/@\\+&]{1,3}[W]+)*"  # words, joined by the signs that join identifiers
     r"(?:\+\+|\#(?![W]))?)"  # C++, C#
-    r"(?:['’](?:s|t|d|m|re|ve|ll)(?![W]))?"  # English endings are not words
+    r"(?:['’](?:s|t|d|m|re|ve|ll)(?![W]))?"  # English contractions are not words
 )
 _ASCII = re.compile(_PATTERN.replace("[W]", r"\w").replace("[W\\-]", r"[\w\-]"), re.ASCII)
 
@@ -53,9 +53,9 @@ _JOINT = re.compile(r"\W+", re.ASCII)
 _SIGN = re.compile(r"[\d_.\-:/@\\+&#]")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _MEMBER = re.compile(r"::|[.:/\\@]+")
-_VERSION = re.compile(r"v?(\d++(?:\.\d++)++[\w.\-+]*+)", re.ASCII | re.IGNORECASE)  # no way back: linear
+_VERSION = re.compile(r"v?(\d++(?:\.\d++)++[\w.\-+]*+)", re.ASCII | re.IGNORECASE)  # possessive: linear time
 _STROKES = str.maketrans({"ı": "i", "ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "æ": "ae", "œ": "oe"})
-"""Letters that Unicode does not take apart, and that people without the key type otherwise."""
+"""Letters that Unicode does not decompose, with their usual replacements."""
 
 
 _UNSPACED = (
@@ -66,7 +66,7 @@ _UNSPACED = (
 
 @cache
 def _pattern(text: str) -> re.Pattern[str]:
-    """Compiled when the first text that needs it comes: that takes longer than a query does."""
+    """Patterns compiled on first use: compiling takes longer than a query."""
     return re.compile(text)
 
 
@@ -77,52 +77,52 @@ _ACCENTS = "[\u0300-\u036f\u200c\u200d]"
 
 
 def surfaces(text: str) -> list[str]:
-    """The tokens of a text, as written, in order."""
+    """Tokens of a text as written, in order."""
     if text.isascii():
         return _ASCII.findall(text)
     return _pattern(_UNICODE).findall(unicodedata.normalize("NFKC", text))
 
 
 def words(text: str) -> list[str]:
-    """The words of a text for lexical search, in order."""
+    """Words of a text for lexical search, in order."""
     return both(text)[0]
 
 
 def forms(text: str) -> list[str]:
-    """The identifiers of a text for exact search, each once, in order."""
+    """Forms of the identifiers of a text for exact search, each once, in order."""
     return both(text)[1]
 
 
 def both(text: str) -> tuple[list[str], list[str]]:
     """`words` and `forms` in one pass."""
-    spoken: list[str] = []
+    words: list[str] = []
     exact: dict[str, None] = {}
     for surface in surfaces(text):
-        parts = _known.get(surface)
+        parts = _parts_cache.get(surface)
         if parts is None:
-            parts = _remember(surface)
-        spoken += parts[0]
+            parts = _cached_parts(surface)
+        words += parts[0]
         for form in parts[1]:
             exact[form] = None
-    return spoken, list(exact)
+    return words, list(exact)
 
 
-_known: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
-"""What each surface gave: texts repeat themselves, and a plain dict is the fastest memory there is."""
+_parts_cache: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
+"""Cache of words and forms by surface: texts repeat tokens, and a plain dict is the fastest cache."""
 
 
-def _remember(surface: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _cached_parts(surface: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     parts = (words_of(surface), forms_of(surface))
-    if len(surface) <= LONGEST_WORD:
-        if len(_known) > 1 << 17:
-            _known.clear()
-        _known[surface] = parts
+    if len(surface) <= MAX_WORD_LENGTH:
+        if len(_parts_cache) > 1 << 17:
+            _parts_cache.clear()
+        _parts_cache[surface] = parts
     return parts
 
 
 def words_of(surface: str) -> tuple[str, ...]:
     if surface.isascii() and surface.isalpha() and (surface.islower() or surface.istitle()):
-        return (surface.lower(),) if len(surface) <= LONGEST_WORD else ()
+        return (surface.lower(),) if len(surface) <= MAX_WORD_LENGTH else ()
     found: dict[str, None] = {}
     for name in (_JOINT if surface.isascii() else _pattern(_JOINT_UNICODE)).split(surface):
         pieces = [piece for piece in name.split("_") if piece]
@@ -132,7 +132,7 @@ def words_of(surface: str) -> tuple[str, ...]:
                     found[unit] = None
         if len(pieces) > 1:
             found[_fold("".join(pieces))] = None  # so that get_user finds getUser
-    return tuple(word for word in found if 0 < len(word) <= LONGEST_WORD)
+    return tuple(word for word in found if 0 < len(word) <= MAX_WORD_LENGTH)
 
 
 def forms_of(surface: str) -> tuple[str, ...]:
@@ -150,35 +150,35 @@ def forms_of(surface: str) -> tuple[str, ...]:
                 found[member] = None
     for form in tuple(found):
         found[form.lower()] = None
-    return tuple(form for form in found if len(form) <= LONGEST_FORM)
+    return tuple(form for form in found if len(form) <= MAX_FORM_LENGTH)
 
 
 def is_identifier(surface: str) -> bool:
-    """A name or a code rather than a word: digits, joints, capitals inside, ALL CAPITALS, a flag."""
+    """Whether a token is a name or a code: it has digits, joining signs, inner capitals, ALL CAPITALS, or is a flag."""
     if _SIGN.search(surface):
         return surface.strip("_") != ""
     return len(surface) > 1 and (surface.isupper() or _HUMP.search(surface) is not None)
 
 
 def is_code(surface: str) -> bool:
-    """An identifier that is neither a bare number nor plain words with hyphens: those are everywhere."""
+    """Whether a token is an identifier other than a bare number or hyphenated words, which are common."""
     if not is_identifier(surface) or surface.isdigit():
         return False
     return surface.startswith("-") or not (surface.islower() and surface.replace("-", "").isalpha())
 
 
 def identifiers(text: str) -> list[str]:
-    """The identifiers of a query that is made of them, to a third or more; none if it only mentions some.
+    """Identifiers of a query, if they are at least a third of its content tokens; otherwise none.
 
-    Capitals alone make none here: API and GitHub are names of many things. A number beside one says nothing more.
+    Capitals alone do not count here: API and GitHub are too common. Bare numbers do not count either.
     """
-    telling = [surface for surface in surfaces(text) if surface.lower() not in ASKING and not surface.isdigit()]
-    found = [s for s in telling if is_code(s) and (s[0] == "-" or any(c.isdigit() or c == "_" for c in s))]
-    return found if 3 * len(found) >= len(telling) else []
+    content = [surface for surface in surfaces(text) if surface.lower() not in QUESTION_WORDS and not surface.isdigit()]
+    found = [s for s in content if is_code(s) and (s[0] == "-" or any(c.isdigit() or c == "_" for c in s))]
+    return found if 3 * len(found) >= len(content) else []
 
 
 def _humps(piece: str) -> list[str]:
-    """The parts of a camelCase or letters-and-digits piece; nothing if there is but one."""
+    """Parts of a camelCase or letters-and-digits piece; empty if there is only one."""
     if piece.isdigit() or (piece.islower() and piece.isalpha()):
         return []
     parts = [hump for run in _pattern(_CAMEL).findall(piece) for hump in _HUMP.split(run)]
@@ -188,7 +188,7 @@ def _humps(piece: str) -> list[str]:
 
 
 def _fold(piece: str) -> str:
-    """Lower case, and without the accents of Latin, Greek and Cyrillic and the joiners that nobody sees."""
+    """Piece in lower case, without the accents of Latin, Greek and Cyrillic and without zero-width joiners."""
     piece = piece.casefold()
     if piece.isascii():
         return piece
@@ -198,7 +198,7 @@ def _fold(piece: str) -> str:
 
 
 def _units(word: str) -> list[str]:
-    """A word itself, or overlapping pairs of characters where the script has no spaces."""
+    """The word itself, or overlapping pairs of characters in scripts without spaces."""
     if word.isascii() or not _pattern(_UNSPACED).search(word):
         return [word]
     found: list[str] = []
@@ -216,30 +216,30 @@ def _units(word: str) -> list[str]:
 
 _CODE = r"([A-Za-z]{1,8}[-_]?)(\d{2,8})"
 _RANGE = _CODE + r"\s*(?:through|thru|to|until|--?|–|—|\.\.\.?)\s*(?:\1)?(\d{2,8})(?!\w)"
-MOST_FAMILIES = 10
+MAX_FAMILIES = 10
 
 
 def families(form: str) -> list[str]:
-    """The families that a code belongs to, closest first: LNK1186 is one of lnk118x, lnk11xx, lnk1xxx, lnkxxxx."""
+    """Families of a code, closest first: LNK1186 belongs to lnk118x, lnk11xx, lnk1xxx, lnkxxxx."""
     code = _pattern(_CODE).fullmatch(form)
     if code is None:
         return []
     prefix, digits = code[1].lower(), code[2]
-    return [prefix + digits[:-known] + "x" * known for known in range(1, len(digits) + 1)]
+    return [prefix + digits[:-masked] + "x" * masked for masked in range(1, len(digits) + 1)]
 
 
 def family_forms(text: str) -> list[str]:
-    """The families that a heading says it is about: "C4400 through C4599" is c44xx and c45xx."""
+    """Families of code ranges in a heading: "C4400 through C4599" gives c44xx and c45xx."""
     found: dict[str, None] = {}
     for prefix, first, last in _pattern(_RANGE).findall(text):
         width = len(first)
         if len(last) != width or int(last) <= int(first):
             continue
-        for known in range(1, width + 1):
-            low, high = int(first) // 10**known, int(last) // 10**known
-            if high - low < MOST_FAMILIES:
+        for masked in range(1, width + 1):
+            low, high = int(first) // 10**masked, int(last) // 10**masked
+            if high - low < MAX_FAMILIES:
                 for block in range(low, high + 1):
-                    head = str(block).zfill(width - known) if width > known else ""
-                    found[prefix.lower() + head + "x" * known] = None
+                    head = str(block).zfill(width - masked) if width > masked else ""
+                    found[prefix.lower() + head + "x" * masked] = None
                 break
     return list(found)

@@ -1,4 +1,4 @@
-"""The seams where text becomes numbers, and where numbers are kept. Arrays are numpy's, named only to checkers."""
+"""Protocols of embedders and vector stores. Arrays are numpy's, imported for type checkers only."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Vector = NDArray[np.float32]
-    """One row: float32, of length 1, or all zeros where there was nothing to embed."""
+    """One float32 vector of length 1, or all zeros for an empty text."""
     Matrix = NDArray[np.float32]
-    """One such row for each text."""
+    """One such vector for each text."""
     RowArray = NDArray[np.int64]
 
 
 class Embedder(Protocol):
-    """What does it mean, as numbers? Loads its model at first use, once per process.
+    """An embedder: turns texts into vectors. Loads its model at first use, once per process.
 
-    Vectors of two embedders may be compared only if their `fingerprint` is the same: it covers the model's
-    files and every setting that changes a vector. An embedder may have a `replaces`: fingerprints of earlier files
-    of the same model, whose vectors may be searched with its own until they are made again. A text's vector does
-    not depend on the texts beside it. Anything that goes wrong is a `ModelProblem`.
+    Vectors of two embedders may be compared only if their `fingerprint` is the same: it covers the model's files and
+    every setting that changes a vector. An embedder may have `replaces`: fingerprints of earlier files of the same
+    model, whose vectors may be searched with its own until they are replaced. A text's vector does not depend on the
+    other texts of its batch. Every failure is a `ModelProblem`.
 
-    Its class may say `remote` (it asks another machine, which may not answer) and `quick` (it takes next to no time, so
-    its vectors are made at once, also when deep ones are left for later); neither is so if it says nothing.
+    Its class may set `remote` (it calls another machine, which may not answer) and `quick` (it is so fast that vectors
+    are made during sync, even when those of slower models are made later). Both default to false.
     """
 
     @property
@@ -39,14 +39,14 @@ class Embedder(Protocol):
     def fingerprint(self) -> str: ...
     def embed(self, texts: Sequence[str]) -> Matrix: ...
     def embed_stream(self, texts: Sequence[str], batch: int = 64) -> Iterator[tuple[int, Matrix]]:
-        """The same in order, up to `batch` texts at once, each with the position of its first: commit as it comes."""
+        """Vectors in order, up to `batch` texts at once, each batch with the position of its first text."""
         ...
 
     def embed_query(self, text: str) -> Vector: ...
 
 
 class VectorWriter(Protocol):
-    """Appends and deletes; nothing is visible or durable before `commit`. Adding a row again replaces it."""
+    """A writer of vectors; nothing is visible or durable before `commit`. Adding a row again replaces it."""
 
     def add(self, rows: Sequence[Row], vectors: Matrix) -> None: ...
     def drop(self, rows: Collection[Row]) -> None: ...
@@ -54,10 +54,10 @@ class VectorWriter(Protocol):
 
 
 class VectorReader(Protocol):
-    """One state of a vector store. It may hold rows that are dead in the catalogue.
+    """A reader of one state of a vector store. It may contain dead rows.
 
-    `within` restricts before ranking; equal scores come in the order of rows. Scores are cosines.
-    A zero vector is held but is near to nothing: it is never ranked or scored.
+    `within` filters before ranking; equal scores are in the order of rows. Scores are cosines.
+    A zero vector is stored, but neither ranked nor scored.
     """
 
     @property
@@ -72,7 +72,7 @@ class VectorReader(Protocol):
 
 
 class VectorStore(Protocol):
-    """Where the vectors are. One process writes at a time; any number read."""
+    """Vector store. One process writes at a time; any number read."""
 
     def writer(self) -> VectorWriter: ...
     def reader(self) -> VectorReader: ...
@@ -80,43 +80,43 @@ class VectorStore(Protocol):
 
 
 class ScoredChunk(NamedTuple):
-    """A chunk and its cosine; `estimated` if its vector is not there yet and another model's stands in."""
+    """A chunk and its cosine; `estimated` if it has no vector yet and another model's is used instead."""
 
     chunk: ChunkId
     cosine: float
     estimated: bool = False
 
 
-_NEAR = partial(tuple.__new__, ScoredChunk)
+_SCORED = partial(tuple.__new__, ScoredChunk)
 
 
 def scored_chunks(cosines: Iterable[tuple[ChunkId, float]]) -> list[ScoredChunk]:
-    """None of them estimated; quicker than one by one, as `hits_of` is."""
-    return list(map(_NEAR, [(chunk, cosine, False) for chunk, cosine in cosines]))
+    """Scored chunks, none estimated; faster than one by one, as `hits_of`."""
+    return list(map(_SCORED, [(chunk, cosine, False) for chunk, cosine in cosines]))
 
 
 def key_of(text: str) -> bytes:
-    """What a text is remembered by in a cache of vectors."""
-    from hashlib import blake2b  # a search has no need of it
+    """Key of a text in a vector cache."""
+    from hashlib import blake2b  # not needed by a search
 
     return blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
 
 
 class VectorCache(Protocol):
-    """Vectors that were made before, of whichever index."""
+    """Cache of vectors, shared by all indexes."""
 
     def get_many(self, fingerprint: str, keys: Sequence[bytes]) -> dict[bytes, Vector]: ...
     def put_many(self, fingerprint: str, keys: Sequence[bytes], vectors: Matrix) -> Matrix:
-        """Keep them; returns them as they will come back."""
+        """Store vectors; returns them with the precision of the cache."""
         ...
 
     def close(self) -> None: ...
 
 
 class VectorSearch(Protocol):
-    """What signals ask of vectors: live chunks only, the condition held before ranking.
+    """Vector search for signals: live chunks only, filtered by the condition before ranking.
 
-    Several texts are asked for at once; what one of them ranks, the others score."""
+    Several texts are searched at once; a chunk that is ranked for one is scored for all."""
 
     def nearest(self, texts: Sequence[str], condition: Condition, limit: int) -> list[list[ScoredChunk]]: ...
     def score(self, texts: Sequence[str], ids: Collection[ChunkId]) -> list[list[ScoredChunk]]: ...

@@ -1,4 +1,4 @@
-"""Who asks, and what is kept from them: known to every search, whether or not there is a registry."""
+"""Visibility: who asks, and the gates that hide documents from them, in every search."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 STATUSES = ("active", "beta", "deprecated", "draft")
 
 LIFECYCLE_GATE, ENABLED_GATE, AUDIENCE_GATE = "@lifecycle", "@enabled", "@audience"
-"""Facets that no front matter can set by accident: a note that says `enabled: false` stays findable."""
+"""Gate facets. Front matter cannot set them by accident: a note with `enabled: false` stays visible."""
 NOBODY = "nobody"
 PUBLIC = "public"
 
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """Who asks. `all`: whoever owns the index."""
+    """The user who asks, with their groups. `all`: the owner of the index."""
 
     user: str = ""
     groups: tuple[str, ...] = ()
@@ -28,7 +28,7 @@ OWNER = Viewer(all=True)
 
 
 def audience_gates(viewer: Viewer | None) -> dict[str, tuple[str, ...]]:
-    """The gate that keeps from a viewer what is not for them; none for the owner of the index."""
+    """Audience gate of a viewer; empty for the owner of the index."""
     if viewer is None or viewer.all:
         return {}
     user = (facet_of("user", viewer.user),) if viewer.user else ()
@@ -36,7 +36,7 @@ def audience_gates(viewer: Viewer | None) -> dict[str, tuple[str, ...]]:
 
 
 def is_restricted(fields: Mapping[str, Any]) -> bool:
-    """Whether what a document says of itself keeps it from anyone."""
+    """Whether the fields of a document restrict its audience."""
     values = [value for key, value in fields.items() if key.casefold() == AUDIENCE_GATE]
     allowed = [str(one).casefold() for value in values for one in (value if isinstance(value, list) else [value])]
     return bool(values) and PUBLIC not in allowed
@@ -48,7 +48,7 @@ def gates(
     include_draft: bool = False,
     include_disabled: bool = False,
 ) -> dict[str, tuple[str, ...]]:
-    """What a search may offer to a viewer: for `Condition.gates`. An open gate is there too, so that it is known."""
+    """Visibility gates of a viewer, for `Condition.gates`. Gates that let everything through are included."""
     left_out = {"deprecated": not include_deprecated, "draft": not include_draft}
     return {
         **audience_gates(viewer),
@@ -58,9 +58,9 @@ def gates(
 
 
 def facet_of(sort: str, name: str) -> str:
-    """A user or group as a facet value, which knows no capitals and no great length; the name stays exact."""
+    """Facet value of a user or group. Facets ignore case and are short, so other names are hashed to stay exact."""
     if name == name.casefold() and len(name) <= 200:
         return f"{sort}:{name}"
-    import hashlib  # a plain search has no need of it
+    import hashlib  # not needed by a plain search
 
     return f"{sort}#{hashlib.blake2b(name.encode('utf8', 'surrogatepass'), digest_size=16).hexdigest()}"

@@ -1,7 +1,6 @@
-"""The concept vocabulary: which terms does this corpus use, and which vectors are theirs?
+"""The concept vocabulary: the most frequent terms of a corpus, with their frequencies and vectors.
 
-It holds the most frequent terms, how often each was seen, and a name for their vectors, which changes with the terms
-and with the model: vectors are never taken for those of other terms.
+The file name of the vectors changes with the terms and with the model, so that vectors never belong to other terms.
 """
 
 from __future__ import annotations
@@ -18,49 +17,53 @@ from zlib import crc32
 from watersmeet.core import tokens
 
 PUBLIC, PRIVATE = "concept_vocabulary", "private_vocabulary"
-"""What it is called: of the texts that everyone may see, and of the others."""
+"""Names of the vocabulary of public texts and of that of the other texts."""
 VERSION = 1
-MOST_TERMS = 20_000
-SHORTEST = 3
-CHANGED = 0.05
-"""The share of new and gone chunks from which on the terms are gathered anew."""
+MAX_TERMS = 20_000
+MIN_TERM_LENGTH = 3
+MAX_CHANGED_SHARE = 0.05
+"""Share of added and removed chunks above which the terms are gathered again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Terms, the most frequent first. `chunks` and `last_row` are what they were gathered from."""
+    """Terms, most frequent first. `chunks` and `last_row` describe the index that they were gathered from."""
 
     terms: list[str]
     frequencies: list[int]
     chunks: int
     last_row: int
-    model: str  # fingerprint of the model that the vectors are of
+    model: str  # fingerprint of the model that made the vectors
     vectors: str = ""
-    text: str = ""  # the folder of the words; another one after compaction
+    text: str = ""  # folder of the text store; changes with compaction
     version: int = field(default=VERSION)
-    public: bool = False  # whether all of it is from texts that everyone may see
-    sum: int = 0  # of all the others; 0 by an older version
+    public: bool = False  # whether all terms are from texts that everyone may see
+    sum: int = 0  # checksum of the other fields; 0 if an older version wrote it
 
     def is_sound(self) -> bool:
         return self.sum in (0, _sum(self))
 
     def is_current(self, chunks: int, added: int, model: str, text: str = "") -> bool:
-        """Whether it still fits so many chunks, of which so many were added since."""
+        """Whether it still fits an index of `chunks` chunks, of which `added` are new."""
         moved = added + max(0, self.chunks - (chunks - added))
-        return self.model == model and self.text == text and moved <= CHANGED * max(1, self.chunks)
+        return self.model == model and self.text == text and moved <= MAX_CHANGED_SHARE * max(1, self.chunks)
 
 
-def gather(texts: Iterable[str], most: int = MOST_TERMS) -> list[tuple[str, int]]:
-    """The terms in most of the texts, with the number of texts; no stop words, numbers or very short words."""
+def gather(texts: Iterable[str], most: int = MAX_TERMS) -> list[tuple[str, int]]:
+    """Terms that occur in the most texts, with the number of texts; no stop words, numbers or very short words."""
     counts = Counter(chain.from_iterable(map(_terms, texts)))
     found: Counter[str] = Counter()
     for term, count in counts.items():
         if term.isascii():
             found[term] += count
-        else:  # accents folded, scripts without spaces cut, as everywhere
+        else:  # fold accents and split scripts without spaces, as the tokenizer does
             for word in set(tokens.words(term)):
                 found[word] += count
-    wanted = [(t, n) for t, n in found.items() if t not in tokens.ASKING and (len(t) >= SHORTEST or not t.isascii())]
+    wanted = [
+        (t, n)
+        for t, n in found.items()
+        if t not in tokens.QUESTION_WORDS and (len(t) >= MIN_TERM_LENGTH or not t.isascii())
+    ]
     return sorted(wanted, key=lambda pair: (-pair[1], pair[0]))[:most]
 
 
@@ -70,7 +73,7 @@ _UNICODE = re.compile(r"[^\W\d_]{2,32}")
 
 
 def _terms(text: str) -> set[str]:
-    """Runs of letters: a quarter of the cost of all that a search wants of a text."""
+    """Runs of letters: a quarter of the cost of full tokenizing."""
     low = text.lower()
     return set((_ASCII if low.isascii() else _UNICODE).findall(low))
 
@@ -78,7 +81,7 @@ def _terms(text: str) -> set[str]:
 def vocabulary(
     counted: Sequence[tuple[str, int]], chunks: int, last_row: int, model: str, text: str = "", name: str = PUBLIC
 ) -> Terms:
-    """The terms that were gathered, sealed; `vectors` says which vectors are theirs."""
+    """The vocabulary of gathered terms, with its checksum and the file name of its vectors."""
     terms = [term for term, _ in counted]
     digest = hashlib.blake2b("\0".join((model, *terms)).encode("utf8", "surrogatepass"), digest_size=8).hexdigest()
     vectors = f"{name}-{digest}.npy"
@@ -91,14 +94,14 @@ def encode(terms: Terms) -> bytes:
 
 
 def decode(content: bytes | None) -> Terms | None:
-    """What was encoded; None if there is none that can be used."""
+    """Decoded vocabulary; None if there is no usable one."""
     try:
-        held = Terms(**json.loads((content or b"").decode("utf8", "surrogatepass")))
-        named = _VECTORS.fullmatch(held.vectors)
+        decoded = Terms(**json.loads((content or b"").decode("utf8", "surrogatepass")))
+        named = _VECTORS.fullmatch(decoded.vectors)
     except (ValueError, TypeError):
         return None
-    sound = held.version == VERSION and held.is_sound() and len(held.terms) == len(held.frequencies)
-    return held if sound and named else None
+    sound = decoded.version == VERSION and decoded.is_sound() and len(decoded.terms) == len(decoded.frequencies)
+    return decoded if sound and named else None
 
 
 def _sum(terms: Terms) -> int:

@@ -1,7 +1,7 @@
-"""The seam between the engine and the place where an index is kept, as seen by whoever writes.
+"""Interface between the engine and the store of an index, for writing.
 
-A writer holds a lease. It collects `Changes` and commits them: all of them are seen, or nothing. Row numbers, and how
-words are kept, are the store's own. Between two commits a writer may let others have a turn.
+A writer holds a lease. It collects `Changes` and commits them: all become visible, or none. Row numbers and the storage
+of words are internal to the store. Between two commits a writer may let others take a turn.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from watersmeet.core.text_fields import Prepared
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to write, until it expires. The fence grows with every lease of a name: whoever has an older one has
-    lost it, and commits nothing."""
+    """The right to write, until it expires. The fence grows with every lease of a name: a holder of an older lease has
+    lost it, and its commits are refused."""
 
     name: str
     holder: str
@@ -33,18 +33,18 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """A file as it was when it was last read."""
+    """State of a file when it was last read."""
 
     id: int
     name: str
-    stamp: str  # empty: it is to be read again
+    stamp: str  # empty: must be read again
     hash: bytes
-    seen: int  # ns since the epoch, before the file was read; negative if it is to be read again
+    read_ns: int  # ns since the epoch, just before the file was read; negative: must be read again
 
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A folder, file or address that is covered. `prefix` stands in front of the ids of its documents, for good."""
+    """A synced folder, file or address. `prefix` is part of the ids of its documents and never changes."""
 
     id: int
     path: str
@@ -52,47 +52,47 @@ class Root:
     collection: int
     prefix: str
     kind: str = "folder"  # the source that reads it
-    cursor: str = ""  # where that goes on
+    cursor: str = ""  # of its last scan
 
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """A document to store in place of what its id, or the one it was moved from, stood for."""
+    """A document to store, replacing the one of its id, or of the id that it was moved from."""
 
     document: Document
     chunks: tuple[Prepared, ...]
     hash: bytes
-    collection: int  # of what is in no file: a file's is that of its root
+    collection: int  # for documents that are in no file; a file has that of its root
     file: tuple[int, str] | None = None  # root and name
     moved_from: DocId | None = None
 
 
 @dataclass(slots=True)
 class Changes:
-    """What one commit makes visible."""
+    """The changes of one commit."""
 
     put: list[Put] = field(default_factory=list)
-    files: list[tuple[int, Found, bytes, int]] = field(default_factory=list)  # root, file, hash, seen
-    places: list[tuple[DocId, list[Place]]] = field(default_factory=list)  # where unchanged chunks now stand
+    files: list[tuple[int, Found, bytes, int]] = field(default_factory=list)  # root, file, hash, read_ns
+    places: list[tuple[DocId, list[Place]]] = field(default_factory=list)  # new places of unchanged chunks
     dates: list[tuple[DocId, datetime | None, datetime | None]] = field(default_factory=list)  # modified, created
     removed: list[DocId] = field(default_factory=list)
-    forgotten: list[int] = field(default_factory=list)  # files that are gone
+    forgotten: list[int] = field(default_factory=list)  # deleted files
     stale: list[int] = field(default_factory=list)  # files to read again
-    cursors: dict[int, str] = field(default_factory=dict)  # where sources go on, by root
-    records: list[RecordChange] = field(default_factory=list)  # of which some of these documents are made
+    cursors: dict[int, str] = field(default_factory=dict)  # new cursors of sources, by root
+    records: list[RecordChange] = field(default_factory=list)  # registry records behind these documents
     facts: dict[str, str] = field(default_factory=dict)  # about the index
 
 
 @dataclass(frozen=True, slots=True)
 class WriterOptions:
-    """What the engine decides about an index that is opened for writing."""
+    """Options for opening an index for writing."""
 
     fingerprint: Mapping[str, Any]
-    """What it is to be built with."""
+    """Settings that the index is built with."""
     check: Callable[[Mapping[str, str]], None]
-    """Raises if an index with these facts was built with something else."""
+    """Raises if an index with these facts was built with other settings."""
     check_roots: Callable[[Sequence[str]], None]
-    """Raises if what lies there cannot be read again."""
+    """Raises if one of these roots cannot be read again."""
     lock_seconds: float
     grace_seconds: float
 
@@ -107,101 +107,101 @@ class KnownRoot:
 
 
 class Facts(Protocol):
-    """What an index says of itself: what it was built with, and what the engine keeps beside that."""
+    """Metadata of an index: the settings that it was built with, and values that the engine stores."""
 
     def meta(self) -> dict[str, str]: ...
     def set_meta(self, values: Mapping[str, str]) -> None: ...
 
 
 class Roots(Protocol):
-    """What an index covers, and in which collections."""
+    """Roots of an index, and their collections."""
 
     @property
     def away(self) -> str:
-        """The folder that the index belongs to, if it lies elsewhere now; else empty."""
+        """The folder that the index was built for, if the index was moved elsewhere; else empty."""
         ...
 
     def collection(self, name: str, metadata: Mapping[str, str] | None = None) -> int:
-        """The collection of that name, made if need be; metadata is added to what it has."""
+        """Id of the collection of that name, created if needed; metadata is added to it."""
         ...
 
     def collections(self) -> dict[int, str]: ...
     def roots(self) -> list[Root]: ...
     def former_roots(self) -> dict[str, tuple[str, str]]:
-        """Name and prefix of the roots that were let go of, by their paths."""
+        """Name and prefix of removed roots, by path."""
         ...
 
     def former_names(self) -> set[str]:
-        """What the ids of such roots began with, be it a prefix or, where there was none, a file or folder."""
+        """First parts of the ids of removed roots: the prefix or, without one, a file or folder."""
         ...
 
     def beginnings(self, root: Root) -> set[str]:
-        """What stands before the first slash of the ids that a root's documents have, and its name."""
+        """First parts, before the slash, of the ids of a root's documents, and the root's name."""
         ...
 
     def begins(self, name: str) -> bool:
-        """Whether a document is called so, or lies in a folder that is."""
+        """Whether a document or a folder of documents has this name."""
         ...
 
     def is_one_file(self, root: Root) -> bool | None:
-        """Whether a root is a file, and no folder; unknown as long as nothing was read from it."""
+        """Whether a root is a single file; None until something was read from it."""
         ...
 
     def add_root(self, path: str, name: str, collection: int, prefix: str, kind: str = "folder") -> Root: ...
     def drop_root(self, root: Root, beginnings: Collection[str]) -> None: ...
     def relocate(self, moves: Sequence[tuple[Root, str]]) -> int:
-        """The content of these roots lies there now; how many documents that are."""
+        """Change the locations of roots; returns the number of their documents."""
         ...
 
     def set_root_collection(self, root: int, collection: int) -> None: ...
     def root_lease(self, root: Root) -> AbstractContextManager[None]:
-        """Only one process at a time brings a root up to date. Whoever else wants to waits, and lets others write
-        meanwhile; `IndexBusy` says who is at it if that takes too long without a commit."""
+        """Exclusive lease for syncing a root. Other processes wait, without blocking writers; `IndexBusy` names the
+        holder if it takes too long without a commit."""
         ...
 
 
 class KnownFiles(Protocol):
-    """What a sync compares with."""
+    """Stored state of files and documents, for sync."""
 
     def files(self, root: int) -> dict[str, FileState]: ...
     def count_of(self, file: int) -> int:
-        """How many documents a file holds."""
+        """Number of documents of a file."""
         ...
 
     def documents_of(self, file: int) -> Iterator[tuple[DocId, bytes]]:
-        """The documents of a file and their hashes; meanwhile some of them may go."""
+        """Documents of a file with their hashes; documents may be deleted while iterating."""
         ...
 
     def dated(self, file: int) -> Iterator[tuple[DocId, float | None, dict[str, Any]]]:
-        """The documents of a file, when each was last changed, and what it says of itself."""
+        """Documents of a file with their modification times and fields."""
         ...
 
     def owner(self, document: DocId) -> tuple[int, int | None, bytes] | None:
-        """A document's key, file and hash, if there is such a document."""
+        """Key, file and hash of a document, if it exists."""
         ...
 
     def root_of(self, document: DocId) -> int | None:
-        """The root that a document's file is in, if it is in a file."""
+        """Root of a document's file, if it is in a file."""
         ...
 
     def counts(self) -> tuple[int, int]:
-        """How many documents and chunks there are."""
+        """Number of documents and of chunks."""
         ...
 
 
 class RegisteredEntities(Protocol):
-    """What an import into a registry compares with."""
+    """Stored registry entities, for imports."""
 
     def records(self, stage: Callable[[RecordChange], None]) -> Records:
-        """What is registered. `stage` takes its changes, to be committed with the documents that are made of them."""
+        """Registry records. `stage` receives their changes, to be committed with the documents derived from them."""
         ...
 
     def spelled(self, path: str) -> str:
-        """The path of the entity that is registered under this path, however it is written; empty if none is."""
+        """Stored spelling of the path of a registered entity, however it is written here; empty if none."""
         ...
 
     def claimed(self, identity: str) -> bool | str | None:
-        """Who has an id: an entity (False), a tool (True), a document of a file (its kind), or nobody."""
+        """Owner of an id: an entity (False), a tool (True), a document of a file (its kind), or none (None)."""
         ...
 
     def tools_of(self, path: str) -> list[DocId]:
@@ -209,27 +209,27 @@ class RegisteredEntities(Protocol):
         ...
 
     def contents(self) -> dict[str, str]:
-        """What the entity of each path says, in the order of the alphabet."""
+        """Content hash of the entity of each path, ordered by path."""
         ...
 
     def last_row(self) -> int:
-        """The highest row there is; whatever is written next comes behind it."""
+        """The highest row; rows written later are higher."""
         ...
 
 
 class Bookkeeping(Facts, Protocol):
-    """An index opened to note what a model has read: without its words."""
+    """An index opened to record which rows have vectors, without its text store."""
 
     def live(self, rows: Sequence[Row]) -> set[Row]:
         """Those of the rows that are live."""
         ...
 
     def note_vectors(self, facts: Mapping[str, str], store: str, rows: Collection[Row]) -> None:
-        """A vector store holds these rows now. One that is new is expected to hold all live rows, in time."""
+        """Record that a vector store has these rows. A new store is expected to have all live rows in the end."""
         ...
 
-    def expect_vectors(self, store: str, held: Collection[Row]) -> None:
-        """A vector store holds these rows and no others, and is to hold all."""
+    def expect_vectors(self, store: str, rows: Collection[Row]) -> None:
+        """Record that a vector store has only these rows, and is expected to have all live rows."""
         ...
 
 
@@ -237,28 +237,28 @@ class Writer(Roots, KnownFiles, RegisteredEntities, Bookkeeping, Protocol):
     """An index opened for writing."""
 
     covered: list[str]
-    """Where the roots lie that the index had when it was opened, also if what it says of them was lost."""
+    """Locations of the roots when the index was opened, even if their other data was lost."""
     mended: bool
-    """Whether the words had to be made again."""
+    """Whether the text store had to be rebuilt."""
     lease: Lease | None
 
     def commit(self, changes: Changes, last: bool = False) -> list[Put]:
-        """The commit point: all of it becomes visible, or nothing. Returns the documents that were refused, since
-        somebody else has their ids by now; their files are to be read again.
+        """Commit: all changes become visible, or none. Returns the documents that were refused because another
+        document has taken their ids; their files must be read again.
 
-        `LeaseLost` if another took over. `last`: of a sync, after which there is time to join what was written.
+        `LeaseLost` if another writer took over. `last`: the last commit of a sync, after which segments are merged.
         """
         ...
 
     def renew(self) -> None:
-        """Make the lease last on, and show those who wait that the work gets on."""
+        """Renew the lease, and show progress to waiting processes."""
         ...
 
     def take_turns(self) -> None:
-        """Let others write who wait for it; returns when it is this writer's turn again. If nobody waits: at once."""
+        """Let waiting writers write; returns when it is this writer's turn again, at once if none waits."""
         ...
 
     def compact(self, grace: float, share: float) -> int:
-        """Free what replaced rows take, once they are so large a share of the whole; how many there were. It is the
-        last thing that a writer does. `grace`: for so many seconds queries may still hold a row."""
+        """Remove dead rows if they are at least this share of all rows; returns their number. It is the last call of a
+        writer. `grace`: seconds for which running queries may still use a row."""
         ...

@@ -1,1 +1,1 @@
-"""What does it mean, as numbers?"""
+"""Embedders, sparse encoders and cross-encoders."""

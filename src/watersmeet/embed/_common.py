@@ -1,4 +1,4 @@
-"""What every embedder needs: clean text in, rows of length 1 out, and a name for exactly these vectors."""
+"""Helpers of embedders: text cleaning, vector normalisation and fingerprints."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BLOCKS = 64
 
 
 def clean(text: str) -> str:
-    """Text that any tokenizer and any wire can take: half a surrogate pair becomes a question mark."""
+    """Text that can be encoded: unpaired surrogates become question marks."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -27,10 +27,10 @@ def clean(text: str) -> str:
 
 
 def unit(vectors: Matrix) -> Matrix:
-    """Rows of length 1. A row with nothing in it, or with something that is no number, becomes zeros."""
+    """Vectors of length 1. A zero vector, or one with NaN or infinity, becomes zeros."""
     import numpy as np
 
-    with np.errstate(over="ignore"):  # too large is no number either
+    with np.errstate(over="ignore"):  # overflow counts as infinity
         matrix = np.array(vectors, dtype=np.float32, ndmin=2)
     matrix[~np.isfinite(matrix).all(axis=1)] = 0
     lengths = np.sqrt(np.square(matrix, dtype=np.float64).sum(axis=1, keepdims=True))
@@ -39,11 +39,11 @@ def unit(vectors: Matrix) -> Matrix:
 
 
 def usable(vectors: Matrix, who: object) -> Matrix:
-    """Rows of length 1 for texts that say something: if one of them points nowhere, the model has failed."""
+    """Vectors of length 1 of non-empty texts; `ModelProblem` if one of them is zero."""
     rows = unit(vectors)
     if not rows.any(axis=1).all():
         raise ModelProblem(
-            f"{who} gave no usable vector: nothing but zeros, or what is no number",
+            f"{who} gave no usable vector: only zeros, or values that are no numbers",
             "the model or its file may be broken: try another one, or fetch it again",
         )
     return rows
@@ -57,7 +57,7 @@ def in_slices(
 
 
 def fingerprint(files: Sequence[Path], settings: Mapping[str, Any]) -> str:
-    """Other files or other settings, another fingerprint. Of a large file the size and 64 samples count."""
+    """Fingerprint of model files and settings. Of a large file the size and 64 samples are hashed."""
     digest = hashlib.blake2b(json.dumps(settings, sort_keys=True).encode(), digest_size=12)
     for path in sorted(files, key=lambda path: path.name):
         try:

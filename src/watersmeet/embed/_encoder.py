@@ -1,4 +1,4 @@
-"""A sentence encoder loaded from a folder: its tokenizer, its graph, and how tokens become one vector."""
+"""Sentence encoder loaded from a folder: its tokenizer, its graph and its pooling."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 _GRAPHS = ("model.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx", "onnx/model_int8.onnx")
 _FED = {"input_ids", "attention_mask", "token_type_ids", "position_ids"}
-_SHIFTED = {"roberta", "xlm-roberta", "camembert", "mpnet"}  # positions begin after the padding's number
-_HINT = "fetch the model's files again, or name another folder"
+_SHIFTED = {"roberta", "xlm-roberta", "camembert", "mpnet"}  # positions start after the padding id
+_HINT = "download the model's files again, or name another folder"
 _loading = threading.Lock()
 _loaded: dict[tuple[object, ...], Encoder] = {}
 
@@ -30,7 +30,7 @@ class Encoder:
     path: Path
     tokenizer: Any  # tokenizers.Tokenizer and onnxruntime.InferenceSession: compiled, without types
     session: Any
-    kinds: dict[str, Any]  # what the graph asks for, with its integer type
+    kinds: dict[str, Any]  # inputs of the graph with their integer types
     output: str
     pooling: str
     padding: int
@@ -42,7 +42,7 @@ class Encoder:
         return [one.ids for one in self.tokenizer.encode_batch_fast([clean(text) for text in texts])]
 
     def run(self, batch: Sequence[Sequence[int]]) -> Matrix:
-        """One pass of the graph over texts given as token numbers; not yet of length 1."""
+        """One pass of the graph over tokenized texts; the vectors are not normalised."""
         import numpy as np
 
         longest = max(len(ids) for ids in batch)
@@ -51,12 +51,12 @@ class Encoder:
         for number, one in enumerate(batch):
             ids[number, : len(one)] = one
             mask[number, : len(one)] = 1
-        given = {"input_ids": ids, "attention_mask": mask}
+        inputs = {"input_ids": ids, "attention_mask": mask}
         if "token_type_ids" in self.kinds:
-            given["token_type_ids"] = np.zeros_like(ids)
+            inputs["token_type_ids"] = np.zeros_like(ids)
         if "position_ids" in self.kinds:
-            given["position_ids"] = np.broadcast_to(np.arange(longest), ids.shape)
-        feed = {name: np.ascontiguousarray(given[name], dtype=kind) for name, kind in self.kinds.items()}
+            inputs["position_ids"] = np.broadcast_to(np.arange(longest), ids.shape)
+        feed = {name: np.ascontiguousarray(inputs[name], dtype=kind) for name, kind in self.kinds.items()}
         try:
             (result,) = self.session.run([self.output], feed)
         except _engine_errors() as error:
@@ -70,7 +70,7 @@ class Encoder:
             return np.asarray(result, dtype=np.float32)
         if result.ndim != 3:
             raise ModelProblem(f"{self.path}: {self.output} has {result.ndim} dimensions, not 2 or 3", _HINT)
-        if self.pooling == "max":  # of what is padding, nothing counts
+        if self.pooling == "max":  # padding does not count
             return np.asarray(np.where(mask[:, :, None] > 0, result, -np.inf).max(axis=1), dtype=np.float32)
         if self.pooling == "cls":
             return np.asarray(result[:, 0], dtype=np.float32)
@@ -79,7 +79,7 @@ class Encoder:
 
 
 def graph_file(folder: Path, file: str) -> Path:
-    """Which file of the folder is the graph?"""
+    """The graph file of a model folder."""
     names = (file,) if file else _GRAPHS
     for name in names:
         if (folder / name).is_file():
@@ -88,7 +88,7 @@ def graph_file(folder: Path, file: str) -> Path:
 
 
 def encoder(folder: Path, file: str, max_tokens: int, pooling: str) -> Encoder:
-    """The encoder in this folder, loaded at the first call and again only if its files change."""
+    """Encoder of a folder, cached until its files change."""
     graph = graph_file(folder, file)
     key = (graph, max_tokens, pooling, stamp(graph), stamp(folder / "tokenizer.json"))
     with _loading:
@@ -108,17 +108,17 @@ def stamp(path: Path) -> tuple[int, int]:
 
 
 def replaces(path: Path) -> frozenset[str]:
-    """The fingerprints in this file; a folder without it replaces nothing."""
+    """Fingerprints listed in a `replaces.json`; empty if there is none."""
     found = _json(path)
     if found is None:
         return frozenset()
     if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
-        raise ModelProblem(f"{path} is no list of fingerprints", _HINT)
+        raise ModelProblem(f"{path} is not a list of fingerprints", _HINT)
     return frozenset(found)
 
 
 def tokenizer_of(folder: Path, max_tokens: int) -> Any:
-    """The tokenizer in this folder, without the graph."""
+    """Tokenizer of a folder, without loading the graph."""
     return _tokenizer_of(folder, stamp(folder / "tokenizer.json"), max_tokens)
 
 
@@ -134,8 +134,8 @@ def _load(folder: Path, graph: Path, max_tokens: int, pooling: str) -> Encoder:
     inputs = {one.name: one.type for one in session.get_inputs()}
     strange = sorted(set(inputs) - _FED)
     if strange or "input_ids" not in inputs:
-        wrong = f"asks for {', '.join(strange)}" if strange else "does not ask for input_ids"
-        raise ModelProblem(f"{graph} is no sentence encoder: it {wrong}", _HINT)
+        wrong = f"has the inputs {', '.join(strange)}" if strange else "has no input input_ids"
+        raise ModelProblem(f"{graph} is not a sentence encoder: it {wrong}", _HINT)
     outputs = [one.name for one in session.get_outputs()]
     model = Encoder(
         path=graph,
@@ -150,13 +150,13 @@ def _load(folder: Path, graph: Path, max_tokens: int, pooling: str) -> Encoder:
 
 
 def _session(graph: Path) -> Any:
-    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # before the import: it would keep a device id and report
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # before the import, which would store a device id
     import onnxruntime  # type: ignore[import-untyped] # it has no types
 
     onnxruntime.set_default_logger_severity(4)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
-    options.intra_op_num_threads = 1  # texts run side by side instead: as fast, and no thread spins
+    options.intra_op_num_threads = 1  # texts run in parallel instead: as fast, and no thread spins
     options.inter_op_num_threads = 1
     try:
         return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
@@ -180,7 +180,7 @@ def _tokenizer(folder: Path, config: dict[str, Any], max_tokens: int) -> Any:
 
 
 def _longest(folder: Path, config: dict[str, Any]) -> int:
-    """How many tokens the model can take, special ones included."""
+    """Maximum number of tokens of the model, including special ones."""
     positions = int(config.get("max_position_embeddings") or 512)
     if config.get("model_type") in _SHIFTED:
         positions -= int(config.get("pad_token_id") or 0) + 1
@@ -196,21 +196,21 @@ def _pooling(path: Path) -> str:
     stated = config.get("pooling_mode")
     if stated in ("cls", "mean"):
         return str(stated)
-    asked = [name for name, value in config.items() if name.startswith("pooling_mode_") and value is True]
-    if asked == ["pooling_mode_cls_token"]:
+    modes = [name for name, value in config.items() if name.startswith("pooling_mode_") and value is True]
+    if modes == ["pooling_mode_cls_token"]:
         return "cls"
-    if asked == ["pooling_mode_mean_tokens"] or (not asked and not stated):
+    if modes == ["pooling_mode_mean_tokens"] or (not modes and not stated):
         return "mean"
-    raise ModelProblem(f"{path} asks for {stated or ' and '.join(asked)}", "only cls and mean pooling are known")
+    raise ModelProblem(f"{path} requires {stated or ' and '.join(modes)}", "only cls and mean pooling are supported")
 
 
 def _config(path: Path) -> dict[str, Any]:
-    """A JSON object of settings; a missing file says nothing."""
+    """JSON object of a configuration file; empty if there is no file."""
     config = _json(path)
     if config is None:
         return {}
     if not isinstance(config, dict):
-        raise ModelProblem(f"{path} holds no JSON object", _HINT)
+        raise ModelProblem(f"{path} is not a JSON object", _HINT)
     return config
 
 

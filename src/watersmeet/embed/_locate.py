@@ -1,4 +1,4 @@
-"""Where is a model? A local folder, else an installed data package, else the hub when it can be reached."""
+"""Location of a model: a local folder, else an installed data package, else the hub."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WANTED = [
 
 
 def locate(model: str, file: str, download: bool) -> Path:
-    """The folder that `model` names. A name alone is never one of the working folder's, which may be anybody's."""
+    """Folder of a model. A bare name is never looked up in the working folder, which may be untrusted."""
     if not model or os.path.isabs(model) or slashed(model).startswith(("/", "./", "../", "~")):
         folder = Path(model).expanduser()
         if model and folder.is_dir():
@@ -40,7 +40,7 @@ def locate(model: str, file: str, download: bool) -> Path:
 
 
 def _packaged(model: str) -> Path | None:
-    """The folder of the data package `watersmeet_<model>`, if it is installed."""
+    """Folder of the data package `watersmeet_<model>`, if it is installed."""
     module = "watersmeet_" + re.sub(r"\W", "_", model)
     if importlib.util.find_spec(module) is None:
         return None
@@ -48,7 +48,7 @@ def _packaged(model: str) -> Path | None:
 
 
 def _from_hub(model: str, file: str, download: bool) -> Path:
-    """The hub's folder: what was fetched before, else fetched now."""
+    """Folder in the hub's cache, downloaded if needed."""
     if importlib.util.find_spec("huggingface_hub") is None:
         raise ModelMissing(
             f"the model {model!r} is not on this machine",
@@ -60,14 +60,14 @@ def _from_hub(model: str, file: str, download: bool) -> Path:
         found, why = _snapshot(model, wanted, local=False)
     if found is None:
         raise ModelMissing(
-            f"the model {model!r} could not be had: {why}",
+            f"the model {model!r} could not be downloaded: {why}",
             "check the name and the network, or download its folder elsewhere and name that",
         )
     return found
 
 
 def _snapshot(model: str, wanted: list[str], local: bool) -> tuple[Path | None, str]:
-    """The folder, or why there is none."""
+    """The folder, or the reason why there is none."""
     from huggingface_hub import snapshot_download
 
     try:
@@ -78,7 +78,7 @@ def _snapshot(model: str, wanted: list[str], local: bool) -> tuple[Path | None, 
 
 
 def _fetching_errors() -> tuple[type[Exception], ...]:
-    """What can go wrong, with what the hub's client lets through of the HTTP library that it happens to use."""
+    """Exceptions of a download, including those of the HTTP library that the hub's client uses."""
     found: list[type[Exception]] = [OSError, ValueError, RuntimeError]
     for library, name in (("httpx", "HTTPError"), ("httpx2", "HTTPError"), ("requests", "RequestException")):
         if importlib.util.find_spec(library) is not None:

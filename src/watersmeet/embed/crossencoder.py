@@ -1,7 +1,7 @@
-"""How well does a text answer a query? Any ONNX cross-encoder in a folder with its tokenizer.
+"""Cross-encoder: scores pairs of query and text. Any ONNX cross-encoder in a folder with its tokenizer.
 
-Not an embedder: it reads both together and gives one number, so nothing of it can be kept in an index. Pairs run one to
-a pass, side by side, for the reason that texts do in `onnx`.
+Not an embedder: it reads both texts together, so nothing can be stored in an index. Each pair is a pass of its own,
+several in parallel, for the reason given in `onnx`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Crossencoder:
     download: bool = option(True, "fetch an owner/model from the hub when it is not on this machine")
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
-        """One number for each text: the higher, the better it answers. Only their order means anything."""
+        """Score of each text: higher is better. Only the order is meaningful."""
         if not texts:
             return []
         reader = self._reader()
@@ -66,15 +66,15 @@ class _Reader:
     path: Path
     tokenizer: Any  # tokenizers.Tokenizer and onnxruntime.InferenceSession: compiled, without types
     session: Any
-    kinds: dict[str, str]  # what the graph asks for, with its integer type
+    kinds: dict[str, str]  # inputs of the graph with their integer types
     output: str
 
     def read(self, query: str, text: str) -> float:
         import numpy as np
 
         pair = self.tokenizer.encode(clean(query), clean(text))
-        given = {"input_ids": pair.ids, "attention_mask": pair.attention_mask, "token_type_ids": pair.type_ids}
-        feed = {name: np.array([given[name]], dtype=kind) for name, kind in self.kinds.items()}
+        inputs = {"input_ids": pair.ids, "attention_mask": pair.attention_mask, "token_type_ids": pair.type_ids}
+        feed = {name: np.array([inputs[name]], dtype=kind) for name, kind in self.kinds.items()}
         try:
             (result,) = self.session.run([self.output], feed)
         except _engine_errors() as error:
@@ -93,8 +93,8 @@ def _load(folder: Path, graph: Path, max_tokens: int) -> _Reader:
     inputs = {one.name: one.type for one in session.get_inputs()}
     strange = sorted(set(inputs) - _FED)
     if strange or "input_ids" not in inputs:
-        wrong = f"asks for {', '.join(strange)}" if strange else "does not ask for input_ids"
-        raise ModelProblem(f"{graph} is no cross-encoder: it {wrong}", _HINT)
+        wrong = f"has the inputs {', '.join(strange)}" if strange else "has no input input_ids"
+        raise ModelProblem(f"{graph} is not a cross-encoder: it {wrong}", _HINT)
     outputs = [one.name for one in session.get_outputs()]
     return _Reader(
         path=graph,

@@ -1,7 +1,7 @@
-"""What do two texts share, word by word? No model: a double for tests, the same on every machine.
+"""Hashed embedder without a model, for tests: the same on every machine.
 
-Words and their three-letter pieces are hashed to signed places of a vector, so that equal words are near,
-related forms are fairly near, and everything else is nearly at right angles.
+Words and their trigrams are hashed to signed positions of a vector, so that equal words are near, related forms are
+fairly near, and everything else is nearly orthogonal.
 """
 
 from __future__ import annotations

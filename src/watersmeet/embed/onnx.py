@@ -1,8 +1,8 @@
-"""What does it mean, to a sentence encoder? Any ONNX graph in a folder with its tokenizer.
+"""ONNX embedder: any sentence encoder in a folder with its tokenizer.
 
-Texts run one to a pass, several passes side by side. On granite-30m and two cores that is as fast as any padded
-batch that was tried (46.9 texts a second against 40 to 47), and an int8 graph scales its activations over the whole
-batch: in company a text came out at a cosine of as little as .956 with itself alone.
+Each text is a pass of its own, several in parallel. On granite-30m and two cores that is as fast as any padded batch
+(46.9 texts a second against 40 to 47). An int8 graph scales its activations over the whole batch: in a batch, a text's
+vector had a cosine of as little as .956 with that of the text alone.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class Onnx:
         "granite-30m", "a folder (/…, ./… or ~/…), an installed data package, or owner/model of the hub"
     )
     file: str = option("", "the graph's file in that folder; empty: model.onnx or onnx/model.onnx")
-    threads: int = option(0, "passes that run side by side; 0: one for each core")
-    batch_tokens: int = option(1, "padded tokens a pass; 1: each text alone, which makes its vector repeatable")
+    threads: int = option(0, "passes that run in parallel; 0: one for each core")
+    batch_tokens: int = option(1, "padded tokens in a pass; 1: each text alone, which makes its vector repeatable")
     max_tokens: int = option(0, "where a text is cut; 0: what the model's configuration says")
     pooling: str = option("", "cls or mean; empty: what the model's configuration says")
     query_prefix: str = option("", "what the model wants before a query")
@@ -64,7 +64,7 @@ class Onnx:
 
     @property
     def replaces(self) -> frozenset[str]:
-        """Earlier files of the same weights, as the folder's `replaces.json` lists their fingerprints."""
+        """Fingerprints of earlier files of the same weights, from the folder's `replaces.json`."""
         return replaces(self._folder() / "replaces.json")
 
     def embed(self, texts: Sequence[str]) -> Matrix:
@@ -76,9 +76,9 @@ class Onnx:
         return result
 
     def embed_stream(self, texts: Sequence[str], batch: int = 64) -> Iterator[tuple[int, Matrix]]:
-        """In order; the next slice is already being worked on while the caller keeps this one.
+        """Vectors in order; the next batch is computed while the caller stores this one.
 
-        Ctrl-C: what is finished comes one by one, then the interrupt goes on its way.
+        On Ctrl-C, finished vectors are yielded one by one, then the interrupt is raised.
         """
         model = self._encoder()
         width = self.threads or _cores()
@@ -121,7 +121,7 @@ class Onnx:
         return encoder(self._folder(), self.file, self.max_tokens, self.pooling)
 
     def _submit(self, pool: ThreadPoolExecutor, model: Encoder, texts: Sequence[str]) -> list[_Pass]:
-        """Passes over these texts, the longest first so that the last to finish are short."""
+        """Start passes over these texts, longest first, so that the last to finish are short."""
         places = [place for place, text in enumerate(texts) if text.strip()]
         tokens = dict(zip(places, model.tokens([self.text_prefix + texts[place] for place in places]), strict=True))
         places.sort(key=lambda place: -len(tokens[place]))
@@ -143,7 +143,7 @@ def _collect(model: Encoder, start: int, count: int, passes: list[_Pass]) -> tup
 
 
 def _finished(model: Encoder, start: int, passes: list[_Pass]) -> Iterator[tuple[int, Matrix]]:
-    """What was embedded before the others were called off."""
+    """Vectors of passes that finished before the others were cancelled."""
     for places, done in passes:
         if not done.cancelled() and done.exception() is None:
             for place, row in zip(places, usable(done.result(), model.path), strict=True):

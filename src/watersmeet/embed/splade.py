@@ -1,8 +1,8 @@
-"""Which terms is a text about, to a masked language model? Any SPLADE-type ONNX graph in a folder with its tokenizer.
+"""SPLADE sparse encoder: any SPLADE-type ONNX graph in a folder with its tokenizer.
 
 A term is a token of the model's vocabulary; its weight is log(1 + its highest score anywhere in the text). A folder
-with a file of query weights is inference-free: there a query is its own tokens with those weights, and only texts meet
-the model. Texts run one to a pass, for the reason that they do in `onnx`.
+with a file of query weights is inference-free: a query is its own tokens with those weights, and only texts need the
+model. Each text is a pass of its own, for the reason given in `onnx`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Splade:
     query_top: int = option(64, "how many terms of a query are kept; 0: all")
     logarithms: int = option(1, "how often the logarithm is taken: 2 for models that were trained so")
     max_tokens: int = option(0, "where a text is cut; 0: what the model's configuration says")
-    threads: int = option(0, "passes that run side by side; 0: one for each core")
+    threads: int = option(0, "passes that run in parallel; 0: one for each core")
     download: bool = option(True, "fetch an owner/model from the hub when it is not on this machine")
 
     @property
@@ -108,7 +108,7 @@ class Splade:
 
 
 def _heaviest(terms: Any, weights: Vector, top: int) -> Weighted:
-    """The heaviest terms, in ascending order of their numbers."""
+    """The heaviest terms, in ascending order of term id."""
     import numpy as np
 
     if top and len(terms) > top:
@@ -119,16 +119,16 @@ def _heaviest(terms: Any, weights: Vector, top: int) -> Weighted:
 
 @functools.lru_cache(maxsize=4)
 def _read_weights(folder: Path, path: Path, _: tuple[int, int], max_tokens: int) -> dict[int, float]:
-    """The file's weights by token number; what is no token of the model is left out."""
+    """Query weights by token id; unknown tokens are left out."""
     try:
         stated = json.loads(path.read_bytes())
-        known = {tokenizer_of(folder, max_tokens).token_to_id(token): float(value) for token, value in stated.items()}
+        weights = {tokenizer_of(folder, max_tokens).token_to_id(token): float(value) for token, value in stated.items()}
     except OSError as error:
         raise unreadable(path, error) from error
     except (ValueError, TypeError, AttributeError) as error:
         hint = "it must be one JSON object with a number for each token"
         raise ModelProblem(f"cannot read {path}: {error}", hint) from error
-    return {token: value for token, value in known.items() if token is not None}
+    return {token: value for token, value in weights.items() if token is not None}
 
 
 @functools.lru_cache(maxsize=16)

@@ -1,7 +1,7 @@
-"""What does it mean, from a table of words alone? Thousands of chunks a second, no network, no graph.
+"""Static embedder by a table of token vectors: thousands of chunks a second, without network or graph.
 
-A text's vector is the mean of its tokens' rows, scaled to length 1. The table is potion-base-8M, made with
-model2vec, kept as int8 rows with a scale each (scripts/quantise_static.py); see potion/NOTICE.
+A text's vector is the mean of its tokens' rows, scaled to length 1. The table is potion-base-8M, made with model2vec,
+stored as int8 rows with a scale each (scripts/quantise_static.py); see potion/NOTICE.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Static:
         return Path(self.folder).expanduser() if self.folder else _SHIPPED
 
     def table(self) -> Table:
-        """The tokens' vectors, loaded once per process whoever asks for them."""
+        """Table of token vectors, loaded once per process."""
         with _loading:
             return _load(self._path())
 
@@ -117,7 +117,7 @@ def _load(folder: Path) -> Table:
     if rows.ndim != 2 or scales.shape != rows.shape[:1] or tokenizer.get_vocab_size() > len(rows):
         raise _broken(folder, "rows.npy", "not one row and one scale for each token")
     if not np.isfinite(scales).all():
-        raise _broken(folder, "scales.npy", "not all of it is numbers")
+        raise _broken(folder, "scales.npy", "it has values that are no numbers")
     unknown = tokenizer.token_to_id("[UNK]")
     return Table(rows, scales, tokenizer, -1 if unknown is None else unknown)
 

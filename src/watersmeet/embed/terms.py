@@ -1,9 +1,9 @@
-"""Which terms is a text about, its own words and those that are near to them? No trained model, thousands a second.
+"""Sparse encoder by words and related words: no trained model, thousands of texts a second.
 
-A text's words count as in BM25, but against a fixed length, so that they depend on nothing but the text. Its strongest
-words also add their nearest words in the vocabulary of the static model, at a discount. A query is its own words; the
-store weighs them by rarity. Mean nDCG@10 over metatool, cranfield, zoomcamp_faq and scifact_train: own words .626,
-query expanded .632, text expanded .639, both .642; the last step is not worth a model at query time.
+A text's words are weighted as in BM25, but with a fixed average length, so that the weights depend on the text only.
+Its strongest words also add their nearest words in the vocabulary of the static model, at a discount. A query is its
+own words; the store weights them by rarity. Mean nDCG@10 over metatool, cranfield, zoomcamp_faq and scifact_train: own
+words .626, query expanded .632, text expanded .639, both .642; the last step is not worth a model at query time.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_SHORTEST = 3
+_MIN_LENGTH = 3
 _BLOCK = 256
-_REMEMBERED = 1 << 17
+_MAX_CACHED = 1 << 17
 _VOWEL = re.compile("[aeiouy]")
 _loading = threading.Lock()
 
@@ -39,13 +39,13 @@ class Terms:
     remote: ClassVar[bool] = False
     quick: ClassVar[bool] = True
 
-    related: int = option(3, "how many related words a strong word of a text adds; 0: none")
+    related: int = option(3, "how many related words each strong word of a text adds; 0: none")
     strongest: int = option(20, "how many words of a text add related ones")
-    discount: float = option(0.6, "what a related word counts, times its cosine")
+    discount: float = option(0.6, "weight of a related word, times its cosine")
     least: float = option(0.5, "the least cosine of a related word")
-    k1: float = option(1.2, "how soon a repeated word counts no more")
-    b: float = option(0.75, "how much a longer text counts less; 0: not at all")
-    length: int = option(100, "a text of so many words counts as it is")
+    k1: float = option(1.2, "how soon repetitions of a word stop counting (BM25)")
+    b: float = option(0.75, "how much longer texts are discounted (BM25); 0: not at all")
+    length: int = option(100, "text length in words that is not discounted")
     folder: str = option("", "the static model's folder; empty: the shipped potion-base-8M")
 
     @property
@@ -63,21 +63,21 @@ class Terms:
         counted = [_counted(text) for text in texts]
         if not self.related:
             return [_weighted(self._own(words)) for words in counted]
-        near = _neighbours(self.folder, self.related, self.least)
-        strong = [self._strong(words, near) for words in counted]
-        near.learn({word for words in strong for word in words})
-        return [_weighted(self._all(words, best, near)) for words, best in zip(counted, strong, strict=True)]
+        neighbours = _neighbours(self.folder, self.related, self.least)
+        strong = [self._strong(words, neighbours) for words in counted]
+        neighbours.learn({word for words in strong for word in words})
+        return [_weighted(self._all(words, best, neighbours)) for words, best in zip(counted, strong, strict=True)]
 
     def encode_query(self, text: str) -> Weighted:
         import numpy as np
 
-        said = tokens.words(clean(text))
-        meant = [word for word in said if word not in tokens.ASKING] or said
-        terms = sorted({term_of(word) for word in meant if word not in tokens.STOPWORDS})
+        words = tokens.words(clean(text))
+        content = [word for word in words if word not in tokens.QUESTION_WORDS] or words
+        terms = sorted({term_of(word) for word in content if word not in tokens.STOPWORDS})
         return Weighted(np.array(terms, dtype=np.int64), np.ones(len(terms), dtype=np.float32), rarely=True)
 
     def _own(self, words: Counter[str]) -> dict[int, float]:
-        """What each term of a text counts for it."""
+        """BM25 weight of each term of a text."""
         terms: dict[int, float] = {}
         for word, count in words.items():
             term = term_of(word)
@@ -85,19 +85,19 @@ class Terms:
         ballast = self.k1 * (1 - self.b + self.b * words.total() / max(1, self.length))
         return {term: count * (self.k1 + 1) / (count + ballast) for term, count in terms.items()}
 
-    def _strong(self, words: Counter[str], near: _Neighbours) -> list[str]:
-        """The words that say most: often used, and by the model's table not merely common."""
-        known = near.strengths
-        scores = {word: count / (count + self.k1) * known[word] for word, count in words.items() if word in known}
+    def _strong(self, words: Counter[str], neighbours: _Neighbours) -> list[str]:
+        """Strongest words of a text: frequent in it, and with a high weight in the static model."""
+        weights = neighbours.strengths
+        scores = {word: count / (count + self.k1) * weights[word] for word, count in words.items() if word in weights}
         return sorted(scores, key=lambda word: (-scores[word], word))[: self.strongest]
 
-    def _all(self, words: Counter[str], strong: Sequence[str], near: _Neighbours) -> dict[int, float]:
+    def _all(self, words: Counter[str], strong: Sequence[str], neighbours: _Neighbours) -> dict[int, float]:
         own = self._own(words)
         added: dict[int, float] = {}
         for word in strong:
             full = self.discount * own[term_of(word)]
             left = self.related
-            for term, cosine in near.found[word]:
+            for term, cosine in neighbours.found[word]:
                 if term not in own and left:
                     left -= 1
                     added[term] = max(added.get(term, 0.0), full * cosine)
@@ -122,10 +122,10 @@ def _weighted(terms: dict[int, float]) -> Weighted:
 
 
 def term_of(word: str) -> int:
-    """The number of a word: the same in every index and every process, so that no list has to be kept."""
+    """Term id of a word, by hash: the same in every index and process, so that no list is stored."""
     term = _terms.get(word)
     if term is None:
-        if len(_terms) > _REMEMBERED:
+        if len(_terms) > _MAX_CACHED:
             _terms.clear()
         digest = hashlib.blake2b(stem(word).encode(), digest_size=8).digest()
         term = _terms[word] = int.from_bytes(digest, "little") >> 1
@@ -136,8 +136,8 @@ _terms: dict[str, int] = {}
 
 
 def stem(word: str) -> str:
-    """A word without its English endings: plural, -ed, -ing, -ly, and the e or y at the end."""
-    if len(word) <= _SHORTEST or not (word.isascii() and word.isalpha()):
+    """English stem of a word: without plural, -ed, -ing, -ly, and a final e or y."""
+    if len(word) <= _MIN_LENGTH or not (word.isascii() and word.isalpha()):
         return word
     if word.endswith("ies") and len(word) > 4:
         word = word[:-3] + "y"
@@ -147,35 +147,35 @@ def stem(word: str) -> str:
         word = word[:-1]
     for ending in ("ing", "ed", "ly"):
         root = word.removesuffix(ending)
-        if root != word and len(root) >= _SHORTEST and _VOWEL.search(root):
+        if root != word and len(root) >= _MIN_LENGTH and _VOWEL.search(root):
             doubled = root[-1] == root[-2] and root[-1] not in "lsz"
             word = root[:-1] if doubled else root
             break
-    if len(word) > _SHORTEST and word.endswith("e"):
+    if len(word) > _MIN_LENGTH and word.endswith("e"):
         word = word[:-1]
-    if len(word) > _SHORTEST and word.endswith("y"):
+    if len(word) > _MIN_LENGTH and word.endswith("y"):
         word = word[:-1] + "i"
     return word
 
 
-class _Near(NamedTuple):
+class _Related(NamedTuple):
     term: int
     cosine: float
 
 
 class _Neighbours:
-    """The static model's words, and for each that was asked for the nearest others."""
+    """Words of the static model, with a cache of the nearest words of each."""
 
     def __init__(self, table: tuple[list[str], NDArray[np.float32], list[float]], wanted: int, least: float) -> None:
         self._words, self._vectors, strengths = table
         self.strengths = dict(zip(self._words, strengths, strict=True))
-        self.found: dict[str, tuple[_Near, ...]] = {}
+        self.found: dict[str, tuple[_Related, ...]] = {}
         self._places = {word: place for place, word in enumerate(self._words)}
-        self._wanted = wanted + 5  # those that a text has itself are passed over
+        self._wanted = wanted + 5  # spare ones, since words of the text itself are skipped
         self._least = least
 
     def learn(self, words: set[str]) -> None:
-        """Find the nearest words of those that were never asked for before."""
+        """Compute the nearest words of those that are not cached."""
         new = sorted(self._places[word] for word in words - self.found.keys())
         for start in range(0, len(new), _BLOCK):
             self._learn(new[start : start + _BLOCK])
@@ -190,40 +190,40 @@ class _Neighbours:
             numbers.tolist(), others.tolist(), cosines[numbers, others].tolist(), strict=True
         ):
             found[number].append((-cosine, other))
-        for place, near in zip(places, found, strict=True):
-            terms = {term_of(self._words[place]): 0.0}  # itself, in whatever form
-            for distance, other in sorted(near):
+        for place, candidates in zip(places, found, strict=True):
+            terms = {term_of(self._words[place]): 0.0}  # itself, in any form
+            for distance, other in sorted(candidates):
                 terms.setdefault(term_of(self._words[other]), -distance)
-            nearest = [_Near(term, round(cosine, 4)) for term, cosine in terms.items()]
+            nearest = [_Related(term, round(cosine, 4)) for term, cosine in terms.items()]
             self.found[self._words[place]] = tuple(nearest[1 : self._wanted + 1])
 
 
 def _neighbours(folder: str, wanted: int, least: float) -> _Neighbours:
     with _loading:
-        return _known(folder, wanted, least)
+        return _cached_neighbours(folder, wanted, least)
 
 
 @functools.lru_cache(maxsize=4)
-def _known(folder: str, wanted: int, least: float) -> _Neighbours:
+def _cached_neighbours(folder: str, wanted: int, least: float) -> _Neighbours:
     return _Neighbours(_whole_words(folder), wanted, least)
 
 
 @functools.lru_cache(maxsize=2)
 def _whole_words(folder: str) -> tuple[list[str], NDArray[np.float32], list[float]]:
-    """The words that are one token of the static model, their vectors at length 1, and how much each of them says."""
+    """Words that are one token of the static model, their vectors at length 1, and their weights."""
     import numpy as np
 
     table = Static(folder).table()
     places = {
         word: place
         for word, place in table.tokenizer.get_vocab().items()
-        if word.isascii() and word.isalpha() and len(word) >= _SHORTEST and word not in tokens.ASKING
+        if word.isascii() and word.isalpha() and len(word) >= _MIN_LENGTH and word not in tokens.QUESTION_WORDS
     }
     words = sorted(places)
     ids = [places[word] for word in words]
     vectors = table.rows[ids].astype(np.float32)
     lengths = np.sqrt(np.square(vectors).sum(axis=1))
     usable = lengths > 0
-    kept = [word for word, use in zip(words, usable.tolist(), strict=True) if use]
+    usable_words = [word for word, use in zip(words, usable.tolist(), strict=True) if use]
     strengths = (lengths * table.scales[ids])[usable]
-    return kept, vectors[usable] / lengths[usable, None], strengths.tolist()
+    return usable_words, vectors[usable] / lengths[usable, None], strengths.tolist()

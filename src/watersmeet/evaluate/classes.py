@@ -21,7 +21,7 @@ def classes_of(text: str, metadata: Any = None) -> tuple[str, ...]:
 def looks(text: str) -> tuple[str, str]:
     """Kind (identifier, mixed, conceptual) and length (short, sentence)."""
     surfaces = tokens.surfaces(text)
-    telling = [surface for surface in surfaces if surface.lower() not in tokens.ASKING] or surfaces
+    telling = [surface for surface in surfaces if surface.lower() not in tokens.QUESTION_WORDS] or surfaces
     identifiers = sum(tokens.is_identifier(surface) for surface in telling)
     kind = "conceptual" if not identifiers else "identifier" if identifiers == len(telling) else "mixed"
     return kind, "short" if len(surfaces) <= SHORT else "sentence"

@@ -30,7 +30,9 @@ NOTE = (
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9\"'(])|\n{2,}|\n(?=[^\S\n]*[-*#>|`\d])")
 _MARKUP = re.compile(r"[|`<>{}\[\]=#*_\\]|https?:|^\s*[-+] ")
-_VAGUE = tokens.ASKING | frozenset("here link this page more read see docs documentation click next previous".split())
+_VAGUE = tokens.QUESTION_WORDS | frozenset(
+    "here link this page more read see docs documentation click next previous".split()
+)
 
 
 def known_items(engine: Engine, count: int, seed: int, progress: ProgressCallback) -> Dataset:

@@ -25,7 +25,7 @@ DEEP = 100
 BUDGETS = (500, 1000, 2000)
 TIMED = 200
 """How many questions are asked one at a time, in this process: latency is theirs."""
-WORTHWHILE = 300
+MIN_CUT_TOKENS = 300
 """From so many further questions on, other processes are worth their start."""
 SHARE = 50
 """How many questions a process is given at a time."""
@@ -62,7 +62,7 @@ class Run:
 def run(engine: Engine, questions: Sequence[Question], recipe: str, mode: str, progress: ProgressCallback) -> Run:
     """The first questions one after another, for their times; many more side by side, in processes of their own."""
     rest = questions[TIMED:]
-    if len(rest) < WORTHWHILE:
+    if len(rest) < MIN_CUT_TOKENS:
         return ask_all(engine.trial, questions, recipe, mode, progress)
     next(_in_turn(engine.trial, questions[:1], mode))  # untimed
     first = list(_in_turn(engine.trial, questions[:TIMED], mode))  # before the others: they would slow it

@@ -1,1 +1,1 @@
-"""What do the signals agree on? `[Ranking] -> Ranking`."""
+"""Fusions: each is `[Ranking] -> Ranking`."""

@@ -15,13 +15,13 @@ from watersmeet.core.statistics import deviation, lead
 
 SCALES = ("spread", "min_max", "floor_max", "raw")
 SPAN = 4.0
-"""How many standard deviations are 1 on the scale `spread`."""
-MOST = 0.8
-"""The lead changes a weight by at most e to this."""
+"""Standard deviations that are 1 on the scale `spread`."""
+MAX_LEAD_EXPONENT = 0.8
+"""The lead of the first result changes a weight by at most a factor of e to this power."""
 
 
 class _Vote(NamedTuple):
-    """A ranking, its weight, what is taken off its scores and what they are divided by; all scores."""
+    """A ranking, its weight, the offset and divisor of its scores, and all its scores."""
 
     ranking: Ranking
     weight: float
@@ -32,7 +32,7 @@ class _Vote(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Convex:
-    """Each signal's scores of all candidates are put on one scale and mixed by weight; the weights sum to 1."""
+    """Weighted mean of the scaled scores of each signal for all candidates; the weights sum to 1."""
 
     weights: Mapping[str, float] = option({}, "weight of each signal; 1 where none is given")
     scale: str = option(
@@ -60,9 +60,9 @@ class Convex:
         return Ranking.by_score("convex", fused, partial(_evidence, votes))
 
     def votes(self, rankings: Sequence[Ranking], plan: Plan) -> list[_Vote]:
-        """What each signal weighs for this query, and how its scores are scaled."""
-        given = {ranking.by: plan.weight(ranking.by, self.weights) for ranking in rankings}
-        voting = sorted((r for r in rankings if r.hits and given[r.by] > 0), key=lambda r: r.by)
+        """Weight of each signal for this query, and the scale of its scores."""
+        weights = {ranking.by: plan.weight(ranking.by, self.weights) for ranking in rankings}
+        voting = sorted((r for r in rankings if r.hits and weights[r.by] > 0), key=lambda r: r.by)
         ranked = [{hit[0]: hit[1] for hit in ranking.hits} for ranking in voting]
         candidates = set().union(*ranked)
         votes = []
@@ -74,25 +74,25 @@ class Convex:
             values = list(scores.values())
             spread = deviation(values)
             low, span = self._bounds(ranking.by, values, len(candidates), spread)
-            weight = given[ranking.by] * self._told_apart(ranking.by, values, spread)
+            weight = weights[ranking.by] * self._lead_factor(ranking.by, values, spread)
             votes.append(_Vote(ranking, weight, low, span, scores))
         total = sum(vote.weight for vote in votes)
         return [vote._replace(weight=vote.weight / total) for vote in votes]
 
-    def _told_apart(self, by: str, values: Sequence[float], spread: float) -> float:
-        """More for a signal that is surer of its first result than it usually is, less for one that is not."""
+    def _lead_factor(self, by: str, values: Sequence[float], spread: float) -> float:
+        """Factor above 1 for a signal whose first result leads by more than usual, below 1 if by less."""
         ahead = lead(values, spread) if self.peak and by in self.usual_lead else None
         if ahead is None:
             return 1.0
-        return math.exp(max(-MOST, min(MOST, self.peak * (ahead - self.usual_lead[by]))))
+        return math.exp(max(-MAX_LEAD_EXPONENT, min(MAX_LEAD_EXPONENT, self.peak * (ahead - self.usual_lead[by]))))
 
     def _bounds(self, by: str, values: Sequence[float], candidates: int, spread: float) -> tuple[float, float]:
-        """What is taken off and what is divided by; a chunk without a score counts as the lowest, at 0."""
+        """Offset and divisor of the scale; a chunk without a score counts as the lowest, at 0."""
         scale = self.scales.get(by, self.scale)
         if scale == "raw":
             return 0.0, 1.0
         high, low = max(values), min(values)
-        if high == low and len(values) == candidates:  # all alike: nothing is told apart, and nothing is 0
+        if high == low and len(values) == candidates:  # all equal: each counts as 1
             return high - 1.0, 1.0
         if scale == "floor_max" or len(values) < candidates:
             low = min(0.0, low)
@@ -103,13 +103,13 @@ class Convex:
 
 
 def _evidence(votes: Sequence[_Vote], chunks: Collection[ChunkId]) -> dict[ChunkId, list[Evidence]]:
-    """What each signal said of some chunks."""
+    """Evidence of each signal for some chunks."""
     found: dict[ChunkId, list[Evidence]] = {chunk: [] for chunk in chunks}
     for ranking, weight, low, span, scores in votes:
-        told = found.keys() & scores.keys()
-        ranks = {hit[0]: rank for rank, hit in enumerate(ranking.hits, 1) if hit[0] in told}
-        filled = _ranks(scores, {hit[0] for hit in ranking.hits}) if len(ranks) < len(told) else {}
-        for chunk in told:
+        scored = found.keys() & scores.keys()
+        ranks = {hit[0]: rank for rank, hit in enumerate(ranking.hits, 1) if hit[0] in scored}
+        filled = _ranks(scores, {hit[0] for hit in ranking.hits}) if len(ranks) < len(scored) else {}
+        for chunk in scored:
             value = scores[chunk]
             scaled = (value - low) / span
             detail: dict[str, Any] = {"scaled": scaled, "weight": weight, "contribution": weight * scaled}
@@ -122,6 +122,6 @@ def _evidence(votes: Sequence[_Vote], chunks: Collection[ChunkId]) -> dict[Chunk
 
 
 def _ranks(scores: Mapping[ChunkId, float], ranked: Collection[ChunkId]) -> dict[ChunkId, int]:
-    """The ranks of those that the signal did not rank itself: behind all that it did."""
+    """Ranks of the filled scores: behind all chunks that the signal ranked itself."""
     others = sorted((-value, chunk) for chunk, value in scores.items() if chunk not in ranked)
     return {chunk: rank for rank, (_, chunk) in enumerate(others, len(ranked) + 1)}

@@ -1,4 +1,4 @@
-"""The registry's additive score of before rank fusion: clamp((cosine + 1) / 2 + 0.1 * boost, 0, 1)."""
+"""The former additive score of the registry: clamp((cosine + 1) / 2 + 0.1 * boost, 0, 1)."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from watersmeet.core.options import option
 
 @dataclass(frozen=True, slots=True)
 class Legacy:
-    """A cosine moved to 0 to 1, and a tenth of the text boost on top, never above 1."""
+    """A cosine scaled to 0 to 1 plus a tenth of the text boost, at most 1."""
 
     cosine: str = option("dense", "the signal that gives cosines")
     boost: str = option("boost", "the signal that gives text boosts")
-    share: float = option(0.1, "what a point of boost adds")
+    share: float = option(0.1, "score for one point of boost")
 
     fills: ClassVar[bool] = False
 
     @property
     def counted(self) -> tuple[str, str]:
-        """The only signals that it counts; what it drops is named in the answer."""
+        """The signals that it uses; the answer names those that it ignores."""
         return self.cosine, self.boost
 
     def fuse(self, rankings: Sequence[Ranking], plan: Plan) -> Ranking:
@@ -41,10 +41,10 @@ class Legacy:
             )
         return Ranking.of("legacy", hits)
 
-    def _clamped(self, evidence: Sequence[Evidence], over: float) -> list[Evidence]:
-        """What is too much comes off the boost, which is on top, so that the contributions add up to the score."""
+    def _clamped(self, evidence: Sequence[Evidence], excess: float) -> list[Evidence]:
+        """Evidence with the excess taken off the boost, so that the contributions add up to the score."""
         top = self.boost if any(e.by == self.boost for e in evidence) else self.cosine
-        return [_less(e, over) if e.by == top else e for e in evidence]
+        return [_less(e, excess) if e.by == top else e for e in evidence]
 
     def _part(self, by: str, score: float) -> float:
         if by == self.cosine:
@@ -52,6 +52,6 @@ class Legacy:
         return self.share * score if by == self.boost else 0.0
 
 
-def _less(evidence: Evidence, over: float) -> Evidence:
+def _less(evidence: Evidence, excess: float) -> Evidence:
     part = evidence.detail["contribution"]
-    return replace(evidence, detail={**evidence.detail, "contribution": part - over, "unclamped": part})
+    return replace(evidence, detail={**evidence.detail, "contribution": part - excess, "unclamped": part})

@@ -12,7 +12,7 @@ from watersmeet.core.options import check_weights, option
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """Scores as they are, times their weights; a side that did not find the chunk counts as 0."""
+    """Weighted sum of unscaled scores; a signal that did not find the chunk counts as 0."""
 
     weights: Mapping[str, float] = option(
         {"dense": 0.7, "keyword": 0.3}, "weight of each signal; 0 where none is given"

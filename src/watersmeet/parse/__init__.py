@@ -1,1 +1,1 @@
-"""What is written in them?"""
+"""Parsers: files to documents."""

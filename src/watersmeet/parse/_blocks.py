@@ -7,19 +7,19 @@ from collections.abc import Iterator
 from watersmeet.core.documents import Block
 from watersmeet.core.place import Place
 
-_MOST = 100_000
-"""What comes after so many paragraphs is one piece: only a program writes so many."""
+_MAX_PARAGRAPHS = 100_000
+"""The text after so many paragraphs is one block: only generated files have so many."""
 
 
 def paragraphs(text: str) -> Iterator[Block]:
-    """What stands between blank lines, with its line numbers."""
+    """Paragraphs between blank lines, with their line numbers."""
     start = found = 0
     lines = text.split("\n")
     for number, line in enumerate((*lines, ""), 1):
         if line.strip():
             start = start or number
         elif start:
-            if found == _MOST:
+            if found == _MAX_PARAGRAPHS:
                 yield Block("\n".join(lines[start - 1 :]), Place((start, len(lines))))
                 return
             yield Block("\n".join(lines[start - 1 : number - 1]), Place((start, number - 1)))

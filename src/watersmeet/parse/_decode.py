@@ -1,4 +1,4 @@
-"""Which characters do these bytes stand for, if they are text at all?"""
+"""Decoding of bytes to text: detects the encoding, and refuses binary data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BLOCK = 1 << 20
 
 
 class Decoded(NamedTuple):
-    """Text with `\\n` at its line ends, or the reason for which there is none."""
+    """Decoded text with `\\n` line ends, or the reason why there is none."""
 
     text: str
     warnings: tuple[str, ...] = ()
@@ -29,7 +29,7 @@ class Decoded(NamedTuple):
 
 
 def decode(content: bytes) -> Decoded:
-    """UTF-8, UTF-16 and UTF-32; Windows-1252 where that is plausible; never binary data."""
+    """Decode UTF-8, UTF-16 and UTF-32, and Windows-1252 where plausible; binary data is refused."""
     for mark, encoding in _BOMS:
         if content.startswith(mark):
             return _strictly(content, encoding)
@@ -46,7 +46,7 @@ def decode(content: bytes) -> Decoded:
 
 
 class DecodedLines(NamedTuple):
-    """The same line by line, for a text that need not be held."""
+    """Decoded text line by line, without loading all of it."""
 
     lines: Iterable[str]
     warnings: tuple[str, ...] = ()
@@ -54,10 +54,10 @@ class DecodedLines(NamedTuple):
 
 
 def decode_lines(stream: BinaryIO) -> DecodedLines:
-    """As `decode`: UTF-8 is looked through first and then read as it comes, anything else is read as a whole."""
+    """Decode a stream: UTF-8 is checked first and then read line by line; other encodings are loaded whole."""
     stream.seek(0)
     head = stream.read(_SAMPLE)
-    encoding = _plain(head, stream)
+    encoding = _utf8_codec(head, stream)
     stream.seek(0)
     if encoding:
         return DecodedLines(_lines(stream, encoding))
@@ -67,8 +67,8 @@ def decode_lines(stream: BinaryIO) -> DecodedLines:
     return DecodedLines(io.StringIO(text), warnings, refusal)
 
 
-def _plain(head: bytes, stream: BinaryIO) -> str:
-    """The codec of UTF-8 that `decode` would take as it is; empty for anything else."""
+def _utf8_codec(head: bytes, stream: BinaryIO) -> str:
+    """Codec of a stream that is valid UTF-8 text; empty for anything else."""
     marked = head.startswith(codecs.BOM_UTF8)
     decoder = codecs.getincrementaldecoder("utf-8")()
     size = controls = 0
@@ -92,9 +92,9 @@ def _plain(head: bytes, stream: BinaryIO) -> str:
 def _lines(stream: BinaryIO, encoding: str) -> Iterator[str]:
     text = io.TextIOWrapper(stream, encoding, newline=None)
     try:
-        yield from iter(text.readline, "")  # of the text itself, `yield from` would close the stream, too
+        yield from iter(text.readline, "")  # iterating the wrapper itself would close the stream
     finally:
-        text.detach()  # the stream is whoever's gave it
+        text.detach()  # the caller owns the stream
 
 
 def _strictly(content: bytes, encoding: str) -> Decoded:
@@ -110,7 +110,7 @@ def _strictly(content: bytes, encoding: str) -> Decoded:
 
 
 def _wide(sample: bytes) -> str:
-    """UTF-16 without a mark shows in Western text as a NUL in every other byte."""
+    """Codec of UTF-16 without a BOM: Western text has a NUL in every other byte; empty if it is not."""
     pairs = len(sample) // 2
     even, odd = sample[0::2].count(0), sample[1::2].count(0)
     if pairs and odd >= pairs * 0.4 and even <= pairs * 0.02:
@@ -121,7 +121,7 @@ def _wide(sample: bytes) -> str:
 
 
 def _damaged(content: bytes) -> Decoded:
-    """Not valid UTF-8: either UTF-8 with a few bad bytes, or an older Western encoding."""
+    """Decode text that is not valid UTF-8: UTF-8 with a few bad bytes, or an older Western encoding."""
     lenient = content.decode("utf-8", "replace")
     bad = lenient.count("\ufffd")
     good = sum(not char.isascii() for char in lenient[:1_000_000]) - bad

@@ -1,8 +1,7 @@
-"""The structure of a Markdown text: sections, links and tags, as CommonMark reads it.
+"""Outline of a Markdown text by CommonMark: sections, links and tags.
 
-Block text is the source itself, taken by whole lines: top-level blocks never share a line. So only the
-lines of a block are taken from the parser, and a line too long to be worth its time can be shown to it
-cut short, without losing any text.
+Block text is the source itself, in whole lines: top-level blocks never share a line. So only the line numbers of a
+block come from the parser, and a very long line can be passed to it truncated, without losing any text.
 """
 
 from __future__ import annotations
@@ -16,23 +15,23 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from watersmeet.core.documents import Block, Link, Section
-from watersmeet.core.limits import MOST_LINKS, MOST_TAGS
+from watersmeet.core.limits import MAX_LINKS, MAX_TAGS
 from watersmeet.core.place import Place
 from watersmeet.parse._inline import body_tags, markdown_link, wiki_link
 
 if TYPE_CHECKING:
     from pyromark import Markdown
 
-_LONGEST_LINE = 100_000
-_LONGEST_HEADING = 500
+_MAX_LINE_LENGTH = 100_000
+_MAX_HEADING_LENGTH = 500
 _SHORTCODE = re.compile(r"\{\{[<%]\s*\w+\s+\"([^\"]*)\"\s*[%>]\}\}")
 _BACKSLASH, _HASH = b"\\#"
 _MANY_HEADINGS = 1000
-_MOST_HEADINGS = 20_000
-_MOST_LINES = 300_000
-_MOST_EVENTS = 1_000_000
-"""What comes after so many headings, lines, or beginnings and ends of anything is plain text: no person writes so."""
-_DEEP = 100
+_MAX_HEADINGS = 20_000
+_MAX_LINES = 300_000
+_MAX_EVENTS = 1_000_000
+"""After so many headings, lines or parser events the rest is plain text: only generated files are so large."""
+_DEEP_NESTING = 100
 _INLINE = frozenset({"Emphasis", "Strong", "Strikethrough"})
 
 
@@ -44,7 +43,7 @@ class Outline(NamedTuple):
 
 
 class _Item(NamedTuple):
-    """A top-level block: its bytes in the source; level and text if it is a heading; -1 if it is a rule."""
+    """A top-level block: its byte range; level and text if it is a heading; level -1 if it is a rule."""
 
     start: int
     end: int
@@ -53,15 +52,15 @@ class _Item(NamedTuple):
 
 
 def outline(text: str, first: int = 1) -> Outline:
-    """Read Markdown whose first line has the number `first`."""
-    lines = text.split("\n", _MOST_LINES)
-    tail = lines.pop() if len(lines) > _MOST_LINES else ""
+    """Outline of Markdown whose first line has the number `first`."""
+    lines = text.split("\n", _MAX_LINES)
+    tail = lines.pop() if len(lines) > _MAX_LINES else ""
     text = "\n".join((*lines, "")) if tail else text
     warnings: tuple[str, ...] = ()
-    if len(text) > _LONGEST_LINE and max(map(len, lines)) > _LONGEST_LINE:
-        long = [number for number, line in enumerate(lines, first) if len(line) > _LONGEST_LINE]
-        text = "\n".join(line[:_LONGEST_LINE] for line in lines)
-        reason = f"longer than {_LONGEST_LINE} characters, and its links and tags after that are not read"
+    if len(text) > _MAX_LINE_LENGTH and max(map(len, lines)) > _MAX_LINE_LENGTH:
+        long = [number for number, line in enumerate(lines, first) if len(line) > _MAX_LINE_LENGTH]
+        text = "\n".join(line[:_MAX_LINE_LENGTH] for line in lines)
+        reason = f"longer than {_MAX_LINE_LENGTH} characters, and its links and tags after that are not read"
         warnings = (f"line {long[0]} is {reason}" + (f" ({len(long)} such lines)" if len(long) > 1 else ""),)
     source = text.encode()
     reader = _Reader(source)
@@ -71,18 +70,18 @@ def outline(text: str, first: int = 1) -> Outline:
         after = first + len(lines)
         sections = _with_tail(sections, Block(tail, Place((after, after + tail.count("\n")))))
         reader.rest = len(source) if reader.rest is None else reader.rest
-    return Outline(sections, tuple(reader.links), tuple(reader.tags), (*warnings, *_odd(reader, first)))
+    return Outline(sections, tuple(reader.links), tuple(reader.tags), (*warnings, *_warnings(reader, first)))
 
 
-def _odd(reader: _Reader, first: int) -> Iterator[str]:
-    """What a person would hardly write: it is read all the same, and said."""
+def _warnings(reader: _Reader, first: int) -> Iterator[str]:
+    """Warnings about unusual files; they are read all the same."""
     headings = sum(item.level > 0 for item in reader.items)
     if reader.rest is not None:
         where = reader.source.count(b"\n", 0, reader.rest) + first
         yield f"too many headings, lines or marks ({headings} headings so far): line {where} and after is plain text"
     elif headings > _MANY_HEADINGS:
-        yield f"{headings} headings: was this file made by a program?"
-    if reader.deepest > _DEEP:
+        yield f"{headings} headings: is this file generated?"
+    if reader.deepest > _DEEP_NESTING:
         yield f"blocks nested {reader.deepest} deep; they are kept in one piece where they fit"
 
 
@@ -101,7 +100,7 @@ def _markdown() -> Markdown:
 
 
 class _Reader:
-    """Walks the events of one text once, gathering top-level blocks, links and tags."""
+    """Collects top-level blocks, links and tags from the parser events of one text."""
 
     def __init__(self, source: bytes) -> None:
         self.source = source
@@ -109,9 +108,9 @@ class _Reader:
         self.links: dict[Link, None] = {}
         self.tags: dict[str, None] = {}
         self.deepest = 0
-        self.rest: int | None = None  # from this byte on nothing was read
-        self._start = 0  # of the block that is being read
-        self._open: list[tuple[str, dict[str, Any], list[str]]] = []  # links and images around this place
+        self.rest: int | None = None  # byte from which the text was not parsed
+        self._start = 0  # of the current block
+        self._open: list[tuple[str, dict[str, Any], list[str]]] = []  # enclosing links and images
         self._heading: list[str] | None = None
         self._prose: list[str] | None = None  # text that may hold tags
 
@@ -120,7 +119,7 @@ class _Reader:
         code = False
         for event, span in _markdown().events_with_range(text):
             events += 1
-            if events > _MOST_EVENTS or headings > _MOST_HEADINGS:
+            if events > _MAX_EVENTS or headings > _MAX_HEADINGS:
                 self.rest = self._start if depth else span["start"]
                 return
             if isinstance(event, str):
@@ -172,13 +171,13 @@ class _Reader:
             self._heading = None
         self.items.append(_Item(start, end, level, text))
         for tag in body_tags("".join(self._prose or ())):
-            if len(self.tags) > MOST_TAGS:
+            if len(self.tags) > MAX_TAGS:
                 break
             self.tags[tag] = None
         self._prose = None
 
     def _enter(self, tag: dict[str, Any]) -> bool:
-        """Open a container; true if it is code."""
+        """Handle the start of a container; true if it is code."""
         kind = next(iter(tag))
         if kind in ("Link", "Image"):
             self._open.append((kind, tag[kind], []))
@@ -195,7 +194,7 @@ class _Reader:
             link = wiki_link(written, alias, "wiki" if kind == "Link" else "embed")
         elif kind == "Link" and sort not in ("Autolink", "Email"):
             link = markdown_link(destination, "".join(parts))
-        if link and len(self.links) <= MOST_LINKS:
+        if link and len(self.links) <= MAX_LINKS:
             self.links[link] = None
 
     def _text(self, text: str, start: int) -> None:
@@ -226,7 +225,7 @@ class _Reader:
 
 
 def _heading_text(text: str) -> str:
-    """Without the anchor `{#name}`; of a Hugo shortcode such as `{{% heading "whatsnext" %}}`, its text."""
+    """Heading without its anchor `{#name}`; a Hugo shortcode such as `{{% heading "whatsnext" %}}` gives its text."""
     if "{" in text:
         text = _SHORTCODE.sub(r"\1", _without_anchor(text))
     return " ".join(text.split())
@@ -252,9 +251,9 @@ def _sections(items: list[_Item], lines: list[str], source: bytes, first: int) -
                 sections.append(_section(path, level, line, blocks))
             while path and path[-1][0] >= item.level:
                 path.pop()
-            path.append((item.level, item.text[:_LONGEST_HEADING]))
+            path.append((item.level, item.text[:_MAX_HEADING_LENGTH]))
             level, line, blocks = item.level, first + begin, []
-            if len(item.text) > _LONGEST_HEADING:
+            if len(item.text) > _MAX_HEADING_LENGTH:
                 blocks.append(Block("\n".join(lines[begin : end + 1]), Place((first + begin, first + end))))
     if level or blocks:
         sections.append(_section(path, level, line, blocks))
@@ -274,7 +273,7 @@ def _section(path: list[tuple[int, str]], level: int, line: int, blocks: list[Bl
 
 
 def _placed(items: list[_Item], lines: list[str], source: bytes) -> Iterator[tuple[_Item | None, int, int]]:
-    """Each block with its first and last line, from 0; also what lies between, such as link definitions."""
+    """Blocks with their first and last line, from 0; also the lines between, such as link definitions."""
     starts = list(accumulate(map(len, source.splitlines(keepends=True)), initial=0))
     free = 0
     for item in items:

@@ -1,4 +1,4 @@
-"""Front matter and metadata as plain JSON values, and what is commonly read from them."""
+"""Front matter and metadata as JSON values, and the dates in them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BETWEEN = str.maketrans("", "", "-_ ")
 
 
 def plain(value: Any) -> Any:
-    """Dates as ISO text, names as text, and nothing that JSON or UTF-8 cannot hold."""
+    """JSON value: dates as ISO text, keys as text, nothing that JSON or UTF-8 cannot represent."""
     if isinstance(value, str):
         return clean(value)
     if value is None or isinstance(value, bool):
@@ -40,7 +40,7 @@ def _name(key: Any) -> str:
 
 
 def clean(text: str) -> str:
-    """The text without NULs and without halves of surrogate pairs, which no store can keep."""
+    """Text without NULs and unpaired surrogates, which no store accepts."""
     if "\0" in text:
         text = text.replace("\0", "\ufffd")
     try:
@@ -51,7 +51,7 @@ def clean(text: str) -> str:
 
 
 def flat(value: Any) -> Iterator[str]:
-    """The texts in a value that may be one text or a list, also a list in a list: `[[Note]]` without quotes."""
+    """Texts of a value that is a text or a list, also nested: unquoted `[[Note]]` is a list in a list."""
     if isinstance(value, list):
         for item in value:
             yield from flat(item)
@@ -62,24 +62,24 @@ def flat(value: Any) -> Iterator[str]:
 
 
 def modified(fields: Mapping[str, Any]) -> datetime | None:
-    """When the author says that it was last changed."""
+    """Modification date from the fields."""
     return _moment(fields, _MODIFIED)
 
 
 def created(fields: Mapping[str, Any]) -> datetime | None:
-    """When the author says that it was begun."""
+    """Creation date from the fields."""
     return _moment(fields, _CREATED)
 
 
 def _moment(fields: Mapping[str, Any], names: Sequence[str]) -> datetime | None:
-    """The date under the first of these names, however it is spelt. A time without a zone is taken as UTC."""
-    said: dict[str, str] = {}
+    """Date under the first of these names, in any spelling. A time without a zone is UTC."""
+    texts: dict[str, str] = {}
     for key, value in fields.items():
         if isinstance(value, str):
-            said.setdefault(key.casefold().translate(_BETWEEN), value)
+            texts.setdefault(key.casefold().translate(_BETWEEN), value)
     for name in names:
         try:
-            found = datetime.fromisoformat(said.get(name, "").strip())
+            found = datetime.fromisoformat(texts.get(name, "").strip())
             return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
         except (ValueError, OverflowError):
             continue

@@ -1,4 +1,4 @@
-"""A corpus in BEIR form: one JSON record a line, with `_id`, `title`, `text` and `metadata`."""
+"""Corpora in BEIR format: one JSON record a line, with `_id`, `title`, `text` and `metadata`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, ClassVar
 
 from watersmeet.core.documents import Block, Document, Link, Section
 from watersmeet.core.indexing import Found, Skipped
-from watersmeet.core.limits import MOST_LINKS, MOST_TAGS
+from watersmeet.core.limits import MAX_LINKS, MAX_TAGS
 from watersmeet.core.model import DocId
 from watersmeet.core.place import Place
 from watersmeet.core.spill import Spill
@@ -22,9 +22,9 @@ from watersmeet.parse._outline import outline
 from watersmeet.parse._values import clean, created, modified, plain
 
 _LOOKS_LIKE_MARKDOWN = re.compile(r"^(?:#{1,6} |```|~~~)", re.MULTILINE)
-_GIVE_UP = 100
-_MOST_REASONS = 100
-"""So many lines that cannot be used are named; the others are counted."""
+_GIVE_UP_LINES = 100
+_MAX_REASONS = 100
+"""Unusable lines that are reported one by one; the others are counted."""
 
 
 class _Unusable(ValueError):
@@ -60,13 +60,13 @@ class Jsonl:
                 lines_by_id[identity] = number
             except _Unusable as problem:
                 bad += 1
-                if bad <= _MOST_REASONS:
+                if bad <= _MAX_REASONS:
                     yield Skipped(f"{found.uri}:{number}", str(problem))
-                if bad == _GIVE_UP and not lines_by_id:
+                if bad == _GIVE_UP_LINES and not lines_by_id:
                     yield Skipped(found.uri, f"no record in the first {bad} lines; the rest was not read")
                     return
-        if bad > _MOST_REASONS:
-            yield Skipped(found.uri, f"{bad - _MOST_REASONS:,} more lines hold no record that can be used")
+        if bad > _MAX_REASONS:
+            yield Skipped(found.uri, f"{bad - _MAX_REASONS:,} more lines hold no record that can be used")
 
 
 def _document(path: str, number: int, id_: str, record: dict[str, Any], warnings: tuple[str, ...]) -> Document:
@@ -80,9 +80,11 @@ def _document(path: str, number: int, id_: str, record: dict[str, Any], warnings
         raise _Unusable("its metadata is nested too deeply") from None
     kind = fields.get("kind")
     tags, links = fields.get("tags"), fields.get("links")
-    kept, too_many_tags = limited(distinct(listed_tags(tags)) if isinstance(tags, list) else (), MOST_TAGS, "tags")
-    edges, too_many_links = limited(_links(links) if isinstance(links, list) else (), MOST_LINKS, "links")
-    sections, odd = _sections(text, number)
+    unique_tags, too_many_tags = limited(
+        distinct(listed_tags(tags)) if isinstance(tags, list) else (), MAX_TAGS, "tags"
+    )
+    edges, too_many_links = limited(_links(links) if isinstance(links, list) else (), MAX_LINKS, "links")
+    sections, text_warnings = _sections(text, number)
     return Document(
         id=DocId(id_),
         kind=kind if isinstance(kind, str) and kind else "document",
@@ -91,10 +93,13 @@ def _document(path: str, number: int, id_: str, record: dict[str, Any], warnings
         sections=sections,
         modified=modified(fields),
         created=created(fields),
-        tags=kept,
+        tags=unique_tags,
         fields=fields,
         links=edges,
-        warnings=(*warnings, *(f"line {number}: {said}" for said in (*odd, *too_many_tags, *too_many_links))),
+        warnings=(
+            *warnings,
+            *(f"line {number}: {warning}" for warning in (*text_warnings, *too_many_tags, *too_many_links)),
+        ),
     )
 
 
@@ -129,19 +134,19 @@ def _text(record: dict[str, Any], name: str) -> str:
 
 
 def _sections(text: str, number: int) -> tuple[tuple[Section, ...], tuple[str, ...]]:
-    """Pages in Markdown have their headings; every line number is that of the record. And what is odd about them."""
+    """Sections of a text, by headings if it looks like Markdown, with the line of its record; and warnings."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if _LOOKS_LIKE_MARKDOWN.search(text):
-        sections, _, _, odd = outline(text)
+        sections, _, _, warnings = outline(text)
     else:
-        sections, odd = (Section((), 0, blocks=tuple(paragraphs(text))),), ()
+        sections, warnings = (Section((), 0, blocks=tuple(paragraphs(text))),), ()
     line = Place((number, number))
     placed = (
         replace(section, place=line, blocks=tuple(Block(block.text, line) for block in section.blocks))
         for section in sections
         if section.level or section.blocks
     )
-    return tuple(placed), odd
+    return tuple(placed), warnings
 
 
 def _links(targets: list[Any]) -> tuple[Link, ...]:

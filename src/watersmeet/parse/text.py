@@ -13,12 +13,12 @@ from watersmeet.core.model import DocId
 from watersmeet.parse._blocks import paragraphs
 from watersmeet.parse._decode import decode
 
-_LONGEST_TITLE = 100
+_MAX_TITLE_LENGTH = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """One document a file, one block a paragraph."""
+    """A plain text parser: one document a file, one block a paragraph."""
 
     reads: ClassVar[tuple[str, ...]] = ("text/plain", "text/x-rst", ".txt", ".rst")
 
@@ -41,14 +41,14 @@ class Text:
 
 
 def _underlined(text: str) -> str:
-    """The title of a reStructuredText page: its first line, if that has a rule under it."""
+    """Title of a reStructuredText page: its first line, if it is underlined."""
     lines = text.lstrip().split("\n", 3)[:3]
     if lines and _is_rule(lines[0]):
         del lines[0]
     if len(lines) < 2 or not _is_rule(lines[1]):
         return ""
     title = lines[0].strip()
-    return title if len(title) <= _LONGEST_TITLE else ""
+    return title if len(title) <= _MAX_TITLE_LENGTH else ""
 
 
 def _is_rule(line: str) -> bool:

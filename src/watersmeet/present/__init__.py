@@ -1,1 +1,1 @@
-"""What should the asker read? `Ranking -> Answer`."""
+"""Presentation of results: `Ranking -> Answer`, JSON, Markdown, context packs."""

@@ -1,4 +1,4 @@
-"""From a ranking to what its reader gets, and that as JSON: the same from every face."""
+"""Answers: from a ranking to results, and results as JSON, the same from every face."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from watersmeet.core.place import located
 from watersmeet.present.reassemble import context_of, in_context
 
 SIGNALS = ("lexical", "keyword", "dense", "sparse", "static", "exact", "graph", "neighbours", "boost", "listed", "link")
-"""The order in which signals are named; others follow in the order of their evidence."""
+"""Display order of signals; others follow in the order of their evidence."""
 
 
 def needed(ranking: Ranking) -> set[ChunkId]:
-    """The chunks whose passages `results` will ask for."""
+    """Chunks whose passages `results` needs."""
     return {chunk for hit in ranking.hits for chunk in (hit.chunk, *context_of(hit))}
 
 
 def results(ranking: Ranking, fused: Ranking, passages: Mapping[ChunkId, Passage]) -> tuple[Result, ...]:
-    """The hits with their texts, as far as these are sound; `fused` has the scores from before the stages."""
+    """Results with their texts; hits without a passage are dropped. `fused` has the scores before the stages."""
     if any(hit.chunk not in passages for hit in ranking.hits):
         sound = tuple(hit for hit in ranking.hits if hit.chunk in passages)
         ranking = Ranking(ranking.by, sound).unit()
@@ -45,14 +45,14 @@ def results(ranking: Ranking, fused: Ranking, passages: Mapping[ChunkId, Passage
     )
 
 
-def location(result: Result, near: Callable[[str], str] = str) -> str:
-    """The file and the place in it, the file as `near` says it; for an entity of a registry, what it is called by."""
+def location(result: Result, shorten: Callable[[str], str] = str) -> str:
+    """File and place of a result, the file name passed through `shorten`; for a registry entity, its id."""
     if result.kind != "document":
-        from watersmeet.core.entities import KINDS, TOOL  # only here: it takes its time
+        from watersmeet.core.entities import KINDS, TOOL  # lazy: slow to import
 
         if result.kind in (*KINDS, TOOL):
             return result.document
-    return located(near(result.path), result.where)
+    return located(shorten(result.path), result.where)
 
 
 def to_json(answer: Answer) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def to_json(answer: Answer) -> dict[str, Any]:
 
 
 def routed_json(routed: RouteMatch) -> dict[str, Any]:
-    """Which rule of the router matched, and what it added."""
+    """A matched router rule and what it added, as JSON."""
     added: dict[str, Any] = {"filters": {key: list(values) for key, values in routed.filters.items()}}
     added |= {"weights": dict(routed.weights), "only": list(routed.only)}
     return {"rule": routed.rule, "match": routed.match, "added": {key: value for key, value in added.items() if value}}
@@ -112,20 +112,20 @@ def in_order(evidence: Sequence[Evidence]) -> list[Evidence]:
 
 
 def explain_line(result: Result) -> str:
-    """`[lexical#1, exact#2] Title > Heading path`: which signal put it where."""
+    """Signals with their ranks: `[lexical#1, exact#2] Title > Heading path`."""
     ranked = [e for e in in_order(result.evidence) if e.by in SIGNALS and not e.detail.get("filled")]
     ranks = ", ".join(f"{e.by}#{e.rank}" for e in ranked)
     return f"[{ranks}] {breadcrumb(result)}"
 
 
 def breadcrumb(result: Result | Passage) -> str:
-    """Title > heading path, without saying the same thing twice."""
+    """Breadcrumb: title > heading path, without repeating the title."""
     path = list(result.headings)
     return " > ".join(path if path and path[0] == result.title else [result.title, *path])
 
 
 def breakdown(result: Result) -> list[str]:
-    """Each step's share in the score, in figures that add up."""
+    """Score breakdown: contribution of each step, in figures that add up."""
     lines, later = [], []
     whole = result.fusion_score
     for e in in_order(result.evidence):
@@ -144,5 +144,5 @@ def breakdown(result: Result) -> list[str]:
             whole += d["bonus"]
         if d.get("path"):
             lines.append(f"{e.by}: {d['path']}")
-    told = [*lines, f"fused {result.fusion_score:.4f}", *later]
-    return [*told, f"in all {whole:.4f}"] if later else told
+    steps = [*lines, f"fused {result.fusion_score:.4f}", *later]
+    return [*steps, f"in all {whole:.4f}"] if later else steps

@@ -1,4 +1,4 @@
-"""Results shown with the whole of what they are from: their section, or their page."""
+"""Expansion of results to their whole section or page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from watersmeet.present.reassemble import reassemble
 
 
 class Page(NamedTuple):
-    """All passages of a document in their order, and the levels of headings that are not what one would think."""
+    """All passages of a document in order, and its irregular heading levels (`irregular_levels`)."""
 
     passages: Sequence[Passage]
     levels: Mapping[str, int] | None = None
@@ -22,11 +22,11 @@ class Page(NamedTuple):
 def expand(
     results: Sequence[Result], how: str, page_of: Callable[[DocId], Page], most: int | None = None
 ) -> tuple[Result, ...]:
-    """Each result with the passages around it, as far as its section or page goes and, with `most`, as so many tokens
-    hold. A passage is shown once: a result that a better one is shown with is left out."""
+    """Results with the other passages of their section or page, up to `most` tokens. A passage is shown once: a result
+    that is shown with a better one is left out."""
     shown: set[ChunkId] = set()
     pages: dict[DocId, Page] = {}
-    made = []
+    expanded = []
     for result in results:
         if result.id in shown:
             continue
@@ -35,14 +35,14 @@ def expand(
         page = pages[result.document]
         part = _around(result, page.passages, how, shown, most)
         shown.update(one.id for one in part)
-        made.append(_whole(result, part, page.levels) if len(part) > 1 else result)
-    return tuple(made)
+        expanded.append(_whole(result, part, page.levels) if len(part) > 1 else result)
+    return tuple(expanded)
 
 
 def _around(
     result: Result, passages: Sequence[Passage], how: str, shown: set[ChunkId], most: int | None
 ) -> Sequence[Passage]:
-    """The passages of one section or page around a result, without a gap: the nearest on both sides by turns."""
+    """Contiguous passages of a section or page around a result, added on both sides in turn."""
 
     def belongs(at: int) -> bool:
         if not 0 <= at < len(passages) or passages[at].id in shown:

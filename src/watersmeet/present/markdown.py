@@ -1,4 +1,4 @@
-"""An answer as Markdown: to paste into an issue, a note or a chat."""
+"""Answers as Markdown, to paste into an issue, a note or a chat."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from watersmeet.core.place import located
 from watersmeet.present.answer import breadcrumb, breakdown, explain_line
 from watersmeet.present.snippet import snippet
 
-_MEANT = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<"})
+_ESCAPES = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<"})
 
 
 def markdown(answer: Answer, explain: bool = False) -> str:
@@ -31,7 +31,7 @@ def _result(number: int, result: Result, query: str, explain: bool) -> str:
 
 
 def _fenced(found: list[str]) -> list[str]:
-    """Line for line, as it stands in the source: it may be half a table or half a program."""
+    """Code fence around source lines: they may be part of a table or of a program."""
     if not found:
         return []
     fence = "`" * max(3, 1 + max((len(run) for line in found for run in re.findall("`+", line)), default=0))
@@ -48,7 +48,7 @@ def _cell(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    return " ".join(text.split()).translate(_MEANT)
+    return " ".join(text.split()).translate(_ESCAPES)
 
 
 def _code(text: str) -> str:

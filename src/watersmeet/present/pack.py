@@ -1,9 +1,8 @@
-"""A context pack: the best passages with citations, never more than so many tokens.
+"""Context packs: the best passages with citations, within a token budget.
 
-A passage is a heading of ours, `### [n] title (document:first-last)`, or with another place, `(document p. 3)`, and
-below it the document's words, every line of them behind `>`. So no line of a document stands where a heading could,
-whatever it says and whatever breaks its lines: it can be told from ours by its first character. `unpack` reads it that
-way.
+A passage is a heading, `### [n] title (document:first-last)`, or with another place, `(document p. 3)`, and below it
+the document's text, every line quoted with `>`. So a document's line is never mistaken for a heading, whatever it
+contains: its first character is `>`. `unpack` relies on that.
 """
 
 from __future__ import annotations
@@ -21,17 +20,17 @@ from watersmeet.core.token_count import estimate
 from watersmeet.core.token_count import hundredths as cost_of
 from watersmeet.present.answer import breadcrumb
 
-WORTHWHILE = 40
-"""A passage that does not fit is cut only if at least so many tokens of it remain."""
+MIN_CUT_TOKENS = 40
+"""A passage that does not fit is cut only if at least so many tokens remain."""
 
 _BOUNDARY = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 _SPACE = re.compile(r"\s+")
 _MARKER = re.compile(r"(?:[-*+•]|\(?(?:\d{1,4}|[A-Za-z])[.)]|#{1,6})?(?:[ \t]*\[[ xX]\])?")
-"""A line that only announces what is not there any more: the number of a list, a bullet; without its margins."""
-_TITLE = 160
-_ODD = re.compile(r'[()\[\]"\\]|:\d+-\d+| (?:p\. \d|slide \d|sheet )|#|^\s|\s$')
-"""What a document's name may hold that a citation could be mistaken by."""
-_MEANT = str.maketrans({character: f"\\{character}" for character in "\\()[]"})
+"""A list number or bullet alone on a line, whose item was cut off; without its margins."""
+_MAX_TITLE_LENGTH = 160
+_AMBIGUOUS = re.compile(r'[()\[\]"\\]|:\d+-\d+| (?:p\. \d|slide \d|sheet )|#|^\s|\s$')
+"""Characters of a document name that would make a citation ambiguous."""
+_ESCAPES = str.maketrans({character: f"\\{character}" for character in "\\()[]"})
 _HEAD = re.compile(
     r"### \[(?P<number>\d+)\](?: (?P<title>(?:[^\\()\[\]]|\\.)+))? "
     r'\((?:(?P<quoted>"(?:[^"\\]|\\.)*")|(?P<plain>[^()\[\]"\\]*?))'
@@ -45,7 +44,7 @@ Citable = Passage | Result
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """Where a passage of the pack is from; `cut` if only its beginning fitted."""
+    """Citation of a passage in a pack; `cut` if only its beginning fitted."""
 
     id: ChunkId
     document: str
@@ -61,16 +60,16 @@ class Citation:
         return self.place.lines
 
     def to_json(self, brief: bool = False) -> dict[str, Any]:
-        told = {"id": self.id, "document": self.document, **self.place.to_json(), "cut": self.cut}
+        brief_fields = {"id": self.id, "document": self.document, **self.place.to_json(), "cut": self.cut}
         if brief:
-            return told
+            return brief_fields
         rest = {"title": self.title, "headings": list(self.headings), "path": self.path, "tokens": self.tokens}
-        return {**told, **rest}
+        return {**brief_fields, **rest}
 
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """`text` is `### [n] title (document and place)` and the document's lines, each behind `>`; `tokens` are of it."""
+    """A context pack: its text, the token count of the text, the budget, and the citations."""
 
     text: str
     tokens: int
@@ -84,7 +83,7 @@ class Pack:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One passage of a pack: its heading, the document's words as they are quoted, and where they are from."""
+    """One passage of a pack: its heading, the quoted text, and its citation."""
 
     head: str
     quoted: str
@@ -97,7 +96,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Quoted:
-    """One passage as `unpack` reads it; `title` is for showing: it may be shortened."""
+    """One passage as read by `unpack`; `title` is for display and may be shortened."""
 
     number: int
     title: str
@@ -111,7 +110,7 @@ class Quoted:
 
 
 Cost = Callable[[int, Part], int]
-"""What a passage costs wherever it is sent, in hundredths of a token; by its place among the results, from 0."""
+"""Cost function of a passage in hundredths of a token, given its position among the results, from 0."""
 
 
 def as_text(_: int, part: Part) -> int:
@@ -119,9 +118,9 @@ def as_text(_: int, part: Part) -> int:
 
 
 def pack(results: Sequence[Citable], budget: int, cost: Cost = as_text, fixed: int = 0) -> Pack:
-    """Whole passages in rank order while they fit; the next one cut at the end of a sentence or line.
+    """Pack whole passages in rank order while they fit; the next one is cut at the end of a sentence or line.
 
-    `fixed` is what is sent beside the passages, in hundredths of a token.
+    `fixed` is the cost of everything else that is sent, in hundredths of a token.
     """
     left = budget * 100 - fixed
     parts: list[Part] = []
@@ -139,7 +138,7 @@ def pack(results: Sequence[Citable], budget: int, cost: Cost = as_text, fixed: i
 
 
 def least(results: Sequence[Citable], cost: Cost = as_text, fixed: int = 0) -> int:
-    """The smallest budget that holds something of the first passage."""
+    """Smallest budget that fits a part of the first passage."""
     low, high = 0, -(-(fixed + cost(0, _part(0, results[0], _words(results[0])))) // 100)
     while low + 1 < high:
         middle = (low + high) // 2
@@ -151,11 +150,11 @@ def least(results: Sequence[Citable], cost: Cost = as_text, fixed: int = 0) -> i
 
 
 def nothing_packed(budget: int, needed: int) -> str:
-    return f"no passage fits into {budget} tokens; the least is {needed}"
+    return f"no passage fits into {budget} tokens; the smallest budget is {needed}"
 
 
 def unpack(text: str) -> list[Quoted]:
-    """The passages of a pack's text: exactly those that were packed, whatever they say."""
+    """Passages of a pack's text: exactly those that were packed, whatever they contain."""
     found: list[tuple[re.Match[str], list[str]]] = []
     for line in text.splitlines(keepends=True):
         if line.startswith(">") and found:
@@ -164,7 +163,7 @@ def unpack(text: str) -> list[Quoted]:
             found.append((head, []))
         elif line != "\n":
             raise ValueError(f"neither a heading nor quoted: {line!r}")
-    return [_quoted(head, "".join(said).removesuffix("\n")) for head, said in found]
+    return [_quoted(head, "".join(lines).removesuffix("\n")) for head, lines in found]
 
 
 def _quoted(head: re.Match[str], text: str) -> Quoted:
@@ -185,34 +184,34 @@ def _words(result: Citable) -> str:
 def _part(position: int, result: Citable, body: str, cut: bool = False) -> Part:
     place = _place_of(body, result) if cut else result.place
     head = " ".join(filter(None, (f"### [{position + 1}]", _title(result), f"({_named(result.document, place)})")))
-    quoted = _behind(body)
+    quoted = _block_quote(body)
     tokens = -(-(cost_of(head + "\n") + cost_of(f"\n{quoted}\n\n")) // 100)
     cited = Citation(result.id, result.document, place, cut, result.title, result.headings, result.path, tokens)
     return Part(head, quoted, cited)
 
 
-def _behind(body: str) -> str:
-    """Every line behind `>`, whichever character ends it."""
+def _block_quote(body: str) -> str:
+    """Text with every line quoted by `>`, whatever its line break."""
     return "".join(f"> {line}" if line.strip("\r\n") else f">{line}" for line in body.splitlines(True)) or ">"
 
 
 def _title(result: Citable) -> str:
     crumb = one_line(breadcrumb(result))
-    if len(crumb) > _TITLE:
-        crumb = crumb[: _TITLE - 1].rstrip() + "…"
-    return crumb.translate(_MEANT)
+    if len(crumb) > _MAX_TITLE_LENGTH:
+        crumb = crumb[: _MAX_TITLE_LENGTH - 1].rstrip() + "…"
+    return crumb.translate(_ESCAPES)
 
 
 def _named(document: str, place: Place) -> str:
-    """A name that could be read as another citation is put in quotation marks, with escapes as in JSON."""
+    """Citation name; an ambiguous document name is quoted with JSON escapes."""
     shown = document.isprintable()
-    if not shown or _ODD.search(document):
+    if not shown or _AMBIGUOUS.search(document):
         document = json.dumps(document, ensure_ascii=not shown)
-    return located(document, place.extent.translate(_MEANT))
+    return located(document, place.extent.translate(_ESCAPES))
 
 
 def _cut(position: int, result: Citable, left: int, cost: Cost, scrap: bool) -> Part | None:
-    """As much of the passage as fits, up to a sentence or a line; of the first one, `scrap`, at least a few words."""
+    """The part of a passage that fits, up to a sentence or a line; with `scrap` (the first passage), up to a word."""
     body = _words(result)
     for boundary in (_BOUNDARY, _SPACE) if scrap else (_BOUNDARY,):
         ends = [match.start() for match in boundary.finditer(body) if match.start()]
@@ -223,14 +222,14 @@ def _cut(position: int, result: Citable, left: int, cost: Cost, scrap: bool) -> 
                 low = middle
             else:
                 high = middle - 1
-        kept = _without_marker(body[: ends[low - 1]].rstrip()) if low else ""
-        if kept and (scrap or cost_of(kept) >= WORTHWHILE * 100):
-            return _part(position, result, kept, cut=True)
+        beginning = _without_marker(body[: ends[low - 1]].rstrip()) if low else ""
+        if beginning and (scrap or cost_of(beginning) >= MIN_CUT_TOKENS * 100):
+            return _part(position, result, beginning, cut=True)
     return None
 
 
 def _without_marker(text: str) -> str:
-    """Without the number or bullet of a list at the end, whose item was cut off."""
+    """Text without a list number or bullet at the end, whose item was cut off."""
     while text:
         before, _, last = text.rpartition("\n")
         if not _MARKER.fullmatch(last.strip(" \t").lstrip(" \t>")):
@@ -240,7 +239,7 @@ def _without_marker(text: str) -> str:
 
 
 def _place_of(body: str, result: Citable) -> Place:
-    """With the lines that remain, where the passage is the source's lines one for one."""
+    """Place of a cut passage: only the remaining lines, if the passage has the source's lines one for one."""
     if result.lines is None or result.text.count("\n") != result.lines[1] - result.lines[0]:
         return result.place
     first, last = result.lines

@@ -1,4 +1,4 @@
-"""Passages of one document read in one piece, under the headings that they were found under."""
+"""Reassembly of the passages of a document into one text, with their headings."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from watersmeet.core.documents import Section
 
 LEVELS = "@levels"
-"""The field for what `odd_levels` finds."""
+"""Field for the result of `irregular_levels`."""
 
 
 def reassemble(title: str, passages: Sequence[Passage], odd: Mapping[str, int] | None = None) -> str:
-    """Their text in one piece; `odd` are the levels of headings that are not what one would think."""
+    """Text of the passages with headings; `odd` has irregular heading levels."""
     parts: list[str] = []
     above: tuple[str, ...] = ()
     before: list[str] = []
     for passage in passages:
         path = passage.headings
-        kept = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(above, path, strict=False)))
-        for depth in range(kept + 1, len(path) + 1):
+        common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(above, path, strict=False)))
+        for depth in range(common + 1, len(path) + 1):
             line = f"{'#' * min(6, _level(title, path[:depth], odd or {}))} {path[depth - 1]}"
-            if depth == len(path) or line not in before:  # a short section may stand in the text of the one above it
+            if depth == len(path) or line not in before:  # a short section may be in the text of its parent
                 parts.append(line)
         if not path or passage.text != path[-1]:  # a heading with nothing below it
             parts.append(passage.text)
@@ -36,7 +36,7 @@ def reassemble(title: str, passages: Sequence[Passage], odd: Mapping[str, int] |
 
 
 def irregular_levels(title: str, sections: Sequence[Section]) -> dict[str, int]:
-    """The levels that are written otherwise than a path of headings lets expect, by that path."""
+    """Heading levels that differ from the depth of their heading path, by that path."""
     odd: dict[str, int] = {}
     for section in sections:
         if section.level and section.level != _level(title, section.headings, odd):
@@ -45,7 +45,7 @@ def irregular_levels(title: str, sections: Sequence[Section]) -> dict[str, int]:
 
 
 def _level(title: str, path: Sequence[str], odd: Mapping[str, int]) -> int:
-    """One below the heading that it stands under; the first is the title, or stands under that."""
+    """Expected level: one below the parent heading; the first is the title, or below it."""
     level = 0 if path[0] == title else 1  # the title may be the file's name
     for depth in range(1, len(path) + 1):
         level = odd.get(_key(path[:depth]), level + 1)
@@ -57,7 +57,7 @@ def _key(path: Sequence[str]) -> str:
 
 
 def in_context(hit: Hit, passages: Mapping[ChunkId, Passage]) -> Passage:
-    """The hit's passage, with those around it that the stage `context` chose."""
+    """The passage of a hit, with the surrounding ones that the stage `context` chose."""
     passage = passages[hit.chunk]
     read = [passages[chunk] for chunk in context_of(hit) if chunk in passages]
     if len(read) < 2:
@@ -70,5 +70,5 @@ def in_context(hit: Hit, passages: Mapping[ChunkId, Passage]) -> Passage:
 
 
 def context_of(hit: Hit) -> Sequence[ChunkId]:
-    """The chunks that a hit is to be shown with, itself among them; empty if it stands alone."""
+    """Chunks to show with a hit, including itself; empty if it is shown alone."""
     return [chunk for evidence in hit.evidence for chunk in evidence.detail.get("context", ())]

@@ -1,28 +1,27 @@
-"""A registry's answers: entities in groups by their kind, and tools for a task."""
+"""Registry answers: entities grouped by kind, and tools for a task."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, NamedTuple
 
 from watersmeet.core.boosts import grade_tools, matched_places, query_words
 from watersmeet.core.entities import AGENT, SERVER, SKILL, TOOL, VIRTUAL, Entity, Tool
-from watersmeet.core.json_values import plain
 from watersmeet.core.model import Evidence, Failure, similarity
 from watersmeet.core.options import option
 from watersmeet.present.snippet import WIDTH, cut, snippet
 
 GROUPS = {SERVER: "servers", TOOL: "tools", AGENT: "agents", SKILL: "skills", VIRTUAL: "virtual_servers"}
 DIGITS = 4
-LEAST = 0.01
-"""The worst of a few may be at 0 on the scale of the others, and is no less a result."""
-LOOKED_AT = 2_000
-"""So many characters of a description are looked through for a line to show."""
+MIN_SHOWN_SCORE = 0.01
+"""Lowest score shown: the last of a few results may be scaled to 0, and still be relevant."""
+MAX_DESCRIPTION_CHARS = 2_000
+"""Characters of a description that are searched for a line to show."""
 
 
 class Found(NamedTuple):
-    """An entity, or one of its tools, with its score and why it has that."""
+    """An entity, or one of its tools, with its score and evidence."""
 
     entity: Entity
     score: float
@@ -38,8 +37,8 @@ class RankedEntity:
     entity_type: str
     description: str
     relevance_score: float = option(0.0, "from 0 to 1")
-    similarity_score: float | None = option(None, "the cosine by the best model that has seen it")
-    match_context: str = option("", "the line that says most of what was asked")
+    similarity_score: float | None = option(None, "cosine by the best model that has a vector of it")
+    match_context: str = option("", "the line that shares most with the query")
     matched: tuple[str, ...] = option((), "the words of the query that it mentions")
 
 
@@ -106,14 +105,14 @@ class RankedSkill(_Registered):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Answer:
-    mode: str = option("", "what really ran")
+    mode: str = option("", "the mode that was used")
     recipe: str = ""
     confidence: float | None = option(
         None, "how likely one of the first three results answers the query", least=0, most=1
     )
-    no_good_match: bool = option(False, "nothing fits: what is listed is merely the nearest")
+    no_good_match: bool = option(False, "no result fits: those listed are only the nearest")
     failures: tuple[Failure, ...] = ()
-    silent: Mapping[str, str] = option({}, "signals of the recipe that did not vote, and why")
+    silent: Mapping[str, str] = option({}, "signals of the recipe that were not used, and why")
     took_ms: float = 0.0
 
 
@@ -132,13 +131,13 @@ class EntityAnswer(_Answer):
 
     @property
     def entities(self) -> list[RankedEntity]:
-        """All of them, the best first."""
+        """All entities, best first."""
         every = (item for name in GROUPS.values() for item in getattr(self, name))
         return sorted(every, key=lambda item: -item.relevance_score)
 
     def to_json(self) -> dict[str, Any]:
-        made = _to_json(self)
-        return {**made, **{f"total_{name}": len(made[name]) for name in GROUPS.values()}}
+        json_fields = _to_json(self)
+        return {**json_fields, **{f"total_{name}": len(json_fields[name]) for name in GROUPS.values()}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,18 +163,29 @@ class ToolAnswer(_Answer):
 
 
 def _to_json(answer: _Answer) -> dict[str, Any]:
-    made: dict[str, Any] = plain(answer)
-    made["took_ms"] = round(answer.took_ms, 3)
-    if not made.get("notes"):
-        made.pop("notes", None)
-    return made
+    json_fields: dict[str, Any] = json_value(answer)
+    json_fields["took_ms"] = round(answer.took_ms, 3)
+    if not json_fields.get("notes"):
+        json_fields.pop("notes", None)
+    return json_fields
 
 
-# ---------------------------------------------------------------- from what was found to that
+def json_value(value: Any) -> Any:
+    """JSON value: dataclasses and mappings become objects, sequences become lists."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: json_value(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {key: json_value(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [json_value(item) for item in value]
+    return value
+
+
+# ---------------------------------------------------------------- from results to answers
 
 
 def grouped(found: Sequence[Found], query: str, most_tools: int) -> dict[str, tuple[Any, ...]]:
-    """The groups of an answer, the best first in each."""
+    """Groups of an answer, best first in each."""
     groups: dict[str, list[RankedEntity]] = {name: [] for name in GROUPS.values()}
     words = query_words(query)
     for item in found:
@@ -190,7 +200,7 @@ def _scores(item: Found, kind: str, query: str, words: Sequence[str]) -> dict[st
     return {
         "entity_type": kind,
         "description": text,
-        "relevance_score": max(LEAST, round(item.score, DIGITS)),
+        "relevance_score": max(MIN_SHOWN_SCORE, round(item.score, DIGITS)),
         "similarity_score": None if cosine is None else round(cosine, DIGITS),
         "match_context": _context(text, query, words),
         "matched": () if item.tool else tuple(matched_places(item.entity, words)),
@@ -198,11 +208,11 @@ def _scores(item: Found, kind: str, query: str, words: Sequence[str]) -> dict[st
 
 
 def _context(text: str, query: str, words: Sequence[str]) -> str:
-    """The line that says most of what was asked."""
+    """The line that shares most with the query."""
     text = text.strip()
     if "\n" not in text:
         return cut(text, set(words), WIDTH)
-    return " ".join(snippet(text[:LOOKED_AT], query)[:1])
+    return " ".join(snippet(text[:MAX_DESCRIPTION_CHARS], query)[:1])
 
 
 def _registered(entity: Entity) -> dict[str, Any]:
@@ -271,13 +281,13 @@ def _agent(item: Found, words: Sequence[str], most: int, scores: Mapping[str, An
 
 
 def _skill(item: Found, words: Sequence[str], most: int, scores: Mapping[str, Any]) -> RankedSkill:
-    said = item.entity.metadata
+    metadata = item.entity.metadata
     return RankedSkill(
         **scores,
         **_registered(item.entity),
         skill_name=item.entity.name,
-        author=said.get("author", ""),
-        version=said.get("version", ""),
+        author=metadata.get("author", ""),
+        version=metadata.get("version", ""),
     )
 
 

@@ -1,1 +1,1 @@
-"""What is being asked? Each step is `Plan -> Plan`."""
+"""Query steps: each is `Plan -> Plan`."""

@@ -1,6 +1,6 @@
-"""How far is the query's meaning to be trusted, and how far its words? The more identifiers, the more the words.
+"""Weights of semantic and keyword signals by the share of identifiers in the query: more identifiers, more keywords.
 
-ADR-003's option B: the share of identifiers among the tokens that are not merely asked with.
+ADR-003's option B: the share of identifiers among the tokens that are not question words.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ from watersmeet.core.ports import Words
 
 @dataclass(frozen=True, slots=True)
 class Adapt:
-    """Sets the plan's weights; several signals of a side share its weight."""
+    """A query step that sets the plan's weights; several signals of a side share its weight."""
 
     words: Words | None = None
-    semantic: tuple[str, ...] = option(("dense",), "the signals that know meaning")
-    keyword: tuple[str, ...] = option(("keyword",), "the signals that know words")
-    many: float = option(0.5, "above this share of identifiers the words count most")
-    some: float = option(0.2, "above this share both sides count alike")
-    if_many: tuple[float, ...] = option((0.3, 0.7), "weights of meaning and words where identifiers are many")
+    semantic: tuple[str, ...] = option(("dense",), "the semantic signals")
+    keyword: tuple[str, ...] = option(("keyword",), "the keyword signals")
+    many: float = option(0.5, "above this share of identifiers, `if_many` applies")
+    some: float = option(0.2, "above this share, `if_some` applies, else `if_few`")
+    if_many: tuple[float, ...] = option(
+        (0.3, 0.7), "weights of the semantic and the keyword side where identifiers are many"
+    )
     if_some: tuple[float, ...] = option((0.5, 0.5), "... where they are some")
     if_few: tuple[float, ...] = option((0.7, 0.3), "... where they are few")
 
@@ -40,7 +42,7 @@ class Adapt:
         return replace(plan, weights={**plan.weights, **weights})
 
     def sides(self, text: str) -> tuple[float, float]:
-        """What meaning weighs, and what words weigh."""
+        """Weights of the semantic and of the keyword side."""
         share = read(text, self.words).share
         semantic, keyword = self.if_many if share > self.many else self.if_some if share > self.some else self.if_few
         return semantic, keyword

@@ -1,4 +1,4 @@
-"""Which identifiers does the query hold?"""
+"""Identifiers of the query, as anchors of the plan."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from watersmeet.core.ports import Words
 
 @dataclass(frozen=True, slots=True)
 class Anchors:
-    """Sets the plan's anchors: codes, numbers, flags, symbols and names, each once, as they are written."""
+    """A query step that sets the plan's anchors: codes, numbers, flags, symbols and names, each once, as written."""
 
     words: Words | None = None
 

@@ -1,4 +1,4 @@
-"""Is one thing named, a question asked, or both; in a few words or in a sentence?"""
+"""Query classification: identifier, conceptual or mixed; short or a sentence."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from watersmeet.core.ports import Words
 
 @dataclass(frozen=True, slots=True)
 class Classify:
-    """Sets the plan's kind (identifier, mixed, conceptual) and length (short up to four words, else sentence)."""
+    """A query step that sets the plan's kind (identifier, mixed, conceptual) and length (short: up to four words)."""
 
     words: Words | None = None
-    keyword_only: bool = option(False, "a bare identifier is looked up by its words: no embedding is asked for")
-    keyword: tuple[str, ...] = option(("lexical", "exact", "keyword"), "the signals that look it up")
+    keyword_only: bool = option(
+        False, "a query that is only an identifier is searched by keyword signals, without embedding"
+    )
+    keyword: tuple[str, ...] = option(("lexical", "exact", "keyword"), "the signals that search it")
 
     def apply(self, plan: Plan) -> Plan:
         reading = read(plan.text, self.words)

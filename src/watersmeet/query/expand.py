@@ -1,4 +1,4 @@
-"""Which terms of this corpus are near to the query? For the semantic signals only: the words stay as they are."""
+"""Query expansion by related terms of the corpus, for the semantic signals only: keywords are unchanged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from watersmeet.core.ports import ConceptTerms
 
 @dataclass(frozen=True, slots=True)
 class Expand:
-    """Sets the plan's expansion to the nearest terms of the concept vocabulary that the query does not hold."""
+    """A query step that expands by the nearest terms of the concept vocabulary that the query does not contain."""
 
     concepts: ConceptTerms | None = None
     terms: int = option(3, "how many terms are added")

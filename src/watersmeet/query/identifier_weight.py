@@ -1,4 +1,4 @@
-"""How much do identifiers count? As much as the query is made of them."""
+"""Weight of the exact signal, by the share of identifiers in the query."""
 
 from __future__ import annotations
 
@@ -11,17 +11,15 @@ from watersmeet.core.options import option
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class IdentifierWeight:
-    """The exact signal counts by the share of codes among the words that say something, and meaning less by it."""
+    """A query step: the exact signal counts by the share of codes in the query, semantic signals count less."""
 
-    min_weight: float = option(0.1, "what the exact signal counts for at least, of its weight")
-    semantic_discount: float = option(
-        0.5, "by how much meaning counts less for a query that is nothing but identifiers"
-    )
+    min_weight: float = option(0.1, "least factor on the weight of the exact signal")
+    semantic_discount: float = option(0.5, "by how much semantic signals count less for a query of identifiers only")
 
     def apply(self, plan: Plan) -> Plan:
-        telling = [s for s in tokens.surfaces(plan.text) if s.lower() not in tokens.ASKING]
-        codes = sum(tokens.is_code(surface) for surface in telling)
-        share = codes / len(telling) if telling else 0.0
-        meaning = 1 - self.semantic_discount * share
-        factors = {"exact": max(self.min_weight, share), "static": meaning, "dense": meaning}
+        content = [s for s in tokens.surfaces(plan.text) if s.lower() not in tokens.QUESTION_WORDS]
+        codes = sum(tokens.is_code(surface) for surface in content)
+        share = codes / len(content) if content else 0.0
+        semantic = 1 - self.semantic_discount * share
+        factors = {"exact": max(self.min_weight, share), "static": semantic, "dense": semantic}
         return replace(plan, factors={**plan.factors, **factors})

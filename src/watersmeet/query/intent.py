@@ -1,4 +1,4 @@
-"""What is the answer for? A second text: for meaning as much as the query, for words less."""
+"""Intent of the query: a second text that semantic signals read in full, and keyword signals at a lower weight."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from watersmeet.core.options import option
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Intent:
-    """Sets the words of the plan's intent and what they weigh; the semantic signals read both texts as one."""
+    """A query step that sets the intent's words and their weight; semantic signals embed both texts as one."""
 
-    weight: float = option(0.3, "what a word of the intent counts for beside one of the query; 0: ignore the intent")
+    weight: float = option(0.3, "weight of a word of the intent relative to one of the query; 0: ignore the intent")
 
     def apply(self, plan: Plan) -> Plan:
         own = set(tokens.words(plan.text))
         words = dict.fromkeys(tokens.words(plan.intent))
-        telling = tuple(word for word in words if word not in own and word not in tokens.ASKING)
+        content = tuple(word for word in words if word not in own and word not in tokens.QUESTION_WORDS)
         if not words or self.weight <= 0:
             return replace(plan, intent_words=(), intent_weight=0.0)
-        return replace(plan, intent_words=telling, intent_weight=self.weight)
+        return replace(plan, intent_words=content, intent_weight=self.weight)

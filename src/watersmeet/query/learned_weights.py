@@ -1,4 +1,4 @@
-"""What has use taught of these documents? Weights instead of the fusion's own."""
+"""Learned weights of signals, which override those of the fusion."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from watersmeet.core.ports import WeightSource
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LearnedWeights:
-    """Sets the plan's weights by the evidence about the index, or about the collections that are asked for."""
+    """A query step that sets weights learned for the index, or for the collections of the request."""
 
     weight_source: WeightSource | None = None
 
     def apply(self, plan: Plan) -> Plan:
         fields = plan.condition.fields.items()
-        asked = tuple(value for key, values in fields if key.casefold() == "collection" for value in values)
-        weights = self.weight_source.weights(asked) if self.weight_source else {}
+        collections = tuple(value for key, values in fields if key.casefold() == "collection" for value in values)
+        weights = self.weight_source.weights(collections) if self.weight_source else {}
         return replace(plan, weights={**weights, **plan.weights}) if weights else plan

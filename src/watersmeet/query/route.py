@@ -1,4 +1,4 @@
-"""Which part of the index does the query belong to, and who should judge it? Ordered rules; the first match counts.
+"""Query router: ordered rules that add filters, weights or a choice of signals; the first match counts.
 
     [query.route]
     rules = [
@@ -7,10 +7,10 @@
         { match = "^ERR-", only = ["lexical", "exact"] },
     ]
 
-`match` is a regular expression as `common.patterns` reads it: linear in time, whatever the case. A rule adds one
-or more of three things: `filters`, which hold beside those of the request, in every signal; `weights`, instead of the
-fusion's own; `only`, the signals that are asked (if none of them votes in this index, all are). The answer says which
-rule matched and what it added (`Plan.routed`).
+`match` is a regular expression of `common.patterns`: linear in time, ignoring case. A rule adds one or more of three
+things: `filters`, in addition to those of the request, for every signal; `weights`, which override the fusion's;
+`only`, the signals to run (if none of them can run in this index, all do). The answer says which rule matched and what
+it added (`Plan.routed`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ADDS = ("filters", "weights", "only")
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Route:
-    """Narrows the plan's condition, weighs its signals, or leaves some out."""
+    """A query step that adds the filters, weights and signals of the first matching rule."""
 
     rules: list[dict[str, Any]] = option(
         [],
@@ -41,7 +41,7 @@ class Route:
 
     def __post_init__(self) -> None:
         compiled = tuple(_rule(number, rule) for number, rule in enumerate(self.rules, 1))
-        object.__setattr__(self, "_compiled", compiled)  # frozen for all others
+        object.__setattr__(self, "_compiled", compiled)  # a frozen dataclass
 
     def apply(self, plan: Plan) -> Plan:
         routed = next((routed for pattern, routed in self._compiled if pattern.occurs_in(plan.text)), None)
@@ -63,7 +63,7 @@ class Route:
 
 
 def _rule(number: int, rule: dict[str, Any]) -> tuple[Regular, RouteMatch]:
-    from watersmeet.common.patterns import BadPattern, Regular  # few have rules
+    from watersmeet.common.patterns import BadPattern, Regular  # lazy: few settings have rules
 
     where = f"query.route: rule {number}"
     for key in rule:
@@ -97,7 +97,7 @@ def _table(where: str, rule: dict[str, Any], key: str) -> dict[str, Any]:
 def _weights(where: str, table: dict[str, Any]) -> dict[str, float]:
     for name, weight in table.items():
         if isinstance(weight, bool) or not isinstance(weight, int | float):
-            raise ConfigError(f"{where}: weights.{name} cannot be {weight!r}", "a weight is a number from 0 on")
+            raise ConfigError(f"{where}: weights.{name} cannot be {weight!r}", "give a number of 0 or more")
     check_weights(f"{where}: weights", table)
     return {name: float(weight) for name, weight in table.items()}
 

@@ -1,4 +1,4 @@
-"""Does the query ask for several things? Each of its sentences then means something of its own."""
+"""Sentences of a query that asks for several things, to be embedded separately."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _END = re.compile(r"(?<=[.!?;])\s+|\n+")
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Sentences:
-    """Sets the plan's parts, for the semantic signals: one vector for several wishes is near to none of them.
+    """A query step that sets the plan's sentences: one vector for several topics is near to none of them.
 
-    A query of many sentences tells a story rather than asks for several things, and stays whole.
+    A query of many sentences is a narrative rather than several questions, and stays whole.
     """
 
-    min_words: int = option(4, "a sentence of fewer words is no part")
-    max_sentences: int = option(5, "a query of more parts stays whole")
+    min_words: int = option(4, "a sentence of fewer words is not searched separately")
+    max_sentences: int = option(5, "a query of more sentences stays whole")
 
     def apply(self, plan: Plan) -> Plan:
         parts = tuple(part.strip() for part in _END.split(plan.text) if len(part.split()) >= self.min_words)

@@ -1,4 +1,4 @@
-"""Which `#tags` must the answer carry? Each becomes a filter, and the rest of the query is searched for."""
+"""`#tags` of the query become filters; the rest of the query is searched."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from watersmeet.core.model import Plan
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Tags:
-    """Takes the tags out of the plan's text; all of them must hold. It comes before the steps that read the text."""
+    """A query step that turns tags into filters, all required. Put it before the steps that read the text."""
 
     def apply(self, plan: Plan) -> Plan:
         if "#" not in plan.text:
             return plan
-        from watersmeet.core.tags import tags  # few queries hold one
+        from watersmeet.core.tags import tags  # lazy: few queries have tags
 
         text, condition = plan.text, plan.condition
-        while found := list(tags(text)):  # once more: what follows a tag may become one
+        while found := list(tags(text)):  # repeat: removing a tag may form a new one
             rest, end = [], 0
             for first, last, tag in found:
                 condition = condition.narrowed("tag", (tag,))

@@ -1,4 +1,4 @@
-"""Which words, identifiers and names does the query hold?"""
+"""Words, identifiers and names of the query."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from watersmeet.core.options import option
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Words:
-    """Sets the plan's words, forms and names. Words that people only ask with are left out if others remain."""
+    """A query step that sets the plan's words, forms and names. Question words are left out if others remain."""
 
-    keep_question_words: bool = option(False, "keep the words that people ask with: how, tell, me, about, ...")
+    keep_question_words: bool = option(False, "keep question words: how, tell, me, about, ...")
 
     def apply(self, plan: Plan) -> Plan:
         words, forms = tokens.both(plan.text)
         unique = list(dict.fromkeys(words))
-        telling = unique if self.keep_question_words else [w for w in unique if w not in tokens.ASKING]
+        content = unique if self.keep_question_words else [w for w in unique if w not in tokens.QUESTION_WORDS]
         return replace(
             plan,
-            words=tuple(telling or unique),
+            words=tuple(content or unique),
             forms=tuple(forms),
             names=tuple(_names(plan.text)),
         )
 
 
 def _names(text: str) -> list[str]:
-    """Capitalised plain words: any but the first of a sentence, or the only one there is."""
+    """Capitalised plain words, except the first word of a query with several."""
     found = tokens.surfaces(text)
     capital = [
         surface
         for i, surface in enumerate(found)
         if surface.isalpha() and surface.istitle() and (i > 0 or len(found) == 1)
     ]
-    return [surface.lower() for surface in dict.fromkeys(capital) if surface.lower() not in tokens.ASKING]
+    return [surface.lower() for surface in dict.fromkeys(capital) if surface.lower() not in tokens.QUESTION_WORDS]

@@ -1,1 +1,1 @@
-"""What does a registry record say?"""
+"""Readers of registry records, one for each format."""

@@ -1,4 +1,4 @@
-"""What an agent says that it can do."""
+"""Skills declared by an agent."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from watersmeet.record._values import Unusable, text, texts, texts_of
 
 
 def abilities(value: Any) -> tuple[Ability, ...]:
-    """The skills of an agent's card: objects, or their names."""
+    """Skills of an agent's card: objects, or names."""
     if value is None:
         return ()
     if not isinstance(value, list):

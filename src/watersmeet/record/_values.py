@@ -1,4 +1,4 @@
-"""Values as other people write them, made into those that an entity has; what cannot be is named."""
+"""Conversion of external record values to those of an entity; invalid values raise `Unusable`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from watersmeet.core.entities import KINDS, TOOL, Entity, Refused, Tool, status_of
 from watersmeet.core.errors import ConfigError, nearest
-from watersmeet.core.limits import DEEPEST
+from watersmeet.core.limits import MAX_DEPTH
 
 _SLUG = re.compile(r"[^\w.]+")
 _VISIBILITY = {"group-restricted": "group", "groups": "group", "group_restricted": "group"}
@@ -25,11 +25,11 @@ _KIND = {
 
 
 class Unusable(ValueError):
-    """A record that says too little, or something that cannot be; the message says what."""
+    """A record with missing or invalid values; the message says which."""
 
 
 def attempt(where: str, make: Callable[[], Entity]) -> Entity | Refused:
-    """The entity, or why there is none."""
+    """The entity, or the reason why it was refused."""
     try:
         return make()
     except Unusable as problem:
@@ -39,7 +39,7 @@ def attempt(where: str, make: Callable[[], Entity]) -> Entity | Refused:
 
 
 def text(record: Mapping[str, Any], *keys: str) -> str:
-    """The first of these that is there and not empty."""
+    """First non-empty text under one of these keys."""
     for key in keys:
         value = record.get(key)
         if isinstance(value, str):
@@ -60,7 +60,7 @@ def needed(record: Mapping[str, Any], *keys: str) -> str:
 
 
 def texts(record: Mapping[str, Any], *keys: str) -> tuple[str, ...]:
-    """A list of texts, a text with commas, or a mapping whose true keys count; each once."""
+    """Distinct texts of a list, of a comma-separated text, or of the true keys of a mapping."""
     for key in keys:
         value = record.get(key)
         if value is None:
@@ -87,7 +87,7 @@ def mapping(record: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 
 def flag(record: Mapping[str, Any], *keys: str) -> bool:
-    """True unless it is said to be false."""
+    """Boolean under one of these keys; true by default."""
     for key in keys:
         value = record.get(key)
         if isinstance(value, bool):
@@ -100,7 +100,7 @@ def flag(record: Mapping[str, Any], *keys: str) -> bool:
 
 
 def kind_of(value: Any) -> str:
-    """A kind as it is stored; empty if none is said."""
+    """Entity kind in its stored spelling; empty if there is none."""
     if value is None or value == "":
         return ""
     name = str(value).strip().casefold()
@@ -111,7 +111,7 @@ def kind_of(value: Any) -> str:
 
 
 def standing(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Lifecycle, and who may see it."""
+    """Lifecycle and visibility fields of a record."""
     groups = texts(record, "allowed_groups", "groups")
     visibility = text(record, "visibility").casefold() or ("group" if groups else "public")
     return {
@@ -124,7 +124,7 @@ def standing(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def tools(value: Any) -> tuple[Tool, ...]:
-    """A list of tools: their names, or objects."""
+    """Tools of a list of names or objects."""
     if value is None:
         return ()
     if not isinstance(value, list):
@@ -139,7 +139,7 @@ def tools(value: Any) -> tuple[Tool, ...]:
 
 
 def tool_of(value: Any, what: str = "it") -> Tool:
-    """MCP's form of a tool, or the forms that model providers have for functions."""
+    """A tool in MCP's format, or in a model provider's function format."""
     if not isinstance(value, Mapping):
         raise Unusable(f"{what} is not an object")
     inner = value.get("function")
@@ -152,12 +152,12 @@ def tool_of(value: Any, what: str = "it") -> Tool:
 
 
 def described(value: Mapping[str, Any]) -> str:
-    """A description; one that was taken apart into its sections is put together again."""
+    """Description of a record, or the joined sections of its `parsed_description`."""
     parsed = value.get("parsed_description")
-    said = text(value, "description")
-    if not said and isinstance(parsed, Mapping):
-        said = " ".join(part for part in parsed.values() if isinstance(part, str))
-    return said
+    description = text(value, "description")
+    if not description and isinstance(parsed, Mapping):
+        description = " ".join(part for part in parsed.values() if isinstance(part, str))
+    return description
 
 
 def schema(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -174,33 +174,33 @@ def schema(value: Mapping[str, Any]) -> dict[str, Any]:
 
 def _argument(value: Mapping[str, Any]) -> dict[str, Any]:
     about = {"type": value.get("type"), "description": value.get("desc") or value.get("description")}
-    return {key: said for key, said in about.items() if said}
+    return {key: item for key, item in about.items() if item}
 
 
 def texts_of(value: Any) -> tuple[str, ...]:
-    """Examples: those that are texts."""
+    """Distinct texts of a value or list, other items left out."""
     items = value if isinstance(value, list) else [value]
     return tuple(dict.fromkeys(item.strip() for item in items if isinstance(item, str) and item.strip()))
 
 
 def slug(name: str) -> str:
-    """A name as part of a path."""
+    """Path segment of a name."""
     found = _SLUG.sub("-", name.strip().casefold()).strip("-.")
     if not found:
-        raise Unusable(f"the name {name!r} gives no path")
+        raise Unusable(f"no path can be made from the name {name!r}")
     return found
 
 
-def others(record: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any]:
-    """What a record says besides."""
-    left_out = set(known)
+def others(record: Mapping[str, Any], read_keys: Iterable[str]) -> dict[str, Any]:
+    """Other non-empty fields of a record."""
+    left_out = set(read_keys)
     return {key: value for key, value in record.items() if key not in left_out and value not in (None, "", [], {})}
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """Only what JSON and a catalogue can hold: dates become texts, and letters that no file can hold are replaced."""
-    if depth > DEEPEST:
-        raise Unusable(f"it is nested more than {DEEPEST} deep")
+    """JSON value: dates become texts, and characters that cannot be stored are replaced."""
+    if depth > MAX_DEPTH:
+        raise Unusable(f"it is nested more than {MAX_DEPTH} levels deep")
     if isinstance(value, str):
         return value.encode("utf8", "replace").decode("utf8").replace("\0", "")
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Records of a corpus: `_id`, `title`, `text` and `metadata`, as collections of servers and skills are published."""
+"""Records in BEIR format: `_id`, `title`, `text` and `metadata`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LIST = " Tools: "
 
 @dataclass(frozen=True, slots=True)
 class Beir:
-    """The `_id` is the path. A text that ends in `Tools: NAME: WHAT; NAME: WHAT` names the server's tools."""
+    """A BEIR record; `_id` is the path. A text may end with the tools of a server: `Tools: NAME: WHAT; NAME: WHAT`."""
 
     def knows(self, value: Any) -> bool:
         return isinstance(value, Mapping) and "_id" in value and ("title" in value or "text" in value)
@@ -61,19 +61,19 @@ def _tool(value: dict[str, Any], metadata: dict[str, Any]) -> Tool:
 
 def _entity(value: dict[str, Any], metadata: dict[str, Any], kind: str) -> Entity:
     path = needed(value, "_id")
-    said = text(value, "text")
-    named = tools(metadata.get("tools"))
-    if kind == SERVER and not named:
-        said, named = _taken_apart(said)
+    description = text(value, "text")
+    listed_tools = tools(metadata.get("tools"))
+    if kind == SERVER and not listed_tools:
+        description, listed_tools = _split_tools(description)
     location = text(metadata, "repo", "url") or (path if path.startswith(("https://", "http://")) else "")
     common = standing(metadata)
     return Entity(
         kind=kind,
         path=path,
         name=text(value, "title") or path,
-        description=said,
+        description=description,
         tags=texts(metadata, "tags"),
-        tools=named,
+        tools=listed_tools,
         metadata=others(metadata, _KNOWN),
         examples=texts_of(metadata.get("examples")),
         body=text(metadata, "body"),
@@ -82,14 +82,14 @@ def _entity(value: dict[str, Any], metadata: dict[str, Any], kind: str) -> Entit
     )
 
 
-def _taken_apart(said: str) -> tuple[str, tuple[Tool, ...]]:
-    """The description, and the tools that are listed after it."""
-    if said.endswith(_LIST.rstrip()):
-        return said.removesuffix(_LIST.rstrip()).rstrip(), ()
-    before, mark, listed = said.rpartition(_LIST)
+def _split_tools(description: str) -> tuple[str, tuple[Tool, ...]]:
+    """Description without the tools listed at its end, and these tools."""
+    if description.endswith(_LIST.rstrip()):
+        return description.removesuffix(_LIST.rstrip()).rstrip(), ()
+    before, mark, listed = description.rpartition(_LIST)
     names = list(_NAMED.finditer(listed)) if mark else []
     if not names or names[0].start() != 0:
-        return said, ()
+        return description, ()
     ends = [found.start() for found in names[1:]] + [len(listed)]
     found = {m[1]: Tool(m[1], listed[m.end() : end].strip()) for m, end in zip(names, ends, strict=True)}
     return before.rstrip(), tuple(found.values())

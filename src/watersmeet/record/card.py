@@ -20,7 +20,7 @@ _KNOWN = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A card has no path: it gets `/agents/NAME`."""
+    """An agent card. It has no path, so its path is `/agents/NAME`."""
 
     def knows(self, value: Any) -> bool:
         return (

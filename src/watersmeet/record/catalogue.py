@@ -1,4 +1,4 @@
-"""Catalogues of containers: `registry: {NAME: {...}}`, or the `server.yaml` that one entry is made from."""
+"""Container catalogues: `registry: {NAME: {...}}`, or the `server.yaml` of one entry."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from watersmeet.record._values import Unusable, attempt, mapping, needed, others
 
 _KNOWN = frozenset(["name", "title", "description", "tags", "tools", "metadata", "meta", "about", "category"])
 _COUNTS = frozenset(["pulls", "stars", "githubStars", "tags"])
-"""What a catalogue counts or says elsewhere."""
+"""Fields that are counts, or are read elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """The path is `/NAME`."""
+    """A catalogue or one entry of it; the path of a server is `/NAME`."""
 
     def knows(self, value: Any) -> bool:
         if not isinstance(value, Mapping):

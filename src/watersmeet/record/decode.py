@@ -1,4 +1,4 @@
-"""From the bytes of a file to the values written in it: JSON, JSON lines, YAML, or a SKILL.md that was read already."""
+"""Decoding of record files: JSON, JSON lines or YAML."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 from watersmeet.common.safe_yaml import NotYaml, read_yaml
 from watersmeet.core.entities import Refused
-from watersmeet.core.limits import TooMuch
+from watersmeet.core.limits import LimitExceeded
 
 YAML = (".yaml", ".yml")
 LINES = ".jsonl"
 
 
 def decode(content: bytes, where: str) -> Iterator[tuple[str, Any] | Refused]:
-    """Each value with where it stands. The ending says which form; without one it is JSON, lines of it, or YAML."""
+    """Values with their positions. The file ending decides the format; otherwise JSON, JSON lines or YAML."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
@@ -62,7 +62,7 @@ def _lines(text: str, where: str) -> Iterator[tuple[str, Any] | Refused]:
 def _yaml(text: str, where: str) -> tuple[str, Any] | Refused:
     try:
         return where, read_yaml(text)
-    except TooMuch as problem:
+    except LimitExceeded as problem:
         return Refused(where, f"it {problem}")
     except NotYaml as problem:
         return Refused(where, f"not YAML: {problem}" + (f" (line {problem.line})" if problem.line else ""))

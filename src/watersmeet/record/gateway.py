@@ -1,4 +1,4 @@
-"""Records of a gateway registry: servers, agents, skills and virtual servers, each with the path that names it."""
+"""Records of a gateway registry: servers, agents, skills and virtual servers, each identified by its path."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ _KNOWN = frozenset(
     " skills examples body skill_md_content extra tool_mappings author version registry_name created_by"
     " relevance_score similarity_score match_context matched matching_tools".split()
 )
-"""What is read, and what an answer says of the query that found it."""
+"""Keys that are read, and keys that only search answers have."""
 _OURS = frozenset("kind path name description tags status enabled visibility metadata tools".split())
-"""What a record always has that this registry gave out: its `extra` is then kept, and not searched."""
+"""Keys of every record that this registry exports: its `extra` is then stored, and not searched."""
 _VIRTUAL = ("required_scopes", "supported_transports")
 
 
 @dataclass(frozen=True, slots=True)
 class Gateway:
-    """Also what this registry itself gives out."""
+    """A record of a gateway registry, or one exported by this registry."""
 
     def knows(self, value: Any) -> bool:
         return isinstance(value, Mapping) and isinstance(value.get("path"), str) and "_id" not in value
@@ -51,21 +51,21 @@ class Gateway:
 def _entity(value: dict[str, Any], origin: Origin) -> Entity:
     kind = kind_of(value.get("entity_type") or value.get("kind")) or kind_of(origin.kind) or _looks_like(value)
     if kind == TOOL:
-        raise Unusable("a tool is registered with its server")
+        raise Unusable("a tool cannot be registered alone; register it with its server")
     name = needed(value, "server_name", "agent_name", "skill_name", "name", "title")
     common: dict[str, Any] = standing(value)
-    able = _mapped(value) if kind == VIRTUAL else tools(value.get("tools", value.get("tool_list")))
+    server_tools = _mapped(value) if kind == VIRTUAL else tools(value.get("tools", value.get("tool_list")))
     metadata = _metadata(value, kind)
     if kind == VIRTUAL:
         common["status"] = "active"
-        metadata = {**metadata, "server_name": name, "num_tools": len(able), **_behind(value, metadata)}
+        metadata = {**metadata, "server_name": name, "num_tools": len(server_tools), **_backends(value, metadata)}
     return Entity(
         kind=kind,
         path=needed(value, "path"),
         name=name,
         description=described(value),
         tags=texts(value, "tags"),
-        tools=able,
+        tools=server_tools,
         metadata=metadata,
         capabilities=texts(value, "capabilities") if kind == AGENT else (),
         skills=abilities(value.get("skills")) if kind == AGENT else (),
@@ -109,21 +109,21 @@ def _ours(value: Mapping[str, Any]) -> bool:
     return value.keys() >= _OURS
 
 
-def _behind(value: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """What stands behind a virtual server, and who may use it how."""
+def _backends(value: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Backends of a virtual server, and its scopes and transports."""
     mappings = value.get("tool_mappings")
     if isinstance(mappings, list):
         paths = [item.get("backend_server_path") for item in mappings if isinstance(item, Mapping)]
         backends = list(dict.fromkeys(path for path in paths if isinstance(path, str) and path))
     else:
-        said = {**mapping(value, "extra"), **metadata, **value}
-        backends = list(texts(said, "backend_paths"))
+        merged = {**mapping(value, "extra"), **metadata, **value}
+        backends = list(texts(merged, "backend_paths"))
     lists = {key: list(texts({**metadata, **value}, key)) for key in _VIRTUAL}
     return {"backend_paths": backends, "backend_count": len(backends), **lists}
 
 
 def _mapped(value: Mapping[str, Any]) -> tuple[Tool, ...]:
-    """The tools of a virtual server: by their alias, with what is said of them here."""
+    """Tools of a virtual server, by alias, with its own descriptions of them."""
     mappings = value.get("tool_mappings")
     if mappings is None:
         return tools(value.get("tools"))
@@ -138,12 +138,12 @@ def _mapped(value: Mapping[str, Any]) -> tuple[Tool, ...]:
 
 
 def _extra(value: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    kept = mapping(value, "extra") if kind != SKILL or _ours(value) else {}
-    found = {**kept, **others(value, _KNOWN)}
+    own_extra = mapping(value, "extra") if kind != SKILL or _ours(value) else {}
+    found = {**own_extra, **others(value, _KNOWN)}
     if kind == VIRTUAL and isinstance(value.get("tool_mappings"), list):
         found["tool_mappings"] = value["tool_mappings"]
     if kind == VIRTUAL:
-        found = {key: said for key, said in found.items() if key not in ("backend_paths", *_VIRTUAL)}
+        found = {key: item for key, item in found.items() if key not in ("backend_paths", *_VIRTUAL)}
     for key in ("version", "author"):
         if kind != SKILL and isinstance(value.get(key), str):
             found.setdefault(key, value[key])

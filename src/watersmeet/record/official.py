@@ -15,22 +15,22 @@ _OFFICIAL = "io.modelcontextprotocol.registry/official"
 _PUBLISHER = "io.modelcontextprotocol.registry/publisher-provided"
 _MARKS = ("packages", "remotes", "$schema", "repository", "version_detail")
 _KNOWN = frozenset(["name", "title", "description", "$schema", "_meta", "status"])
-_LEAST = ("description", "version")
-LONGEST_VERSION = 255
-"""As the official registry has it."""
+_REQUIRED = ("description", "version")
+MAX_VERSION_LENGTH = 255
+"""Limit of the official registry."""
 _OTHERS = ("path", "_id", "skills", "about", "inputSchema", "servers")
-"""Keys of records that are of another form."""
+"""Keys of records in other formats."""
 
 
 @dataclass(frozen=True, slots=True)
 class Official:
-    """The path is `/NAME`. Of several versions the latest is kept; what was deleted is passed over."""
+    """A server.json or a list of them; the path is `/NAME`. The latest version counts; deleted servers are refused."""
 
     def knows(self, value: Any) -> bool:
         if not isinstance(value, Mapping) or "path" in value:
             return False
         listed = value.get("servers")
-        if isinstance(listed, list):  # one bad entry does not make it a list of something else
+        if isinstance(listed, list):  # one bad entry does not change the format of the list
             others = any(isinstance(item, Mapping) and "path" in item for item in listed)
             return not others and any(_is_server(item) for item in listed)
         return _is_server(value)
@@ -55,7 +55,7 @@ def _is_server(value: Any) -> bool:
         return "modelcontextprotocol" in schema and "name" in value
     if not isinstance(value.get("name"), str) or "/" not in value["name"] or any(key in value for key in _OTHERS):
         return False
-    return any(mark in value for mark in _MARKS) or all(isinstance(value.get(key), str) for key in _LEAST)
+    return any(mark in value for mark in _MARKS) or all(isinstance(value.get(key), str) for key in _REQUIRED)
 
 
 def _entity(record: Any) -> Entity:
@@ -71,8 +71,8 @@ def _entity(record: Any) -> Entity:
     if status.casefold() == "deleted":
         raise Unusable(f"{name} was deleted from its registry")
     version = server.get("version")
-    if isinstance(version, str) and len(version) > LONGEST_VERSION:
-        raise Unusable(f"{name[:80]}: a version of {len(version)} characters, {LONGEST_VERSION} at most")
+    if isinstance(version, str) and len(version) > MAX_VERSION_LENGTH:
+        raise Unusable(f"{name[:80]}: a version of {len(version)} characters, {MAX_VERSION_LENGTH} at most")
     extra = {**others(server, _KNOWN), FORM: OFFICIAL}
     latest = official.get("isLatest", official.get("is_latest"))
     if isinstance(latest, bool):
@@ -84,14 +84,14 @@ def _entity(record: Any) -> Entity:
     updated = text(official, "updatedAt", "publishedAt", "updated_at", "published_at")
     if updated:
         extra["updated_at"] = updated
-    given = server.get("tools", publisher.get("tools"))
+    listed_tools = server.get("tools", publisher.get("tools"))
     return Entity(
         kind=SERVER,
         path=f"/{name}",
         name=text(server, "title") or name,
         description=text(server, "description"),
         tags=texts(server, "tags", "keywords") or texts(publisher, "tags", "keywords"),
-        tools=tools(given) if isinstance(given, list) else (),
+        tools=tools(listed_tools) if isinstance(listed_tools, list) else (),
         status=status_of(status or None),
         extra={key: item for key, item in extra.items() if key != "tools"},
     )

@@ -1,4 +1,4 @@
-"""A SKILL.md: front matter that says when to use it, and the body that says how."""
+"""SKILL.md files: front matter that says when to use the skill, and a body that says how."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _KNOWN = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """What the reader of a SKILL.md gives: `front_matter` and `body`. The path is `/skills/FOLDER`: the folder that it
-    lies in, and what is above that where two would be called the same."""
+    """A parsed SKILL.md: `front_matter` and `body`. The path is `/skills/FOLDER`, with parent folders if two would
+    have the same path."""
 
     def knows(self, value: Any) -> bool:
         return isinstance(value, Mapping) and isinstance(value.get("front_matter"), Mapping) and "body" in value

@@ -1,4 +1,4 @@
-"""Tools as a server lists them: the answer to `tools/list`, or the bare list."""
+"""Tool lists: the answer of a server to `tools/list`, or the bare list."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SCHEMAS = ("inputSchema", "input_schema", "parameters", "arguments")
 
 @dataclass(frozen=True, slots=True)
 class Toolset:
-    """A server that says its name is one; tools of nobody belong to the file that they stand in."""
+    """A tool list. With `serverInfo` it is a server; otherwise the tools belong to their file."""
 
     def knows(self, value: Any) -> bool:
         return isinstance(value, Mapping) and "path" not in value and (_answer(value) is not None or _is_tool(value))
@@ -31,7 +31,7 @@ class Toolset:
 
 
 def _answer(value: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """What holds the list of tools, if it is one and says no more than that."""
+    """The object with the list of tools, if the value is only that."""
     result = value.get("result")
     if isinstance(result, Mapping) and isinstance(result.get("tools"), list):
         return result

@@ -1,1 +1,1 @@
-"""Who thinks what is near? Each signal is `Plan -> Ranking`."""
+"""Signals: each is `Plan -> Ranking`."""

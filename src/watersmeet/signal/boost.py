@@ -1,4 +1,4 @@
-"""Where an entity of a registry mentions the query: path, name, description, tags, metadata and tools, each once."""
+"""Boost signal: places in which a registry entity mentions the query, each counted once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from watersmeet.core.ports import Entities
 
 @dataclass(frozen=True, slots=True)
 class Boost:
-    """5 for the path, 3 for the name, 2, 1.5 and 1 for the others, 1 for each tool; more words come first at a tie."""
+    """Boost of 5 for the path, 3 for the name, 2 for the description, 1.5 for tags, 1 for metadata and each tool."""
 
     entities: Entities
 

@@ -1,4 +1,4 @@
-"""What is near in meaning, by a transformer: slower to index, clearly better."""
+"""Dense signal: similarity by a transformer; slower to index than static, and clearly better."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from watersmeet.core.vectors import VectorSearch
 
 @dataclass(frozen=True, slots=True)
 class Dense:
-    """Cosine of the query's vector and the chunk's."""
+    """Cosine of the query vector and the chunk vector."""
 
     dense: VectorSearch
 

@@ -1,7 +1,7 @@
-"""Identifiers that the query and the chunk share, as they are written: codes, flags, versions, names.
+"""Exact signal: identifiers that the query and the chunk share as written: codes, flags, versions, names.
 
-A sentence does not drown them ("tell me about D40"), and an identifier that is everywhere says nothing: the
-bonus is gated by document frequency, so ordinary words gain nothing.
+They count in a long sentence too ("tell me about D40"). The match is limited by document frequency, so that common
+identifiers and ordinary words gain nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from watersmeet.core.tokens import families, is_code
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Exact:
-    """BM25 over surface forms; a capitalised word counts as a name where it is rare."""
+    """BM25 over surface forms; a rare capitalised word counts as a name."""
 
     words: Words
     share: float = option(0.05, "an identifier in more than this share of the chunks is ignored")

@@ -1,9 +1,9 @@
-"""What is linked with the first hits of the other signals: personalised PageRank with a penalty on degree.
+"""Graph signal: documents linked with the first hits, by personalised PageRank with a penalty on degree.
 
-Interest starts at the leading documents and follows links in both directions, shared out among a document's links at
-each step (Andersen, Chung and Lang, FOCS 2006: pushing only where there is something left to push). What counts is what
-a document receives through links, so one without links gains nothing, and a page with many links gives each of its
-neighbours next to nothing. One that links to everything is left out: it would be in every answer.
+Rank mass starts at the leading documents and follows links in both directions, divided among a document's links at each
+step (Andersen, Chung and Lang, FOCS 2006). The score is what a document receives through links: one without links gains
+nothing, and a page with many links gives each neighbour little. A document that links to everything is left out, since
+it would be in every answer.
 """
 
 from __future__ import annotations
@@ -19,39 +19,39 @@ from watersmeet.core.options import option
 from watersmeet.core.ports import Edge, Links, PassageReader
 from watersmeet.core.seeds import by_document, seed_documents
 
-FURTHEST = 20
-"""Hops, after which everything is linked with everything."""
+MAX_HOPS = 20
+"""After so many hops everything is linked with everything."""
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """The share of the interest that reaches a document, less for one with many links."""
+    """Share of the rank mass that reaches a document, divided by the logarithm of its degree."""
 
     links: Links
     view: PassageReader
-    seeds: int = option(10, "how many documents the interest starts from")
-    hops: int = option(2, "how many links it follows")
+    seeds: int = option(10, "how many documents to start from")
+    hops: int = option(2, "how many links to follow")
     damping: float = option(0.5, "the share that is passed on at each step")
     min_share: float = option(0.005, "what receives less than this share of the whole is left out")
     hub: int = option(200, "a document with more links than this neither passes on nor receives")
 
     def __post_init__(self) -> None:
-        if not 0 <= self.hops <= FURTHEST:
-            raise ConfigError(f"signal.graph.hops cannot be {self.hops}", f"it is from 0 to {FURTHEST}")
+        if not 0 <= self.hops <= MAX_HOPS:
+            raise ConfigError(f"signal.graph.hops cannot be {self.hops}", f"it is from 0 to {MAX_HOPS}")
 
     def derive(self, plan: Plan, rankings: Sequence[Ranking]) -> Ranking:
         lead = seed_documents(rankings, plan.weights, plan.pool)
         if not lead:
             return Ranking("graph")
-        known = by_document(lead, self.view.documents_of(list(lead)))
-        seeds = list(known)[: self.seeds]
+        ranked = by_document(lead, self.view.documents_of(list(lead)))
+        seeds = list(ranked)[: self.seeds]
         received, paths = self._spread({document: 1 / rank for rank, document in enumerate(seeds, 1)})
         strong = {document: share for document, share in received.items() if share >= self.min_share}
         degrees = self.links.degrees(list(strong))
-        first = self.links.first_chunks([d for d in strong if d not in known], plan.condition)
+        first = self.links.first_chunks([d for d in strong if d not in ranked], plan.condition)
         hits, notes = [], {}
         for document, share in strong.items():
-            chunk = known[document][0] if document in known else first.get(document)
+            chunk = ranked[document][0] if document in ranked else first.get(document)
             degree = degrees.get(document, 0)
             if chunk is not None and degree <= self.hub:
                 hits.append(Hit(chunk, share / log2(2 + degree)))
@@ -59,9 +59,9 @@ class Graph:
         return Ranking("graph", Ranking.of("graph", hits).hits[: plan.pool], notes)
 
     def _spread(self, start: Mapping[DocId, float]) -> tuple[dict[DocId, float], dict[DocId, tuple[Edge, ...]]]:
-        """What each document receives through links, and the way by which it came first.
+        """Rank mass that each document receives through links, and the path of the first.
 
-        The interest of each starting document is followed by itself, so that none is its own echo.
+        Each starting document is followed separately, so that none receives its own mass.
         """
         total = sum(start.values())
         left = {(document, document): share / total for document, share in start.items()}

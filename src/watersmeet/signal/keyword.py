@@ -1,4 +1,4 @@
-"""How many of the query's words a chunk holds: a match quality from 0 to 1, whatever their rarity."""
+"""Keyword signal: share of the query words that a chunk contains, from 0 to 1, regardless of rarity."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from watersmeet.core.ports import Term, Words
 
 @dataclass(frozen=True, slots=True)
 class Keyword:
-    """The share of the query's words that occur; one that holds them all has 1.0."""
+    """Share of the query words that occur; 1.0 if all do."""
 
     words: Words
 

@@ -1,4 +1,4 @@
-"""Words that the query and the chunk share: BM25 over the text, small bonuses for the names of things."""
+"""Lexical signal: BM25 over the text, with small bonuses for title, names and tags."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from watersmeet.core.ports import Newest, Term, Words
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Lexical:
-    """The main field holds breadcrumb and text; the others only nudge (a heavy title field loses quality)."""
+    """BM25 over breadcrumb and text; the other fields have low weights (a high title weight loses quality)."""
 
     words: Words
     view: Newest | None = None
@@ -25,7 +25,7 @@ class Lexical:
     def rank(self, plan: Plan) -> Ranking:
         if (
             self.view is not None and plan.condition.has_filters and not plan.text.strip()
-        ):  # tags and nothing else: list them
+        ):  # only filters: list the newest
             newest = self.view.newest(plan.condition, plan.pool)
             return Ranking.of("lexical", (Hit(chunk, 1 / rank) for rank, chunk in enumerate(newest, 1)))
         found = self.words.match(self._terms(plan), plan.condition, plan.pool)
@@ -42,11 +42,11 @@ class Lexical:
             "names": self.names,
             "tags": self.tags,
         }
-        said = dict.fromkeys(plan.words, 1.0)
-        meant = dict.fromkeys(plan.intent_words, plan.intent_weight) if said else {}
+        query_words = dict.fromkeys(plan.words, 1.0)
+        intent_words = dict.fromkeys(plan.intent_words, plan.intent_weight) if query_words else {}
         return [
             Term(field, word, boost * weight)
             for field, boost in weights.items()
             if boost > 0
-            for word, weight in {**meant, **said}.items()
+            for word, weight in {**intent_words, **query_words}.items()
         ]

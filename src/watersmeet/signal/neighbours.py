@@ -1,9 +1,8 @@
-"""Documents one link away from what the other signals found.
+"""Neighbours signal: documents one link away from the hits of the other signals.
 
-The graph is never searched itself, and what was found does not vote again: a document has a vote here only if it is
-linked with a better one. That vote has a ceiling (`core.ceilings`), a share of the score of the document that brought
-it, so that no link lifts a document above the one that it came from. The nearer a document already is to that ceiling,
-the less the link counts; one that nobody else found gets the whole vote.
+A document has a vote here only if it is linked with a better one. That vote has a ceiling (`core.ceilings`), a share of
+the score of the better document, so that no link lifts a document above the one that it came from. The closer a
+document's own score is to that ceiling, the less the link counts; one that no other signal found gets the whole vote.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from watersmeet.core.seeds import by_document, seed_documents
 
 
 class _Reached(NamedTuple):
-    """A neighbour: by which link, from which chunk of the better document, and what that one's ranks come to."""
+    """A neighbour: the link, the chunk of the better document, and the seed score of that chunk."""
 
     edge: Edge
     source: ChunkId
@@ -29,11 +28,11 @@ class _Reached(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """One hop, in both directions, from every candidate."""
+    """Neighbours of every candidate, one hop in both directions."""
 
     links: Links
     view: PassageReader
-    below: float = option(0.95, "the most that a link can make of a document, as a share of the score it came from")
+    below: float = option(0.95, "highest score through a link, as a share of the score of the linking document")
     hub: int = option(100, "a document with more links than this neither brings in others nor is brought in")
 
     def __post_init__(self) -> None:
@@ -44,10 +43,10 @@ class Neighbours:
         lead = seed_documents(rankings, plan.weights, plan.pool)
         if not lead:
             return Ranking("neighbours")
-        known = by_document(lead, self.view.documents_of(list(lead)))
-        reached = self._reached(known)
-        first = self.links.first_chunks([d for d in reached if d not in known], plan.condition)
-        places = {d: known[d][0] if d in known else first.get(d) for d in reached}
+        ranked = by_document(lead, self.view.documents_of(list(lead)))
+        reached = self._reached(ranked)
+        first = self.links.first_chunks([d for d in reached if d not in ranked], plan.condition)
+        places = {d: ranked[d][0] if d in ranked else first.get(d) for d in reached}
         found = {chunk: reached[d] for d, chunk in places.items() if chunk is not None}
         own = {chunk: lead.get(chunk, 0.0) for chunk in found}
         order = sorted(found, key=lambda chunk: (-found[chunk].score, -own[chunk], chunk))[: plan.pool]
@@ -58,12 +57,12 @@ class Neighbours:
             ceilings={chunk: Ceiling(found[chunk].source, self.below) for chunk in order},
         )
 
-    def _reached(self, known: Mapping[DocId, tuple[ChunkId, float]]) -> dict[DocId, _Reached]:
-        """What is linked with a better document, each by the best of those; `known` has the best first."""
+    def _reached(self, ranked: Mapping[DocId, tuple[ChunkId, float]]) -> dict[DocId, _Reached]:
+        """Documents linked with a better one, each by the best of these; `ranked` has the best first."""
         found: dict[DocId, _Reached] = {}
-        edges = self.links.edges(list(known))
+        edges = self.links.edges(list(ranked))
         better: set[DocId] = set()
-        for document, (chunk, score) in known.items():
+        for document, (chunk, score) in ranked.items():
             better.add(document)
             mine = edges[document]
             if mine is None or len(mine) > self.hub:

@@ -1,4 +1,4 @@
-"""What is about the same terms, those that neither side uses included: words, with expansion."""
+"""Sparse signal: weighted terms with learned or related expansion."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from watersmeet.core.vectors import VectorSearch
 
 @dataclass(frozen=True, slots=True)
 class Sparse:
-    """The product of the query's weighted terms and the chunk's."""
+    """Dot product of the weighted terms of the query and of the chunk."""
 
     sparse: VectorSearch
 
     def rank(self, plan: Plan) -> Ranking:
-        if not plan.words:  # a query of punctuation means nothing
+        if not plan.words:  # a query of punctuation only
             return Ranking("sparse")
         return to_ranking("sparse", self.sparse.nearest([plan.semantic_text], plan.condition, plan.pool)[0])
 
     def score(self, plan: Plan, ids: Collection[ChunkId]) -> dict[ChunkId, float]:
-        return {near.chunk: near.cosine for near in self.sparse.score([plan.semantic_text], ids)[0]}
+        return {scored.chunk: scored.cosine for scored in self.sparse.score([plan.semantic_text], ids)[0]}

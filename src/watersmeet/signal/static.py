@@ -1,4 +1,4 @@
-"""What is near in meaning, by a table of token vectors: quick, and there from the first second."""
+"""Static signal: similarity by a table of token vectors; fast, and available at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from watersmeet.core.vectors import VectorSearch
 
 @dataclass(frozen=True, slots=True)
 class Static:
-    """Cosine of the query's vector and the chunk's."""
+    """Cosine of the query vector and the chunk vector."""
 
     static: VectorSearch
 

@@ -1,1 +1,1 @@
-"""Where do documents come from?"""
+"""Sources: where documents are read from."""

@@ -1,4 +1,4 @@
-"""Opening what may not be a file at all, without waiting for it, and saying in words what went wrong."""
+"""Opening of paths that may not be regular files, without blocking, with errors as messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from watersmeet.core.system import READ
 
 
 def fetch(path: str, limit: int, setting: str) -> bytes | Skipped:
-    """The content of a regular file; a FIFO or a device is neither waited for nor read."""
+    """Content of a regular file; a FIFO or a device is not read."""
     stream = opened(path, limit, setting)
     if isinstance(stream, Skipped):
         return stream
@@ -21,25 +21,25 @@ def fetch(path: str, limit: int, setting: str) -> bytes | Skipped:
     room = limit + 1
     try:
         with stream:
-            ask = os.fstat(stream.fileno()).st_size + 1
-            while part := os.read(stream.fileno(), min(ask, room)):
+            size = os.fstat(stream.fileno()).st_size + 1
+            while part := os.read(stream.fileno(), min(size, room)):
                 parts.append(part)
                 room -= len(part)
-                ask = 1 << 16
+                size = 1 << 16
     except OSError as error:
-        return Skipped(printable(path), in_words(error))
+        return Skipped(printable(path), error_message(error))
     if room == 0:
         return Skipped(printable(path), too_large(limit, setting))
     return b"".join(parts)
 
 
 def opened(path: str, limit: int, setting: str) -> BinaryIO | Skipped:
-    """A regular file that is no larger than that, to be read and closed."""
+    """Open a regular file of at most `limit` bytes."""
     try:
         handle = os.open(path, READ)
         status = os.fstat(handle)
     except OSError as error:
-        return Skipped(printable(path), in_words(error))
+        return Skipped(printable(path), error_message(error))
     refusal = "not a regular file" if not stat.S_ISREG(status.st_mode) else ""
     refusal = refusal or (too_large(limit, setting) if status.st_size > limit else "")
     if refusal:
@@ -48,8 +48,8 @@ def opened(path: str, limit: int, setting: str) -> BinaryIO | Skipped:
     return os.fdopen(handle, "rb")
 
 
-def in_words(error: OSError) -> str:
-    """Why a path cannot be read."""
+def error_message(error: OSError) -> str:
+    """Message for a path that cannot be read."""
     if error.errno == errno.ELOOP:
         return "symlink loop"
     return f"cannot be read: {error.strerror or error}"

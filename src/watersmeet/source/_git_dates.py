@@ -1,7 +1,7 @@
-"""When did each file of a git work tree last change in a commit? Two calls of git at most, however many files.
+"""Dates of the last commits of files in a git work tree, with at most two calls of git.
 
-Git is run without a shell and with fixed arguments; nothing that a repository's own settings name is started, and
-nothing is fetched. If there is no git, or it takes too long, files have their own time stamps.
+Git is run without a shell and with fixed arguments; no program that a repository's configuration names is started, and
+nothing is fetched. If git is missing or takes too long, the time stamps of the files are used.
 """
 
 from __future__ import annotations
@@ -17,17 +17,16 @@ from datetime import UTC, datetime
 from typing import IO
 
 from watersmeet.core.indexing import Content, Found
-from watersmeet.core.processes import environment
 from watersmeet.core.system import slashed, trimmed
 
-SECONDS = 5.0
-"""How long one call may take; what was read until then counts."""
+TIMEOUT_SECONDS = 5.0
+"""Timeout of one call; the output until then is used."""
 
-COMMITS = 50_000
-"""How far back to look."""
+MAX_COMMITS = 50_000
+"""Commits of the history that are read."""
 
-FEW = 200
-"""Up to so many files are named to git one by one."""
+MAX_NAMED_FILES = 200
+"""Up to so many files are passed to git by name."""
 
 _GIT = ("git", "--no-optional-locks", "--no-pager", "--literal-pathspecs", "-c", "log.showSignature=false")
 _QUIET = {"GIT_OPTIONAL_LOCKS": "0", "GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
@@ -35,14 +34,14 @@ _QUIET = {"GIT_OPTIONAL_LOCKS": "0", "GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_
 
 @dataclass(slots=True)
 class GitDates:
-    """The commits that left files as they are; `paths` are those of all files that will be asked for."""
+    """Commit dates of files; `paths` are all files whose dates will be needed."""
 
     paths: Collection[str]
     _tops: dict[str, str] = field(default_factory=dict)
     _histories: dict[str, CommitDates] = field(default_factory=dict)
 
     def of(self, found: Found, content: Content, by: str) -> datetime | None:
-        """A commit dates a file only as long as that is what it committed."""
+        """Date of a file; a commit counts only if the file still has the committed content."""
         return self._committed(found.uri, content) if by == "git" else found.modified
 
     def _committed(self, path: str, content: Content) -> datetime | None:
@@ -55,7 +54,7 @@ class GitDates:
         return self._histories[top].of(_below(path, top), content)
 
     def _top(self, folder: str) -> str:
-        """The work tree that a folder lies in; empty if in none."""
+        """Work tree of a folder; empty if there is none."""
         if folder not in self._tops:
             parent = os.path.dirname(folder)
             if os.path.exists(os.path.join(folder, ".git")):
@@ -71,7 +70,7 @@ def _below(path: str, top: str) -> str:
 
 @dataclass(slots=True)
 class CommitDates:
-    """The committed content of the files that were asked for, and when each was committed, read when first needed."""
+    """Blob ids of files in the last commit, and the dates of their commits, read at first use."""
 
     top: str
     blobs: dict[str, str] = field(default_factory=dict)
@@ -79,9 +78,9 @@ class CommitDates:
     _oldest: int | None = None
 
     def of(self, name: str, content: Content) -> datetime | None:
-        """None for a file that is not committed, or was changed since."""
-        known = self.blobs.get(name)
-        if known is None or known != blob(content, known):
+        """Commit date of a file; None if it is not committed or was changed since."""
+        committed = self.blobs.get(name)
+        if committed is None or committed != blob(content, committed):
             return None
         if self._times is None:
             self._times = self._read()
@@ -89,8 +88,8 @@ class CommitDates:
         return None if time is None else datetime.fromtimestamp(time, UTC)
 
     def _read(self) -> dict[str, int]:
-        """The newest commit of each file; one that was not met is at least as old as the oldest commit looked at."""
-        arguments = ("log", f"--max-count={COMMITS}", "--no-renames", "--no-ext-diff", "--no-textconv", "-z")
+        """Time of the newest commit of each file; files that are missing are older than the oldest commit read."""
+        arguments = ("log", f"--max-count={MAX_COMMITS}", "--no-renames", "--no-ext-diff", "--no-textconv", "-z")
         found: dict[str, int] = {}
         time = 0
         for part in _parts(self.top, *arguments, "--name-only", "--format=%x01%ct", "HEAD", "--", *_paths(self.blobs)):
@@ -107,7 +106,7 @@ class CommitDates:
 
 
 def history(top: str, names: Collection[str]) -> CommitDates:
-    """What the last commit holds of these files; nothing if git cannot say."""
+    """Blob ids of these files in the last commit; empty if git fails."""
     blobs = {}
     for part in _parts(top, "ls-tree", "-r", "-z", "--full-tree", "HEAD", "--", *_paths(names)):
         facts, _, name = part.partition("\t")
@@ -117,7 +116,7 @@ def history(top: str, names: Collection[str]) -> CommitDates:
 
 
 def blob(content: Content, like: str) -> str:
-    """Git's name for a file's content, by the hash that `like` was made with."""
+    """Git's blob id of a content, with the same hash function as `like`."""
     make = hashlib.sha256 if len(like) == 64 else hashlib.sha1
     state = make(b"blob %d\0" % content.size(), usedforsecurity=False)
     for block in content.blocks():
@@ -126,26 +125,26 @@ def blob(content: Content, like: str) -> str:
 
 
 def _paths(names: Collection[str]) -> list[str]:
-    """What to name to git: the files, or the folder that they all lie in."""
-    if len(names) <= FEW:
+    """Paths to pass to git: the files, or their common folder."""
+    if len(names) <= MAX_NAMED_FILES:
         return sorted(names)
     common = posixpath.commonpath(list(names))
     return [common] if common else []
 
 
 def _parts(top: str, *arguments: str) -> Iterator[str]:
-    """Git's output, cut at its NULs as it comes."""
+    """Output of git, split at NULs as it arrives."""
     try:
-        process = subprocess.Popen(  # noqa: S603 - no shell, and the arguments are ours; paths stand behind `--`
+        process = subprocess.Popen(  # noqa: S603 - no shell, fixed arguments, paths after `--`
             [*_GIT, "-C", top, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env=environment(_QUIET, without="GIT_"),
+            env=_environment(),
         )
     except OSError:  # there is no git
         return
-    timer = threading.Timer(SECONDS, process.kill)
+    timer = threading.Timer(TIMEOUT_SECONDS, process.kill)
     timer.daemon = True
     timer.start()
     try:
@@ -165,3 +164,8 @@ def _cut(stream: IO[bytes]) -> Iterator[str]:
         *whole, rest = (rest + block).split(b"\0")
         for part in whole:
             yield os.fsdecode(part)
+
+
+def _environment() -> dict[str, str]:
+    """The environment of git: ours without its own variables, which could redirect it."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | _QUIET

@@ -1,7 +1,7 @@
-"""What has git been told to ignore? `.gitignore` files, nested, and `.git/info/exclude`.
+"""Git's ignore rules: nested `.gitignore` files and `.git/info/exclude`.
 
-Two differences from git: characters are compared, not bytes, so that `?` is one letter in any script; and a
-symlink to a folder counts as a folder, as it is followed like one. The user's global ignore file is not read.
+Two differences from git: characters are compared, not bytes, so that `?` is one letter in any script; and a symlink to
+a folder counts as a folder, since it is followed. The user's global ignore file is not read.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from watersmeet.core.indexing import Skipped
 from watersmeet.core.system import slashed
 from watersmeet.source._files import fetch
 
-_LARGEST = 10_000_000
+_MAX_BYTES = 10_000_000
 
 
 class Rules:
-    """The patterns of one file; `start` is how much of a path is that of the folder in which it lies."""
+    """Patterns of one ignore file; `start` is the length of its folder's path, which is removed before matching."""
 
     __slots__ = ("_named", "_others", "_start")
 
@@ -38,7 +38,7 @@ class Rules:
         self._others.reverse()
 
     def verdict(self, name: str, path: str, is_folder: bool) -> bool | None:
-        """Whether the last pattern that matches says to ignore it; None if none does."""
+        """Whether the last matching pattern ignores the path; None if no pattern matches."""
         path = path[self._start :]
         last, ignore = -1, None
         for number, rule in reversed(self._named.get(name, ())):
@@ -54,7 +54,7 @@ class Rules:
 
 
 Chain = tuple[Rules, ...]
-"""The rules that hold in a folder, nearest first."""
+"""Rules that apply in a folder, nearest first."""
 
 
 def ignored(chain: Chain, name: str, path: str, is_folder: bool) -> bool:
@@ -66,18 +66,18 @@ def ignored(chain: Chain, name: str, path: str, is_folder: bool) -> bool:
 
 
 def load(path: str, start: int) -> Rules | Skipped | None:
-    """The rules of a file; None if there is none. Like git, no symlink is taken for one."""
+    """Rules of an ignore file; None if there is none. Like git, symlinks are not read."""
     try:
         if not stat.S_ISREG(os.lstat(path).st_mode):
             return None
     except OSError:
         return None
-    content = fetch(path, _LARGEST, "gitignore")
+    content = fetch(path, _MAX_BYTES, "gitignore")
     return content if isinstance(content, Skipped) else Rules(os.fsdecode(content), start)
 
 
 def of_folder(folder: str, start: int) -> list[Rules | Skipped]:
-    """The rules that a folder brings, nearest first."""
+    """Rules of the ignore files in a folder, nearest first."""
     files = [os.path.join(folder, ".gitignore")]
     repository = _repository(os.path.join(folder, ".git"))
     if repository:
@@ -87,7 +87,7 @@ def of_folder(folder: str, start: int) -> list[Rules | Skipped]:
 
 
 def above(folder: str) -> tuple[list[Rules | Skipped], str]:
-    """The rules of the folders above one that lies in a git work tree, and its path below the tree's top."""
+    """Rules of the folders above a folder in a git work tree, and its path below the top of the tree."""
     if _repository(os.path.join(folder, ".git")):
         return [], ""
     parents: list[str] = []
@@ -107,7 +107,7 @@ def above(folder: str) -> tuple[list[Rules | Skipped], str]:
 
 
 def _repository(path: str) -> str:
-    """The folder of a repository whose work tree holds this `.git`, which may be a file that names it."""
+    """Repository folder of a `.git`, which may be a file that points to it."""
     if os.path.isdir(path):
         return path
     if not os.path.isfile(path):
@@ -121,7 +121,7 @@ def _repository(path: str) -> str:
 
 
 def _trimmed(line: str) -> str:
-    """Without the spaces at the end, unless a backslash stands before them."""
+    """Line without trailing spaces, unless they are escaped."""
     text = line.rstrip(" ")
     backslashes = len(text) - len(text.rstrip("\\"))
     return text + " " if backslashes % 2 and len(text) < len(line) else text

@@ -1,7 +1,7 @@
-"""A folder of files, or one file.
+"""The source for a folder of files, or one file.
 
-What is not meant for reading is passed over in silence: hidden files, what git ignores, other endings,
-installed packages. What looks as if it was meant for reading, and cannot be, is reported with its reason.
+Files that are not meant for reading are left out silently: hidden files, files ignored by git, other endings, installed
+packages. A file that should be readable but is not is reported with the reason.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from watersmeet.core.indexing import Dating, Found, Located, Offer, Skipped, Sou
 from watersmeet.core.names import is_text, printable
 from watersmeet.core.options import option
 from watersmeet.core.system import is_within
-from watersmeet.source._files import fetch, in_words, opened, too_large
+from watersmeet.source._files import error_message, fetch, opened, too_large
 from watersmeet.source._git_dates import GitDates
 from watersmeet.source._ignore import Chain, Rules, above, ignored, of_folder
 
 _NEVER = frozenset({".git", "node_modules", "__pycache__"})
-_MARKS = frozenset({"pyvenv.cfg", "catalogue.db"})
-"""A folder that holds one of these is a virtual environment or an index."""
+_MARKER_FILES = frozenset({"pyvenv.cfg", "catalogue.db"})
+"""A folder with one of these files is a virtual environment or an index."""
 _NEITHER = "neither a folder nor a regular file"
 _OUTSIDE = "symlink that leads out of the folder; `outside_links = true` under [source.folder] follows it"
 
 
 @dataclass(frozen=True, slots=True)
 class Folder(Source):
-    """Files below a root: named by their path, told apart from their earlier state by a stat."""
+    """Files below a root, named by their path; changes are detected by stat."""
 
-    endings: tuple[str, ...]  # of the files that a parser reads
+    endings: tuple[str, ...]  # of files that a parser reads
     include: list[str] = option(
         [],
-        "globs of the files to read; none: every ending that a parser reads; one without a slash is held against the "
-        "name, else against the path; case does not matter",
+        "globs of the files to read; none: every ending that a parser reads; one without a slash matches the "
+        "name, else the path; case does not matter",
     )
     exclude: list[str] = option([], "globs of files and folders to leave out, whatever `include` says")
-    gitignore: bool = option(True, "leave out what .gitignore files and .git/info/exclude say")
+    gitignore: bool = option(True, "leave out what .gitignore files and .git/info/exclude name")
     hidden: bool = option(False, "also read files and folders whose name begins with a dot")
     follow_links: bool = option(True, "follow symlinks, each folder and file once")
     outside_links: bool = option(False, "also follow symlinks that lead out of the folder")
@@ -50,7 +50,7 @@ class Folder(Source):
     max_bytes_jsonl: int = option(1_000_000_000, "the largest .jsonl file to read, in bytes")
 
     def scan(self, root: SourceRoot, known: Mapping[str, str]) -> Iterator[Offer]:
-        """Everything below a folder in a repeatable order, or the one file that was named."""
+        """List everything below a folder in a repeatable order, or the one file that was named."""
         place = os.path.abspath(root.uri)
         if not is_text(place):
             raise SourceProblem(f"{printable(place)}: name is not valid UTF-8", "rename it")
@@ -60,7 +60,7 @@ class Folder(Source):
                 os.scandir(place).close()
         except OSError as error:
             raise SourceProblem(
-                f"{printable(place)}: {in_words(error)}",
+                f"{printable(place)}: {error_message(error)}",
                 "name a folder or a file that exists and that you may read",
             ) from error
         if stat.S_ISDIR(status.st_mode):
@@ -79,7 +79,7 @@ class Folder(Source):
         return GitDates([item.uri for item in found])
 
     def locate(self, uri: str) -> Located:
-        """A path, with its symlinks followed."""
+        """Resolve a path and its symlinks."""
         if "\0" in uri or not is_text(uri):
             raise SourceProblem(f"{printable(uri)}: name is not valid UTF-8", "check its spelling, or rename it")
         place = os.path.realpath(uri)
@@ -103,13 +103,13 @@ class Folder(Source):
         return os.path.lexists(os.path.join(place, name))
 
     def limit(self, name: str) -> tuple[int, str]:
-        """How large a file may be, and the setting that says so."""
+        """Size limit of a file, and the setting that defines it."""
         if name.lower().endswith(".jsonl"):
             return self.max_bytes_jsonl, "max_bytes_jsonl"
         return self.max_bytes, "max_bytes"
 
     def offer(self, name: str, path: str, status: os.stat_result) -> Found | Skipped:
-        """A regular file, unless it is too large or its name cannot be written down."""
+        """Offer a regular file, unless it is too large or its name is not valid UTF-8."""
         if not is_text(name):
             return Skipped(printable(path), "name is not valid UTF-8")
         limit, setting = self.limit(name)
@@ -120,27 +120,27 @@ class Folder(Source):
 
     def _only(self, place: str, status: os.stat_result) -> Found | Skipped:
         name = os.path.basename(place)
-        if _Wanted(self).matches(name, name) or name.lower().endswith(self.endings):
+        if _Included(self).matches(name, name) or name.lower().endswith(self.endings):
             return self.offer(name, place, status)
         return Skipped(printable(place), f"not a kind of file that can be read; known: {' '.join(self.endings)}")
 
 
 def _moment(seconds: float) -> datetime | None:
-    """None for what no calendar has."""
+    """Date of a time stamp; None if it is out of range."""
     try:
         return datetime.fromtimestamp(seconds, UTC)
     except (ValueError, OverflowError, OSError):
         return None
 
 
-class _Wanted:
-    """Which names `include` means. Most globs are plain endings, and those are quick to tell."""
+class _Included:
+    """Matcher of the `include` globs. Most globs are plain endings, which are fast to compare."""
 
-    __slots__ = ("_globs", "_known", "endings")
+    __slots__ = ("_globs", "_parsed_endings", "endings")
 
     def __init__(self, folder: Folder) -> None:
         endings: list[str] = [] if folder.include else [*folder.endings]
-        self._known = folder.endings
+        self._parsed_endings = folder.endings
         self._globs: list[tuple[Pattern, bool]] = []
         for glob in folder.include:
             text = glob.lower().removeprefix("./")
@@ -152,19 +152,19 @@ class _Wanted:
         self.endings = tuple(endings)
 
     def matches(self, name: str, path: str) -> bool:
-        """A glob that ends in a star says nothing of the ending: then only the known ones are meant."""
+        """Whether a file is included. A glob that ends in a star matches only endings that a parser reads."""
         name = name.lower()
         if name.endswith(self.endings):
             return True
         return any(
-            (not is_open or name.endswith(self._known)) and rule.matches(name, path.lower(), False)
+            (not is_open or name.endswith(self._parsed_endings)) and rule.matches(name, path.lower(), False)
             for rule, is_open in self._globs
         )
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A folder to look into; `name` is its path below the root with a slash behind it, or nothing."""
+    """A folder to list; `name` is its path below the root with a trailing slash, or empty."""
 
     name: str
     path: str
@@ -172,21 +172,21 @@ class _Place:
 
 
 class _Walk:
-    """One scan. Folders and files come first, symlinks last: a thing that has two names keeps its own."""
+    """One scan. Symlinks are followed last, so that a file with two names gets its real one."""
 
     def __init__(self, folder: Folder, root: str) -> None:
         self._folder = folder
-        self._wanted = _Wanted(folder)
+        self._included = _Included(folder)
         globs = (pattern(glob.lower().removeprefix("./"), may_negate=False) for glob in folder.exclude)
-        self._unwanted = [glob for glob in globs if glob is not None]
+        self._excluded = [glob for glob in globs if glob is not None]
         self._root = root
         self._real = os.path.realpath(root)
-        self._outer = ""  # the root's path below the top of its git work tree
+        self._outer = ""  # path of the root below the top of its git work tree
         self._places: list[_Place] = []
         self._linked_folders: deque[tuple[_Place, os.stat_result]] = deque()
         self._linked_files: list[tuple[str, str, os.stat_result]] = []
-        self._seen: dict[tuple[int, int], str] = {}
-        """Device and inode of what was read, and under which name: that of a folder ends in a slash."""
+        self._read_names: dict[tuple[int, int], str] = {}
+        """Names of the files and folders read, by device and inode; the name of a folder ends in a slash."""
 
     def run(self) -> Iterator[Offer]:
         chain: Chain = ()
@@ -203,18 +203,18 @@ class _Walk:
                 break
             yield from self._follow(*self._linked_folders.popleft())
         for name, path, status in self._linked_files:
-            known = self._seen.setdefault((status.st_dev, status.st_ino), name)
-            if known == name:
+            read_as = self._read_names.setdefault((status.st_dev, status.st_ino), name)
+            if read_as == name:
                 yield self._folder.offer(name, path, status)
             else:
-                yield Skipped(printable(path), f"symlink to a file that is read already: {known}")
+                yield Skipped(printable(path), f"symlink to a file that is read already: {read_as}")
         yield Whole()
 
     def _remember_parents(self, root: str) -> None:
-        """A link to a folder above the root leads back to the root, and so is a loop."""
+        """Record the folders above the root: a link to one of them is a loop."""
         while (parent := os.path.dirname(root)) != root:
             status = os.stat(parent)
-            self._seen[status.st_dev, status.st_ino] = ""
+            self._read_names[status.st_dev, status.st_ino] = ""
             root = parent
 
     def _look_into(self, place: _Place) -> Iterator[Found | Skipped]:
@@ -223,12 +223,12 @@ class _Walk:
             with os.scandir(place.path) as listing:
                 entries = sorted(listing, key=_name_of)
         except OSError as error:
-            yield Skipped(place.path, in_words(error), closed=True)
+            yield Skipped(place.path, error_message(error), closed=True)
             return
         names = {entry.name for entry in entries}
-        if place.name and not names.isdisjoint(_MARKS):
+        if place.name and not names.isdisjoint(_MARKER_FILES):
             return
-        if self._seen.setdefault((status.st_dev, status.st_ino), place.name) != place.name:
+        if self._read_names.setdefault((status.st_dev, status.st_ino), place.name) != place.name:
             return
         chain = place.chain
         if self._folder.gitignore and (".gitignore" in names or ".git" in names):
@@ -241,16 +241,18 @@ class _Walk:
             name = entry.name
             if (name[0] == "." and not hidden) or name in _NEVER:
                 continue
-            item = self._meet(entry, place.name + name, chain, below)
+            item = self._offer_entry(entry, place.name + name, chain, below)
             if item is not None:
                 yield item
         self._places += reversed(below)
 
-    def _meet(self, entry: os.DirEntry[str], name: str, chain: Chain, below: list[_Place]) -> Found | Skipped | None:
-        """One entry of a folder: a file is offered, a folder goes below, a symlink waits."""
+    def _offer_entry(
+        self, entry: os.DirEntry[str], name: str, chain: Chain, below: list[_Place]
+    ) -> Found | Skipped | None:
+        """One entry of a folder: a file is offered, a folder is added to `below`, a symlink is queued."""
         try:
             if entry.is_symlink():
-                return self._meet_link(entry, name, chain)
+                return self._queue_link(entry, name, chain)
             if entry.is_dir(follow_symlinks=False):
                 if self._left_out(entry.name, name, chain, True):
                     return None
@@ -258,7 +260,7 @@ class _Walk:
                     return Skipped(printable(entry.path), "name is not valid UTF-8")
                 below.append(_Place(name + "/", entry.path, chain))
                 return self._named_like_a_file(entry)
-            if not self._wanted.matches(entry.name, name) or self._left_out(entry.name, name, chain, False):
+            if not self._included.matches(entry.name, name) or self._left_out(entry.name, name, chain, False):
                 return None
             if not entry.is_file(follow_symlinks=False):
                 return Skipped(printable(entry.path), "not a regular file")
@@ -266,12 +268,12 @@ class _Walk:
             if not status.st_ino:  # Windows lists a folder without them
                 status = os.lstat(entry.path)
         except OSError as error:
-            return Skipped(printable(entry.path), in_words(error), closed=True)
-        self._seen[status.st_dev, status.st_ino] = name
+            return Skipped(printable(entry.path), error_message(error), closed=True)
+        self._read_names[status.st_dev, status.st_ino] = name
         return self._folder.offer(name, entry.path, status)
 
-    def _meet_link(self, entry: os.DirEntry[str], name: str, chain: Chain) -> Skipped | None:
-        """A symlink: to be followed after everything else, if it leads to something to read."""
+    def _queue_link(self, entry: os.DirEntry[str], name: str, chain: Chain) -> Skipped | None:
+        """Queue a symlink, to be followed after everything else, if its target can be read."""
         try:
             status = os.stat(entry.path)
             mode = status.st_mode
@@ -279,10 +281,10 @@ class _Walk:
         except FileNotFoundError:
             mode, problem = 0, "dangling symlink"
         except OSError as error:
-            mode, problem = 0, in_words(error)
+            mode, problem = 0, error_message(error)
         is_folder = stat.S_ISDIR(mode)
-        # What a broken link was meant for is unknown: without an ending it may have been a folder.
-        wanted = is_folder or self._wanted.matches(entry.name, name) or (not mode and "." not in entry.name)
+        # The target of a broken link is unknown: without an ending it may have been a folder.
+        wanted = is_folder or self._included.matches(entry.name, name) or (not mode and "." not in entry.name)
         if not wanted or self._left_out(entry.name, name, chain, is_folder):
             return None
         if problem:
@@ -298,32 +300,32 @@ class _Walk:
         return None
 
     def _not_followed(self, path: str) -> str:
-        """Why a symlink is left alone. One that leads out of the folder may show what was not meant to be searched."""
+        """Reason not to follow a symlink. One that leads out of the folder may expose other files."""
         if not self._folder.follow_links:
             return "symlink; see source.folder.follow_links"
         if self._folder.outside_links or is_within(self._real, os.path.realpath(path)):
-            return ""  # one that leads up is a loop, and said to be
+            return ""  # one that leads up is reported as a loop
         return "" if is_within(os.path.realpath(path), self._real) else _OUTSIDE
 
     def _follow(self, place: _Place, status: os.stat_result) -> Iterator[Skipped]:
-        known = self._seen.get((status.st_dev, status.st_ino))
-        if known is None:
+        read_as = self._read_names.get((status.st_dev, status.st_ino))
+        if read_as is None:
             self._places.append(place)
-        elif place.name.startswith(known):
+        elif place.name.startswith(read_as):
             yield Skipped(place.path, "symlink loop")
         else:
-            yield Skipped(place.path, f"symlink to a folder that is read already: {known}")
+            yield Skipped(place.path, f"symlink to a folder that is read already: {read_as}")
 
     def _left_out(self, name: str, path: str, chain: Chain, is_folder: bool) -> bool:
         if chain and ignored(chain, name, self._outer + path, is_folder):
             return True
-        if not self._unwanted:
+        if not self._excluded:
             return False
         name, path = name.lower(), path.lower()
-        return any(glob.matches(name, path, is_folder) for glob in self._unwanted)
+        return any(glob.matches(name, path, is_folder) for glob in self._excluded)
 
     def _named_like_a_file(self, entry: os.DirEntry[str]) -> Skipped | None:
-        if entry.name.lower().endswith(self._wanted.endings or self._folder.endings):
+        if entry.name.lower().endswith(self._included.endings or self._folder.endings):
             return Skipped(entry.path, "a folder, not a file")
         return None
 

@@ -1,1 +1,1 @@
-"""Boost, share, scale, cut: each stage is `Ranking -> Ranking`."""
+"""Stages after fusion, such as boosts and cuts: each is `Ranking -> Ranking`."""

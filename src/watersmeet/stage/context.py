@@ -1,4 +1,4 @@
-"""What stands around a hit, for its reader: more text, never more results."""
+"""Context of a hit: neighbouring chunks to show with it; it adds text, not results."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from watersmeet.core.token_count import estimate
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Notes for each hit which chunks its text should be shown with, in reading order; put it last.
+    """A stage that notes for each hit which chunks to show with it, in reading order; put it last.
 
-    A chunk that is a hit itself, or that a better hit is shown with, is not shown again.
+    A chunk that is a hit itself, or is shown with a better hit, is not repeated.
     """
 
     view: Surroundings
     before: int = option(1, "how many chunks before a hit")
     after: int = option(1, "how many chunks after it")
-    parent: bool = option(False, "also the beginning of the section that the hit's section lies in")
+    parent: bool = option(False, "also add the beginning of the parent section")
     tokens: int = option(400, "how many tokens may be added to one hit")
 
     def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
@@ -45,7 +45,7 @@ class Context:
     def _added(
         self, chunk: ChunkId, around: Sequence[Passage], parent: Passage | None, shown: set[ChunkId]
     ) -> list[ChunkId]:
-        """The parent, then the nearest on both sides by turns; a side ends at what is shown already or does not fit."""
+        """Chunks to add: the parent, then the nearest on both sides in turn, until one is already shown or too long."""
         ids = [passage.id for passage in around]
         place = ids.index(chunk) if chunk in ids else 0
         sides = [iter(around[place + 1 :]), iter(around[:place][::-1])]

@@ -1,4 +1,4 @@
-"""The first few hits once more, by a model that reads query and text together (Nogueira and Cho, 2019)."""
+"""Reranking of the first hits by a cross-encoder (Nogueira and Cho, 2019)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from watersmeet.core.ports import PairScorer, PassageReader
 
 @dataclass(frozen=True, slots=True)
 class Crossencoder:
-    """Re-orders the first `top_n` hits among themselves; those behind keep their places and their scores.
+    """A stage that reorders the first `top_n` hits; the others keep their ranks and scores.
 
-    The hits share out the scores that they had, so that the scale stays what fusion made it; the model's own score
+    The reordered hits get the same scores as before by rank, so that the scale does not change; the model's own score
     is in the evidence.
     """
 

@@ -1,7 +1,7 @@
-"""The same thing said twice is shown once.
+"""Deduplication of near-identical passages.
 
-Two texts are alike if they share most of their runs of three words (Broder 1997). A text that does not share so many
-with all better ones together shares them with none, so only a few are held against each other.
+Two texts are alike if they share most of their three-word shingles (Broder 1997). A text that does not share so many
+with all better texts together shares them with none of them, so only a few pairs are compared.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from watersmeet.core.options import option
 from watersmeet.core.ports import PassageReader
 from watersmeet.core.tokens import forms
 
-_Runs = set[int]  # hashes: three strings each would take half as long again
+_Shingles = set[int]  # hashes: tuples of strings would take half as long again
 
-TELLING = 8
-"""A text of fewer words says too little to be compared without what stands above it."""
+MIN_COMPARED_WORDS = 8
+"""A text of fewer words is compared together with its title and headings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dedupe:
-    """Drops what repeats a better hit, and notes in that hit what was dropped.
+    """A stage that drops hits that repeat a better one, and notes them in that one.
 
-    Pages that differ in an identifier of their title or headings are not the same, however alike their texts.
+    Passages with different identifiers in title or headings are kept, however alike their texts.
     """
 
     view: PassageReader
-    min_similarity: float = option(0.7, "the share of common runs of three words from which on two texts are the same")
-    depth: int = option(5, "how many hits to compare, for each result that is asked for")
+    min_similarity: float = option(0.7, "two texts with at least this share of common three-word runs are the same")
+    depth: int = option(5, "how many hits to compare, for each requested result")
 
     def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
         head = ranking.hits[: self.depth * plan.top_n]
@@ -50,29 +50,31 @@ class Dedupe:
         return Ranking("dedupe", tuple(hits))
 
     def _keepers(self, passages: Sequence[Passage]) -> dict[ChunkId, ChunkId]:
-        """For each passage that repeats an earlier one: which."""
+        """For each passage that repeats an earlier one, that earlier one."""
         found: dict[ChunkId, ChunkId] = {}
-        kept: list[tuple[Passage, _Runs]] = []
-        seen: _Runs = set()
+        kept: list[tuple[Passage, _Shingles]] = []
+        all_shingles: _Shingles = set()
         for passage in passages:
-            mine = _runs(passage)
-            if len(mine & seen) >= self.min_similarity * len(mine):
-                better = next((one for one, runs in kept if self._same(mine, runs) and _alike(one, passage)), None)
+            mine = _shingles(passage)
+            if len(mine & all_shingles) >= self.min_similarity * len(mine):
+                better = next(
+                    (one for one, shingles in kept if self._same(mine, shingles) and _alike(one, passage)), None
+                )
                 if better is not None:
                     found[passage.id] = better.id
                     continue
             kept.append((passage, mine))
-            seen |= mine
+            all_shingles |= mine
         return found
 
-    def _same(self, one: _Runs, other: _Runs) -> bool:
+    def _same(self, one: _Shingles, other: _Shingles) -> bool:
         common = len(one & other)
         return common >= self.min_similarity * (len(one) + len(other) - common)
 
 
-def _runs(passage: Passage) -> _Runs:
+def _shingles(passage: Passage) -> _Shingles:
     words = passage.text.casefold().split()
-    if len(words) < TELLING:
+    if len(words) < MIN_COMPARED_WORDS:
         words = [*" ".join((passage.title, *passage.headings)).casefold().split(), *words]
     if len(words) < 3:
         return {hash(tuple(words))}

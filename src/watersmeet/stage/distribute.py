@@ -1,4 +1,4 @@
-"""No kind of entity takes all the places while others wait."""
+"""Soft cap on the share of one entity kind in the results."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from watersmeet.core.ports import Entities
 
 @dataclass(frozen=True, slots=True)
 class Distribute:
-    """The best hits, with a soft cap for each kind; what the cap left out fills the places that stay empty.
+    """A stage that selects the best hits with a soft cap for each kind; capped hits fill places that stay empty.
 
-    The order stays that of the scores, whatever was filled in last. Kinds that were not asked for, and are searched for
-    the sake of others, leave here.
+    The order is that of the scores. Kinds that were not requested, and were searched only for others, are removed.
     """
 
     entities: Entities
-    share: float = option(0.6, "the share of the results that one kind may have while another waits")
+    share: float = option(0.6, "highest share of the results for one kind while other kinds have hits")
 
     def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
         leads = self.entities.heads([hit.chunk for hit in ranking.hits])
@@ -31,7 +30,7 @@ class Distribute:
 
 
 def chosen(kinds: Sequence[str], most: int, share: float) -> list[int]:
-    """Which places of a ranking, whose kinds these are, make the result; in one pass."""
+    """Positions of a ranking with these kinds that are selected, in one pass."""
     cap = math.ceil(most * share)
     waiting, taken = Counter(kinds), Counter[str]()
     kept: list[int] = []

@@ -1,4 +1,4 @@
-"""One hit for each entity of a registry; a tool hands its score on to its server."""
+"""One hit for each registry entity; a tool passes its score on to its server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from watersmeet.core.ports import Entities
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """A server is as good as it is itself or as its best tool is, and is found where only its tool was."""
+    """A stage that gives a server the better of its own score and that of its best tool, and adds missing servers."""
 
     entities: Entities
 

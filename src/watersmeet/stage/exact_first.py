@@ -1,6 +1,7 @@
-"""Whoever asks for one identifier is not helped by its neighbours, however near they are.
+"""Exact matches of rare identifiers first, before similar identifiers.
 
-A page all about 75.1720 shares more words with "30 CFR 75.1725", and more meaning, than the only page that has it.
+A page about 75.1720 may share more words with "30 CFR 75.1725", and be semantically closer, than the only page that has
+it.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from watersmeet.core.tokens import forms, identifiers
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ExactFirst:
-    """In a query made of identifiers that are rare, what holds them all comes before what does not.
+    """A stage: if a query consists of rare identifiers, chunks that contain all of them come first.
 
-    One of several says little: claims name two genes, and who has one of them in passing has not asked for more.
+    One of several identifiers is not enough: a claim about two genes is not answered by a text that mentions one.
     """
 
     words: Words
-    max_chunks: int = option(3, "an identifier that is in more chunks than this moves nothing")
+    max_chunks: int = option(3, "an identifier that is in more chunks than this is ignored")
 
     def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
         if not ranking.hits or (plan.only and "exact" not in plan.only):
@@ -29,14 +30,14 @@ class ExactFirst:
         wanted = {surface: self._rare(surface) for surface in identifiers(plan.text)}
         if not wanted or not all(wanted.values()):
             return ranking
-        held = {hit.chunk for hit in ranking.hits}
+        matching = {hit.chunk for hit in ranking.hits}
         for terms in wanted.values():
-            held &= self.words.score(terms, held).keys()
-        if all(hit.chunk in held for hit in ranking.hits[: len(held)]):  # as it should be
+            matching &= self.words.score(terms, matching).keys()
+        if all(hit.chunk in matching for hit in ranking.hits[: len(matching)]):  # already first
             return ranking
         best = ranking.hits[0].score
         return ranking.raised(
-            "exact_first", dict.fromkeys(held, best), {chunk: {"identifiers": [*wanted]} for chunk in held}
+            "exact_first", dict.fromkeys(matching, best), {chunk: {"identifiers": [*wanted]} for chunk in matching}
         )
 
     def _rare(self, surface: str) -> list[Term]:

@@ -1,4 +1,4 @@
-"""What is far below the best hit is left out, as long as a few remain."""
+"""Score floor: hits far below the best are dropped, as long as a few remain."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from watersmeet.core.options import option
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """Measured against the best score, not between best and worst: the last hit is not always at 0."""
+    """A stage that drops hits below a share of the best score; relative to 0, not to the worst hit."""
 
     share: float = option(0.2, "hits below this share of the best score are dropped")
     min_results: int = option(3, "... but never so that fewer than this remain")

@@ -1,4 +1,4 @@
-"""A floor where scores are scaled: the last of a few is at 0 there, however well it answers."""
+"""Score floor for scaled scores, where the last hit is at 0 however well it matches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from watersmeet.core.ports import DocumentHead, Entities
 
 @dataclass(frozen=True, slots=True)
 class FloorUnlessMentioned:
-    """What is far below the best hit is left out, unless it is an entity that says any word of the query."""
+    """A stage that drops hits far below the best, unless the entity mentions a word of the query."""
 
     entities: Entities
     share: float = option(0.2, "hits below this share of the best score are dropped")
@@ -24,10 +24,10 @@ class FloorUnlessMentioned:
         kept, below = ranking.hits[:above], ranking.hits[above:]
         words = query_words(plan.text)
         leads = self.entities.heads([hit.chunk for hit in below]) if words else {}
-        said = [hit for hit in below if words and self._says(leads[hit.chunk], words)]
-        return Ranking("floor_unless_mentioned", (*kept, *said))
+        mentioned = [hit for hit in below if words and self._mentions(leads[hit.chunk], words)]
+        return Ranking("floor_unless_mentioned", (*kept, *mentioned))
 
-    def _says(self, lead: DocumentHead, words: tuple[str, ...]) -> bool:
+    def _mentions(self, lead: DocumentHead, words: tuple[str, ...]) -> bool:
         owner = lead.server or lead.document
         entity = self.entities.entities([owner]).get(owner)
         if entity is None:

@@ -1,19 +1,19 @@
-"""Scores as a share of a full match: where nothing but words is searched, the best hit may be a poor one."""
+"""Scores as a share of a full match: with keyword search only, the best hit may still be poor."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from watersmeet.core.boosts import FULL
+from watersmeet.core.boosts import MAX_BOOST
 from watersmeet.core.model import Hit, Plan, Ranking
 from watersmeet.core.options import option
 
 
 @dataclass(frozen=True, slots=True)
 class FullMatch:
-    """The score over that of a full match, at most 1; the order stays as it is."""
+    """A stage that divides scores by that of a full match, at most 1; the order is unchanged."""
 
-    score: float = option(FULL, "the score of a full match")
+    score: float = option(MAX_BOOST, "the score of a full match")
 
     def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
         scaled = (Hit(hit.chunk, max(0.0, min(1.0, hit.score / self.score)), hit.evidence) for hit in ranking.hits)

@@ -1,4 +1,4 @@
-"""A few chunks of each document, so that one long document does not fill the answer."""
+"""Limit on chunks per document, so that one long document does not fill the answer."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from watersmeet.core.ports import PassageReader
 
 @dataclass(frozen=True, slots=True)
 class PerDocument:
-    """The best chunks of a document stay, the others go."""
+    """A stage that keeps only the best chunks of each document."""
 
     view: PassageReader
-    max_chunks: int = option(2, "how many chunks of one document may stay")
+    max_chunks: int = option(2, "how many chunks of one document are kept")
 
     def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
         owners = self.view.owners_of([hit.chunk for hit in ranking.hits])
-        seen: Counter[int] = Counter()
+        counts: Counter[int] = Counter()
         kept = []
         for hit in ranking.hits:
             owner = owners[hit.chunk]
-            seen[owner] += 1
-            if seen[owner] <= self.max_chunks:
+            counts[owner] += 1
+            if counts[owner] <= self.max_chunks:
                 kept.append(hit)
         return Ranking("per_document", tuple(kept))

@@ -1,4 +1,4 @@
-"""Words that stand together in the query stand together in the answer."""
+"""Phrase bonus: words that are adjacent in the query and close in the passage."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from watersmeet.core.tokens import words as words_of
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A bonus by the share of the query's neighbouring words that are neighbours in the passage too."""
+    """A stage that adds a bonus by the share of adjacent query word pairs that are close in the passage."""
 
     view: PassageReader
-    weight: float = option(0.1, "what all of them together count for, of the best score")
+    weight: float = option(0.1, "bonus if all pairs match, as a share of the best score")
     max_distance: int = option(3, "how many words apart still counts as together")
-    depth: int = option(50, "how many hits are looked at")
+    depth: int = option(50, "how many hits are examined")
 
     def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
         pairs = list(zip(plan.words, plan.words[1:], strict=False))

@@ -1,4 +1,4 @@
-"""What was written lately counts a little more."""
+"""Recency boost for documents changed lately."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from watersmeet.core.options import option
 from watersmeet.core.ports import PassageReader
 
 REACH = 5
-"""Only hits that could come among the first `REACH * top_n` are looked at: for the others nothing would change."""
+"""Only hits that could reach the first `REACH * top_n` ranks are examined."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recency:
-    """A factor by the age of the document at `plan.now`; both limits are inclusive."""
+    """A stage that multiplies scores by a factor for the document's age at `plan.now`; both limits are inclusive."""
 
     view: PassageReader
     fresh_days: float = option(7.0, "up to this age a document is fresh")
-    fresh: float = option(1.2, "the factor of what is fresh")
+    fresh: float = option(1.2, "factor for fresh documents")
     recent_days: float = option(30.0, "up to this age a document is recent")
-    recent: float = option(1.1, "the factor of what is recent")
+    recent: float = option(1.1, "factor for recent documents")
 
     def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
         if plan.now is None or not ranking.hits:

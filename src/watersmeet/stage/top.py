@@ -1,4 +1,4 @@
-"""Only as many as were asked for."""
+"""Cut to the requested number of hits."""
 
 from __future__ import annotations
 

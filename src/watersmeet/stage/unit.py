@@ -1,4 +1,4 @@
-"""Scores from 0 to 1, the best at 1.0; the order stays as it is."""
+"""Scores scaled to 0 to 1, the best at 1.0; the order is unchanged."""
 
 from __future__ import annotations
 

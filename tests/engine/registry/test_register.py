@@ -13,7 +13,7 @@ import pytest
 from watersmeet import Engine
 from watersmeet.core.entities import Entity, Tool, entity_of, record
 from watersmeet.core.errors import ConfigError, NotFound, SourceProblem
-from watersmeet.core.fact_names import KEPT
+from watersmeet.core.index import WAITING_RECORDS
 from watersmeet.core.model import Condition, Request
 from watersmeet.engine.settings.settings import load
 from watersmeet.store.local.catalogue import Catalogue
@@ -254,7 +254,7 @@ def test_a_new_beginning_that_is_cut_short(engine: Engine, vault: Path) -> None:
     """Killed after the catalogue was cleared and before all was registered again: the next writer goes on."""
     engine.registry.put(CONTEXT7)
     catalogue = Catalogue(engine.folder)
-    catalogue.set_meta({KEPT: json.dumps([record(PDF)])})
+    catalogue.set_meta({WAITING_RECORDS: json.dumps([record(PDF)])})
     catalogue.close()
     engine.sync([vault], recreate=True)
     assert engine.status()["kinds"] == {"document": 4, "mcp_server": 1, "skill": 1, "tool": 2}

@@ -230,7 +230,7 @@ def test_history_is_followed_only_so_far(
     for number in range(5):
         write({"busy.md": f"# Busy\n\n{number}\n"})
         commit(repository, day(2022, 1, 1 + number))
-    monkeypatch.setattr(_git_dates, "COMMITS", 3)
+    monkeypatch.setattr(_git_dates, "MAX_COMMITS", 3)
     engine.sync([repository])
     assert dates(engine)["busy.md"] == "2022-01-05"
     assert dates(engine)["old.md"] == "2022-01-03"  # no later than the last commit that was looked at
@@ -243,7 +243,7 @@ def test_a_git_that_hangs_or_is_not_there(
     folder.mkdir()
     (folder / "git").write_text("#!/bin/sh\nexec /bin/sleep 60\n")
     (folder / "git").chmod(0o755)
-    monkeypatch.setattr(_git_dates, "SECONDS", 0.2)
+    monkeypatch.setattr(_git_dates, "TIMEOUT_SECONDS", 0.2)
     monkeypatch.setenv("PATH", str(folder))
     engine.sync([repository])
     assert set(dates(engine).values()) == {"2019-05-01"}

@@ -32,7 +32,7 @@ def listed(engine: Engine) -> set[str]:
     return {document["document"] for document in engine.documents()}
 
 
-@pytest.fixture(autouse=True, params=[3, spill.MOST])
+@pytest.fixture(autouse=True, params=[3, spill.MAX_IN_MEMORY])
 def most(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """With next to nothing in memory, and as usual."""
     made = spill.Spill.__init__

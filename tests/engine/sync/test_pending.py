@@ -11,7 +11,7 @@ import pytest
 from trees import nobody
 from watersmeet import Engine
 from watersmeet.core.errors import NoIndex
-from watersmeet.core.fact_names import NEXT
+from watersmeet.core.index import NEXT_TIERS
 from watersmeet.engine.index.tiers import tiers_of
 from watersmeet.engine.settings.settings import load
 from watersmeet.engine.sync import deepen as deepening
@@ -89,7 +89,7 @@ def test_vectors_of_an_earlier_file_of_the_model_are_made_anew(
         monkeypatch.setattr(deepening, "HASTY", 4)
         engine.deepen(seconds=0.001)
         with engine.snapshot() as view:
-            assert list(tiers_of(view.facts(), NEXT)) == ["dense"]
+            assert list(tiers_of(view.facts(), NEXT_TIERS)) == ["dense"]
         assert pending_chunks(engine) == {"dense": 16}
         engine.deepen()
         assert pending_chunks(engine) == {}

@@ -165,7 +165,7 @@ def test_files_are_remembered_and_forgotten(catalogue: Catalogue) -> None:
     found = Found("a.md", "/v/a.md", "5 1 2 3")
     catalogue.apply(Changes(files=[(root.id, found, b"h", 7)]), [put(catalogue, "a.md", file=(root.id, "a.md"))])
     state = catalogue.files(root.id)["a.md"]
-    assert (state.stamp, state.hash, state.seen) == (found.stamp, b"h", 7)
+    assert (state.stamp, state.hash, state.read_ns) == (found.stamp, b"h", 7)
     assert list(catalogue.documents_of(state.id)) == [("a.md", hashed("hash"))]
     catalogue.apply(Changes(stale=[state.id]))
     assert catalogue.files(root.id)["a.md"].stamp == ""  # to be read again

@@ -177,4 +177,4 @@ def test_a_file_that_another_wants_read_again_stays_so(first: Catalogue, second:
     assert (state.stamp, state.hash) == ("", b"")
     first.apply(Changes(files=[(root.id, found, b"h", 9)]))  # now that it has seen that
     (state,) = first.files(root.id).values()
-    assert (state.stamp, state.seen) == (found.stamp, 9)
+    assert (state.stamp, state.read_ns) == (found.stamp, 9)

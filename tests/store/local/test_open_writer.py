@@ -12,7 +12,7 @@ import pytest
 from registries import opened
 from watersmeet.core.entities import SKILL, Entity
 from watersmeet.core.errors import IndexBusy, IndexDamaged, IndexMismatch, SourceProblem
-from watersmeet.core.fact_names import AGAIN, KEPT
+from watersmeet.core.index import TIERS_BEFORE_REBUILD, WAITING_RECORDS
 from watersmeet.core.model import ANY
 from watersmeet.engine.index.writer import open_for_writing
 from watersmeet.engine.settings.settings import load
@@ -51,7 +51,7 @@ def test_begun_anew_it_is_empty_its_rows_go_on_and_the_tiers_are_noted(local) ->
         assert work.catalogue.counts() == (0, 0)
         assert work.catalogue.reserve(1) > last
         meta = work.catalogue.meta()
-        assert json.loads(meta[AGAIN]) == ["static"]
+        assert json.loads(meta[TIERS_BEFORE_REBUILD]) == ["static"]
         assert meta["text_folder"] != text
     assert (Path(filling.index.place) / text).exists()  # a query of this moment may still read it
 
@@ -136,8 +136,8 @@ def test_a_damaged_page_is_read_again_and_a_damaged_entity_put_again(catalogue: 
     damage(catalogue, "/s")
     mark(catalogue.folder, "a search met it")
     fresh = repair(catalogue, catalogue.meta())
-    assert [found["path"] for found in json.loads(fresh[KEPT])] == ["/s"]
-    assert catalogue.meta()[KEPT] == fresh[KEPT]
+    assert [found["path"] for found in json.loads(fresh[WAITING_RECORDS])] == ["/s"]
+    assert catalogue.meta()[WAITING_RECORDS] == fresh[WAITING_RECORDS]
     (root,) = catalogue.roots()
     assert [name for name, state in catalogue.files(root.id).items() if not state.stamp] == ["index.md"]
     assert marked(catalogue.folder) == ""
@@ -146,7 +146,7 @@ def test_a_damaged_page_is_read_again_and_a_damaged_entity_put_again(catalogue: 
 def test_what_waits_to_be_put_again_is_not_forgotten(catalogue: Catalogue) -> None:
     mark(catalogue.folder, "somebody said so")
     waiting = [{"path": "/waiting", "kind": "skill"}]
-    assert json.loads(repair(catalogue, {KEPT: json.dumps(waiting)})[KEPT]) == waiting
+    assert json.loads(repair(catalogue, {WAITING_RECORDS: json.dumps(waiting)})[WAITING_RECORDS]) == waiting
 
 
 def test_an_index_of_the_tables_that_lost_rows_is_made_again(catalogue: Catalogue) -> None:

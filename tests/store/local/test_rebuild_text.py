@@ -8,7 +8,7 @@ import pytest
 
 from registries import opened
 from watersmeet.core.entities import SKILL, Entity
-from watersmeet.core.fact_names import KEPT
+from watersmeet.core.index import WAITING_RECORDS
 from watersmeet.core.model import ANY
 from watersmeet.core.ports import Term
 from watersmeet.engine.index.writer import open_for_writing
@@ -79,6 +79,6 @@ def test_all_that_is_registered_is_noted_each_once(tmp_path: Path) -> None:
         engine.registry.put(Entity(SKILL, "/s", "S", "New"))
     catalogue = Catalogue(str(tmp_path / "index"))
     kept = [{"path": "/s", "description": "Old"}, {"path": "/waiting"}]
-    noted = json.loads(registered(catalogue, {KEPT: json.dumps(kept)})[KEPT])
+    noted = json.loads(registered(catalogue, {WAITING_RECORDS: json.dumps(kept)})[WAITING_RECORDS])
     assert {found["path"]: found.get("description") for found in noted} == {"/s": "New", "/waiting": None}
     catalogue.close()

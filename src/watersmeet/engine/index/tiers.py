@@ -9,8 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Protocol
 
 from watersmeet.core.errors import ConfigError, IndexMismatch, ModelProblem
-from watersmeet.core.fact_names import AGAIN, CURRENT, NEXT
-from watersmeet.core.index import Index, Tier
+from watersmeet.core.index import CURRENT_TIERS, NEXT_TIERS, TIERS_BEFORE_REBUILD, Index, Tier
 from watersmeet.engine.components import find, names
 from watersmeet.engine.settings.settings import Settings
 
@@ -62,24 +61,24 @@ def check_dimension(tier: Tier, model: Model, dimension: int) -> None:
         )
 
 
-def tiers_of(meta: Mapping[str, str], key: str = CURRENT) -> dict[str, Tier]:
+def tiers_of(meta: Mapping[str, str], key: str = CURRENT_TIERS) -> dict[str, Tier]:
     return {name: Tier(**facts) for name, facts in json.loads(meta.get(key, "{}")).items()}
 
 
 def all_tiers(meta: Mapping[str, str]) -> list[Tier]:
     """Those that answer and those that are being made to replace them."""
-    return [*tiers_of(meta).values(), *tiers_of(meta, NEXT).values()]
+    return [*tiers_of(meta).values(), *tiers_of(meta, NEXT_TIERS).values()]
 
 
-def with_tier(meta: Mapping[str, str], tier: Tier, key: str = CURRENT) -> dict[str, str]:
+def with_tier(meta: Mapping[str, str], tier: Tier, key: str = CURRENT_TIERS) -> dict[str, str]:
     """The meta entry in which this tier stands as it is now."""
     return _entry(key, tiers_of(meta, key) | {tier.name: tier})
 
 
 def replaced(meta: Mapping[str, str], tier: Tier) -> dict[str, str]:
     """The meta entries in which a tier that was being made has taken the place of the one before."""
-    waiting = {name: other for name, other in tiers_of(meta, NEXT).items() if name != tier.name}
-    return with_tier(meta, tier) | _entry(NEXT, waiting)
+    waiting = {name: other for name, other in tiers_of(meta, NEXT_TIERS).items() if name != tier.name}
+    return with_tier(meta, tier) | _entry(NEXT_TIERS, waiting)
 
 
 def _entry(key: str, tiers: Mapping[str, Tier]) -> dict[str, str]:
@@ -131,7 +130,7 @@ def askable(coverage: Mapping[str, float], voting: Sequence[str], settings: Sett
 
 def known_tiers(meta: Mapping[str, str]) -> list[str]:
     """The tiers that the index has, or had before it was made anew."""
-    return sorted({*tiers_of(meta), *json.loads(meta.get(AGAIN, "[]"))})
+    return sorted({*tiers_of(meta), *json.loads(meta.get(TIERS_BEFORE_REBUILD, "[]"))})
 
 
 def model_of(settings: Settings, tier: str, component: str) -> Model:

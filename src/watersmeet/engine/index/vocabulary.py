@@ -189,4 +189,4 @@ def vectors(states: States, name: str, terms: vocabulary.Terms, model: Embedder)
 def _alike(term: str, word: str) -> bool:
     """Whether they are one word in two forms, as far as their beginnings tell: `rotate`, `rotation`."""
     shared = next((n for n, (a, b) in enumerate(zip(term, word, strict=False)) if a != b), min(len(term), len(word)))
-    return shared >= max(vocabulary.SHORTEST, min(len(term), len(word)) - 2)
+    return shared >= max(vocabulary.MIN_TERM_LENGTH, min(len(term), len(word)) - 2)

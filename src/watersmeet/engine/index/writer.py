@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from watersmeet.core.errors import IndexProblem, SourceProblem
-from watersmeet.core.fact_names import KEPT
-from watersmeet.core.index import Index
+from watersmeet.core.index import WAITING_RECORDS, Index
 from watersmeet.core.writing import Writer, WriterOptions
 from watersmeet.engine.index.damage import diagnose
 from watersmeet.engine.index.fingerprint import check_fingerprint, fingerprint
@@ -47,12 +46,12 @@ def open_for_writing(index: Index, settings: Settings, *, recreate: bool = False
         raise IndexProblem(f"{index.place} can only be searched", "write to it where it is kept")
     with diagnose(index, settings), index.writer(_opening(index, settings), recreate) as writer:
         opened = IndexWriter(writer, settings.section("writer"))
-        again = json.loads(writer.meta().get(KEPT, "[]"))
+        again = json.loads(writer.meta().get(WAITING_RECORDS, "[]"))
         if again:
             from watersmeet.engine.registry.register import restore
 
             restore(opened, again)
-            writer.set_meta({KEPT: "[]"})
+            writer.set_meta({WAITING_RECORDS: "[]"})
         yield opened
 
 

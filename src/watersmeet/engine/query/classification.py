@@ -50,9 +50,9 @@ def _worth_reading(reading: QueryIdentifiers) -> int:
 
 
 def _why(reading: QueryIdentifiers) -> str:
-    if not reading.telling:
+    if not reading.content_tokens:
         return "it holds nothing to look for"
     if not reading.anchors:
         return "it names nothing in particular"
     named = ", ".join(dict.fromkeys(reading.anchors))
-    return f"{len(reading.anchors)} of its {len(reading.telling)} telling tokens name something: {named}"
+    return f"{len(reading.anchors)} of its {len(reading.content_tokens)} telling tokens name something: {named}"

@@ -11,7 +11,7 @@ from typing import Any
 from watersmeet.core.documents import Chunk, Document
 from watersmeet.core.entities import (
     CONTENT,
-    COPIED,
+    MAX_SERVER_TEXT,
     SERVER,
     SOURCE,
     TOOL,
@@ -55,7 +55,7 @@ def pages(entity: Entity, content: str, source: Mapping[str, Any]) -> Iterator[t
     for number, piece in enumerate(pieces(entity.body)):
         chunks.append(_chunk(page.id, (BODY,), piece, number))
     yield page, chunks
-    short = {key: value for key, value in entity.metadata.items() if len(str(value)) <= COPIED}
+    short = {key: value for key, value in entity.metadata.items() if len(str(value)) <= MAX_SERVER_TEXT}
     facets = _facets(replace(entity, metadata=short))
     for tool in tools_in(entity):
         yield _tool(entity, tool, facets)

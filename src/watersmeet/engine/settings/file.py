@@ -14,7 +14,7 @@ LARGEST = 100_000
 """Bytes of a file."""
 DOTS = 200
 """Dots in a line: a key of 30,000 parts fits in 60 kB and takes the parser 2 GB."""
-DEEPEST = 20
+MAX_DEPTH = 20
 """Tables and lists in one another."""
 BITS = 63
 """Of a whole number, as TOML has it."""
@@ -66,7 +66,7 @@ def _check(table: Table, origin: str) -> None:
     rest: list[tuple[Any, int]] = [(table, 1)]
     while rest:
         value, depth = rest.pop()
-        if depth > DEEPEST:
+        if depth > MAX_DEPTH:
             raise _too_deep(origin)
         if isinstance(value, dict | list):
             rest += ((inner, depth + 1) for inner in (value.values() if isinstance(value, dict) else value))
@@ -80,5 +80,5 @@ def _too_large(origin: str) -> ConfigError:
 
 def _too_deep(origin: str) -> ConfigError:
     return ConfigError(
-        f"{origin} cannot be read: it is nested more than {DEEPEST} deep", "settings are two or three deep"
+        f"{origin} cannot be read: it is nested more than {MAX_DEPTH} deep", "settings are two or three deep"
     )

@@ -15,8 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from watersmeet.core.errors import IndexBusy, IndexDamaged
-from watersmeet.core.fact_names import CURRENT, NEXT
-from watersmeet.core.index import Index, Snapshot, Tier, Vectors
+from watersmeet.core.index import CURRENT_TIERS, NEXT_TIERS, Index, Snapshot, Tier, Vectors
 from watersmeet.core.model import ANY, ChunkId, Condition, Row
 from watersmeet.core.text_fields import breadcrumb
 from watersmeet.core.vectors import VectorCache, key_of
@@ -114,7 +113,7 @@ class _Pass:
     seconds: float
     after: int = 0
     measure: bool = False
-    key: str = CURRENT
+    key: str = CURRENT_TIERS
     written: int = 0
     took: float = 0.0
 
@@ -149,7 +148,7 @@ class _Pass:
                 tier = self._write(store, tier, rows, made)
                 self.written += len(rows)
             tier = self._level(tier)
-            if whole and self.key == NEXT:  # it has seen everything, and the next writer removes the one before
+            if whole and self.key == NEXT_TIERS:  # it has seen everything, and the next writer removes the one before
                 self._note(tier, lambda meta: replaced(meta, tier))
         finally:
             cache.close()
@@ -162,7 +161,7 @@ class _Pass:
         next; a new one in place of one that is damaged."""
         tier = tiers_of(meta).get(self.name)
         if tier is not None and outdated(tier, self.model):
-            self.key, tier = NEXT, tiers_of(meta, NEXT).get(self.name)
+            self.key, tier = NEXT_TIERS, tiers_of(meta, NEXT_TIERS).get(self.name)
             if tier is not None and tier.fingerprint != self.model.fingerprint:
                 tier = None
         tier = tier or new_tier(self.name, self.model, self.index, meta)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from watersmeet.core.errors import ModelProblem
-from watersmeet.core.fact_names import NEXT
+from watersmeet.core.index import NEXT_TIERS
 from watersmeet.engine.index.tiers import TIERS, due, embedder_name, known_tiers, model_of, outdated, tiers_of
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def pending_chunks(engine: Engine) -> dict[str, int]:
         chunks = view.statistics().chunks
         for name in due(engine.settings, facts):
             component = embedder_name(engine.settings, name)
-            following, tier = tiers_of(facts, NEXT).get(name), view.tiers().get(name)
+            following, tier = tiers_of(facts, NEXT_TIERS).get(name), view.tiers().get(name)
             if not component:
                 continue
             left = chunks if tier is None else view.left(tier)

@@ -45,7 +45,7 @@ def unchanged(state: FileState | None, item: Found) -> bool:
     """Whether what was found need not be read: its stamp proves that it is as it was."""
     if state is None or not item.stamp or state.stamp != item.stamp:
         return False
-    return item.sure or (item.modified is not None and item.modified.timestamp() * 1e9 < state.seen - TICK)
+    return item.sure or (item.modified is not None and item.modified.timestamp() * 1e9 < state.read_ns - TICK)
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from watersmeet.core.bidi import TURNING, escape
+from watersmeet.core.bidi import BIDI_CONTROLS, escape
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.index.location import find_index
 from watersmeet.engine.settings.settings import Settings, load
@@ -28,7 +28,7 @@ KEPT = (
 """What becomes of the index of `--in`."""
 _SAID: set[str] = set()
 _CONFIG = "watersmeet.config"
-_UNESCAPED = re.compile(rf"[\x7f-\x9f{TURNING}]")
+_UNESCAPED = re.compile(rf"[\x7f-\x9f{BIDI_CONTROLS}]")
 """Control characters that JSON lets pass; escaped they are the same value, and a terminal is spared them."""
 
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from watersmeet.core.model import Answer, Evidence, Result
 from watersmeet.core.place import located
-from watersmeet.core.tokens import ASKING, surfaces
+from watersmeet.core.tokens import QUESTION_WORDS, surfaces
 from watersmeet.face.cli.common import near
 from watersmeet.face.cli.streams import console, one_line
 from watersmeet.present.answer import breadcrumb, explain_line, in_order, location
@@ -96,7 +96,7 @@ def _linked(path: str) -> str:
 
 def _asked(query: str) -> re.Pattern[str] | None:
     """The words of the query, also with an ending, as whole words."""
-    words = {re.escape(word) for word in surfaces(query) if word.lower() not in ASKING}
+    words = {re.escape(word) for word in surfaces(query) if word.lower() not in QUESTION_WORDS}
     if not words:
         return None
     longest_first = sorted(words, key=lambda word: (-len(word), word))

@@ -7,12 +7,12 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from watersmeet.core.bidi import TURNING, escape
+from watersmeet.core.bidi import BIDI_CONTROLS, escape
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-_CONTROLS = re.compile(rf"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f{TURNING}]|\r(?!\n)")
+_CONTROLS = re.compile(rf"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f{BIDI_CONTROLS}]|\r(?!\n)")
 _SIGNS = {code: chr(0x2400 + code) for code in range(0x20)} | {0x7F: "\u2421"}
 _BREAKS = {ord(character): _SIGNS[ord(character)] for character in "\t\r\n"}
 

@@ -7,7 +7,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
-from watersmeet.core.fact_names import CURRENT, NEXT
+from watersmeet.core.index import CURRENT_TIERS, NEXT_TIERS
 from watersmeet.store.local import _private_words
 
 DOCUMENTS, CHUNKS, PRIVATE = "documents", "chunks", "private chunks"
@@ -69,7 +69,7 @@ def shared(db: sqlite3.Connection) -> int:
 
 def stores(db: sqlite3.Connection) -> list[str]:
     """Folders of the vector stores in use and of those being built."""
-    found = db.execute("SELECT value FROM meta WHERE key IN (?, ?)", (CURRENT, NEXT))
+    found = db.execute("SELECT value FROM meta WHERE key IN (?, ?)", (CURRENT_TIERS, NEXT_TIERS))
     return [tier["folder"] for (text,) in found for tier in json.loads(text).values()]
 
 

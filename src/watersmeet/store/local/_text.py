@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from watersmeet.core.errors import ConfigError, nearest
 from watersmeet.core.ports import Term
-from watersmeet.core.tokens import LONGEST_FORM, LONGEST_WORD
+from watersmeet.core.tokens import MAX_FORM_LENGTH, MAX_WORD_LENGTH
 
 WORD_FIELDS = ("body", "title", "headings", "names", "tags")
 """Fields searched by stemmed word, without stop words."""
@@ -20,7 +20,7 @@ REBUILD = "build it anew with `watersmeet sync --recreate`"
 REMAKE_HINT = "`watersmeet sync PATH` makes it again"
 MAKE_ROOM = "make room and run the same command again; nothing was lost"
 
-MAX_TOKEN_LENGTH = 8 * max(LONGEST_WORD, LONGEST_FORM)
+MAX_TOKEN_LENGTH = 8 * max(MAX_WORD_LENGTH, MAX_FORM_LENGTH)
 """No tokenizer makes a longer token, so longer ones are not searched: engines cut or refuse them differently."""
 
 

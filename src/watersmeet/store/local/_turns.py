@@ -52,15 +52,15 @@ class WriterLock:
                 self._lock.take(wait)
         finally:
             self._queue.release()
-        self._lock.say_who()
+        self._lock.write_holder()
 
     def _is_next(self) -> bool:
         """Whether this writer is next in the queue. A next writer that is stopped, and does not take the free lock, is
         overtaken."""
         if self._queue.attempt():
             return True
-        if self._lock.sign() != self._sign:
-            self._sign, self._since = self._lock.sign(), time.monotonic()
+        if self._lock.progress_stamp() != self._sign:
+            self._sign, self._since = self._lock.progress_stamp(), time.monotonic()
         return time.monotonic() - self._since > STOPPED_SECONDS and self._lock.attempt()
 
     def is_wanted(self) -> bool:

@@ -10,8 +10,7 @@ from contextlib import closing, suppress
 from typing import Any
 
 from watersmeet.core.errors import IndexBusy, IndexDamaged, NoIndex, WatersmeetError
-from watersmeet.core.fact_names import CURRENT
-from watersmeet.core.index import Check, Tier
+from watersmeet.core.index import CURRENT_TIERS, Check, Tier
 from watersmeet.core.visibility import EVERYONE, audience_gates
 from watersmeet.store.local._connect import FORMAT, RECREATE_HINT, is_read_only
 from watersmeet.store.local._file_checks import mark, unmark
@@ -62,7 +61,7 @@ def _stores(folder: str, make: Make, snapshot: DocumentsView) -> Iterator[Check]
         built = json.loads(meta.get("fingerprint", "{}"))
         if not built:
             return
-        tiers = [Tier(**found) for found in json.loads(meta.get(CURRENT, "{}")).values()]
+        tiers = [Tier(**found) for found in json.loads(meta.get(CURRENT_TIERS, "{}")).values()]
         left = [facts.chunks - round(snapshot.embedded_share(tier.folder, tier.rows) * facts.chunks) for tier in tiers]
     if snapshot.format < FORMAT:
         description = f"format {snapshot.format}, of an earlier version; it can be searched"

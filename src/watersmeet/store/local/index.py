@@ -12,9 +12,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from watersmeet.core.errors import IndexBusy, IndexDamaged
-from watersmeet.core.fact_names import CURRENT, NEXT
 from watersmeet.core.files import FOLDER_MODE
-from watersmeet.core.index import Check, Tier
+from watersmeet.core.index import CURRENT_TIERS, NEXT_TIERS, Check, Tier
 from watersmeet.core.model import Row
 from watersmeet.core.system import is_ours, is_within
 from watersmeet.store.local._connect import FILE, FORMAT
@@ -146,7 +145,7 @@ class Local:
 
     def _drop(self, facts: Mapping[str, str], rows: Sequence[Row]) -> None:
         """Deletes dead rows from the vector stores; compacts them if needed. Damaged stores are left to `deepen`."""
-        tier_facts = [json.loads(facts.get(key, "{}")) for key in (CURRENT, NEXT)]
+        tier_facts = [json.loads(facts.get(key, "{}")) for key in (CURRENT_TIERS, NEXT_TIERS)]
         for tier in [Tier(**entry) for tiers in tier_facts for entry in tiers.values()]:
             with suppress(IndexDamaged), closing(self.vector_store(tier)) as store:
                 store.reader()

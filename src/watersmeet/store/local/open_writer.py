@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 
 from watersmeet.core.errors import IndexDamaged, IndexMismatch
-from watersmeet.core.fact_names import AGAIN, CURRENT, KEPT, NEXT
 from watersmeet.core.files import private
+from watersmeet.core.index import CURRENT_TIERS, NEXT_TIERS, TIERS_BEFORE_REBUILD, WAITING_RECORDS
 from watersmeet.core.locks import writable
 from watersmeet.store.local._checksums import damage
 from watersmeet.store.local._connect import FILE, RECREATE_HINT, sqlite_errors
@@ -97,9 +97,9 @@ def repair(catalogue: Catalogue, meta: Mapping[str, str]) -> dict[str, str]:
             catalogue.db.execute("REINDEX")
             if not _is_consistent(catalogue):
                 raise IndexDamaged(f"{catalogue.path}: {'; '.join(damage(catalogue.db)[:3])}", RECREATE_HINT)
-        records = {record["path"]: record for record in json.loads(meta.get(KEPT, "[]"))}
+        records = {record["path"]: record for record in json.loads(meta.get(WAITING_RECORDS, "[]"))}
         records |= {record["path"]: record for record in reread(catalogue)}
-    changed_facts = {KEPT: json.dumps(list(records.values()))} if records else {}
+    changed_facts = {WAITING_RECORDS: json.dumps(list(records.values()))} if records else {}
     catalogue.set_meta(changed_facts)
     unmark(catalogue.folder)
     return changed_facts
@@ -113,9 +113,9 @@ def _begin_anew(writer: LocalWriter, meta: dict[str, str]) -> None:
     """Empties the index; old stores are deleted once no query can still read them."""
     folder, text = writer.folder, next_folder(writer.folder, meta.get("text_folder", "text-0"))
     _retire(folder)
-    meta[AGAIN] = json.dumps(_tier_names(meta))
+    meta[TIERS_BEFORE_REBUILD] = json.dumps(_tier_names(meta))
     built = json.dumps(writer.options.engine.fingerprint, sort_keys=True)
-    meta |= {"fingerprint": built, "text_folder": text, CURRENT: "{}", NEXT: "{}"}
+    meta |= {"fingerprint": built, "text_folder": text, CURRENT_TIERS: "{}", NEXT_TIERS: "{}"}
     meta[PUBLIC_TEXT] = text
     _sweep(writer, text, keep_vectors=False)
     writer.open_text(writer.options.text, text)
@@ -125,7 +125,7 @@ def _begin_anew(writer: LocalWriter, meta: dict[str, str]) -> None:
 
 def _tier_names(meta: Mapping[str, str]) -> list[str]:
     """The tiers that the index has, or had before it was emptied."""
-    return sorted({*json.loads(meta.get(CURRENT, "{}")), *json.loads(meta.get(AGAIN, "[]"))})
+    return sorted({*json.loads(meta.get(CURRENT_TIERS, "{}")), *json.loads(meta.get(TIERS_BEFORE_REBUILD, "[]"))})
 
 
 def _open_catalogue(folder: str, lock: WriterLock, options: LocalWriterOptions, recreate: bool) -> LocalWriter:
@@ -159,7 +159,8 @@ def _open_catalogue(folder: str, lock: WriterLock, options: LocalWriterOptions, 
             raise
     names_on_disk = os.listdir(folder)
     facts.setdefault(
-        AGAIN, json.dumps(sorted({name.split("-")[1] for name in names_on_disk if name.startswith("vectors-")}))
+        TIERS_BEFORE_REBUILD,
+        json.dumps(sorted({name.split("-")[1] for name in names_on_disk if name.startswith("vectors-")})),
     )
     for name in names_on_disk:
         if name.startswith(FILE):
@@ -186,12 +187,12 @@ def _rescued(catalogue: Catalogue) -> tuple[dict[str, str], dict[str, tuple[str,
             former_roots[root.path] = (root.name, root.prefix)
             id_beginnings |= catalogue.beginnings(root)
     with suppress(sqlite3.DatabaseError, ValueError):
-        facts[KEPT] = json.dumps(sound_records(catalogue.db))
+        facts[WAITING_RECORDS] = json.dumps(sound_records(catalogue.db))
     with suppress(IndexDamaged):
         meta = catalogue.meta()
         facts |= {key: value for key, value in meta.items() if key in ("next_row", "text_folder")}
         with suppress(ValueError, TypeError):
-            facts[AGAIN] = json.dumps(_tier_names(meta))
+            facts[TIERS_BEFORE_REBUILD] = json.dumps(_tier_names(meta))
     return facts, former_roots, id_beginnings
 
 

@@ -13,7 +13,7 @@ from contextlib import closing, suppress
 from watersmeet.core.documents import Document
 from watersmeet.core.entities import TOOL, entity_of, not_embedded
 from watersmeet.core.errors import IndexDamaged, NoIndex
-from watersmeet.core.fact_names import KEPT
+from watersmeet.core.index import WAITING_RECORDS
 from watersmeet.core.indexing import Entry
 from watersmeet.core.model import Row
 from watersmeet.core.ports import TextStore
@@ -69,8 +69,8 @@ def rewrite(
 
 def registered(catalogue: Catalogue, meta: Mapping[str, str]) -> dict[str, str]:
     """A `meta` entry with all registry records, which are in no folder and must be put again."""
-    records = [*json.loads(meta.get(KEPT, "[]")), *(record.record for record in LocalRecords(catalogue))]
-    return {KEPT: json.dumps(list({record["path"]: record for record in records}.values()))}
+    records = [*json.loads(meta.get(WAITING_RECORDS, "[]")), *(record.record for record in LocalRecords(catalogue))]
+    return {WAITING_RECORDS: json.dumps(list({record["path"]: record for record in records}.values()))}
 
 
 def next_folder(folder: str, text_folder: str) -> str:

@@ -13,8 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.errors import IndexDamaged, NoIndex, WatersmeetError
-from watersmeet.core.fact_names import CURRENT, NEXT
-from watersmeet.core.index import Tier, Unseen
+from watersmeet.core.index import CURRENT_TIERS, NEXT_TIERS, Tier, Unseen
 from watersmeet.core.model import ANY, ChunkId, Condition, Row
 from watersmeet.core.ports import Entities, Links, TextReader, TextStore, Words
 from watersmeet.core.visibility import AUDIENCE_GATE, PUBLIC
@@ -78,9 +77,9 @@ class LocalSnapshot(DocumentsView):
             self._close_text()
         self._facts = facts
         self._readers = {}
-        tier_facts = [json.loads(facts.get(key, "{}")) for key in (CURRENT, NEXT)]
+        tier_facts = [json.loads(facts.get(key, "{}")) for key in (CURRENT_TIERS, NEXT_TIERS)]
         self._expected = frozenset(tier["folder"] for tiers in tier_facts for tier in tiers.values())
-        self._tiers = {name: Tier(**entry) for name, entry in json.loads(facts.get(CURRENT, "{}")).items()}
+        self._tiers = {name: Tier(**entry) for name, entry in json.loads(facts.get(CURRENT_TIERS, "{}")).items()}
         built = json.loads(facts.get("fingerprint", "{}"))
         self._text = self._open_text(built["text"], facts["text_folder"]) if built else None
         self._facts_version = self.version

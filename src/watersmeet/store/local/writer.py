@@ -188,7 +188,7 @@ class LocalWriter(Catalogue):
             if not lock.attempt():
                 with self._lock_released():
                     self._wait_for_root(lock, root)
-            lock.say_who()
+            lock.write_holder()
             self._root_locks.append(lock)
             stack.callback(self._root_locks.remove, lock)
             self._leased.add(root.id)
