@@ -58,7 +58,7 @@ def test_what_does_not_measure_works(here: Path) -> None:
     (here / "servers.json").write_text(json.dumps([RECORD]))
     succeeds("register", "servers.json")
     assert "Clock" in succeeds("find-entities", "what time is it in Lima?")
-    assert json.loads(succeeds("calibrate", "--judgements", "judged.toml", "--json"))["learned_weights"] == 12
+    assert json.loads(succeeds("calibrate", "--judgements", "judged.toml", "--json"))["learnt"] == 12
     for command in ("serve", "mcp", "eval", "tune"):
         assert succeeds(command, "--help")
 
