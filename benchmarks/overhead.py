@@ -25,7 +25,7 @@ from quality import settings
 from watersmeet.core.model import Request
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.models import embedder
-from watersmeet.face.cli.main import be_quick
+from watersmeet.face.cli.main import tune_interpreter
 
 DOCS = SHARED / "data" / "markdown" / "kubernetes_en"
 QUERIES = SHARED / "data" / "eval" / "k8s_anchor" / "queries.jsonl"
@@ -69,7 +69,7 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=100)
     parser.add_argument("--out", type=Path, default=RESULTS)
     args = parser.parse_args()
-    be_quick()
+    tune_interpreter()
     texts = [json.loads(line)["text"] for line in QUERIES.read_text("utf8").splitlines()]
     random.Random(0).shuffle(texts)  # noqa: S311 - a sample
     with tempfile.TemporaryDirectory() as folder:

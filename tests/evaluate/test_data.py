@@ -8,7 +8,7 @@ import pytest
 
 from watersmeet.core.errors import SourceProblem
 from watersmeet.evaluate.classes import classes_of, looks
-from watersmeet.evaluate.data import check_held, load
+from watersmeet.evaluate.data import check_indexed, load
 
 
 def test_a_folder_in_beir_form(beir: Path) -> None:
@@ -49,7 +49,7 @@ def test_queries_without_a_relevant_document_are_left_out_and_said(beir: Path) -
         ("qrels.tsv", "q0\td1\t1\nq1\td1\n", "line 2 is not"),
         ("qrels.tsv", "q0\td1\t0.5\n", "line 1 is not"),
         ("qrels.tsv", "query\tdocument\tscore\nq0\td1\t1\nq1\td1\t1.5\n", "line 3 is not"),
-        ("qrels.tsv", "q0\td1\t0\n", "nothing relevant"),
+        ("qrels.tsv", "q0\td1\t0\n", "no relevant documents"),
     ],
 )
 def test_a_bad_folder_is_refused_with_a_reason(beir: Path, file: str, content: str | None, reason: str) -> None:
@@ -133,12 +133,12 @@ def test_of_two_queries_with_one_id_the_first_counts_and_the_other_is_said(beir:
 
 def test_an_index_must_hold_most_of_a_dataset(beir: Path) -> None:
     dataset = load(beir)
-    assert check_held(dataset, [*dataset.ids, "more"]) == []
+    assert check_indexed(dataset, [*dataset.ids, "more"]) == []
     some = sorted(dataset.ids)
-    assert check_held(dataset, some[:40]) == ["20 documents of the dataset are not in the index"]
+    assert check_indexed(dataset, some[:40]) == ["20 documents of the dataset are not in the index"]
     for held in ([], some[:20]):
-        with pytest.raises(SourceProblem, match=f"holds {len(held)} of the 60 documents of tiny") as error:
-            check_held(dataset, [*held, "elsewhere.md"])
+        with pytest.raises(SourceProblem, match=f"has only {len(held)} of the 60 documents of tiny") as error:
+            check_indexed(dataset, [*held, "elsewhere.md"])
         assert "--index" in error.value.hint
 
 
@@ -152,20 +152,20 @@ def test_the_hint_for_an_unknown_document_is_short(tmp_path: Path) -> None:
     ):
         file.write_text(f'{{"query": "a", "expect": ["{wanted}"]}}\n')
         with pytest.raises(SourceProblem) as error:
-            check_held(load(file), [*names, "very/deep/down/in/a/folder/zz.md"])
+            check_indexed(load(file), [*names, "very/deep/down/in/a/folder/zz.md"])
         assert error.value.hint == hint
     file.write_text('{"query": "a", "expect": ["notes/00-of-some-length.md"]}\n')
     with pytest.raises(SourceProblem) as error:
-        check_held(load(file), names)
+        check_indexed(load(file), names)
     assert error.value.hint.count("notes/") == 3
 
 
 def test_an_expected_document_must_be_in_the_index(tmp_path: Path) -> None:
     file = tmp_path / "checks.toml"
     file.write_text(FIXTURES)
-    check_held(load(file), ["guides/keys.md", "other.md"])
+    check_indexed(load(file), ["guides/keys.md", "other.md"])
     with pytest.raises(SourceProblem, match=r"guides/keys\.md") as error:
-        check_held(load(file), ["guides/key.md"])
+        check_indexed(load(file), ["guides/key.md"])
     assert "guides/key.md" in error.value.hint
 
 

@@ -72,7 +72,7 @@ def test_what_an_index_lacks_is_said(engine: Engine, write, tmp_path: Path) -> N
     engine.sync([write({"a.md": "# Alone\n\nOnly a title and few words.\n"})])
     dataset = known_items(engine, 200, 0, QUIET)
     assert [q.text for q in dataset.questions] == ["Alone"]
-    assert dataset.warnings == ("nothing to ask with in the index: heading, sentence, identifier, link",)
+    assert dataset.warnings == ("the index has nothing to make queries from: heading, sentence, identifier, link",)
 
 
 def test_an_empty_index_cannot_be_asked(engine: Engine, write) -> None:

@@ -130,7 +130,7 @@ def test_a_write_that_nobody_waits_for_stops() -> None:
 def test_half_open_connections_shut_nobody_out(site: Served) -> None:
     opened = []
     try:
-        for _ in range(process.MOST_OF_ONE + 40):
+        for _ in range(process.MAX_CONNECTIONS_PER_ADDRESS + 40):
             connection = socket.create_connection(("127.0.0.1", site.port), timeout=5)
             connection.sendall(b"GET /health HTTP/1.1\r\nHost: local")
             opened.append(connection)
@@ -164,7 +164,7 @@ def test_a_head_that_does_not_come_is_not_waited_for(
 def test_one_caller_does_not_get_all_sessions(
     site: Served, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sessions, "MOST_OF_ONE", 3)
+    monkeypatch.setattr(sessions, "MAX_SESSIONS_PER_CALLER", 3)
     kind = {"Accept": "application/json, text/event-stream"}
     seen = [site.ask("/mcp", HELLO, **kind) for _ in range(5)]
     assert [one.status for one in seen] == [200] * 5
@@ -377,7 +377,7 @@ def test_a_prompt_that_is_too_long_and_an_argument_where_there_is_none(site: Ser
     error, said = asyncio.run(go())
     assert error.code == -32602
     assert "'verbose'" in said
-    assert "it takes none" in said
+    assert "this tool takes no arguments" in said
 
 
 # ---------------------------------------------------------------- the command line

@@ -183,8 +183,8 @@ def test_an_index_of_words_only_is_said_to_need_a_sync(synced: Path, run: Run) -
 @pytest.fixture
 def engine(tmp_path: Path, write: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
     """Twenty pages that the deep model has not read, and a background that does not wait long."""
-    monkeypatch.setattr(backgrounds, "SETTLED", 0.05)
-    monkeypatch.setattr(backgrounds, "LOOK", 0.05)
+    monkeypatch.setattr(backgrounds, "SETTLE_SECONDS", 0.05)
+    monkeypatch.setattr(backgrounds, "POLL_SECONDS", 0.05)
     monkeypatch.setattr(deepening, "HASTY", 4)
     with Engine(tmp_path / "index", load(start=str(tmp_path), environ=WITH)) as made:
         made.sync([write(PAGES)], deepen=False)
@@ -214,7 +214,7 @@ Begin = Callable[..., Background]
 
 
 def test_questions_come_first(engine: Engine, begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backgrounds, "SHARE", 1e6)
+    monkeypatch.setattr(backgrounds, "MAX_WAIT_SECONDS", 1e6)
     seconds = 0.0
     background = begin(lambda: seconds)
     until(lambda: pending_chunks(engine) == {"dense": 16})  # one window, and then no other as long as somebody asks
@@ -228,7 +228,7 @@ def test_questions_come_first(engine: Engine, begin: Begin, monkeypatch: pytest.
 def test_questions_that_never_cease_do_not_keep_it_from_going_on(
     engine: Engine, begin: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backgrounds, "SHARE", 0.1)
+    monkeypatch.setattr(backgrounds, "MAX_WAIT_SECONDS", 0.1)
     begin(lambda: 0.0)
     until(lambda: not pending_chunks(engine))
 
@@ -236,7 +236,7 @@ def test_questions_that_never_cease_do_not_keep_it_from_going_on(
 def test_another_process_that_embeds_is_left_alone(
     engine: Engine, begin: Begin, said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backgrounds, "BUSY", 0.1)
+    monkeypatch.setattr(backgrounds, "BUSY_SECONDS", 0.1)
     with engine.index.alone("deepen-dense"):
         background = begin()
         until(lambda: background._until)
@@ -248,7 +248,7 @@ def test_another_process_that_embeds_is_left_alone(
 def test_a_model_that_cannot_be_had_is_said_once_and_tried_again(
     engine: Engine, tmp_path: Path, begin: Begin, said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backgrounds, "FIRST_PAUSE", 0.05)
+    monkeypatch.setattr(backgrounds, "FIRST_RETRY_SECONDS", 0.05)
     environ = {"WATERSMEET__INDEX__DENSE": "onnx", "WATERSMEET__EMBED__ONNX__MODEL": str(tmp_path / "nowhere")}
     with Engine(engine.folder, load(start=str(tmp_path), environ=environ)) as other:
         background = begin(engine=other)
@@ -262,7 +262,7 @@ def test_a_model_that_cannot_be_had_is_said_once_and_tried_again(
 def test_a_change_embeds_for_itself_and_meets_nobody(
     engine: Engine, write: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backgrounds, "SHARE", 1e6)  # it begins, and waits with the lock in its hand
+    monkeypatch.setattr(backgrounds, "MAX_WAIT_SECONDS", 1e6)  # it begins, and waits with the lock in its hand
     service = Service(engine, allow_write=True)
     service.work.under_way = 1  # as if somebody asked all the time
     service.start()

@@ -1,4 +1,4 @@
-"""A budget covers all that is sent, through every door, and what is packed can be told from what documents say."""
+"""A budget covers all that is output, through every door, and what is packed can be told from what documents say."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from watersmeet.engine.settings.settings import load
 from watersmeet.face.cli.main import cli
 from watersmeet.face.mcp.server import INSTRUCTIONS
 from watersmeet.face.mcp.tools import tools
-from watersmeet.face.search import SearchParams, Sent, run_search
+from watersmeet.face.search import OutputFormat, SearchParams, run_search
 from watersmeet.present.pack import unpack
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
@@ -116,11 +116,13 @@ WORDS = st.lists(st.sampled_from(["gate", "TRN-1042", '"', "\\", "é", "好", "f
 def test_never_over_budget(
     engine: Engine, words: list[str], budget: int, text: bool, as_json: bool, full: bool, explain: bool
 ) -> None:
-    sent = Sent(text or not as_json, json.dumps if as_json else None, full)
-    made = run_search(engine, SearchParams(" ".join(["harbour", *words]), budget=budget, explain=explain), sent=sent)
+    output = OutputFormat(text or not as_json, json.dumps if as_json else None, full)
+    made = run_search(
+        engine, SearchParams(" ".join(["harbour", *words]), budget=budget, explain=explain), output=output
+    )
     assert made.pack is not None
     cost = estimate(json.dumps(made.to_json())) if as_json else 0
-    cost += estimate("\n\n".join([*made.said(), made.pack.text])) if sent.text else 0
+    cost += estimate("\n\n".join([*made.remarks(), made.pack.text])) if output.text else 0
     assert cost <= budget or not made.found
     assert made.found == bool(made.pack.citations) == bool(made.to_json()["results"])
 
@@ -156,6 +158,11 @@ def test_no_document_forges_a_citation(site: Served, place: Path) -> None:
 
 
 def test_an_agent_is_told_that_passages_are_data() -> None:
-    for text in (INSTRUCTIONS, tools()["search"].about, tools()["get"].about, tools()["find_tools"].about):
+    for text in (
+        INSTRUCTIONS,
+        tools()["search"].description,
+        tools()["get"].description,
+        tools()["find_tools"].description,
+    ):
         assert "data" in text
         assert "instructions" in text

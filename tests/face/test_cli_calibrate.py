@@ -104,8 +104,8 @@ def test_tune_measures_the_weights_that_it_prints_whatever_the_index_has_learnt(
     for name in ("before", "after", "comparison", "prior", "weights"):
         assert told[name] == before[name], name
     assert told["calibration"]["evidence"] == 200
-    assert "200 pieces of evidence) was left aside" in told["settings"]
-    assert "was left aside" in run(*words[:2], "--index", ".watersmeet").stdout
+    assert "200 pieces of evidence) was ignored" in told["settings"]
+    assert "was ignored" in run(*words[:2], "--index", ".watersmeet").stdout
 
 
 def test_judgements_may_have_any_ending(here: Path) -> None:
@@ -117,5 +117,5 @@ def test_tune_refuses_what_cannot_be_halved_and_never_overwrites(here: Path) -> 
     with pytest.raises(SourceProblem, match="3 judged questions"):
         CliRunner().invoke(cli, ["tune", checks(here, 1), "--index", ".watersmeet"], catch_exceptions=False)
     (here / "mine.toml").write_text("")
-    with pytest.raises(ConfigError, match="is there already"):
+    with pytest.raises(ConfigError, match="exists already"):
         CliRunner().invoke(cli, ["tune", checks(here, 8), "--out", "mine.toml"], catch_exceptions=False)

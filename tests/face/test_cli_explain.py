@@ -26,7 +26,7 @@ def test_related_terms_are_shown(run: Run, fresh: Path) -> None:
     found = json.loads(search("--explain", "--json").stdout)
     assert "fire" in found["expansion"]
     assert len(found["expansion"]) == 3
-    said = f"related terms, for meaning: {', '.join(found['expansion'])}"
+    said = f"related terms, for vector search: {', '.join(found['expansion'])}"
     assert said in search("--explain").stderr.splitlines()
     assert said in search("--explain", "--format", "markdown").stderr.splitlines()
     assert "expansion" not in json.loads(search("--json").stdout)

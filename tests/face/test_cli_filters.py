@@ -145,4 +145,4 @@ def test_the_help_says_what_filters_mean_and_where_indexes_are_kept(run: Run) ->
     for command in ("search", "serve", "mcp"):
         said = " ".join(run(command, "--help").stdout.split())
         assert "~/.cache/watersmeet/indexes" in said
-        assert "delete that folder to drop it" in said
+        assert "delete that folder to remove it" in said

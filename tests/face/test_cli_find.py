@@ -92,6 +92,6 @@ def test_what_cannot_be_answered_is_exit_code_2(
 @pytest.mark.parametrize("command", ["find-tools", "find-entities"])
 def test_that_nothing_fits_is_said_beside_the_answer(index: str, command: str) -> None:
     result = call(index, command, "resolve a dispute about xylophones between neighbours and zebras")
-    assert "nothing here fits well" in result.stderr
-    assert "nothing here" not in result.stdout
-    assert "nothing here" not in call(index, command, "query the docs").stderr
+    assert "no good match" in result.stderr
+    assert "no good match" not in result.stdout
+    assert "no good match" not in call(index, command, "query the docs").stderr

@@ -161,7 +161,7 @@ def test_an_index_above_is_not_used_unsaid(run: Run, fresh: Path, tmp_path: Path
     assert "into the index" not in said.stderr
     (fresh / "links" / "guides").mkdir()
     below = run("sync", "guides", cwd=fresh / "links")
-    assert f"into the index that there is: {fresh / '.watersmeet'}" in below.stderr
+    assert f"using the existing index {fresh / '.watersmeet'}" in below.stderr
     assert run("sync", "guides", "-q", cwd=fresh / "links").stderr == ""
 
 

@@ -63,7 +63,7 @@ def test_without_an_index_it_is_entered_with_a_warning(run: Run, project: Path) 
     place = str(project / ".watersmeet")
     done = run("install", "vscode", cwd=project)
     assert done.returncode == 0
-    assert done.stderr == f"there is no index yet in {place}: `watersmeet sync PATH --index {place}` makes it\n"
+    assert done.stderr == f"there is no index in {place} yet: run `watersmeet sync PATH --index {place}`\n"
     entry = json.loads((project / ".vscode/mcp.json").read_text())["servers"]["watersmeet"]
     assert entry["args"] == ["mcp", "--index", place]
     assert not Path(place).exists()
@@ -78,7 +78,7 @@ def test_a_file_with_comments_and_nothing_of_ours(run: Run, project: Path, clien
     settings.parent.mkdir()
     settings.write_text('{\n  // mine, see ~/watersmeet\n  "servers": {"other": {}},\n}\n')
     done = run("uninstall", client, cwd=project)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "nothing to remove: it is not there\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "nothing to remove: it is not installed\n", "")
     settings.write_text('{\n  // mine\n  "servers": {"watersmeet": {}},\n}\n')
     ours = run("uninstall", client, cwd=project)
     assert (ours.returncode, "by hand" in ours.stderr) == (2, True)
@@ -94,7 +94,7 @@ def test_there_and_back(run: Run, project: Path, synced: Path) -> None:
     assert Path(entry["command"]).is_absolute()
     assert index in (project / ".claude/skills/watersmeet/SKILL.md").read_text()
     again = run("install", "claude-code", "--index", index, cwd=project)
-    assert (again.returncode, again.stdout) == (0, "nothing to do: it is as it should be\n")
+    assert (again.returncode, again.stdout) == (0, "nothing to do: already installed\n")
     gone = run("uninstall", "claude-code", "--yes", cwd=project)
     assert gone.returncode == 0
     assert list(project.iterdir()) == []

@@ -11,7 +11,7 @@ import click
 import pytest
 
 from watersmeet.face.cli.main import COMMANDS, cli, run
-from watersmeet.face.cli.misuse import ELSEWHERE, EXAMPLES, example
+from watersmeet.face.cli.misuse import EXAMPLES, FOREIGN_NAMES, example
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 Ask = Callable[..., Any]
@@ -94,7 +94,7 @@ def test_an_option_before_the_command_is_told_where_it_goes(run: Run) -> None:
     done = run("--json", "search", "keys")
     assert done.returncode == 2
     assert "unknown option --json" in done.stderr
-    assert "behind the command" in done.stderr
+    assert "after the command" in done.stderr
 
 
 @pytest.mark.slow
@@ -137,7 +137,7 @@ def test_nothing_unlike_is_suggested(run: Run) -> None:
 
 def test_other_programs_words_stand_for_what_there_is() -> None:
     flags = {flag for _, command in commands() for option in command.params for flag in option.opts}
-    for written, meant in ELSEWHERE.items():
+    for written, meant in FOREIGN_NAMES.items():
         assert meant in (flags if written.startswith("-") else {*COMMANDS, "--help"})
         assert written not in COMMANDS
 

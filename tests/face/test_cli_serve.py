@@ -97,14 +97,14 @@ def test_without_an_index_it_says_so_and_serves_it_once_it_is_there(run: Run, fr
         process.send_signal(signal.SIGINT)
         said = process.communicate(timeout=10)[1]
     place = str(fresh / ".watersmeet")
-    assert said.startswith(f"there is no index yet: it is expected in {place}; `watersmeet sync PATH --index {place}`")
+    assert said.startswith(f"there is no index in {place} yet: run `watersmeet sync PATH --index {place}`")
 
 
 @pytest.mark.server
 def test_an_agent_s_server_without_an_index_says_so_to_whoever_looks(run: Run, tmp_path: Path) -> None:
     done = run("mcp", cwd=tmp_path)  # nobody talks to it, so it ends
     assert (done.returncode, done.stdout) == (0, "")
-    assert f"it is expected in {tmp_path / '.watersmeet'}" in done.stderr
+    assert f"there is no index in {tmp_path / '.watersmeet'}" in done.stderr
     assert run("mcp", "--quiet", cwd=tmp_path).stderr == ""
 
 

@@ -115,7 +115,7 @@ def test_trust_is_given_listed_and_taken_back(run: Run, download: Path) -> None:
     assert run("config", "show", cwd=download).stderr == ""
     with open(download / "watersmeet.toml", "a") as file:
         file.write("# changed\n")
-    assert run("trust").stdout == f"{download}  changed since, so not trusted\n"
+    assert run("trust").stdout == f"{download}  not trusted: its file has changed since\n"
     assert "is not trusted" in run("config", "show", cwd=download).stderr
     gone = json.loads(run("trust", "--remove", str(download), "--json").stdout)
     assert (gone["folder"], gone["trusted"]) == (str(download), False)

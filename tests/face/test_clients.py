@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from watersmeet.core.errors import ConfigError
 from watersmeet.face.clients import json_entry, toml_entry
-from watersmeet.face.clients.changes import BACKUP, entering, leaving, write
-from watersmeet.face.clients.errors import CannotEdit
+from watersmeet.face.clients.changes import BACKUP, install_changes, uninstall_changes, write
+from watersmeet.face.clients.json_entry import CannotEdit
 from watersmeet.face.clients.places import CLIENTS, client, settings_file, skill_file
 from watersmeet.face.clients.skill import MARK, skill
 
@@ -47,7 +47,7 @@ def test_json_comes_out_as_it_went_in(
     assert json.loads(put) == expected
     assert list(json.loads(put)) == list(expected)
     assert json_entry.put(put, "servers", "watersmeet", ENTRY) == put
-    assert json_entry.take(put, "servers", "watersmeet", servers is not None).split() == text.split()
+    assert json_entry.remove(put, "servers", "watersmeet", servers is not None).split() == text.split()
 
 
 def test_json_keeps_what_else_an_entry_says() -> None:
@@ -89,7 +89,7 @@ def test_toml_comes_out_as_it_went_in(text: str) -> None:
     assert toml_entry.put(put, "mcp_servers", "watersmeet", ENTRY) == put
     if '"""' in text:
         return  # refused rather than mistaken
-    assert toml_entry.take(put, "mcp_servers", "watersmeet", False).rstrip() == text.rstrip()
+    assert toml_entry.remove(put, "mcp_servers", "watersmeet", False).rstrip() == text.rstrip()
 
 
 def test_toml_in_the_middle_and_with_more_in_it() -> None:
@@ -100,7 +100,7 @@ def test_toml_in_the_middle_and_with_more_in_it() -> None:
     assert tomllib.loads(put)["mcp_servers"]["watersmeet"] == {**ENTRY, "startup_timeout_sec": 30, "env": {"A": "1"}}
     assert "# slow\n" in put
     assert put.endswith(rest)
-    assert toml_entry.take(put, "mcp_servers", "watersmeet", False) == rest
+    assert toml_entry.remove(put, "mcp_servers", "watersmeet", False) == rest
 
 
 @pytest.mark.parametrize(
@@ -135,13 +135,13 @@ def test_any_order_of_tables_comes_out_as_it_went_in(
     put = toml_entry.put(text, "mcp_servers", "watersmeet", ENTRY)
     assert put.startswith(text)
     assert tomllib.loads(put)["mcp_servers"]["watersmeet"] == ENTRY
-    assert toml_entry.take(put, "mcp_servers", "watersmeet", False).rstrip() == text.rstrip()
+    assert toml_entry.remove(put, "mcp_servers", "watersmeet", False).rstrip() == text.rstrip()
 
     block = "[mcp_servers.watersmeet] # ours\nargs = []\n[mcp_servers.watersmeet.env]\nA = '1'\n"
     among = "\n".join([*head, *first, ""]) + "".join([*blocks[:at], block, *blocks[at:]])
     changed = toml_entry.put(among, "mcp_servers", "watersmeet", ENTRY)
     assert tomllib.loads(changed)["mcp_servers"]["watersmeet"] == {**ENTRY, "env": {"A": "1"}}
-    taken = toml_entry.take(changed, "mcp_servers", "watersmeet", False)
+    taken = toml_entry.remove(changed, "mcp_servers", "watersmeet", False)
     assert taken.split() == text.split()
 
 
@@ -164,15 +164,15 @@ def test_uninstall_leaves_a_file_as_it_was(tmp_path: Path, name: str, scope: str
     text = BEFORE[name].replace("\n", lines)
     path.write_bytes(text.encode())
     path.chmod(0o600)
-    made = entering(of, scope, str(project), "watersmeet", ENTRY, skill("watersmeet", "watersmeet", "", "it"))
+    made = install_changes(of, scope, str(project), "watersmeet", ENTRY, skill("watersmeet", "watersmeet", "", "it"))
     assert [change.action for change in made] == ["change", "create"]
     assert path.read_bytes() == text.encode()  # planned is not done
     write(made, str(project))
     assert path.stat().st_mode & 0o777 == 0o600
     assert Path(f"{path}{BACKUP}").read_bytes() == text.encode()
-    again = entering(of, scope, str(project), "watersmeet", ENTRY, skill("watersmeet", "watersmeet", "", "it"))
+    again = install_changes(of, scope, str(project), "watersmeet", ENTRY, skill("watersmeet", "watersmeet", "", "it"))
     assert [change.action for change in again] == ["none", "none"]
-    write(leaving(of, scope, str(project), "watersmeet"), str(project))
+    write(uninstall_changes(of, scope, str(project), "watersmeet"), str(project))
     assert path.read_bytes() == text.encode()
     assert not Path(f"{path}{BACKUP}").exists()
     assert not Path(skill_file(of, scope, str(project), "watersmeet")).exists()
@@ -182,22 +182,22 @@ def test_uninstall_leaves_a_file_as_it_was(tmp_path: Path, name: str, scope: str
 def test_uninstall_leaves_nothing_where_nothing_was(tmp_path: Path, name: str) -> None:
     of, project = client(name), tmp_path / "project"
     project.mkdir()
-    write(entering(of, "project", str(project), "watersmeet", ENTRY, skill("w", "w", "", "it")), str(project))
+    write(install_changes(of, "project", str(project), "watersmeet", ENTRY, skill("w", "w", "", "it")), str(project))
     assert Path(settings_file(of, "project", str(project))).exists()
-    write(leaving(of, "project", str(project), "watersmeet"), str(project))
+    write(uninstall_changes(of, "project", str(project), "watersmeet"), str(project))
     assert list(project.iterdir()) == []
-    assert [change.action for change in leaving(of, "project", str(project), "watersmeet")] == ["none"]
+    assert [change.action for change in uninstall_changes(of, "project", str(project), "watersmeet")] == ["none"]
 
 
 def test_what_was_added_meanwhile_stays(tmp_path: Path) -> None:
     of, path = client("cursor"), tmp_path / ".cursor" / "mcp.json"
     path.parent.mkdir()
     path.write_text('{"mcpServers": {"a": {}}}')
-    write(entering(of, "project", str(tmp_path), "watersmeet", ENTRY), str(tmp_path))
+    write(install_changes(of, "project", str(tmp_path), "watersmeet", ENTRY), str(tmp_path))
     held = json.loads(path.read_text())
     held["mcpServers"]["b"] = OTHER
     path.write_text(json.dumps(held))
-    write(leaving(of, "project", str(tmp_path), "watersmeet"), str(tmp_path))
+    write(uninstall_changes(of, "project", str(tmp_path), "watersmeet"), str(tmp_path))
     assert json.loads(path.read_text()) == {"mcpServers": {"a": {}, "b": OTHER}}
     assert Path(f"{path}{BACKUP}").exists()
 
@@ -207,11 +207,11 @@ def test_a_skill_of_ones_own_is_kept(tmp_path: Path) -> None:
     path = Path(skill_file(of, "project", str(tmp_path), "watersmeet"))
     path.parent.mkdir(parents=True)
     path.write_text("mine")
-    write(leaving(of, "project", str(tmp_path), "watersmeet"), str(tmp_path))
+    write(uninstall_changes(of, "project", str(tmp_path), "watersmeet"), str(tmp_path))
     assert path.read_text() == "mine"
-    write(entering(of, "project", str(tmp_path), "watersmeet", ENTRY, skill("w", "w", "", "it")), str(tmp_path))
+    write(install_changes(of, "project", str(tmp_path), "watersmeet", ENTRY, skill("w", "w", "", "it")), str(tmp_path))
     assert MARK in path.read_text()
-    write(leaving(of, "project", str(tmp_path), "watersmeet"), str(tmp_path))
+    write(uninstall_changes(of, "project", str(tmp_path), "watersmeet"), str(tmp_path))
     assert path.read_text() == "mine"
 
 
@@ -219,7 +219,7 @@ def test_a_link_is_followed_and_no_half_file_is_left(tmp_path: Path) -> None:
     real, link = tmp_path / "dotfiles.json", tmp_path / ".mcp.json"
     real.write_text("{}")
     link.symlink_to(real)
-    write(entering(client("claude-code"), "project", str(tmp_path), "watersmeet", ENTRY), str(tmp_path))
+    write(install_changes(client("claude-code"), "project", str(tmp_path), "watersmeet", ENTRY), str(tmp_path))
     assert link.is_symlink()
     assert json.loads(real.read_text()) == {"mcpServers": {"watersmeet": ENTRY}}
     assert sorted(os.listdir(tmp_path)) == sorted([".mcp.json", f".mcp.json{BACKUP}", "dotfiles.json", "home"])
@@ -230,11 +230,11 @@ def test_a_file_that_cannot_be_changed_safely_gets_the_text_to_paste(tmp_path: P
     path.parent.mkdir()
     path.write_text('{\n  // mine\n  "servers": {}\n}\n')
     with pytest.raises(ConfigError, match="comments") as caught:
-        entering(client("vscode"), "project", str(tmp_path), "watersmeet", ENTRY)
+        install_changes(client("vscode"), "project", str(tmp_path), "watersmeet", ENTRY)
     assert '"watersmeet": {' in caught.value.hint
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(ConfigError, match="UTF-8"):
-        entering(client("vscode"), "project", str(tmp_path), "watersmeet", ENTRY)
+        install_changes(client("vscode"), "project", str(tmp_path), "watersmeet", ENTRY)
 
 
 def test_where_codex_is_told_to_live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

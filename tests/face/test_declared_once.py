@@ -20,8 +20,8 @@ from watersmeet.face.cli.search import search_command
 from watersmeet.face.mcp.tools import tools
 from watersmeet.face.mcp.tools.documents import Search
 from watersmeet.face.mcp.tools.registry import FindTools
+from watersmeet.face.rest.page import OWN, form
 from watersmeet.face.search import SearchParams, condition, filters_of
-from watersmeet.face.web.form import OWN, form
 from watersmeet.present.answer import to_json
 from watersmeet.present.registry import EntityAnswer, ToolAnswer
 
@@ -73,7 +73,7 @@ def test_a_body_becomes_the_parameters() -> None:
         "expand": "page",
         "min_score": 0.5,
     }
-    params = schema.given(SearchParams, shapes.SearchBody.model_validate(sent))
+    params = schema.from_body(SearchParams, shapes.SearchBody.model_validate(sent))
     assert params == SearchParams(
         "keys",
         top_n=3,

@@ -22,8 +22,8 @@ from watersmeet.face.service import Service
 def service(
     vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> Iterator[Service]:
-    monkeypatch.setattr(services, "LOOKING_SECONDS", 30.0)
-    monkeypatch.setattr(services, "SPARINGLY", request.param)
+    monkeypatch.setattr(services, "FOLDER_WAIT_SECONDS", 30.0)
+    monkeypatch.setattr(services, "RECHECK_FACTOR", request.param)
     environ = {"WATERSMEET__INDEX__VECTORS": "false", "WATERSMEET__SERVE__FRESH_SECONDS": "0"}
     made = Service(Engine(tmp_path / "index", load(start=str(tmp_path), environ=environ)), inside=str(vault))
     yield made

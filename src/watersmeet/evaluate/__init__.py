@@ -1,1 +1,1 @@
-"""How good is it, and is the change real?"""
+"""Evaluation: metrics of search quality, and significance tests."""

@@ -1,7 +1,7 @@
-"""Is the difference real? Two runs over the same questions, query by query.
+"""Significance of the difference between two runs over the same questions, query by query.
 
 The interval is that of a paired bootstrap over queries (Efron; Sakai, SIGIR 2006). The p-value is that of a
-randomisation test (Fisher; Smucker, Allan and Carterette, CIKM 2007): were the two runs the same, each
+randomisation test (Fisher; Smucker, Allan and Carterette, CIKM 2007): if the two runs were equal, each
 difference could as well have the other sign. With few differences all the signs are tried; else a sample is.
 """
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 RESAMPLES = 10_000
 LEVEL = 0.05
-LEAST = math.ceil(math.log2(2 / LEVEL))
-"""With fewer differences than this, p is above the level whatever they say: there are too few signs to flip."""
-LARGE = 0.33
-"""What one query must lose, were it the only one, to be no chance; the mean of n queries that divided by the root of n.
-About the least with which runs of the same quality differ so in no more cases than the level says."""
+MIN_DIFFERENCES = math.ceil(math.log2(2 / LEVEL))
+"""With fewer differences than this, p is always above the level: there are too few signs to flip."""
+LARGE_LOSS = 0.33
+"""The loss of a single query that is not put down to chance; for the mean of n queries, divided by the root of n. It is
+about the smallest value that runs of equal quality exceed no more often than the level."""
 _EXACT = 13
-"""Up to so many differences, every combination of signs is tried."""
+"""Up to this many differences, every combination of signs is tried."""
 _CELLS = 4_000_000
-"""How many numbers are held at once."""
+"""Array size of one batch, for bounded memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +45,18 @@ class Difference:
 
     @property
     def few(self) -> bool:
-        """Whether too few queries differ for the test to say anything."""
-        return self.won + self.lost < LEAST
+        """Whether too few queries differ for a test."""
+        return self.won + self.lost < MIN_DIFFERENCES
 
     @property
     def regressed(self) -> bool:
-        """Worse; where too few queries differ, because all say so, or because they lost so much."""
-        large = self.delta <= -LARGE / math.sqrt(self.queries)
+        """Whether it is worse; where too few queries differ for a test, by a one-sided test or by a large loss."""
+        large = self.delta <= -LARGE_LOSS / math.sqrt(self.queries)
         return self.worse or (self.few and self.high < 0 and (self.p / 2 < LEVEL or large))
 
     @property
     def worse(self) -> bool:
-        """Significantly so: by the test and by the interval."""
+        """Whether it is significantly worse, by the test and by the interval."""
         return self.p < LEVEL and self.high < 0
 
     @property
@@ -111,15 +111,15 @@ def _randomised(delta: Floats, seed: int, resamples: int) -> float:
     moved = delta[delta != 0]
     if not moved.size:
         return 1.0
-    seen = abs(moved.sum()) - 1e-9
+    observed = abs(moved.sum()) - 1e-9
     if moved.size <= _EXACT:
         signs = 1 - 2 * (np.arange(1 << moved.size)[:, None] >> np.arange(moved.size) & 1)
-        return float((np.abs(signs @ moved) >= seen).mean())
+        return float((np.abs(signs @ moved) >= observed).mean())
     random = np.random.default_rng([seed, 1])
     beyond = 0
     for size in _batches(resamples, moved.size):
         signs = random.integers(0, 2, (size, moved.size), dtype=np.int8) * 2 - 1
-        beyond += int((np.abs(signs @ moved) >= seen).sum())
+        beyond += int((np.abs(signs @ moved) >= observed).sum())
     return (beyond + 1) / (resamples + 1)
 
 

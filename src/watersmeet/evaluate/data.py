@@ -1,4 +1,4 @@
-"""What is asked, and what should be found: a folder in BEIR form, or a file of fixtures."""
+"""Datasets: queries with their relevant documents, from a folder in BEIR format or a file of fixtures."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from watersmeet.core.errors import SourceProblem
 from watersmeet.evaluate.classes import classes_of
 
 QRELS = ("qrels.tsv", "qrels/test.tsv")
-NAMED = 3
-"""How many offenders an error names."""
+MAX_NAMED = 3
+"""How many names an error lists."""
 FORMS = "[[query]] tables in TOML, or JSON lines, with `query` and `expect`"
 _TOML = re.compile(r"(?:\s++|#.*\n)*+(\[\[\s*query\s*\]\]|query\s*=\s*\[)")
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query with its judgements, document to grade; none at all means that nothing should be found.
+    """A query with its judgements, document to grade; without any, nothing should be found.
 
-    `withheld` are chunks that are left out of its results, because the query was taken from them.
+    `withheld` are chunks that are removed from its results, because the query was taken from them.
     """
 
     id: str
@@ -39,7 +39,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Questions, and the corpus that they are about; no corpus means an index that there is already."""
+    """A dataset: questions and their corpus; without a corpus, they are for an existing index."""
 
     name: str
     questions: Sequence[Question]
@@ -49,7 +49,7 @@ class Dataset:
     warnings: tuple[str, ...] = field(default=())
 
     def limited(self, limit: int, seed: int) -> Dataset:
-        """At most so many questions, drawn at random but always the same, in their order."""
+        """A random sample of at most `limit` questions, the same for the same seed, in their order."""
         if limit <= 0 or limit >= len(self.questions):
             return self
         drawn = sorted(random.Random(seed).sample(range(len(self.questions)), limit))  # noqa: S311 - a sample
@@ -57,7 +57,7 @@ class Dataset:
 
 
 def load(place: str | os.PathLike[str]) -> Dataset:
-    """The dataset at a path, or an error that says what is wrong with it."""
+    """Load the dataset at a path; an error says what is wrong with it."""
     path = Path(place)
     if path.is_dir():
         return _beir(path)
@@ -82,49 +82,51 @@ def _beir(folder: Path) -> Dataset:
             "a dataset has corpus.jsonl and queries.jsonl (one JSON record a line) and qrels.tsv",
         )
     ids = frozenset(str(record["_id"]) for _, record in _records(corpus, "_id"))
-    asked, twice = _asked(queries)
-    for path, found in ((corpus, ids), (queries, asked)):
+    queries_by_id, duplicates = _read_queries(queries)
+    for path, found in ((corpus, ids), (queries, queries_by_id)):
         if not found:
             raise SourceProblem(f"{path} is empty", "it needs at least one record")
     grades = _qrels(judged)
-    _known(judged, "query", grades, asked)
-    _known(judged, "document", {d for found in grades.values() for d in found}, ids)
+    _check_ids(judged, "query", grades, queries_by_id)
+    _check_ids(judged, "document", {d for found in grades.values() for d in found}, ids)
     questions = [
         Question(key, record["text"], relevant, classes_of(record["text"], record.get("metadata")))
-        for key, record in asked.items()
+        for key, record in queries_by_id.items()
         if (relevant := {d: g for d, g in grades.get(key, {}).items() if g > 0})
     ]
     if not questions:
-        raise SourceProblem(f"{judged} finds nothing relevant", "at least one query needs a score above 0")
-    left = len(asked) - len(questions)
-    warnings = [f"{len(twice)} records of {queries.name} are left out, the first: {twice[0]}"] if twice else []
+        raise SourceProblem(f"{judged} has no relevant documents", "at least one query needs a score above 0")
+    left = len(queries_by_id) - len(questions)
+    warnings = (
+        [f"{len(duplicates)} records of {queries.name} are left out, the first: {duplicates[0]}"] if duplicates else []
+    )
     warnings += [f"{left} queries without a relevant document are left out"] if left else []
     return Dataset(folder.resolve().name, questions, corpus, ids, warnings=tuple(warnings))
 
 
-def _asked(path: Path) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """The queries by their ids, and what is wrong with those whose id an earlier one has, as in a corpus."""
-    asked: dict[str, dict[str, Any]] = {}
+def _read_queries(path: Path) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    """Queries by id, and a message for each whose id an earlier one has."""
+    queries_by_id: dict[str, dict[str, Any]] = {}
     lines: dict[str, int] = {}
-    twice = []
+    duplicates = []
     for number, record in _records(path, "_id", "text"):
         key = str(record["_id"])
-        if key in asked:
-            twice.append(f"{path}:{number}: the id {key!r} is already used in line {lines[key]}")
+        if key in queries_by_id:
+            duplicates.append(f"{path}:{number}: the id {key!r} is already used in line {lines[key]}")
         else:
-            asked[key], lines[key] = record, number
-    return asked, twice
+            queries_by_id[key], lines[key] = record, number
+    return queries_by_id, duplicates
 
 
 def _records(path: Path, *needed: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each with the number of its line."""
+    """Records with their line numbers."""
     for number, line in enumerate(_lines(path), 1):
         if not line.strip():
             continue
         try:
             record = json.loads(line)
         except json.JSONDecodeError as error:
-            raise SourceProblem(f"{path}, line {number} is not JSON: {error.msg}", "mend or remove it") from None
+            raise SourceProblem(f"{path}, line {number} is not JSON: {error.msg}", "fix or remove it") from None
         if not isinstance(record, dict) or any(record.get(name) is None for name in needed):
             raise SourceProblem(
                 f"{path}, line {number} has no {' and '.join(needed)}", f"each line needs {', '.join(needed)}"
@@ -140,7 +142,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def _qrels(path: Path) -> dict[str, dict[str, int]]:
-    """`query<TAB>document<TAB>score` with or without a first line of names, or TREC's four columns."""
+    """Judgements from lines `query<TAB>document<TAB>score`, with or without a header, or TREC's four columns."""
     grades: dict[str, dict[str, int]] = {}
     for number, line in enumerate(_lines(path), 1):
         if not line.strip():
@@ -166,13 +168,13 @@ def _qrels(path: Path) -> dict[str, dict[str, int]]:
     return grades
 
 
-def _known(path: Path, what: str, named: Iterable[str], known: Iterable[str]) -> None:
-    unknown = sorted(set(named).difference(known))
+def _check_ids(path: Path, what: str, named: Iterable[str], existing: Iterable[str]) -> None:
+    unknown = sorted(set(named).difference(existing))
     if unknown:
-        shown = ", ".join(repr(name) for name in unknown[:NAMED]) + (", ..." if len(unknown) > NAMED else "")
+        shown = ", ".join(repr(name) for name in unknown[:MAX_NAMED]) + (", ..." if len(unknown) > MAX_NAMED else "")
         raise SourceProblem(
             f"{path} names {len(unknown)} unknown {'queries' if what == 'query' else 'documents'}: {shown}",
-            "remove these lines, or add the records that they speak of",
+            "remove these lines, or add the missing records",
         )
 
 
@@ -180,7 +182,7 @@ def _known(path: Path, what: str, named: Iterable[str], known: Iterable[str]) ->
 
 
 def is_toml(path: Path, text: str) -> bool:
-    """By its ending, or by the first line that is no comment."""
+    """Whether a file is TOML, by its ending or by its first line that is not a comment."""
     return path.suffix == ".toml" or bool(_TOML.match(text))
 
 
@@ -190,7 +192,7 @@ def _fixtures(path: Path) -> Dataset:
         try:
             table = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
-            raise SourceProblem(f"{path} is not valid TOML: {error}", "mend the line that it names") from error
+            raise SourceProblem(f"{path} is not valid TOML: {error}", "fix that line") from error
         records = table.get("query", [])
         if not isinstance(records, list):
             records = []
@@ -201,9 +203,9 @@ def _fixtures(path: Path) -> Dataset:
     if not records:
         raise SourceProblem(f"{path} has no queries", 'write [[query]], query = "...", expect = ["a.md"]')
     questions = [_fixture(path, number, record) for number, record in enumerate(records, 1)]
-    twice = {q.id for q in questions if sum(other.id == q.id for other in questions) > 1}
-    if twice:
-        raise SourceProblem(f"{path} has two queries called {sorted(twice)[0]!r}", "give each an `id` of its own")
+    duplicates = {q.id for q in questions if sum(other.id == q.id for other in questions) > 1}
+    if duplicates:
+        raise SourceProblem(f"{path} has two queries called {sorted(duplicates)[0]!r}", "give each an `id` of its own")
     return Dataset(path.stem, questions)
 
 
@@ -226,36 +228,36 @@ def _fixture(path: Path, number: int, record: Any) -> Question:
 # ---------------------------------------------------------------- against an index
 
 
-def check_held(dataset: Dataset, documents: Iterable[str]) -> list[str]:
-    """An index must hold what is asked for. A few records of a corpus may be missing, and that is said."""
-    known = set(documents)
+def check_indexed(dataset: Dataset, documents: Iterable[str]) -> list[str]:
+    """Check that an index contains the expected documents; returns a warning if a few of a corpus are missing."""
+    indexed = set(documents)
     if dataset.corpus is None:
-        _check_expected(dataset, known)
+        _check_expected(dataset, indexed)
         return []
-    missing = len(dataset.ids - known)
+    missing = len(dataset.ids - indexed)
     if 2 * missing > len(dataset.ids):
         raise SourceProblem(
-            f"the index holds {len(dataset.ids) - missing} of the {len(dataset.ids)} documents of {dataset.name}",
-            f"leave --index out: a dataset is indexed by itself; or sync {dataset.corpus} into that index first",
+            f"the index has only {len(dataset.ids) - missing} of the {len(dataset.ids)} documents of {dataset.name}",
+            f"leave out --index, since a dataset gets its own index; or sync {dataset.corpus} into that index first",
         )
     return [f"{missing} documents of the dataset are not in the index"] if missing else []
 
 
-def _check_expected(dataset: Dataset, known: set[str]) -> None:
+def _check_expected(dataset: Dataset, indexed: set[str]) -> None:
     for question in dataset.questions:
         for document in question.relevant:
-            if document not in known:
+            if document not in indexed:
                 raise SourceProblem(
-                    f"{document!r}, expected for {question.text!r}, is not in the index", _alike(document, known)
+                    f"{document!r}, expected for {question.text!r}, is not in the index", _alike(document, indexed)
                 )
 
 
-def _alike(document: str, known: set[str]) -> str:
-    """The few names that may be meant: there may be thousands."""
-    import difflib  # only ever needed on the way out
+def _alike(document: str, indexed: set[str]) -> str:
+    """A hint with the few most similar names."""
+    import difflib  # only needed for an error
 
-    below = sorted(name for name in known if name.endswith(f"/{document}"))
-    close = list(dict.fromkeys([*below, *difflib.get_close_matches(document, sorted(known), NAMED)]))[:NAMED]
+    below = sorted(name for name in indexed if name.endswith(f"/{document}"))
+    close = list(dict.fromkeys([*below, *difflib.get_close_matches(document, sorted(indexed), MAX_NAMED)]))[:MAX_NAMED]
     if close:
         return f"did you mean {' or '.join(map(repr, close))}?"
-    return f"none of the {len(known)} documents has a name like it; `watersmeet list` shows them all"
+    return f"none of the {len(indexed)} documents has a similar name; `watersmeet list` shows them all"

@@ -1,4 +1,4 @@
-"""How good is it, and is the change real? One evaluation, from questions to figures."""
+"""One evaluation, from questions to metrics and comparison."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from watersmeet.engine.sync.report import ProgressCallback
 from watersmeet.engine.sync.sparse_on_demand import lacks_sparse, make_sparse
 from watersmeet.evaluate import risk
 from watersmeet.evaluate.compare import Difference, compare, interval
-from watersmeet.evaluate.data import Dataset, Question, check_held
+from watersmeet.evaluate.data import Dataset, Question, check_indexed
 from watersmeet.evaluate.index import indexed
 from watersmeet.evaluate.metrics import MAIN, Scores, judge, means, measures, percentile
 from watersmeet.evaluate.run import WHOLE, Run, peak_memory_mb, run
 from watersmeet.evaluate.sweep import Sweep, sweep
 from watersmeet.evaluate.trec import read_run
 
-EXTREMES = 5
-"""How many of the queries that won and lost most are shown."""
-JUDGED = 3
-"""... with how many of their relevant documents."""
+MAX_EXTREMES = 5
+"""How many of the queries with the largest gains and losses are listed."""
+MAX_RELEVANT = 3
+"""How many of the relevant documents of each are listed."""
 
 
 @dataclass(slots=True)
 class Evaluation:
-    """Everything that was measured. `judged` are the questions that have a relevant document."""
+    """Results of an evaluation. `judged` are the numbers of the questions that have a relevant document."""
 
     dataset: Dataset
     documents: int
@@ -51,15 +51,15 @@ class Evaluation:
 
     @property
     def quality(self) -> list[float]:
-        """One figure for each question: nDCG@10; where nothing should be found, whether it said that nothing fits."""
-        values = [float(said) for said in self.said_nothing]
+        """One value for each question: nDCG@10; where nothing should be found, whether the answer was rejected."""
+        values = [float(rejected) for rejected in self.rejected]
         for number, value in zip(self.judged, self.scores[WHOLE][MAIN], strict=True):
             values[number] = value
         return values
 
     @property
-    def said_nothing(self) -> list[bool]:
-        """For each question, whether nothing was found, or only what does not fit."""
+    def rejected(self) -> list[bool]:
+        """For each question, whether nothing was found or the answer was flagged as no good match."""
         made = self.run
         return [flag or not found for flag, found in zip(made.flagged, made.rankings[WHOLE], strict=True)]
 
@@ -68,8 +68,8 @@ class Evaluation:
         """The questions for which nothing should be found."""
         return [i for i, question in enumerate(self.questions) if not question.relevant]
 
-    def sure(self) -> dict[str, Any] | None:
-        """How sure it was beside how often it was right: whether one of the first results is relevant."""
+    def confidence(self) -> dict[str, Any] | None:
+        """Confidence compared with correctness: whether one of the first results is relevant."""
         made = self.run
         if not made.confidence:  # a run that was read from a file
             return None
@@ -85,13 +85,13 @@ class Evaluation:
             for name in self.questions[number].classes:
                 members.setdefault(name, []).append(place)
         ordered = sorted(members, key=lambda name: (":" in name, name))
-        return {name: {"queries": len(members[name]), **self._of(members[name])} for name in ordered}
+        return {name: {"queries": len(members[name]), **self._means_of(members[name])} for name in ordered}
 
-    def _of(self, places: list[int]) -> dict[str, float]:
+    def _means_of(self, places: list[int]) -> dict[str, float]:
         return means(self.scores[WHOLE], places)
 
     def intervals(self) -> dict[str, tuple[float, float]]:
-        """95 % intervals of the main metric, for the whole, each signal and what it is compared with."""
+        """95 % intervals of the main metric, for the fused ranking, each signal and the compared run."""
         found = {name: interval(scores[MAIN], self.seed) for name, scores in self.scores.items()}
         if self.against is not None:
             found[f"against {self.against.recipe}"] = interval(self.against_scores[MAIN], self.seed)
@@ -117,27 +117,27 @@ def evaluate(
     weigh: bool = False,
     progress: ProgressCallback = lambda step: None,
 ) -> Evaluation:
-    """Ask all questions with these settings, and with those or against that run if given.
+    """Run all questions with these settings, and compare with other settings or a saved run if given.
 
-    `weigh`: say also how good other weights would be.
+    `weigh`: also measure a grid of other weights.
     """
     start = time.perf_counter()
     if against is not None and against_run:
-        raise ConfigError("--against and --against-run exclude each other", "compare with one at a time")
-    measures()  # should the library be missing, better now than after the last query
+        raise ConfigError("--against and --against-run cannot be combined", "compare with one at a time")
+    measures()  # a missing library is reported before the first query
     judged = [i for i, question in enumerate(dataset.questions) if question.relevant]
     warnings = list(dataset.warnings)
-    made, documents, swept = _asked(dataset, settings, mode, index, fresh, progress, warnings, weigh)
-    wanted = [dataset.questions[i] for i in judged]
-    scores = {name: _scores(wanted, judged, made, name) for name in made.rankings}
+    made, documents, swept = _run_questions(dataset, settings, mode, index, fresh, progress, warnings, weigh)
+    judged_questions = [dataset.questions[i] for i in judged]
+    scores = {name: _scores(judged_questions, judged, made, name) for name in made.rankings}
     evaluation = Evaluation(dataset, documents, made, judged, scores, seed, sweep=swept, warnings=warnings)
     if against is not None:
-        evaluation.against, *_ = _asked(dataset, against, mode, index, False, progress, [])
+        evaluation.against, *_ = _run_questions(dataset, against, mode, index, False, progress, [])
     elif against_run:
-        evaluation.against, said = read_run(against_run, dataset.questions)
-        warnings += said
+        evaluation.against, run_warnings = read_run(against_run, dataset.questions)
+        warnings += run_warnings
     if evaluation.against is not None:
-        evaluation.against_scores = _scores(wanted, judged, evaluation.against, WHOLE)
+        evaluation.against_scores = _scores(judged_questions, judged, evaluation.against, WHOLE)
         if judged:
             theirs = evaluation.against_scores[MAIN]
             evaluation.difference = compare(scores[WHOLE][MAIN], theirs, seed)
@@ -145,7 +145,7 @@ def evaluate(
     return evaluation
 
 
-def _asked(
+def _run_questions(
     dataset: Dataset,
     settings: Settings,
     mode: str,
@@ -155,7 +155,7 @@ def _asked(
     warnings: list[str],
     weigh: bool = False,
 ) -> tuple[Run, int, Sweep | None]:
-    """The questions put to the index that was named, or to the dataset's own."""
+    """Run the questions on the named index, or on the dataset's own."""
     folder = index
     if not index:
         ready = indexed(dataset, settings, mode, progress, fresh)
@@ -163,7 +163,7 @@ def _asked(
         warnings += ready.warnings
     with Engine(folder, settings) as engine:
         if index:
-            warnings += check_held(dataset, (entry["document"] for entry in engine.documents()))
+            warnings += check_indexed(dataset, (entry["document"] for entry in engine.documents()))
             if lacks_sparse(engine, mode):
                 make_sparse(engine, progress)
         made = run(engine, dataset.questions, settings.recipe, mode, progress)
@@ -172,9 +172,9 @@ def _asked(
         return made, engine.status()["documents"], swept
 
 
-def _scores(wanted: list[Question], judged: list[int], made: Run, name: str) -> Scores:
+def _scores(judged_questions: list[Question], judged: list[int], made: Run, name: str) -> Scores:
     packs = [made.packs[name][i] for i in judged] if name in made.packs else None
-    return judge(wanted, [made.rankings[name][i] for i in judged], packs)
+    return judge(judged_questions, [made.rankings[name][i] for i in judged], packs)
 
 
 # ---------------------------------------------------------------- as JSON
@@ -204,11 +204,11 @@ def to_json(evaluation: Evaluation) -> dict[str, Any]:
     }
     nothing = evaluation.nothing
     if nothing:
-        right = sum(evaluation.said_nothing[i] for i in nothing)
+        right = sum(evaluation.rejected[i] for i in nothing)
         report["expected_nothing"] = {"queries": len(nothing), "share": round(right / len(nothing), 4)}
-    sure = evaluation.sure()
-    if sure is not None:
-        report["confidence"] = sure
+    confidence = evaluation.confidence()
+    if confidence is not None:
+        report["confidence"] = confidence
     if evaluation.dataset.note:
         report["note"] = evaluation.dataset.note
     if evaluation.difference is not None:
@@ -219,8 +219,8 @@ def to_json(evaluation: Evaluation) -> dict[str, Any]:
 def _comparison(evaluation: Evaluation, difference: Difference) -> dict[str, Any]:
     ours, theirs = evaluation.scores[WHOLE][MAIN], evaluation.against_scores[MAIN]
     order = sorted(range(len(ours)), key=lambda i: (theirs[i] - ours[i], i))
-    best = [i for i in order[:EXTREMES] if ours[i] > theirs[i]]
-    worst = [i for i in reversed(order[-EXTREMES:]) if ours[i] < theirs[i]]
+    best = [i for i in order[:MAX_EXTREMES] if ours[i] > theirs[i]]
+    worst = [i for i in reversed(order[-MAX_EXTREMES:]) if ours[i] < theirs[i]]
     against = evaluation.against
     return {
         "against": against.recipe if against else "",
@@ -231,17 +231,17 @@ def _comparison(evaluation: Evaluation, difference: Difference) -> dict[str, Any
         "p": round(difference.p, 5),
         "won": difference.won,
         "lost": difference.lost,
-        "best": [_explained(evaluation, i) for i in best],
-        "worst": [_explained(evaluation, i) for i in worst],
+        "best": [_query_ranks(evaluation, i) for i in best],
+        "worst": [_query_ranks(evaluation, i) for i in worst],
     }
 
 
-def _explained(evaluation: Evaluation, place: int) -> dict[str, Any]:
-    """A query, and at which rank each signal had its relevant documents, here and there."""
+def _query_ranks(evaluation: Evaluation, place: int) -> dict[str, Any]:
+    """A query with the rank of its relevant documents in each signal, in both runs."""
     number = evaluation.judged[place]
     question = evaluation.questions[number]
     graded: Mapping[str, int] = question.relevant
-    relevant = sorted(graded, key=lambda document: (-graded[document], document))[:JUDGED]
+    relevant = sorted(graded, key=lambda document: (-graded[document], document))[:MAX_RELEVANT]
     ours, theirs = evaluation.scores[WHOLE][MAIN][place], evaluation.against_scores[MAIN][place]
     against = evaluation.against
     return {

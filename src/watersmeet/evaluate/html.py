@@ -1,4 +1,4 @@
-"""An evaluation as one page that needs nothing else: no script, no font, no picture from elsewhere."""
+"""HTML report of an evaluation: one page without scripts, fonts or pictures from elsewhere."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from watersmeet.engine.calibration.posterior import grid
 from watersmeet.evaluate.evaluation import Evaluation
-from watersmeet.evaluate.markdown import facts, ranks_line, rows, sureness, verdict
+from watersmeet.evaluate.markdown import confidence_line, facts, ranks_line, rows, verdict
 from watersmeet.evaluate.metrics import MAIN, NAMES
 from watersmeet.evaluate.plots import bars, differences, dots, escape, histogram, plane
 from watersmeet.evaluate.run import WHOLE
@@ -50,13 +50,13 @@ def html(evaluation: Evaluation, report: dict[str, Any]) -> str:
         parts.append(f'<p class="note">{escape(report["note"])}</p>')
     if "comparison" in report:
         parts.append(f"<p>{escape(verdict(report['comparison']))}</p>")
-    if sureness(report):
-        parts.append(f"<p>{escape(sureness(report))}.</p>")
+    if confidence_line(report):
+        parts.append(f"<p>{escape(confidence_line(report))}.</p>")
     parts += [_table(report), *_plots(evaluation, report)]
     if "comparison" in report:
         parts += [
-            _queries("Won most", report["comparison"]["best"]),
-            _queries("Lost most", report["comparison"]["worst"]),
+            _queries("Largest gains", report["comparison"]["best"]),
+            _queries("Largest losses", report["comparison"]["worst"]),
         ]
     remarks = [
         *report["warnings"],
@@ -67,10 +67,10 @@ def html(evaluation: Evaluation, report: dict[str, Any]) -> str:
     return _page(title, parts)
 
 
-def swept_page(dataset: str, verdict: str, found: Sweep) -> str:
-    """What tuning found, on one page."""
+def sweep_page(dataset: str, verdict: str, found: Sweep) -> str:
+    """HTML page with the result of tuning."""
     title = f"Weights for {dataset}"
-    return _page(title, [f"<h1>{escape(title)}</h1>", f"<p>{escape(verdict)}</p>", swept(found)])
+    return _page(title, [f"<h1>{escape(title)}</h1>", f"<p>{escape(verdict)}</p>", sweep_plot(found)])
 
 
 def _page(title: str, parts: list[str]) -> str:
@@ -90,7 +90,7 @@ def _table(report: dict[str, Any]) -> str:
         before = part
         cells = "".join(f"<td>{metrics[m]:.3f}</td>" if m in metrics else "<td>–</td>" for m in NAMES)
         lines.append(f'<tr class="{kind}"><td>{escape(name)}</td><td>{queries}</td>{cells}</tr>')
-    return f'<h2>Figures</h2><div class="scroll"><table><tr>{head}</tr>{"".join(lines)}</table></div>'
+    return f'<h2>Metrics</h2><div class="scroll"><table><tr>{head}</tr>{"".join(lines)}</table></div>'
 
 
 def _plots(evaluation: Evaluation, report: dict[str, Any]) -> list[str]:
@@ -115,15 +115,15 @@ def _plots(evaluation: Evaluation, report: dict[str, Any]) -> list[str]:
         plots.append(differences(f"Difference in nDCG@10, query by query: {won} won, {lost} lost", moved))
     if "confidence" in report:
         points = report["confidence"]["risk_coverage"]
-        shown_risks = [(f"surest {p['coverage']:.0%}", f"from {p['confidence']:.2f} on", p["risk"]) for p in points]
-        plots.append(bars("Share without an answer among the first three, by coverage", shown_risks))
+        shown_risks = [(f"top {p['coverage']:.0%}", f"confidence ≥ {p['confidence']:.2f}", p["risk"]) for p in points]
+        plots.append(bars("Share of queries without an answer among the first three, by coverage", shown_risks))
     if evaluation.sweep is not None:
-        plots.append(swept(evaluation.sweep))
+        plots.append(sweep_plot(evaluation.sweep))
     return plots
 
 
-def swept(found: Sweep) -> str:
-    """nDCG@10 over the grid of weights, with the weights from before and those that the judgements give."""
+def sweep_plot(found: Sweep) -> str:
+    """Plot of nDCG@10 over the grid of weights, with the prior weights and those learned from the judgements."""
     points = [(point[0], point[1], value) for point, value in zip(grid(), found.quality, strict=True)]
     total = sum(found.prior.values()) or 1.0
     named = (("prior", found.prior), ("posterior", found.posterior))
@@ -139,5 +139,5 @@ def _queries(title: str, found: list[dict[str, Any]]) -> str:
         f'<td class="ranks">{"<br/>".join(escape(ranks_line(document)) for document in row["relevant"])}</td></tr>'
         for row in found
     )
-    head = '<tr><th>query</th><th>nDCG@10</th><th class="ranks">ranks of what is relevant</th></tr>'
+    head = '<tr><th>query</th><th>nDCG@10</th><th class="ranks">ranks of relevant documents</th></tr>'
     return f'<h2>{title}</h2><div class="scroll"><table>{head}{lines}</table></div>'

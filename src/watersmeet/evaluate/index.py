@@ -1,4 +1,4 @@
-"""The index of a dataset: made once in the user's cache folder, and used again while nothing has changed."""
+"""The index of a dataset: built once in the user's cache folder, and reused until something changes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from watersmeet.engine.sync.report import ProgressCallback
 from watersmeet.evaluate.data import Dataset
 
 MARK = "dataset.json"
-"""Written when the index is complete; without it the next run goes on where this one stopped."""
+"""A marker file, written when the index is complete; without it the next run continues."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,9 @@ class Indexed:
 def indexed(
     dataset: Dataset, settings: Settings, mode: str, progress: ProgressCallback, fresh: bool = False
 ) -> Indexed:
-    """The dataset's index for these settings, through the same engine as every other index.
+    """The dataset's index for these settings, built by the same engine as every other index.
 
-    Vectors are made only if the mode and the recipe can use them; a later run that can adds them.
+    Vectors are made only if the mode and the recipe use them; a later run adds them if it needs them.
     """
     if dataset.corpus is None:
         raise SourceProblem(f"{dataset.name} has no corpus", "name an index with --index")
@@ -60,15 +60,15 @@ def _ready(
         replace_file(str(mark), json.dumps(facts).encode())
     skipped = facts["skipped"]
     warnings = [f"{len(skipped)} records were not indexed, the first: {skipped[0]}"] if skipped else []
-    voting = [mode] if mode in VECTORS else settings.section("pipeline").signals
-    wanted = [name for name in voting if name in VECTORS]
-    if wanted and needs_vectors(mode) and settings.section("index").vectors:
-        warnings += _embed(folder, settings, wanted, progress)
+    signals = [mode] if mode in VECTORS else settings.section("pipeline").signals
+    vector_signals = [name for name in signals if name in VECTORS]
+    if vector_signals and needs_vectors(mode) and settings.section("index").vectors:
+        warnings += _embed(folder, settings, vector_signals, progress)
     return Indexed(str(folder), facts["documents"], tuple(warnings))
 
 
 def cached(name: str, corpus: Path, settings: Settings) -> Path:
-    """Where the index of this content, built in this way, is kept."""
+    """The folder of the index, named by a hash of the content and of the settings that shape it."""
     state = hashlib.blake2b(digest_size=8)
     state.update(
         json.dumps(
@@ -103,17 +103,17 @@ def _make(corpus: Path, folder: Path, settings: Settings, progress: ProgressCall
     return {"documents": report.documents, "chunks": report.chunks, "skipped": skipped}
 
 
-def _embed(folder: Path, settings: Settings, wanted: list[str], progress: ProgressCallback) -> list[str]:
-    """Make the vectors that are missing; what could not be made is said."""
+def _embed(folder: Path, settings: Settings, vector_signals: list[str], progress: ProgressCallback) -> list[str]:
+    """Make the missing vectors; returns warnings on those that could not be made."""
     with Engine(folder, settings) as engine:
         signals = engine.status()["signals"]
         if all(
             signals.get(name, {}).get("coverage", 0.0) >= 1.0 and (name == SPARSE or signals[name].get("level"))
-            for name in wanted
+            for name in vector_signals
         ):
             return []
         warnings = engine.deepen(progress).warnings
-        warnings += engine.deepen(progress, tiers=(SPARSE,)).warnings if SPARSE in wanted else []
+        warnings += engine.deepen(progress, tiers=(SPARSE,)).warnings if SPARSE in vector_signals else []
         return list(dict.fromkeys(item.reason for item in warnings))
 
 

@@ -1,4 +1,4 @@
-"""Evidence from a file: what answers a query, in any of the forms in which people have it."""
+"""Judgements from a file, in any of the supported formats."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from watersmeet.evaluate.data import FORMS, is_toml, load
 
 HINT = (
     'each line is {"query": "...", "document": "a.md", "relevance": 1} or `query<TAB>document<TAB>relevance`; '
-    f"fixtures ({FORMS}) and a folder in BEIR form do as well"
+    f"fixtures ({FORMS}) and a folder in BEIR format work too"
 )
 
 Judgements = dict[str, dict[str, float]]
-"""By query, by document, a grade; 0 or less: not relevant."""
+"""Grades by query and document; 0 or less: not relevant."""
 
 
 def read_judgements(place: str | os.PathLike[str]) -> list[tuple[str, Mapping[str, float]]]:
-    """Lines of query, document and grade, as JSON or between tabs; or whatever `eval` takes for a dataset.
+    """Read judgements: lines of query, document and grade as JSON or separated by tabs, or a dataset as for `eval`.
 
-    What a file holds says which it is: its ending may be anything.
+    The format is recognized by content; the file's ending does not matter.
     """
     path = Path(place)
     if not path.exists():
@@ -37,7 +37,7 @@ def read_judgements(place: str | os.PathLike[str]) -> list[tuple[str, Mapping[st
 
 
 def _lines(path: Path) -> Judgements | None:
-    """None if it is a file of fixtures."""
+    """The judgements; none if it is a file of fixtures."""
     found: Judgements = {}
     try:
         text = path.read_text("utf-8-sig")
@@ -53,7 +53,7 @@ def _lines(path: Path) -> Judgements | None:
         except _Fixture:
             return None
         except (ValueError, KeyError, TypeError):
-            raise SourceProblem(f"{path}, line {number} is no judgement: {line[:60]!r}", HINT) from None
+            raise SourceProblem(f"{path}, line {number} is not a judgement: {line[:60]!r}", HINT) from None
         if not math.isfinite(grade):
             raise SourceProblem(f"{path}, line {number} has no finite relevance: {line[:60]!r}", HINT)
         found.setdefault(query, {})[document] = grade

@@ -1,4 +1,4 @@
-"""Known-item queries, made from an index itself: can what is in there be found again?"""
+"""Known-item queries, generated from an index to test whether its own documents are found again."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from watersmeet.evaluate.classes import classes_of
 from watersmeet.evaluate.data import Dataset, Question
 
 CLASSES = ("title", "heading", "sentence", "identifier", "link")
-SAMPLE = 2000
-"""How many documents are read; what must occur in one document only is counted among these."""
+MAX_DOCUMENTS = 2000
+"""How many documents are read; whether a text is unique is decided among these."""
 NOTE = (
     "These queries were made from the index itself: a title, a heading, a sentence, an identifier or the text of"
-    " a link, and only the document that it stands in (for a link: leads to) counts as right. They show whether"
-    " what is known to be there is found again, whether a change broke that, and which recipe does it better."
+    " a link, and only the document that contains it (for a link: its target) counts as right. They show whether"
+    " known documents are found again, whether a change broke that, and which recipe does it better."
     " They do not show how well questions in other words are answered: titles, headings and identifiers share"
-    " their words with the document, which favours search by words, and another document that would answer as"
-    " well counts as wrong. For a sentence, the passage that it stands in is left out of the results, so the"
-    " document must be found by the rest of it. Do not choose weights by these numbers."
+    " their words with the document, which favours lexical search, and another document with an equally good"
+    " answer counts as wrong. For a sentence, its own passage is left out of the results, so the"
+    " document must be found by the rest of its text. Do not choose weights by these numbers."
 )
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9\"'(])|\n{2,}|\n(?=[^\S\n]*[-*#>|`\d])")
@@ -36,32 +36,32 @@ _VAGUE = tokens.QUESTION_WORDS | frozenset(
 
 
 def known_items(engine: Engine, count: int, seed: int, progress: ProgressCallback) -> Dataset:
-    """About `count` queries, as many of each class as there are to be had; the same seed, the same queries."""
+    """About `count` queries, evenly from all classes as far as available; the same seed gives the same queries."""
     random_ = random.Random(seed)  # noqa: S311 - a sample
     listed = sorted(engine.documents(), key=lambda entry: str(entry["document"]))
     names = [str(entry["document"]) for entry in listed]
     random_.shuffle(names)
     titles = Counter(str(entry["title"]).casefold() for entry in listed)
     read: dict[str, list[Passage]] = {}
-    for number, name in enumerate(names[:SAMPLE], 1):
+    for number, name in enumerate(names[:MAX_DOCUMENTS], 1):
         read[name] = engine.passages(name)
-        progress(Progress("reading", number, min(len(names), SAMPLE), "documents"))
-    made = {
+        progress(Progress("reading", number, min(len(names), MAX_DOCUMENTS), "documents"))
+    items = {
         "title": _titles(read, titles),
-        "heading": _alone({name: _headings(passages) for name, passages in read.items()}, random_),
+        "heading": _unique({name: _headings(passages) for name, passages in read.items()}, random_),
         "sentence": _sentences(read, random_),
-        "identifier": _alone({name: _identifiers(passages) for name, passages in read.items()}, random_),
+        "identifier": _unique({name: _identifiers(passages) for name, passages in read.items()}, random_),
         "link": _links(engine.link_texts(), random_),
     }
     questions = [
         Question(f"{kind}-{number}", text, {document: 1}, (kind, *classes_of(text)), withheld)
-        for kind, take in zip(CLASSES, _shares([len(made[kind]) for kind in CLASSES], count), strict=True)
-        for number, (text, document, withheld) in enumerate(made[kind][:take], 1)
+        for kind, take in zip(CLASSES, _shares([len(items[kind]) for kind in CLASSES], count), strict=True)
+        for number, (text, document, withheld) in enumerate(items[kind][:take], 1)
     ]
     if not questions:
         raise NotFound("no query could be made from the index", "sync more documents first")
-    none = [kind for kind in CLASSES if not made[kind]]
-    warnings = (f"nothing to ask with in the index: {', '.join(none)}",) if none else ()
+    none = [kind for kind in CLASSES if not items[kind]]
+    warnings = (f"the index has nothing to make queries from: {', '.join(none)}",) if none else ()
     return Dataset("the index itself", questions, ids=frozenset(names), note=NOTE, warnings=warnings)
 
 
@@ -70,7 +70,7 @@ Item = tuple[str, str, frozenset[str]]
 
 
 def _shares(available: Sequence[int], count: int) -> list[int]:
-    """Equal parts; what one class lacks the others give."""
+    """Equal shares of `count`; what one class lacks is taken from the others."""
     taken = [0] * len(available)
     while sum(taken) < count and any(t < a for t, a in zip(taken, available, strict=True)):
         for i, most in enumerate(available):
@@ -80,7 +80,7 @@ def _shares(available: Sequence[int], count: int) -> list[int]:
 
 
 def _titles(read: dict[str, list[Passage]], titles: Counter[str]) -> list[Item]:
-    """Titles that no other document has; a document without one is called by its id."""
+    """Titles that no other document has; a title equal to the id is none."""
     return [
         (title, name, frozenset())
         for name, passages in read.items()
@@ -93,7 +93,7 @@ def _headings(passages: Iterable[Passage]) -> list[str]:
 
 
 def _identifiers(passages: Iterable[Passage]) -> list[str]:
-    """Names and codes as they are written; paths and bare numbers are not what people type."""
+    """Names and codes as written, without paths and bare numbers, which people do not type."""
     return [
         surface
         for p in passages
@@ -105,22 +105,22 @@ def _identifiers(passages: Iterable[Passage]) -> list[str]:
     ]
 
 
-def _alone(found: dict[str, list[str]], random_: random.Random) -> list[Item]:
-    """One for each document, of those that no other document has."""
-    seen: defaultdict[str, set[str]] = defaultdict(set)
+def _unique(found: dict[str, list[str]], random_: random.Random) -> list[Item]:
+    """For each document one text that no other document has."""
+    documents_with: defaultdict[str, set[str]] = defaultdict(set)
     for name, texts in found.items():
         for text in texts:
-            seen[text.casefold()].add(name)
+            documents_with[text.casefold()].add(name)
     items: list[Item] = []
     for name, texts in found.items():
-        own = sorted({text for text in texts if len(seen[text.casefold()]) == 1})
+        own = sorted({text for text in texts if len(documents_with[text.casefold()]) == 1})
         if own:
             items.append((random_.choice(own), name, frozenset()))
     return items
 
 
 def _sentences(read: dict[str, list[Passage]], random_: random.Random) -> list[Item]:
-    """A sentence of prose from one passage of several, which is then left out of the results."""
+    """A sentence of prose from one of several passages, which is then left out of the results."""
     items: list[Item] = []
     for name, passages in read.items():
         if len(passages) < 2:
@@ -140,7 +140,7 @@ def _sentences(read: dict[str, list[Passage]], random_: random.Random) -> list[I
 
 
 def _links(link_texts: Iterable[tuple[str, str, str]], random_: random.Random) -> list[Item]:
-    """Texts of links that always lead to the same document and say something."""
+    """Link texts that always lead to the same document and are not vague."""
     targets: defaultdict[str, set[str]] = defaultdict(set)
     for _, target, text in sorted(link_texts):
         text = " ".join(text.split())

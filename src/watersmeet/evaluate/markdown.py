@@ -1,4 +1,4 @@
-"""An evaluation as Markdown, and the sentences and rows that every report shares."""
+"""Markdown report of an evaluation, and the sentences and table rows that all reports share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Row = tuple[str, str, int, dict[str, float]]
 
 
 def rows(report: dict[str, Any]) -> list[Row]:
-    """Every line of the table: the whole, what it is compared with, the signals, the classes."""
+    """All rows of the table: the fused ranking, the compared run, the signals, the classes."""
     judged = report["queries"] - report.get("expected_nothing", {}).get("queries", 0)
     found: list[Row] = [("whole", WHOLE, judged, report["metrics"])]
     if "comparison" in report:
@@ -26,7 +26,7 @@ def rows(report: dict[str, Any]) -> list[Row]:
 
 def facts(report: dict[str, Any]) -> str:
     latency, peak = report["latency_ms"], report["peak_memory_mb"]
-    memory = "" if peak is None else f"{peak:.0f} MB at most, "
+    memory = "" if peak is None else f"peak memory {peak:.0f} MB, "
     text = (
         f"{report['documents']} documents, {report['queries']} queries, recipe {report['recipe']}, "
         f"mode {report['mode']}; {latency['p50']:.1f} ms a query (p95 {latency['p95']:.1f} ms), "
@@ -34,49 +34,47 @@ def facts(report: dict[str, Any]) -> str:
     )
     if "expected_nothing" in report:
         nothing = report["expected_nothing"]
-        text += (
-            f"; nothing fits, it said, for {nothing['share']:.0%} of the {nothing['queries']} queries that expect it"
-        )
+        text += f"; of {nothing['queries']} queries without an answer, {nothing['share']:.0%} were recognized"
     return text
 
 
-def sureness(report: dict[str, Any]) -> str:
-    """How sure it was, beside how often it was right; empty if it was not asked."""
-    sure = report.get("confidence")
-    if not sure:
+def confidence_line(report: dict[str, Any]) -> str:
+    """Confidence compared with correctness, in a sentence; empty if there is no confidence."""
+    figures = report.get("confidence")
+    if not figures:
         return ""
-    half = next(point for point in sure["risk_coverage"] if point["coverage"] == 0.5)
+    half = next(point for point in figures["risk_coverage"] if point["coverage"] == 0.5)
     text = (
-        f"Confidence {sure['mean']:.2f} on the mean, right in {sure['right']:.0%} (calibration error "
-        f"{sure['calibration_error']:.2f}); of the surer half {half['risk']:.0%} have no answer among the first three; "
-        f"{sure['false_alarms']:.0%} of those with an answer are said to have no good match"
+        f"Mean confidence {figures['mean']:.2f}, right in {figures['right']:.0%} (calibration error "
+        f"{figures['calibration_error']:.2f}); of the half with higher confidence {half['risk']:.0%} have no answer "
+        f"among the first three; {figures['false_alarms']:.0%} of those with an answer are flagged as no good match"
     )
-    if "flagged_of_unanswerable" in sure:
-        text += f", and {sure['flagged_of_unanswerable']:.0%} of those without one"
+    if "flagged_of_unanswerable" in figures:
+        text += f", and {figures['flagged_of_unanswerable']:.0%} of those without one"
     return text
 
 
 def verdict(comparison: dict[str, Any]) -> str:
-    """What the comparison says, in a sentence."""
-    sure = comparison["p"] < LEVEL and comparison["low"] * comparison["high"] > 0
-    if not sure:
-        said = "No significant difference from"
+    """The comparison in a sentence."""
+    significant = comparison["p"] < LEVEL and comparison["low"] * comparison["high"] > 0
+    if not significant:
+        outcome = "No significant difference from"
     else:
-        said = "Significantly better than" if comparison["delta"] > 0 else "Significantly worse than"
+        outcome = "Significantly better than" if comparison["delta"] > 0 else "Significantly worse than"
     return (
-        f"{said} {comparison['against']}: {comparison['delta']:+.4f} nDCG@10 "
+        f"{outcome} {comparison['against']}: {comparison['delta']:+.4f} nDCG@10 "
         f"(95 % interval {comparison['low']:+.4f} to {comparison['high']:+.4f}, p = {comparison['p']:.4f}); "
         f"{comparison['won']} queries won, {comparison['lost']} lost"
     )
 
 
 def ranks_line(document: dict[str, Any]) -> str:
-    """`doc.md: fused 1 against 7, lexical 1 against –`: at which rank each had it, here and there."""
+    """Ranks of a document in both runs: `doc.md: fused 1 against 7, lexical 1 against –`."""
     ours, theirs = document["ours"], document["theirs"]
     parts = []
     for name in (*ours, *(name for name in theirs if name not in ours)):
-        here, there = (f"{side[name] or '–'}" if name in side else "?" for side in (ours, theirs))
-        parts.append(f"{name} {here} against {there}" if name in theirs else f"{name} {here}")
+        our_rank, their_rank = (f"{side[name] or '–'}" if name in side else "?" for side in (ours, theirs))
+        parts.append(f"{name} {our_rank} against {their_rank}" if name in theirs else f"{name} {our_rank}")
     return f"{document['document']}: {', '.join(parts)}"
 
 
@@ -90,9 +88,9 @@ def markdown(report: dict[str, Any]) -> str:
     for _, name, queries, metrics in rows(report):
         cells = " | ".join(f"{metrics[m]:.3f}" if m in metrics else "–" for m in NAMES)
         lines.append(f"| {_cell(name)} | {queries} | {cells} |")
-    if sureness(report):
-        lines += ["", f"{sureness(report)}."]
-    for title, key in (("Won most", "best"), ("Lost most", "worst")):
+    if confidence_line(report):
+        lines += ["", f"{confidence_line(report)}."]
+    for title, key in (("Largest gains", "best"), ("Largest losses", "worst")):
         found = report.get("comparison", {}).get(key)
         if found:
             lines += ["", f"## {title}", ""]
@@ -100,9 +98,9 @@ def markdown(report: dict[str, Any]) -> str:
                 lines.append(f"- {row['delta']:+.3f} {_cell(row['query'])}")
                 lines += [f"  - {ranks_line(document)}" for document in row["relevant"]]
     if "gate" in report:
-        held = report["gate"]
-        said = f"Gate {held['file']}: {'passed' if held['passed'] else 'FAILED'}."
-        lines += ["", f"{said} {held['note']}".strip()]
+        gate = report["gate"]
+        outcome = f"Gate {gate['file']}: {'passed' if gate['passed'] else 'FAILED'}."
+        lines += ["", f"{outcome} {gate['note']}".strip()]
     remarks = [*report["warnings"], *(f"without {f['by']}: {f['reason']}" for f in report["failures"])]
     if remarks:
         lines += ["", "## Remarks", "", *(f"- {text}" for text in remarks)]

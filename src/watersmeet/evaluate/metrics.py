@@ -1,4 +1,4 @@
-"""How good is a ranking? Counted by ir-measures, query by query."""
+"""Metrics of a ranking, query by query, computed by ir-measures."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Scores = dict[str, list[float]]
 
 
 def measures() -> tuple[Any, dict[Any, str]]:
-    """The library, and our name for each of its measures. It comes with the extra `eval`."""
+    """The library ir-measures, and our name for each of its measures. It comes with the extra `eval`."""
     try:
         import ir_measures
     except ImportError:
@@ -38,9 +38,9 @@ def judge(
     rankings: Sequence[Sequence[str]],
     packs: Sequence[Sequence[bool]] | None = None,
 ) -> Scores:
-    """Every metric of every question; only questions with a relevant document may be given."""
+    """All metrics of all questions, each of which must have a relevant document."""
     library, named = measures()
-    # Rankings are judged in our order, so the scores that they are given only count down.
+    # The scores only encode our order, which is what is judged.
     run = {str(i): {d: -float(rank) for rank, d in enumerate(found)} for i, found in enumerate(rankings)}
     qrels = {str(i): dict(question.relevant) for i, question in enumerate(questions)}
     scores: Scores = {name: [0.0] * len(questions) for name in RANKED}

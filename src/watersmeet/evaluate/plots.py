@@ -16,12 +16,12 @@ _BINS = 36
 
 
 def escape(text: str) -> str:
-    """What a dataset says, as text of a page."""
+    """HTML-escaped text from a dataset."""
     return html.escape(straight(text))
 
 
 def dots(title: str, rows: Sequence[tuple[str, float, float, float]]) -> str:
-    """A value with its interval for each name, on a scale from 0 to 1."""
+    """Dot plot: a value with its interval for each name, on a scale from 0 to 1."""
     height = 34 + _ROW * len(rows)
     parts = [_grid(height)]
     for number, (name, value, low, high) in enumerate(rows):
@@ -37,7 +37,7 @@ def dots(title: str, rows: Sequence[tuple[str, float, float, float]]) -> str:
 
 
 def bars(title: str, rows: Sequence[tuple[str, str, float]]) -> str:
-    """A value from 0 to 1 for each (name, remark)."""
+    """Bar chart: a value from 0 to 1 for each (name, remark)."""
     height = 34 + _ROW * len(rows)
     parts = [_grid(height)]
     for number, (name, remark, value) in enumerate(rows):
@@ -52,7 +52,7 @@ def bars(title: str, rows: Sequence[tuple[str, str, float]]) -> str:
 
 
 def histogram(title: str, values: Sequence[float], marks: Sequence[tuple[str, float]], unit: str) -> str:
-    """How values are distributed, with marked places; the slowest hundredth is in the last bar."""
+    """Histogram with marked values; the highest hundredth is in the last bar."""
     ordered = sorted(values)
     top = max(ordered[int(0.99 * (len(ordered) - 1))], *(place for _, place in marks), 1e-9) * 1.05
     counts = [0] * _BINS
@@ -85,7 +85,7 @@ def histogram(title: str, values: Sequence[float], marks: Sequence[tuple[str, fl
 
 
 def differences(title: str, values: Sequence[float]) -> str:
-    """What each query won or lost, from the most won to the most lost; those that did not change are left out."""
+    """Gain or loss of each query, from the largest gain to the largest loss; unchanged queries are left out."""
     moved = sorted((value for value in values if value), reverse=True)
     if not moved:
         return ""
@@ -108,7 +108,7 @@ def differences(title: str, values: Sequence[float]) -> str:
 
 
 def plane(title: str, points: Sequence[tuple[float, float, float]], marks: Sequence[tuple[str, float, float]]) -> str:
-    """A value for each (across, up) of a triangular grid from 0 to 1, as shades; and marked places."""
+    """Heat map: a value for each (across, up) of a triangular grid from 0 to 1, as shades; and marked places."""
     low, high = min(value for *_, value in points), max(value for *_, value in points)
     left, base, size = 60, 330, 30
     parts = []

@@ -1,4 +1,4 @@
-"""Is it as sure as it should be? Risk and coverage: how often it errs when it answers only what it is sure of."""
+"""Calibration of the confidence: risk-coverage curve and calibration error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ BINS = 10
 
 
 def risk_and_coverage(confidence: Sequence[float], right: Sequence[bool]) -> list[dict[str, float]]:
-    """For shares of the questions, the surest first: how many of them have no answer among the first results."""
+    """Risk at several coverages: of the questions with the highest confidence, the share without an answer among the
+    first results."""
     order = sorted(range(len(confidence)), key=lambda i: (-confidence[i], i))
     points = []
     for coverage in COVERAGES:
@@ -23,33 +24,33 @@ def risk_and_coverage(confidence: Sequence[float], right: Sequence[bool]) -> lis
 
 
 def calibration_error(confidence: Sequence[float], right: Sequence[bool]) -> float:
-    """How far what it says and how often it is right are apart, on the mean, in ten bins."""
+    """Expected calibration error: the mean gap between confidence and share of right answers, in ten bins."""
     gaps = [0.0] * BINS
-    for said, was in zip(confidence, right, strict=True):
-        gaps[min(BINS - 1, int(said * BINS))] += was - said
+    for stated, correct in zip(confidence, right, strict=True):
+        gaps[min(BINS - 1, int(stated * BINS))] += correct - stated
     return round(math.fsum(abs(gap) for gap in gaps) / len(confidence), 4)
 
 
 def report(
     confidence: Sequence[float | None], flagged: Sequence[bool], right: Sequence[bool | None]
 ) -> dict[str, Any] | None:
-    """All of it as figures; None if it never said how sure it was.
+    """All figures on the confidence; None if no answer had one.
 
-    `right` is None where nothing should be found: whatever is answered there is wrong. What it flags rightly or wrongly
-    is counted apart for these and the others.
+    `right` is None where nothing should be found: every answer there is wrong. Flags as no good match are counted
+    separately for these and the others.
     """
-    known = [(c, f, r) for c, f, r in zip(confidence, flagged, right, strict=True) if c is not None]
-    if not known:
+    rated = [(c, f, r) for c, f, r in zip(confidence, flagged, right, strict=True) if c is not None]
+    if not rated:
         return None
-    said, was = [c for c, _, _ in known], [bool(r) for _, _, r in known]
-    nothing = [f for _, f, r in known if r is None]
+    stated, correct = [c for c, _, _ in rated], [bool(r) for _, _, r in rated]
+    unanswerable = [f for _, f, r in rated if r is None]
     found: dict[str, Any] = {
-        "mean": round(math.fsum(said) / len(said), 4),
-        "right": round(sum(was) / len(was), 4),
-        "calibration_error": calibration_error(said, was),
-        "risk_coverage": risk_and_coverage(said, was),
-        "false_alarms": round(sum(f for _, f, r in known if r is not None) / max(1, len(known) - len(nothing)), 4),
+        "mean": round(math.fsum(stated) / len(stated), 4),
+        "right": round(sum(correct) / len(correct), 4),
+        "calibration_error": calibration_error(stated, correct),
+        "risk_coverage": risk_and_coverage(stated, correct),
+        "false_alarms": round(sum(f for _, f, r in rated if r is not None) / max(1, len(rated) - len(unanswerable)), 4),
     }
-    if nothing:
-        found["flagged_of_unanswerable"] = round(sum(nothing) / len(nothing), 4)
+    if unanswerable:
+        found["flagged_of_unanswerable"] = round(sum(unanswerable) / len(unanswerable), 4)
     return found

@@ -1,4 +1,4 @@
-"""Ask every question, and keep what each signal and the whole made of it."""
+"""Run every question, and record the ranking of each signal and the fused one."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from watersmeet.evaluate.data import Question
 from watersmeet.present.pack import pack
 
 WHOLE = "fused"
-DEEP = 100
-"""How many results are looked at."""
+TOP_N = 100
+"""How many results are evaluated."""
 BUDGETS = (500, 1000, 2000)
-TIMED = 200
-"""How many questions are asked one at a time, in this process: latency is theirs."""
-MIN_CUT_TOKENS = 300
-"""From so many further questions on, other processes are worth their start."""
-SHARE = 50
-"""How many questions a process is given at a time."""
+TIMED_QUESTIONS = 200
+"""How many questions run one at a time, in this process; they give the latency."""
+MIN_PARALLEL_QUESTIONS = 300
+"""With at least so many further questions, worker processes are worth their start-up."""
+BATCH_SIZE = 50
+"""How many questions a worker process gets at a time."""
 
-Ask = Callable[[Request, Collection[str], Collection[str]], Trial]
+TrialFunction = Callable[[Request, Collection[str], Collection[str]], Trial]
 
 
 @dataclass(slots=True)
 class Run:
-    """The documents that came of each question, best first, by ranking: the signals' and the whole."""
+    """Rankings of a run: the documents for each question, best first, by signal and for the fused ranking."""
 
     recipe: str
     mode: str = ""
@@ -52,7 +52,7 @@ class Run:
         return [name for name in self.rankings if name != WHOLE]
 
     def ranks(self, number: int, document: str) -> dict[str, int | None]:
-        """At which rank each ranking has a document for one question."""
+        """The rank of a document in each ranking for one question."""
         return {
             name: found[number].index(document) + 1 if document in found[number] else None
             for name, found in self.rankings.items()
@@ -60,46 +60,50 @@ class Run:
 
 
 def run(engine: Engine, questions: Sequence[Question], recipe: str, mode: str, progress: ProgressCallback) -> Run:
-    """The first questions one after another, for their times; many more side by side, in processes of their own."""
-    rest = questions[TIMED:]
-    if len(rest) < MIN_CUT_TOKENS:
-        return ask_all(engine.trial, questions, recipe, mode, progress)
-    next(_in_turn(engine.trial, questions[:1], mode))  # untimed
-    first = list(_in_turn(engine.trial, questions[:TIMED], mode))  # before the others: they would slow it
+    """Run the first questions one after another, to time them; if there are many more, those in worker processes."""
+    rest = questions[TIMED_QUESTIONS:]
+    if len(rest) < MIN_PARALLEL_QUESTIONS:
+        return run_all(engine.trial, questions, recipe, mode, progress)
+    next(_trials(engine.trial, questions[:1], mode))  # untimed
+    first = list(
+        _trials(engine.trial, questions[:TIMED_QUESTIONS], mode)
+    )  # before the worker processes start, which would slow it down
     workers = os.cpu_count() or 1
     with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-        shares = [rest[start : start + SHARE] for start in range(0, len(rest), SHARE)]
-        asked = [pool.submit(_share, engine.folder, engine.settings, share, mode) for share in shares]
-        return gathered(chain(first, chain.from_iterable(f.result() for f in asked)), questions, recipe, progress)
+        shares = [rest[start : start + BATCH_SIZE] for start in range(0, len(rest), BATCH_SIZE)]
+        batches = [pool.submit(_run_batch, engine.folder, engine.settings, share, mode) for share in shares]
+        return collect(chain(first, chain.from_iterable(f.result() for f in batches)), questions, recipe, progress)
 
 
 _engines: dict[str, Engine] = {}
 
 
-def _share(folder: str, settings: Settings, questions: Sequence[Question], mode: str) -> list[Trial]:
-    """In another process: its own engine on the same index, opened once."""
+def _run_batch(folder: str, settings: Settings, questions: Sequence[Question], mode: str) -> list[Trial]:
+    """Trials in a worker process, with its own engine on the same index, opened once."""
     if folder not in _engines:
         _engines[folder] = Engine(folder, settings)
-    return list(_in_turn(_engines[folder].trial, questions, mode))
+    return list(_trials(_engines[folder].trial, questions, mode))
 
 
-def _in_turn(ask: Ask, questions: Sequence[Question], mode: str) -> Iterator[Trial]:
+def _trials(run_trial: TrialFunction, questions: Sequence[Question], mode: str) -> Iterator[Trial]:
     for question in questions:
-        yield ask(Request(question.text, mode, top_n=DEEP), question.relevant, question.withheld)
+        yield run_trial(Request(question.text, mode, top_n=TOP_N), question.relevant, question.withheld)
 
 
-def ask_all(ask: Ask, questions: Sequence[Question], recipe: str, mode: str, progress: ProgressCallback) -> Run:
-    """The questions one after another, as users come; the first is asked once more to begin with, untimed."""
-    ask(Request(questions[0].text, mode, top_n=DEEP), (), ())
-    return gathered(_in_turn(ask, questions, mode), questions, recipe, progress)
+def run_all(
+    run_trial: TrialFunction, questions: Sequence[Question], recipe: str, mode: str, progress: ProgressCallback
+) -> Run:
+    """Run the questions one after another; the first runs once more before, untimed, to warm up."""
+    run_trial(Request(questions[0].text, mode, top_n=TOP_N), (), ())
+    return collect(_trials(run_trial, questions, mode), questions, recipe, progress)
 
 
-def gathered(trials: Iterable[Trial], questions: Sequence[Question], recipe: str, progress: ProgressCallback) -> Run:
+def collect(trials: Iterable[Trial], questions: Sequence[Question], recipe: str, progress: ProgressCallback) -> Run:
     made = Run(recipe)
-    known: dict[str, str] = {}
+    interned: dict[str, str] = {}
     for number, trial in enumerate(trials):
         made.mode = trial.mode
-        if number < TIMED:
+        if number < TIMED_QUESTIONS:
             made.latency.append(trial.took_ms)
         made.failures.update(trial.failures)
         made.confidence.append(trial.confidence)
@@ -108,9 +112,9 @@ def gathered(trials: Iterable[Trial], questions: Sequence[Question], recipe: str
         for name, ranking in ((WHOLE, trial.fused), *trial.signals.items()):
             rankings = made.rankings.setdefault(name, [])
             packs = made.packs.setdefault(name, [])
-            rankings += [()] * (number - len(rankings))  # where it had failed
+            rankings += [()] * (number - len(rankings))  # queries where it failed
             packs += [(False,) * len(BUDGETS)] * (number - len(packs))
-            rankings.append(_documents(ranking, known))
+            rankings.append(_documents(ranking, interned))
             packs.append(_packed(trial.read["" if name == WHOLE else name]))
         progress(Progress("asking", number + 1, len(questions), "queries"))
     for name in made.signals:
@@ -119,28 +123,28 @@ def gathered(trials: Iterable[Trial], questions: Sequence[Question], recipe: str
     return made
 
 
-def _documents(ranking: Sequence[tuple[DocId, float]], known: dict[str, str]) -> tuple[str, ...]:
-    """Names repeat from query to query: each is kept once."""
-    return tuple(known.setdefault(document, document) for document, _ in ranking)
+def _documents(ranking: Sequence[tuple[DocId, float]], interned: dict[str, str]) -> tuple[str, ...]:
+    """Document names of a ranking, interned since they repeat from query to query."""
+    return tuple(interned.setdefault(document, document) for document, _ in ranking)
 
 
 def _packed(results: Sequence[Passage]) -> tuple[bool, ...]:
-    """Whether the last of these, the first relevant one, is still in the pack of each size.
+    """Whether the last result, the first relevant one, is in the pack of each size.
 
-    A larger pack holds all that a smaller one does: what is in the smallest, or not in the largest, is settled.
+    A larger pack contains every smaller one, so the smallest and the largest often decide the others.
     """
     if not results:
         return (False,) * len(BUDGETS)
     most = len(pack(results, BUDGETS[-1]).citations)
     if most < len(results):
         return (False,) * len(BUDGETS)
-    held = [len(results) == len(pack(results, budget).citations) for budget in BUDGETS[:1]]
-    held += [held[0] or len(results) == len(pack(results, budget).citations) for budget in BUDGETS[1:-1]]
-    return (*held, True)
+    contained = [len(results) == len(pack(results, budget).citations) for budget in BUDGETS[:1]]
+    contained += [contained[0] or len(results) == len(pack(results, budget).citations) for budget in BUDGETS[1:-1]]
+    return (*contained, True)
 
 
 def peak_memory_mb() -> float | None:
-    """The most memory that this process has held; None where the system does not say."""
+    """Peak memory of this process; None where the system does not report it."""
     try:
         import resource
     except ImportError:

@@ -1,4 +1,4 @@
-"""What was measured, kept, so that a later run can be held against it."""
+"""Saved evaluations, and the gate that compares a later run with one."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from watersmeet.core.errors import SourceProblem
-from watersmeet.evaluate.compare import LEAST, Difference, compare
+from watersmeet.evaluate.compare import MIN_DIFFERENCES, Difference, compare
 from watersmeet.evaluate.data import Question
 
 VERSION = 1
-SHOWN = 20
+MAX_LISTED = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """How this run stands against a saved one, and the queries that lost."""
+    """Gate result: the difference from a saved run, and the queries that lost."""
 
     file: str
     difference: Difference
@@ -27,17 +27,17 @@ class Gate:
 
     @property
     def passed(self) -> bool:
-        """Unless this run is significantly worse, or by much where too few queries differ to say so."""
+        """Whether this run is not significantly worse; where too few queries differ for a test, not much worse."""
         return not self.difference.regressed
 
     @property
     def note(self) -> str:
-        """What must be known of a gate that has little to go by."""
+        """A remark if too few queries changed for a test."""
         d = self.difference
-        if not d.few or not (d.lost or d.queries < LEAST):
+        if not d.few or not (d.lost or d.queries < MIN_DIFFERENCES):
             return ""
         changed = f"{d.won + d.lost} of {d.queries} queries changed"
-        return f"{changed}: too few to tell a loss from chance, so the gate goes by its size"
+        return f"{changed}: too few for a test, so the gate fails only on a large loss"
 
     def to_json(self) -> dict[str, Any]:
         d = self.difference
@@ -53,7 +53,7 @@ class Gate:
             "queries": d.queries,
             "few": d.few,
             "note": self.note,
-            "queries_lost": self.lost[:SHOWN],
+            "queries_lost": self.lost[:MAX_LISTED],
         }
 
 
@@ -64,7 +64,7 @@ def save(
     metrics: Sequence[Mapping[str, float]],
     facts: Mapping[str, Any],
 ) -> None:
-    """Every question's quality and metrics, with what they were measured on."""
+    """Write the quality and metrics of every question, with facts on the evaluation."""
     queries = {
         question.id: {"query": question.text, "quality": value, **row}
         for question, value, row in zip(questions, quality, metrics, strict=True)
@@ -77,15 +77,15 @@ def save(
 
 
 def gate(place: str | os.PathLike[str], questions: Sequence[Question], quality: Sequence[float], seed: int) -> Gate:
-    """Hold this run against a saved one of the same questions."""
+    """Compare this run with a saved one of the same questions."""
     before = read(place)
     if set(before) != {question.id for question in questions}:
         new = sorted({question.id for question in questions} - set(before))
         gone = sorted(set(before) - {question.id for question in questions})
         first = repr((new or gone)[0])
         raise SourceProblem(
-            f"{place} is about other queries: {len(new)} are new and {len(gone)} are gone, such as {first}",
-            "compare the same dataset with the same --limit and --seed, or --save it anew",
+            f"{place} has other queries: {len(new)} are new and {len(gone)} are gone, such as {first}",
+            "compare the same dataset with the same --limit and --seed, or save it again with --save",
         )
     theirs = [before[question.id] for question in questions]
     difference = compare(quality, theirs, seed)

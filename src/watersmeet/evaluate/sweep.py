@@ -1,4 +1,4 @@
-"""How good would other weights be? Every point of the grid, on judged questions, and what the evidence comes to."""
+"""Weight sweep: the quality of every point of a grid of weights on judged questions, and the learned weights."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from watersmeet.evaluate.data import Question
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """The mean nDCG@10 of each point of the grid, the weights from before, and those that the evidence gives."""
+    """Result of a sweep: the mean nDCG@10 of each point of the grid, the prior weights and the learned ones."""
 
     quality: tuple[float, ...]
     questions: int
@@ -29,23 +29,23 @@ class Sweep:
         return dict(zip(SIGNALS, point, strict=True))
 
     def at(self, weights: dict[str, float]) -> float:
-        """The quality at the point of the grid that is nearest to some weights."""
+        """The quality at the grid point nearest to these weights."""
         total = math.fsum(weights.values()) or 1.0
         here = [weights.get(name, 0.0) / total for name in SIGNALS]
         return min(zip(grid(), self.quality, strict=True), key=lambda pair: math.dist(pair[0], here))[1]
 
 
 def sweep(engine: Engine, questions: Sequence[Question], mode: str, progress: ProgressCallback) -> Sweep | None:
-    """None where there is nothing to weigh: too few signals, or none of the questions has an answer."""
+    """Sweep the grid of weights; None if there are too few signals or no judged questions."""
     belief = Posterior()
-    asked = [question for question in questions if question.relevant]
-    for number, question in enumerate(asked, 1):
+    judged = [question for question in questions if question.relevant]
+    for number, question in enumerate(judged, 1):
         with engine.traced(Request(question.text, mode), explain=False) as trace:
             chunks = {hit.chunk for ranking in trace.outcome.rankings for hit in ranking.hits}
-            made = score_matrix(trace.outcome, trace.pipeline.fusion, trace.view.documents_of(chunks))
-        if made is not None:
-            belief = belief.learn(gains(made, {d: float(grade) for d, grade in question.relevant.items()}))
-        progress(Progress("weighing", number, len(asked), "queries"))
+            matrix = score_matrix(trace.outcome, trace.pipeline.fusion, trace.view.documents_of(chunks))
+        if matrix is not None:
+            belief = belief.learn(gains(matrix, {d: float(grade) for d, grade in question.relevant.items()}))
+        progress(Progress("weighing", number, len(judged), "queries"))
     if not belief.pieces:
         return None
     quality = tuple(gained / belief.pieces for gained in belief.gained)

@@ -1,4 +1,4 @@
-"""Runs in TREC's format: `query Q0 document rank score name`, one line for each result."""
+"""TREC run files: `query Q0 document rank score name`, one line for each result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from watersmeet.evaluate.run import WHOLE, Run
 
 
 def read_run(place: str | os.PathLike[str], questions: Sequence[Question]) -> tuple[Run, tuple[str, ...]]:
-    """What another system found for these questions, and what is to be said of it."""
+    """Read the run of another system for these questions; returns it and warnings."""
     path = Path(place)
     found: dict[str, list[tuple[float, int, str]]] = {}
     for number, line in enumerate(_lines(path), 1):
@@ -20,7 +20,7 @@ def read_run(place: str | os.PathLike[str], questions: Sequence[Question]) -> tu
             continue
         try:
             query, _, rest = line.strip().split(None, 2)
-            document, rank, score, _ = rest.rsplit(None, 3)  # a document's name may hold spaces
+            document, rank, score, _ = rest.rsplit(None, 3)  # a document's name may contain spaces
             found.setdefault(query, []).append((-float(score), int(rank), document))
         except ValueError:
             raise SourceProblem(
@@ -44,7 +44,7 @@ def write_run(place: str | os.PathLike[str], questions: Sequence[Question], run:
 
 
 def key(question: Question) -> str:
-    """A query's name without spaces, which the format cannot hold."""
+    """A query's id without spaces, which the format does not allow."""
     return "_".join(question.id.split())
 
 

@@ -1,4 +1,4 @@
-"""Weights for a dataset: learnt from one half of its questions, measured on the other."""
+"""Weight tuning: learned from one half of a dataset's questions, measured on the other."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from watersmeet.engine.engine import Engine
 from watersmeet.engine.settings.settings import Settings, settled
 from watersmeet.engine.sync.report import ProgressCallback
 from watersmeet.evaluate.compare import LEVEL, Difference, compare
-from watersmeet.evaluate.data import Dataset, check_held
+from watersmeet.evaluate.data import Dataset, check_indexed
 from watersmeet.evaluate.index import indexed
 from watersmeet.evaluate.metrics import MAIN, judge, means, measures
 from watersmeet.evaluate.run import WHOLE, run
 from watersmeet.evaluate.sweep import Sweep, sweep
 
-LEARNT = "learned_weights"
-"""The step that sets weights by what the index has learnt."""
-LEAST = 10
-"""Fewer questions than this have no two halves worth the name."""
+LEARNED_WEIGHTS_STEP = "learned_weights"
+"""The query step that applies the index's learned weights."""
+MIN_QUESTIONS = 10
+"""Fewer questions than this are too few to split in halves."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """What was learnt, and what it is worth on questions that it was not learnt from."""
+    """Tuned weights, and their quality on questions that they were not learned from."""
 
     dataset: str
     sweep: Sweep
@@ -34,11 +34,11 @@ class Tuned:
     after: dict[str, float]
     difference: Difference
     evidence: float = 0.0
-    """How much the index has learnt by calibration, which is left aside."""
+    """The amount of evidence of the index's own calibration, which is ignored."""
 
     @property
     def significant(self) -> bool:
-        """Whether the tuned weights are better beyond chance."""
+        """Whether the tuned weights are significantly better."""
         return self.difference.low > 0 and self.difference.p < LEVEL
 
     @property
@@ -46,17 +46,17 @@ class Tuned:
         d = self.difference
         figures = f"{d.delta:+.4f} nDCG@10 ({d.low:+.4f} to {d.high:+.4f}, p = {d.p:.4f})"
         if self.significant:
-            return f"the tuned weights are better on the half that they were not learnt from: {figures}"
-        return f"no significant gain on the half that they were not learnt from: {figures}"
+            return f"the tuned weights are better on the held-out half: {figures}"
+        return f"no significant gain on the held-out half: {figures}"
 
     @property
     def aside(self) -> str:
-        """What became of the index's own calibration; empty if it has none."""
+        """A remark on the index's own calibration; empty if it has none."""
         if not self.evidence:
             return ""
         return (
-            f"the index's calibration ({self.evidence:g} pieces of evidence) was left aside; with tuned settings it "
-            "starts from their weights and moves them, until `watersmeet calibrate --reset`"
+            f"the index's calibration ({self.evidence:g} pieces of evidence) was ignored; with tuned settings it "
+            "changes their weights too, until `watersmeet calibrate --reset`"
         )
 
     def settings(self) -> str:
@@ -64,7 +64,7 @@ class Tuned:
         aside = f"# {self.aside.capitalize()}.\n" if self.aside else ""
         weights = ", ".join(f"{name} = {value:g}" for name, value in self.sweep.posterior.items())
         return (
-            f"# Learnt from {self.sweep.questions} judged questions of {self.dataset}; "
+            f"# Learned from {self.sweep.questions} judged questions of {self.dataset}; "
             f"measured on {self.report_questions} others:\n# {self.verdict}.\n{aside}"
             f"[fusion.convex]\nweights = {{ {weights} }}\n"
         )
@@ -96,20 +96,22 @@ class Tuned:
 
 def tune(dataset: Dataset, settings: Settings, index: str, seed: int, progress: ProgressCallback) -> Tuned:
     measures()
-    asked = [question for question in dataset.questions if question.relevant]
-    if len(asked) < LEAST:
-        raise SourceProblem(f"{dataset.name} has {len(asked)} judged questions", f"tuning needs at least {LEAST}")
-    random.Random(seed).shuffle(asked)  # noqa: S311 - a sample
-    train, report = asked[: len(asked) // 2], asked[len(asked) // 2 :]
+    judged = [question for question in dataset.questions if question.relevant]
+    if len(judged) < MIN_QUESTIONS:
+        raise SourceProblem(
+            f"{dataset.name} has {len(judged)} judged questions", f"tuning needs at least {MIN_QUESTIONS}"
+        )
+    random.Random(seed).shuffle(judged)  # noqa: S311 - a sample
+    train, report = judged[: len(judged) // 2], judged[len(judged) // 2 :]
     folder = index or indexed(dataset, settings, "", progress).folder
     plain = _uncalibrated(settings)
     with Engine(folder, plain) as engine:
         if index:
-            check_held(dataset, (entry["document"] for entry in engine.documents()))
+            check_indexed(dataset, (entry["document"] for entry in engine.documents()))
         learnt = engine.calibration.state()["collections"].get("*", {}) if plain is not settings else {}
         swept = sweep(engine, train, "", progress)
         if swept is None:
-            raise SourceProblem("fewer than two signals vote here", "sync with vectors, then tune")
+            raise SourceProblem("fewer than two signals are used here", "sync with vectors, then tune")
         before = judge(report, run(engine, report, settings.recipe, "", progress).rankings[WHOLE])
     layer = ("tuned", {"fusion": {"convex": {"weights": swept.posterior}}})
     with Engine(folder, settled(plain.recipe, (*plain.layers, layer))) as engine:
@@ -119,8 +121,8 @@ def tune(dataset: Dataset, settings: Settings, index: str, seed: int, progress: 
 
 
 def _uncalibrated(settings: Settings) -> Settings:
-    """The same without what the index has learnt, be it from the half that is reported: only written weights count."""
-    steps = [step for step in settings.section("pipeline").understand if step != LEARNT]
+    """Settings without the index's learned weights, which may come from the held-out half."""
+    steps = [step for step in settings.section("pipeline").understand if step != LEARNED_WEIGHTS_STEP]
     if steps == settings.section("pipeline").understand:
         return settings
     return settled(settings.recipe, (*settings.layers, ("tune", {"pipeline": {"understand": steps}})))

@@ -1,1 +1,1 @@
-"""Command line, and later MCP, REST and the web page: translate, never decide."""
+"""Interfaces to the engine: command line, REST, MCP and the web page. They translate and decide nothing."""

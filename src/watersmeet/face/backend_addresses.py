@@ -1,4 +1,4 @@
-"""Where the servers behind a registry really are: for those who run it, and for nobody else."""
+"""A filter that hides the addresses of backend servers from callers who may only read."""
 
 from __future__ import annotations
 
@@ -8,13 +8,23 @@ from typing import Any
 from urllib.parse import urlsplit
 
 PARTS = ("extra", "metadata")
-"""Where a record keeps what is not understood of it."""
-_NAMED = re.compile(
+"""The fields of a record that hold its unrecognized values."""
+_BACKEND_KEYS = re.compile(
     r"proxy|upstream|internal|(?:backend|target|origin|service|private)[_-]?(?:ur[il]|host|address|endpoint)s?"
     r"|^(?:mcp|sse)[_-]?endpoint$",
     re.IGNORECASE,
 )
-_INSIDE = (".local", ".localhost", ".internal", ".intranet", ".lan", ".corp", ".svc", ".localdomain", ".home.arpa")
+_PRIVATE_SUFFIXES = (
+    ".local",
+    ".localhost",
+    ".internal",
+    ".intranet",
+    ".lan",
+    ".corp",
+    ".svc",
+    ".localdomain",
+    ".home.arpa",
+)
 
 
 def without_backends(shown: Any) -> Any:
@@ -23,29 +33,29 @@ def without_backends(shown: Any) -> Any:
         return [without_backends(one) for one in shown]
     if not isinstance(shown, dict):
         return shown
-    return {key: _open(value) if key in PARTS else without_backends(value) for key, value in shown.items()}
+    return {key: _without_addresses(value) if key in PARTS else without_backends(value) for key, value in shown.items()}
 
 
-def _open(shown: Any) -> Any:
+def _without_addresses(shown: Any) -> Any:
     if isinstance(shown, list):
-        return [_open(one) for one in shown if not _inside(one)]
+        return [_without_addresses(one) for one in shown if not _is_private_address(one)]
     if not isinstance(shown, dict):
         return shown
     return {
-        key: _open(value)
+        key: _without_addresses(value)
         for key, value in shown.items()
-        if not _inside(value) and not (_NAMED.search(key) and _says_anything(value))
+        if not _is_private_address(value) and not (_BACKEND_KEYS.search(key) and _has_text(value))
     }
 
 
-def _says_anything(value: Any) -> bool:
+def _has_text(value: Any) -> bool:
     if isinstance(value, dict | list):
-        return any(map(_says_anything, value.values() if isinstance(value, dict) else value))
+        return any(map(_has_text, value.values() if isinstance(value, dict) else value))
     return isinstance(value, str) and bool(value)
 
 
-def _inside(value: Any) -> bool:
-    """Whether it is an address that only machines beside this one can reach."""
+def _is_private_address(value: Any) -> bool:
+    """Whether it is a URL that only machines on the same network can reach."""
     if not isinstance(value, str) or "://" not in value[:40]:
         return False
     try:
@@ -55,4 +65,4 @@ def _inside(value: Any) -> bool:
     try:
         return not ipaddress.ip_address(host).is_global
     except ValueError:
-        return "." not in host or host.endswith(_INSIDE)
+        return "." not in host or host.endswith(_PRIVATE_SUFFIXES)

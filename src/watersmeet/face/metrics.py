@@ -1,4 +1,4 @@
-"""What a server has done, as Prometheus reads it. Counts and times only: nothing of what was asked."""
+"""Metrics of a server for Prometheus: counts and times, never the text of a query."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class Metrics:
     def text(self, status: Mapping[str, Any] | None, under_way: int) -> str:
         with self._lock:
             lines = [*self._counted(), *self._timed()]
-        lines += _family("watersmeet_work_under_way", "gauge", "Questions that are worked on or wait.")
+        lines += _family("watersmeet_work_under_way", "gauge", "Requests that run or wait.")
         lines.append(f"watersmeet_work_under_way {under_way}")
         if status is not None:
             for name in ("documents", "chunks", "size_bytes"):
                 lines += _family(f"watersmeet_index_{name}", "gauge", f"The index: {name.replace('_', ' in ')}.")
                 lines.append(f"watersmeet_index_{name} {status[name]}")
-            lines += _family("watersmeet_signal_coverage", "gauge", "The share of the chunks that a signal has seen.")
+            lines += _family("watersmeet_signal_coverage", "gauge", "The share of the chunks that a signal covers.")
             for name, signal in status["signals"].items():
                 lines.append(_line("watersmeet_signal_coverage", (("signal", name),), signal["coverage"]))
         return "\n".join(lines) + "\n"
@@ -89,8 +89,8 @@ def _family(name: str, kind: str, about: str) -> list[str]:
 
 
 def _line(name: str, labels: Labels, value: float) -> str:
-    said = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels)
-    return f"{name}{{{said}}} {value}"
+    rendered = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels)
+    return f"{name}{{{rendered}}} {value}"
 
 
 def _escaped(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Changing the registry through a server: nobody changes, or learns of, what they cannot see."""
+"""Registry changes through a server: callers neither change nor learn of entities that are not visible to them."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 
 class Unreadable(ConfigError):
-    """No record among what was sent can be registered."""
+    """None of the records sent can be registered."""
 
 
 class NotYours(ConfigError):
-    """Something in another's name."""
+    """A record that names another user as its owner."""
 
 
-SECONDS = 2.0
-"""How long a change waits for the deep model; what it has not seen by then comes later."""
-LONGEST = 500
+EMBED_SECONDS = 2.0
+"""How long a change waits for the deep model; the remaining vectors are made later."""
+MAX_PATH_LENGTH = 500
 
 
 def register(
@@ -34,43 +34,45 @@ def register(
 ) -> dict[str, Any]:
     for item in _readable(engine, records):
         path = item.path if isinstance(item, Listed) else item[1].path
-        _check(path)
-        _free(engine, path, viewer)
+        _check_path(path)
+        _check_not_hidden(engine, path, viewer)
         if not isinstance(item, Listed):
-            _own(item[1], viewer)
-    return _told(engine, engine.registry.register(records, progress=progress, seconds=SECONDS), viewer)
+            _check_owner(item[1], viewer)
+    return _visible_report(engine, engine.registry.register(records, progress=progress, seconds=EMBED_SECONDS), viewer)
 
 
 def put(
     engine: Engine, path: str, record: dict[str, Any], viewer: Viewer, progress: ProgressCallback | None = None
 ) -> dict[str, Any]:
-    """One entity under this path, whatever its record calls it."""
-    path = _existing(engine, path, viewer) or (path if path.startswith("/") else f"/{path}")
-    entity = _only(engine, record, path)
-    _check(path)
-    _free(engine, path, viewer)
-    _own(entity, viewer)
-    return _told(engine, engine.registry.put(replace(entity, path=path), progress=progress, seconds=SECONDS), viewer)
+    """Register one entity under this path, whatever path its record names."""
+    path = _registered_path(engine, path, viewer) or (path if path.startswith("/") else f"/{path}")
+    entity = _single_entity(engine, record, path)
+    _check_path(path)
+    _check_not_hidden(engine, path, viewer)
+    _check_owner(entity, viewer)
+    return _visible_report(
+        engine, engine.registry.put(replace(entity, path=path), progress=progress, seconds=EMBED_SECONDS), viewer
+    )
 
 
-def _only(engine: Engine, record: dict[str, Any], path: str) -> Entity:
-    """The one entity that the record is of; a form of record that needs a path may leave it to the address."""
-    whole = {"path": path, **record}
-    for told in (record, whole):
-        found = [item for item in read([told], engine.settings) if not isinstance(item, Refused)]
+def _single_entity(engine: Engine, record: dict[str, Any], path: str) -> Entity:
+    """The one entity of a record. A record without a path gets it from the URL."""
+    with_path = {"path": path, **record}
+    for candidate in (record, with_path):
+        found = [item for item in read([candidate], engine.settings) if not isinstance(item, Refused)]
         if len(found) == 1 and not isinstance(found[0], Listed):
             return found[0][1]
-    _readable(engine, [whole])
+    _readable(engine, [with_path])
     raise Unreadable("the body must be one record", "send the record of one entity")
 
 
 def get(engine: Engine, path: str, viewer: Viewer) -> dict[str, Any]:
-    return engine.registry.get(_existing(engine, path, viewer) or path, viewer)
+    return engine.registry.get(_registered_path(engine, path, viewer) or path, viewer)
 
 
 def change(engine: Engine, path: str, status: str | None, enabled: bool | None, viewer: Viewer) -> dict[str, Any]:
     registry = engine.registry
-    path = _existing(engine, path, viewer) or path
+    path = _registered_path(engine, path, viewer) or path
     registry.get(path, viewer)
     if status is not None:
         registry.set_status(path, status)
@@ -80,33 +82,34 @@ def change(engine: Engine, path: str, status: str | None, enabled: bool | None, 
 
 
 def unregister(engine: Engine, path: str, viewer: Viewer) -> dict[str, Any]:
-    path = _existing(engine, path, viewer) or path
+    path = _registered_path(engine, path, viewer) or path
     engine.registry.get(path, viewer)
     return {"removed": engine.registry.unregister(path)}
 
 
 def _readable(engine: Engine, records: list[Any]) -> list[tuple[str, Entity] | Listed]:
-    """What can be registered of these records; if that is nothing, why."""
+    """The records that can be registered; an error with the reasons if there are none."""
     items = list(read(records, engine.settings))
     refused = [item for item in items if isinstance(item, Refused)]
     if refused and len(refused) == len(items):
         reasons = "; ".join(f"{item.record}: {item.reason}" for item in refused[:5])
-        raise Unreadable(reasons, "the how-to on registries says which forms of records are known")
+        raise Unreadable(reasons, "docs/how-to/registry.md lists the supported record formats")
     return [item for item in items if not isinstance(item, Refused)]
 
 
-def _check(path: str) -> None:
-    if not path.strip("/") or "#" in path or len(path) > LONGEST:
-        raise Unreadable(f"{path[:80]!r} cannot be the path of an entity", f"no #, and at most {LONGEST} characters")
+def _check_path(path: str) -> None:
+    if not path.strip("/") or "#" in path or len(path) > MAX_PATH_LENGTH:
+        hint = f"use a path without #, of at most {MAX_PATH_LENGTH} characters"
+        raise Unreadable(f"{path[:80]!r} cannot be the path of an entity", hint)
 
 
-def _existing(engine: Engine, path: str, viewer: Viewer | None) -> str:
-    """The path as it is registered; in an address the slash that it begins with is easily lost."""
-    return next((found for name in (path, f"/{path}") if (found := _seen(engine, name, viewer))), "")
+def _registered_path(engine: Engine, path: str, viewer: Viewer | None) -> str:
+    """The path as registered; in a URL its first slash is easily lost."""
+    return next((found for name in (path, f"/{path}") if (found := _visible_path(engine, name, viewer))), "")
 
 
-def _seen(engine: Engine, path: str, viewer: Viewer | None) -> str:
-    """The path as it is registered of something that the viewer may see, however it is written here."""
+def _visible_path(engine: Engine, path: str, viewer: Viewer | None) -> str:
+    """The path as registered, however it is written here; empty if it is not visible to the viewer."""
     try:
         found = engine.registry.spelled(path, viewer)
         return found if found and engine.registry.get(found, viewer) else ""
@@ -114,23 +117,23 @@ def _seen(engine: Engine, path: str, viewer: Viewer | None) -> str:
         return ""
 
 
-def _free(engine: Engine, path: str, viewer: Viewer) -> None:
-    """What the caller cannot see cannot be replaced: it is answered as what is not there."""
-    if not viewer.all and not _seen(engine, path, viewer) and _seen(engine, path, None):
+def _check_not_hidden(engine: Engine, path: str, viewer: Viewer) -> None:
+    """An entity that is not visible to the caller cannot be replaced: the error is the same as if it did not exist."""
+    if not viewer.all and not _visible_path(engine, path, viewer) and _visible_path(engine, path, None):
         engine.registry.get(path, viewer)
 
 
-def _own(entity: Entity, viewer: Viewer) -> None:
+def _check_owner(entity: Entity, viewer: Viewer) -> None:
     if entity.owner and entity.owner != viewer.user and not viewer.all:
-        who = f"you are {viewer.user!r}" if viewer.user else "your token is of no user"
-        raise NotYours(f"{entity.path} names {entity.owner!r} as its owner, and {who}", "leave the owner out")
+        who = f"you are {viewer.user!r}" if viewer.user else "your token has no user"
+        raise NotYours(f"{entity.path} names {entity.owner!r} as its owner, but {who}", "leave the owner out")
 
 
-def _told(engine: Engine, report: Registered, viewer: Viewer) -> dict[str, Any]:
-    """The report without what it says of things that the caller may not see."""
+def _visible_report(engine: Engine, report: Registered, viewer: Viewer) -> dict[str, Any]:
+    """The report without entities that are not visible to the caller."""
     if not viewer.all:
-        seen = [twin for twin in report.twins if not twin.path or _seen(engine, twin.path, viewer)]
+        visible = [twin for twin in report.twins if not twin.path or _visible_path(engine, twin.path, viewer)]
         totals = engine.status(viewer)
-        report.twins, report.documents, report.chunks = seen, totals["documents"], totals["chunks"]
-        report.embedded = 0  # whether a text was known already is nobody else's business
+        report.twins, report.documents, report.chunks = visible, totals["documents"], totals["chunks"]
+        report.embedded = 0  # would reveal whether a text was embedded before
     return report.to_json()

@@ -1,4 +1,4 @@
-"""From dataclasses to the models that REST and MCP check requests with and describe answers by."""
+"""Pydantic models made from dataclasses: REST and MCP validate requests with them and describe answers by them."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ T = TypeVar("T")
 Name = Annotated[str, Described(max_length=200)]
 Value = Annotated[str, Described(min_length=1, max_length=200)] | bool | int | float
 Values = Annotated[dict[Name, Value | Annotated[list[Value], Described(max_length=20)]], Described(max_length=20)]
-SOMETIMES = frozenset(
+OPTIONAL_FIELDS = frozenset(
     {"created", "index", "timings", "expansion", "routed", "notes", "title", "headings", "path", "tokens"}
 )
-"""Fields that an answer leaves out where it has none, or does not say in brief."""
-SHORT, FEW = 200, 50
-"""How long a text may be that is not said to be longer, and how many of them a list may hold."""
-PLACED: dict[str, Any] = {
-    "where": (str, Described(description="the place for showing: `:12`, `p. 3`, `slide 4`, `sheet A`, `#anchor`")),
+"""Fields that an answer leaves out where it has none, or where it is brief."""
+MAX_LENGTH, MAX_ITEMS = 200, 50
+"""The length of a text for which no other limit is declared, and the number of items in a list."""
+PLACE_FIELDS: dict[str, Any] = {
+    "where": (str, Described(description="the place to display: `:12`, `p. 3`, `slide 4`, `sheet A`, `#anchor`")),
     "lines": (list[int] | None, Described(description="first and last, from 1; null where there are none")),
 }
-"""What JSON has for a place."""
+"""The JSON fields of a `Place`."""
 
 
 class Body(BaseModel):
@@ -40,21 +40,21 @@ class Body(BaseModel):
 
 
 def body(cls: type[Any], name: str, *, strict: bool = True, examples: list[Any] | None = None, **more: Any) -> Any:
-    """A model whose fields are the options of a dataclass; `more` are fields that only this surface has.
+    """A request model whose fields are the options of a dataclass; `more` are fields that only this interface has.
 
-    What is sent besides is refused. Not `strict`: a model that writes "5" for 5 is understood.
+    Unknown fields are refused. Without `strict`, "5" is accepted for 5, as language models sometimes write it.
     """
     hints = get_type_hints(cls)
     own: dict[str, Any] = {
-        one.name: (_taken(hints[one.name], one), _field(one)) for one in fields(cls) if "meaning" in one.metadata
+        one.name: (_request_type(hints[one.name], one), _field(one)) for one in fields(cls) if "meaning" in one.metadata
     }
     about: dict[str, Any] = {"examples": examples} if examples else {}
     base = type(f"{name}Base", (Body,), {"model_config": ConfigDict(strict=strict, json_schema_extra=about)})
     return create_model(name, __base__=base, __doc__=cls.__doc__, **own, **more)
 
 
-def given(cls: type[T], sent: BaseModel, **more: Any) -> T:
-    """The dataclass of what was sent; `more` is what no request may say itself, such as who asks."""
+def from_body(cls: type[T], sent: BaseModel, **more: Any) -> T:
+    """The dataclass filled from a request; `more` is what the server sets itself, such as the viewer."""
     values = {one.name: getattr(sent, one.name) for one in fields(cls) if "meaning" in one.metadata}  # type: ignore[arg-type]
     return cls(**{name: _plain(value) for name, value in values.items()}, **more)
 
@@ -67,21 +67,23 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _taken(hint: Any, one: Field[Any]) -> Any:
-    """What JSON has for a parameter."""
+def _request_type(hint: Any, one: Field[Any]) -> Any:
+    """The JSON type of a parameter."""
     if get_origin(hint) in (Union, UnionType) and NoneType in get_args(hint):
         (inner,) = (part for part in get_args(hint) if part is not NoneType)
-        return _taken(inner, one) | None
+        return _request_type(inner, one) | None
     if hint is str:
         least = int(one.metadata["least"] or 0) or None
-        return Annotated[str, Described(min_length=least, max_length=one.metadata["longest"] or SHORT, **_choices(one))]
+        return Annotated[
+            str, Described(min_length=least, max_length=one.metadata["longest"] or MAX_LENGTH, **_choices(one))
+        ]
     if hint in (int, float):
         return Annotated[hint, Described(ge=one.metadata["least"], le=one.metadata["most"])]
     if get_origin(hint) is tuple:
         choices = one.metadata["choices"]
         item: Any = Annotated[str, Described(min_length=1, max_length=1000)]
         item = Literal[tuple(choices())] if choices else item
-        return Annotated[list[item], Described(max_length=FEW)]
+        return Annotated[list[item], Described(max_length=MAX_ITEMS)]
     return Values if isinstance(get_origin(hint), type) and issubclass(get_origin(hint), Mapping) else hint
 
 
@@ -109,22 +111,26 @@ def _field(one: Field[Any]) -> Any:
 
 @cache
 def answer(cls: type[Any], name: str = "", **more: Any) -> type[BaseModel]:
-    """A model that describes a dataclass as JSON has it; fields that it does not name may be there too."""
+    """An answer model that describes the JSON of a dataclass; further fields are allowed."""
     hints = get_type_hints(cls)
     rendered = [one for one in fields(cls) if not one.metadata.get("flattened")]
     own: dict[str, Any] = {}
     for one in rendered:
-        own |= PLACED if hints[one.name] is Place else {one.name: (_given(hints[one.name]), _told(one))}
-    base = type("Told", (BaseModel,), {"model_config": ConfigDict(extra="allow"), "__doc__": cls.__doc__})
+        own |= (
+            PLACE_FIELDS
+            if hints[one.name] is Place
+            else {one.name: (_answer_type(hints[one.name]), _answer_field(one))}
+        )
+    base = type("AnswerBase", (BaseModel,), {"model_config": ConfigDict(extra="allow"), "__doc__": cls.__doc__})
     made: type[BaseModel] = create_model(name or cls.__name__, __base__=base, __doc__=cls.__doc__, **own, **more)
     return made
 
 
-def _told(one: Field[Any]) -> Any:
+def _answer_field(one: Field[Any]) -> Any:
     about: dict[str, Any] = {}
     if "meaning" in one.metadata:
         about = {"description": one.metadata["meaning"], "ge": one.metadata["least"], "le": one.metadata["most"]}
-    if one.name not in SOMETIMES:
+    if one.name not in OPTIONAL_FIELDS:
         return Described(**about)
     if one.default is not MISSING:
         about["default"] = list(one.default) if isinstance(one.default, tuple) else one.default
@@ -133,10 +139,10 @@ def _told(one: Field[Any]) -> Any:
     return Described(**about)
 
 
-def _given(hint: Any) -> Any:
+def _answer_type(hint: Any) -> Any:
     origin, parts = get_origin(hint), get_args(hint)
     if isinstance(hint, NewType):
-        return _given(hint.__supertype__)
+        return _answer_type(hint.__supertype__)
     if isinstance(hint, type) and is_dataclass(hint):
         return answer(hint)
     if isinstance(hint, type) and hasattr(hint, "_fields"):  # a named tuple, rendered as an object
@@ -144,11 +150,11 @@ def _given(hint: Any) -> Any:
     if hint is datetime:
         return str
     if origin in (Union, UnionType):
-        return Union[tuple(_given(part) for part in parts)]  # noqa: UP007 - made of a tuple
+        return Union[tuple(_answer_type(part) for part in parts)]  # noqa: UP007 - made of a tuple
     if origin is tuple:
-        return list[_given(parts[0])]  # type: ignore[misc]
+        return list[_answer_type(parts[0])]  # type: ignore[misc]
     if isinstance(origin, type) and issubclass(origin, list):
-        return list[_given(parts[0])]  # type: ignore[misc]
+        return list[_answer_type(parts[0])]  # type: ignore[misc]
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        return dict[str, _given(parts[1])]  # type: ignore[misc]
+        return dict[str, _answer_type(parts[1])]  # type: ignore[misc]
     return hint

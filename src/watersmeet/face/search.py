@@ -1,5 +1,5 @@
-"""What is asked, and what comes back, the same through every face: named values become a `Request`, and the
-`Answer` becomes the contract's JSON."""
+"""Search parameters and replies, the same for every interface: parameters become a `Request`, and the `Answer`
+becomes the contract's JSON."""
 
 from __future__ import annotations
 
@@ -25,35 +25,40 @@ if TYPE_CHECKING:
     from watersmeet.engine.query.why_not import WhyNot
     from watersmeet.present.pack import Pack, Part
 
-SHOWN = 10
-PACKED = 100
+DEFAULT_TOP_N = 10
+PACK_CANDIDATES = 100
 """How many results a context pack is made from."""
-_LONGEST = 999_999.999
-"""Stands for times, which are different in each run: what fits into a budget does not depend on them."""
-_DIGITS = 4
-"""How exactly a budget's results tell their scores."""
+_MAX_TIME = 999_999.999
+"""Stands in for times when a budget is computed, so that what fits does not vary from run to run."""
+_SCORE_DIGITS = 4
+"""Decimal places of scores in results under a budget."""
 
 Filters = Mapping[str, Sequence[str]]
-"""Values by key; those of a key that ends with `!` are left out."""
+"""Filter values by key; a key that ends with `!` excludes its values."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchParams:
-    """A search, declared once: the command line's flags, the bodies of REST and MCP, the page's form and the reference
-    are made from this."""
+    """Search parameters, declared once: the command line's flags, the bodies of REST and MCP, the page's form and the
+    reference are generated from them."""
 
     query: str = option(
         REQUIRED,
-        "what is looked for; every character of it is text: there is no query language",
+        "what to search for, as plain text: there is no query syntax",
         least=1,
         longest=512,
         metavar="QUERY",
     )
-    mode: str = option("", "how it is looked for; else the best there is", choices=lambda: tuple(MODES), metavar="MODE")
-    recipe: str = option("", "which recipe answers; else as the settings say", choices=recipes, metavar="NAME")
+    mode: str = option(
+        "",
+        "the search mode; default: hybrid, or lexical where there are no vectors",
+        choices=lambda: tuple(MODES),
+        metavar="MODE",
+    )
+    recipe: str = option("", "the recipe to use; default: as the settings say", choices=recipes, metavar="NAME")
     top_n: int | None = option(
         None,
-        "how many; 10, or what fits the budget",
+        "how many results; default: 10, or as many as fit the budget",
         least=1,
         most=1000,
         aliases=("limit", "max_results", "top_k", "topK"),
@@ -61,44 +66,46 @@ class SearchParams:
     )
     filters: Filters = option(
         {},
-        "only documents with this; a key that ends with ! (path!=drafts/**): only those without it. "
-        "tag=food: that tag or one below it, such as food/bread. path=guides/**: a glob held against the whole id as "
-        "`list` shows it, or without a slash, path=*.txt, against the file's name. kind=, collection= or any field of "
-        "the front matter, such as status=done: that value, in upper or lower case. Several: any of the values of one "
-        "key, and all of the keys",
+        "only documents with this value; a key that ends with ! (path!=drafts/**) excludes them instead. "
+        "tag=food: that tag or one below it, such as food/bread. path=guides/**: a glob matched against the whole id "
+        "as `list` shows it; without a slash, path=*.txt, against the file name. kind=, collection= or any field of "
+        "the front matter, such as status=done: that value, ignoring case. Several values of one key: any of them; "
+        "several keys: all of them",
         metavar="K=V",
         flags=("--filter",),
     )
-    exclude: tuple[str, ...] = option((), "leave this document out, by its id", metavar="DOC")
-    since: str = option("", "changed since: 2026-01-31, or 7d, 2w, 3m, 1y ago", metavar="DATE")
-    before: str = option("", "changed before", metavar="DATE")
-    intent: str = option("", "what the answer is for", longest=2000, metavar="TEXT")
+    exclude: tuple[str, ...] = option((), "leave out the document with this id", metavar="DOC")
+    since: str = option("", "only documents changed since this date: 2026-01-31, or 7d, 2w, 3m, 1y ago", metavar="DATE")
+    before: str = option("", "only documents changed before this date", metavar="DATE")
+    intent: str = option(
+        "", "what the answer is needed for, if the query alone is ambiguous", longest=2000, metavar="TEXT"
+    )
     min_score: float = option(
-        0.0, "leave out results with a lower score; the best of an answer has 1", least=0, most=1, metavar="SCORE"
+        0.0, "leave out results with a lower score; the best result always has 1", least=0, most=1, metavar="SCORE"
     )
     min_confidence: float = option(
         0.0,
-        "no results at all if the answer is less sure than this that one of the first three fits",
+        "return no results if the confidence that one of the first three fits is lower than this",
         least=0,
         most=1,
         metavar="SHARE",
     )
-    one_per_document: bool = option(False, "of each document only its best passage")
+    one_per_document: bool = option(False, "only the best passage of each document")
     expand: str = option(
-        "", "show each result with the whole section or page that it is from", choices=lambda: EXPANSIONS, metavar="HOW"
+        "", "show each result with the whole section or page around it", choices=lambda: EXPANSIONS, metavar="HOW"
     )
-    explain: bool = option(False, "say how each result came to its place")
-    why_not: str = option("", "say where this document fell out, and why", longest=200, metavar="DOC")
+    explain: bool = option(False, "show how each result got its rank")
+    why_not: str = option("", "show at which step this document was dropped, and why", longest=200, metavar="DOC")
     budget: int | None = option(
         None,
-        "a context pack of the best passages; all that is sent is at most so many tokens",
+        "return a context pack of the best passages; the whole output has at most this many tokens",
         least=1,
         most=1_000_000,
         metavar="TOKENS",
     )
     strict: bool = option(
         False,
-        "fail if any signal of the recipe could not vote: it failed, or its vectors are missing or too few so far",
+        "fail if a signal of the recipe is not used: it failed, or its vectors are missing or too few so far",
     )
 
     def request(self, viewer: Viewer | None = None, stop: Event | None = None) -> Request:
@@ -106,7 +113,7 @@ class SearchParams:
             self.query,
             self.mode,
             self.recipe,
-            self.top_n or (PACKED if self.budget else SHOWN),
+            self.top_n or (PACK_CANDIDATES if self.budget else DEFAULT_TOP_N),
             condition(self.filters, self.since, self.before, self.exclude),
             self.intent,
             self.strict,
@@ -116,7 +123,7 @@ class SearchParams:
             min_confidence=self.min_confidence,
             one_per_document=self.one_per_document,
             expand=self.expand,
-            expand_tokens=self.budget // 2 if self.budget else None,  # room for what else is sent
+            expand_tokens=self.budget // 2 if self.budget else None,  # leaves room for the rest of the output
         )
 
 
@@ -125,28 +132,28 @@ def dumps(value: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
-    """What a face sends, all of which counts against a budget: the pack as text, the answer as JSON, or both."""
+class OutputFormat:
+    """Output format of an interface: the pack as text, the answer as JSON, or both; all counts against a budget."""
 
     text: bool = False
     dumps: Callable[[Any], str] | None = dumps
-    full: bool = False  # results with their texts and all they have, though there is a pack
+    full: bool = False  # results with their texts and all fields, in addition to the pack
 
 
-AS_JSON = Sent()
+AS_JSON = OutputFormat()
 
 
 @dataclass(frozen=True, slots=True)
 class SearchReply:
-    """What came of it; `notes` is what the asker should know: that nothing fits, or what is wrong with the filters."""
+    """A search reply. `notes` are remarks for the user: that nothing fits, or what is wrong with the filters."""
 
     params: SearchParams
     answer: Answer
     pack: Pack | None = None
     missing: WhyNot | None = None
     notes: Sequence[str] = ()
-    sent: Sent = AS_JSON
-    listed: int | None = None  # of how many results is told; none: all
+    output: OutputFormat = AS_JSON
+    listed: int | None = None  # number of results in the output; none: all
 
     @property
     def shown(self) -> Sequence[Result]:
@@ -159,10 +166,10 @@ class SearchReply:
 
     @property
     def brief(self) -> bool:
-        return self.pack is not None and not self.sent.full
+        return self.pack is not None and not self.output.full
 
-    def said(self) -> list[str]:
-        """What a reader is told beside the results."""
+    def remarks(self) -> list[str]:
+        """Notes and failures, to show beside the results."""
         return [*self.notes, *(f"Without {one.by}: {one.reason}" for one in self.answer.failures)]
 
     def to_json(self) -> dict[str, Any]:
@@ -181,7 +188,7 @@ class SearchReply:
         return made
 
     def result_json(self, result: Result) -> dict[str, Any]:
-        """With a budget: which it is and how good. What it says and where it is from stands in the pack."""
+        """The JSON of a result. With a budget only its id and scores: text and source are in the pack."""
         made = result_json(result)
         if self.params.explain:
             made["why"] = [explain_line(result), *breakdown(result)]
@@ -190,7 +197,7 @@ class SearchReply:
         made |= {"title": "", "headings": [], "path": "", "text": ""}
         made |= {} if self.params.explain else {"evidence": []}
         for score in ("score", "fusion_score", "similarity"):
-            made[score] = made[score] and round(made[score], _DIGITS)
+            made[score] = made[score] and round(made[score], _SCORE_DIGITS)
         return made
 
 
@@ -199,49 +206,49 @@ def run_search(
     params: SearchParams,
     viewer: Viewer | None = None,
     stop: Event | None = None,
-    sent: Sent = AS_JSON,
+    output: OutputFormat = AS_JSON,
 ) -> SearchReply:
-    """`stop` is set when nobody waits for the answer any more; `sent` says what a budget has to cover."""
+    """Run a search. `stop` is set when the client has gone; `output` says what a budget has to cover."""
     request = params.request(viewer, stop)
     answer = engine.search(request)
     notes: Sequence[str] = ()
     if (params.filters or "#" in params.query) and not answer.results:
         notes = engine.unknown_fields(request)
     if not answer.results and 0 < (answer.confidence or 0.0) < params.min_confidence:
-        notes = [*notes, not_sure_enough(answer.confidence, params.min_confidence)]
+        notes = [*notes, below_confidence(answer.confidence, params.min_confidence)]
     if answer.no_good_match and answer.results:
-        notes = [*notes, nothing_fits(answer.confidence)]
-    reply = _within_budget(SearchReply(params, answer, None, None, notes, sent))
+        notes = [*notes, no_good_match(answer.confidence)]
+    reply = _within_budget(SearchReply(params, answer, None, None, notes, output))
     if params.why_not:
-        shown = len(reply.pack.citations) if reply.pack else params.top_n or SHOWN
+        shown = len(reply.pack.citations) if reply.pack else params.top_n or DEFAULT_TOP_N
         missing = engine.why_not(request, params.why_not, shown)
-        reply = _within_budget(SearchReply(params, answer, None, missing, notes, sent))
+        reply = _within_budget(SearchReply(params, answer, None, missing, notes, output))
     return reply
 
 
 def _within_budget(reply: SearchReply) -> SearchReply:
-    """With a pack, if one is wanted: as many passages as fit with all else that is sent, then as many results.
+    """The reply with a context pack, if there is a budget: as many passages as fit, then as many results as fit.
 
-    The first passage comes with its result, and so do the others if the asker wants to know more of them.
+    The first passage always comes with its result; with `explain` or full output, so do all others.
     """
-    budget, results, sent = reply.params.budget, reply.answer.results, reply.sent
+    budget, results, output = reply.params.budget, reply.answer.results, reply.output
     if not budget:
         return reply
     from watersmeet.core.token_count import hundredths
     from watersmeet.present.pack import Pack, as_text, least, nothing_packed, pack
 
     def listing(at: int) -> int:
-        return hundredths(sent.dumps(frame.result_json(results[at])) + ", ") if sent.dumps else 0
+        return hundredths(output.dumps(frame.result_json(results[at])) + ", ") if output.dumps else 0
 
     def cost(at: int, part: Part) -> int:
-        price = as_text(at, part) if sent.text else 0
-        if sent.dumps:
-            price += hundredths(sent.dumps(part.text + "\n\n"))
-            price += hundredths(sent.dumps(part.citation.to_json(frame.brief)) + ", ")
+        price = as_text(at, part) if output.text else 0
+        if output.dumps:
+            price += hundredths(output.dumps(part.text + "\n\n"))
+            price += hundredths(output.dumps(part.citation.to_json(frame.brief)) + ", ")
         return price + (listing(at) if together or at == 0 else 0)
 
-    together = reply.params.explain or sent.full
-    frame = replace(reply, pack=Pack("", int(_LONGEST), int(_LONGEST), ()), listed=0)
+    together = reply.params.explain or output.full
+    frame = replace(reply, pack=Pack("", int(_MAX_TIME), int(_MAX_TIME), ()), listed=0)
     made = pack(results, budget, cost, fixed := _fixed(frame))
     count = len(made.citations)
     if results and not count:
@@ -256,22 +263,22 @@ def _within_budget(reply: SearchReply) -> SearchReply:
 
 
 def _fixed(reply: SearchReply) -> int:
-    """What an answer costs as it is, in hundredths of a token."""
+    """The token cost of a reply as it is, in hundredths of a token."""
     from watersmeet.core.token_count import hundredths
 
-    sent, price = reply.sent, 0
-    if sent.text:
+    output, price = reply.output, 0
+    if output.text:
         passages = [reply.pack.text] if reply.pack and reply.pack.text else []
-        price += hundredths("\n\n".join([*reply.said(), *passages]))
-    if sent.dumps:
-        told = reply.to_json() | {"took_ms": _LONGEST}
-        told |= {"timings": dict.fromkeys(told["timings"], _LONGEST)} if "timings" in told else {}
-        price += hundredths(sent.dumps(told))
+        price += hundredths("\n\n".join([*reply.remarks(), *passages]))
+    if output.dumps:
+        content = reply.to_json() | {"took_ms": _MAX_TIME}
+        content |= {"timings": dict.fromkeys(content["timings"], _MAX_TIME)} if "timings" in content else {}
+        price += hundredths(output.dumps(content))
     return price
 
 
 def without_paths(found: dict[str, Any]) -> dict[str, Any]:
-    """An answer for someone who is not at this machine: where a file lies in it is nobody else's business."""
+    """An answer without local paths, for a caller on another machine."""
     pack = found.get("pack") or {}
     for one in (found, *found.get("results", ()), *pack.get("citations", ())):
         if "document" in one and one.get("path"):
@@ -279,12 +286,12 @@ def without_paths(found: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def not_sure_enough(confidence: float | None, wanted: float) -> str:
-    return f"nothing is shown: the confidence is {confidence or 0.0:.3g}, and {wanted:g} was asked for"
+def below_confidence(confidence: float | None, wanted: float) -> str:
+    return f"no results: the confidence {confidence or 0.0:.3g} is below the requested {wanted:g}"
 
 
-def nothing_fits(confidence: float | None) -> str:
-    return f"nothing here fits well; this is what comes nearest (confidence {confidence or 0.0:.2f})"
+def no_good_match(confidence: float | None) -> str:
+    return f"no good match; these are the closest results (confidence {confidence or 0.0:.2f})"
 
 
 def condition(filters: Filters, since: str = "", before: str = "", exclude: Sequence[str] = ()) -> Condition:
@@ -296,7 +303,7 @@ def condition(filters: Filters, since: str = "", before: str = "", exclude: Sequ
 
 
 def filters_of(pairs: Iterable[str]) -> Filters:
-    """`k=v` and `k!=v` as a person writes it, by key; the latter's key ends with `!`."""
+    """Filters from `k=v` and `k!=v` as typed, by key; the key of the latter ends with `!`."""
     from watersmeet.engine.query.filters import condition as build_condition
 
     found = build_condition(pairs)

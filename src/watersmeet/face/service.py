@@ -1,4 +1,4 @@
-"""One open index, asked by many at once: what MCP and REST have in common."""
+"""The service behind MCP and REST: one open index, used by many requests at once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from watersmeet.engine.sync.folder_cache import sync_folder_cache
 from watersmeet.engine.sync.report import ProgressCallback
 from watersmeet.face.background_deepening import Background
 from watersmeet.face.metrics import Metrics
-from watersmeet.face.search import AS_JSON, SearchParams, SearchReply, Sent, run_search
+from watersmeet.face.search import AS_JSON, OutputFormat, SearchParams, SearchReply, run_search
 from watersmeet.face.work_queue import Work
 from watersmeet.present.answer import to_json
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from watersmeet.engine.registry.requests import EntityRequest, ToolRequest
 
 T = TypeVar("T")
-MOST_QUERY = 512
-WRITING_SECONDS = 600.0
-WATCHING_SECONDS = 5.0
-LOOKING_SECONDS = 1.0
-"""How long a question waits for the folder to be looked at again."""
-SPARINGLY = 10.0
-"""A folder that takes long to look at is looked at again after so many times as long."""
+MAX_QUERY_LENGTH = 512
+WRITE_TIMEOUT_SECONDS = 600.0
+HEALTH_TIMEOUT_SECONDS = 5.0
+FOLDER_WAIT_SECONDS = 1.0
+"""How long a request waits while the folder of `--in` is synced again."""
+RECHECK_FACTOR = 10.0
+"""A folder is synced again no sooner than this many times the duration of its last sync."""
 
 
 class Service:
-    """Every call is a plain function of the engine and the viewer; `run` takes it off the event loop."""
+    """The engine's calls for servers, each a plain function of the viewer; `run` takes one off the event loop."""
 
     def __init__(
         self,
@@ -46,20 +46,22 @@ class Service:
         allow_write: bool = False,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`say`: where it goes what whoever runs the server should know."""
+        """`say`: the callback for messages to whoever runs the server."""
         self.engine = engine
         self.limits: ServeSettings = engine.settings.section("serve")
         self.allow_write = allow_write
         self.metrics = Metrics()
         self.work = Work(self.limits.workers, self.limits.waiting, self.limits.seconds)
-        self.changes = Work(1, self.limits.waiting, WRITING_SECONDS)  # whoever reads does not wait for whoever writes
-        self.watch = Work(1, 2, WATCHING_SECONDS)  # nor whoever looks after the server for either
-        self._last_question = time.monotonic()
+        self.changes = Work(
+            1, self.limits.waiting, WRITE_TIMEOUT_SECONDS
+        )  # its own queue: reads do not wait for writes
+        self.watch = Work(1, 2, HEALTH_TIMEOUT_SECONDS)  # its own queue: health checks wait for neither
+        self._last_request = time.monotonic()
         self.background = Background(engine, self._quiet_seconds, say)
         self.folder = Folder(engine, inside, self.limits.fresh_seconds, self.background) if inside else None
 
     def start(self) -> None:
-        """Embed in the background what no model has read yet, unless the settings say otherwise."""
+        """Start embedding missing vectors in the background, unless the settings say otherwise."""
         if self.limits.deepen:
             self.background.start()
 
@@ -72,49 +74,49 @@ class Service:
     async def run(self, call: Callable[[Event], T], writes: bool = False) -> T:
         def when_ready(stop: Event) -> T:
             if self.folder is not None:
-                self.folder.look(stop)
+                self.folder.wait_for_sync(stop)
             if not writes:
                 return call(stop)
             with self.background.paused():
                 return call(stop)
 
-        self._last_question = time.monotonic()
+        self._last_request = time.monotonic()
         try:
             return await (self.changes if writes else self.work).run(when_ready)
         finally:
-            self._last_question = time.monotonic()
+            self._last_request = time.monotonic()
 
     def _quiet_seconds(self) -> float:
-        """For how long nobody has asked."""
-        return 0.0 if self.work.under_way else time.monotonic() - self._last_question
+        """Seconds since the last request."""
+        return 0.0 if self.work.under_way else time.monotonic() - self._last_request
 
     def without_folder(self, text: str) -> str:
-        """What went wrong, for someone who is not at this machine."""
+        """An error message without local paths, for a caller on another machine."""
         text = text.replace(self.engine.folder, "the index folder")
         return text.replace(self.folder.path, "the folder") if self.folder is not None else text
 
-    # ------------------------------------------------------------ what can be asked
+    # ------------------------------------------------------------ requests
 
     def ready(self) -> str:
-        """`ok`, or `starting` as long as the folder of `--in` is indexed for the first time; else what is wrong."""
+        """Health: `ok`, or `starting` until the folder of `--in` is first indexed. An unusable index is an error."""
         if self.folder is not None and not self.folder.ready:
             return "starting"
         self.engine.check()
         return "ok"
 
     def search(
-        self, params: SearchParams, viewer: Viewer, stop: Event | None = None, sent: Sent = AS_JSON
+        self, params: SearchParams, viewer: Viewer, stop: Event | None = None, output: OutputFormat = AS_JSON
     ) -> SearchReply:
         check_query(params.query)
-        found = run_search(self.engine, params, viewer, stop, sent)
+        found = run_search(self.engine, params, viewer, stop, output)
         self.metrics.searched(found.answer)
         return found
 
     def get(self, identity: str, viewer: Viewer) -> dict[str, Any]:
-        return self.engine.get(named(identity), viewer)
+        return self.engine.get(checked_id(identity), viewer)
 
     def related(self, identity: str, top_n: int, viewer: Viewer) -> dict[str, Any]:
-        return to_json(self.engine.related(named(identity), top_n, viewer))
+        return to_json(self.engine.related(checked_id(identity), top_n, viewer))
 
     def documents(self, viewer: Viewer) -> list[dict[str, Any]]:
         return self.engine.documents(viewer)
@@ -124,7 +126,7 @@ class Service:
         found["background"] = {"state": self.background.state}
         if viewer.all and self.background.problem:
             found["background"]["problem"] = self.background.problem
-        if not viewer.all:  # where things lie on this machine is nobody else's business
+        if not viewer.all:  # local paths are not for other users
             for private in ("index", "roots"):
                 found.pop(private, None)
         return found
@@ -142,21 +144,22 @@ class Service:
         return asdict(self.engine.classify(query, viewer))
 
 
-def named(identity: str) -> str:
-    if "\0" in identity:  # SQLite reads no further
-        raise NotFound(f"no document or chunk called {identity!r}", "no name holds a zero")
+def checked_id(identity: str) -> str:
+    if "\0" in identity:  # where SQLite would stop reading
+        raise NotFound(f"no document or chunk called {identity!r}", "an id cannot hold a NUL character")
     return identity
 
 
 def check_query(query: str) -> None:
-    if len(query) > MOST_QUERY:
+    if len(query) > MAX_QUERY_LENGTH:
         raise ConfigError(
-            f"the query has {len(query)} characters, {MOST_QUERY} at most", "say what the answer is for with `intent`"
+            f"the query has {len(query)} characters; the limit is {MAX_QUERY_LENGTH}",
+            "shorten it, and put context into `intent`",
         )
 
 
 class Folder:
-    """The folder of `--in`: indexed before the first answer, and looked at again before later ones."""
+    """Freshness of the folder of `--in`: synced before the first answer, and again before later ones when it is due."""
 
     def __init__(self, engine: Engine, path: str, seconds: float, background: Background) -> None:
         self._engine = engine
@@ -164,71 +167,72 @@ class Folder:
         self.path = os.path.realpath(path)
         self._seconds = seconds
         self._lock = Lock()
-        self._due = 0.0
+        self._next_sync = 0.0
         self._ready = Event()
-        self._seen = Event()
+        self._synced = Event()
         self._problem: WatersmeetError | None = None
-        self.look_again()
+        self._start_sync()
 
     @property
     def ready(self) -> bool:
-        """Whether it was looked at."""
+        """Whether the first sync is over."""
         return self._ready.is_set()
 
-    def look(self, stop: Event) -> None:
-        """Wait for the first look; later, if it is time for another, for a moment, which is enough for a few edits."""
+    def wait_for_sync(self, stop: Event) -> None:
+        """Wait for the first sync; later, if one is due, start it and wait a moment: enough for a few edits."""
         while not self._ready.wait(0.1):
             if stop.is_set():
                 return
-        if time.monotonic() > self._due:
-            self.look_again()
-            self._seen.wait(LOOKING_SECONDS)
+        if time.monotonic() > self._next_sync:
+            self._start_sync()
+            self._synced.wait(FOLDER_WAIT_SECONDS)
         if self._problem is not None:
             raise self._problem.with_traceback(None)
 
-    def look_again(self) -> None:
+    def _start_sync(self) -> None:
         if self._lock.acquire(blocking=False):
-            self._seen.clear()
+            self._synced.clear()
             Thread(target=self._sync, name="watersmeet-folder", daemon=True).start()
 
     def _sync(self) -> None:
-        """Words and quick vectors; the others are made in the background."""
+        """Sync the words and the static vectors; the other vectors are made in the background."""
         try:
             with self._background.paused():
                 took = sync_folder_cache(self._engine, self.path).took_ms / 1000
             self._problem = None
-            self._answer(max(self._seconds, SPARINGLY * took))
+            self._release_waiting(max(self._seconds, RECHECK_FACTOR * took))
         except IndexBusy:
-            pass  # another server on the same folder is at it: what it commits is seen here
-        except SourceProblem as problem:  # which is nothing that whoever asks could mend
-            self._problem = IndexProblem(str(problem), "it is looked for again with the next question")
+            pass  # another server syncs the same folder: what it commits is visible here
+        except SourceProblem as problem:  # nothing that the caller could fix
+            self._problem = IndexProblem(str(problem), "the next request tries again")
         except WatersmeetError as problem:
             self._problem = problem
         finally:
-            self._answer(max(self._seconds, self._due - time.monotonic()))
+            self._release_waiting(max(self._seconds, self._next_sync - time.monotonic()))
             self._lock.release()
 
-    def _answer(self, seconds: float) -> None:
-        """Let whoever waits go on, and look again after so long."""
-        self._due = time.monotonic() + seconds
+    def _release_waiting(self, seconds: float) -> None:
+        """Let waiting requests go on; the next sync is due after `seconds`."""
+        self._next_sync = time.monotonic() + seconds
         self._ready.set()
-        self._seen.set()
+        self._synced.set()
 
 
 def sync(service: Service, paths: list[str], anywhere: bool, progress: ProgressCallback) -> dict[str, Any]:
-    """Bring the index up to date. Who is not at this machine may only name what lies in a folder it knows."""
+    """Bring the index up to date. A caller on another machine may only name paths in folders that are indexed already
+    (`anywhere` is false)."""
     if any("\0" in path for path in paths):
-        raise ConfigError("no path holds a zero", "name the folders to index in `paths`")
-    named = paths if anywhere else [_in_a_root(path, service.engine.status()["roots"]) for path in paths]
-    return service.engine.sync(named, progress=progress).to_json()
+        raise ConfigError("a path cannot hold a NUL character", "name the folders to index in `paths`")
+    allowed = paths if anywhere else [_in_a_root(path, service.engine.status()["roots"]) for path in paths]
+    return service.engine.sync(allowed, progress=progress).to_json()
 
 
 def _in_a_root(path: str, roots: Sequence[str]) -> str:
-    """A root as the index calls it, or a path in one: whole, so that it cannot be taken for an address."""
+    """A root as the index names it, or the absolute path of something in one, which cannot be mistaken for a URL."""
     real = os.path.realpath(path)
     folders = [os.path.realpath(root) for root in roots if os.path.isabs(root)]
     if path in roots:
         return path
     if any(is_within(real, root) for root in folders):
         return real
-    raise ConfigError("a path lies in no folder of this index", "`watersmeet sync PATH` on the machine adds one")
+    raise ConfigError("a path is in no folder of this index", "run `watersmeet sync PATH` on the server to add it")

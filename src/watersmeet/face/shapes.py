@@ -1,4 +1,4 @@
-"""The shapes of requests and answers, as OpenAPI tells them. Names that are not here are refused."""
+"""Schemas of requests and answers for OpenAPI and MCP. A request with any other field is refused."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from watersmeet.engine.query.why_not import WhyNot
 from watersmeet.engine.registry.requests import EntityRequest, ToolRequest
 from watersmeet.face.schema import Body, answer, body
 from watersmeet.face.search import SearchParams
-from watersmeet.face.service import MOST_QUERY
+from watersmeet.face.service import MAX_QUERY_LENGTH
 from watersmeet.present import pack
 from watersmeet.present.registry import EntityAnswer, ToolAnswer
 
-Query = Annotated[str, Field(min_length=1, max_length=MOST_QUERY)]
+Query = Annotated[str, Field(min_length=1, max_length=MAX_QUERY_LENGTH)]
 
 SearchBody = body(
     SearchParams,
@@ -36,7 +36,7 @@ Pack = answer(pack.Pack)
 SearchAnswer = answer(
     Answer,
     "SearchAnswer",
-    notes=(list[str], Field([], description="what the asker should know")),
+    notes=(list[str], Field([], description="remarks on the answer, such as filters that match nothing")),
     pack=(Pack | None, None),
     why_not=(answer(WhyNot) | None, None),
 )
@@ -88,7 +88,7 @@ class Health(BaseModel):
 
 
 class Problem(BaseModel):
-    """RFC 9457, with what to do about it."""
+    """A problem as RFC 9457 describes it, with a hint on what to do."""
 
     model_config = ConfigDict(extra="allow")
     type: str
@@ -178,7 +178,7 @@ class Tags(BaseModel):
 
 
 class ChangeBody(Body):
-    """At least one of them."""
+    """A change of status or of enabled; at least one of them is required."""
 
     model_config = ConfigDict(
         strict=True, json_schema_extra={"examples": [{"status": "deprecated"}], "minProperties": 1}
@@ -189,7 +189,7 @@ class ChangeBody(Body):
     @model_validator(mode="after")
     def _one(self) -> Self:
         if self.status is None and self.enabled is None:
-            raise ValueError("name a status, or enabled")
+            raise ValueError("send status, enabled or both")
         return self
 
 

@@ -1,4 +1,4 @@
-"""Who may ask a server: tokens, of which only the hash is kept."""
+"""Access tokens of a server; only their hashes are stored."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from watersmeet.engine.settings.settings import config_folder
 
 SCOPES = ("read", "write")
 FILE = "tokens.json"
-WAIT = 10.0
+LOCK_SECONDS = 10.0
 PREFIX = "wm"
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What is known of a token; `hash` is of its secret part, which is long and random and so needs no salt."""
+    """A stored token. `hash` is of its secret part, which is long and random and so needs no salt."""
 
     id: str
     hash: str
@@ -44,7 +44,8 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who a request is from. `key` is what its rate is counted by; `near`: from this machine, whose paths it knows."""
+    """The sender of a request. `key` is what the rate limit counts by; `is_local`: on this machine, so paths may be
+    shown."""
 
     viewer: Viewer = EVERYONE
     scope: str = "read"
@@ -55,10 +56,10 @@ class Caller:
 
 @dataclass(slots=True)
 class Tokens:
-    """The tokens of this user. A change is seen at once, also by a server that runs."""
+    """The token file of this user. It is read again when it changes, so a running server follows at once."""
 
     path: str = ""
-    _known: Mapping[str, Token] = field(default_factory=dict)
+    _cached: Mapping[str, Token] = field(default_factory=dict)
     _stamp: tuple[int, int, int] | None = None
     _lock: Lock = field(default_factory=Lock)
 
@@ -73,37 +74,37 @@ class Tokens:
         stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
         if stamp != self._stamp:
             with self._lock:
-                self._known, self._stamp = self._read(), stamp
-        return self._known
+                self._cached, self._stamp = self._read(), stamp
+        return self._cached
 
     def _read(self) -> Mapping[str, Token]:
         try:
             with open(self.path, encoding="utf8") as file:
                 found = [Token(**{**one, "groups": tuple(one.get("groups", ()))}) for one in json.load(file)["tokens"]]
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise ConfigError(f"{self.path} cannot be read", "mend it, or delete it and make new tokens") from error
+            raise ConfigError(f"{self.path} cannot be read", "fix it, or delete it and create new tokens") from error
         return {token.id: token for token in found}
 
     def create(self, scope: str, user: str = "", groups: tuple[str, ...] = ()) -> tuple[Token, str]:
-        """A new token and what its holder sends; this is the only time that it can be seen."""
+        """A new token, and the secret that its holder sends. The secret is not stored and cannot be shown again."""
         if scope not in SCOPES:
-            raise ConfigError(f"no scope called {scope!r}", f"known: {', '.join(SCOPES)}")
+            raise ConfigError(f"no scope called {scope!r}", f"choose one of: {', '.join(SCOPES)}")
         name, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         token = Token(name, _hash(secret), scope, user, groups, now)
-        with self._alone():
+        with self._exclusive():
             self._write({**self.all(), name: token})
         return token, f"{PREFIX}_{name}_{secret}"
 
     def revoke(self, name: str) -> None:
-        with self._alone():
-            known = dict(self.all())
-            if known.pop(name, None) is None:
-                raise NotFound(f"no token called {name!r}", "`watersmeet token list` shows what there is")
-            self._write(known)
+        with self._exclusive():
+            tokens = dict(self.all())
+            if tokens.pop(name, None) is None:
+                raise NotFound(f"no token called {name!r}", "`watersmeet token list` shows all tokens")
+            self._write(tokens)
 
-    def were_made(self) -> bool:
-        """Whether there ever was a token: then nobody writes without one, also once all are revoked."""
+    def were_created(self) -> bool:
+        """Whether a token was ever created: from then on writing needs one, even after all are revoked."""
         try:
             os.stat(self.path)
         except FileNotFoundError:
@@ -111,18 +112,18 @@ class Tokens:
         return True
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """One process at a time changes the tokens; two that read before either wrote would lose one's change."""
+    def _exclusive(self) -> Iterator[None]:
+        """A lock across processes: without it, two that read before either wrote would lose one's change."""
         make_private(os.path.dirname(self.path))
-        with locked(os.path.dirname(self.path), WAIT, f"{FILE}.lock"):
+        with locked(os.path.dirname(self.path), LOCK_SECONDS, f"{FILE}.lock"):
             yield
 
     def _write(self, tokens: Mapping[str, Token]) -> None:
-        kept = {"tokens": [asdict(token) for token in tokens.values()]}
-        replace_file(self.path, json.dumps(kept, indent=1).encode(), 0o600)
+        content = {"tokens": [asdict(token) for token in tokens.values()]}
+        replace_file(self.path, json.dumps(content, indent=1).encode(), 0o600)
 
     def holder(self, sent: str) -> Token | None:
-        """The token that was sent. It takes as long to refuse one that is nearly right as one that is not."""
+        """The token that was sent, compared in constant time; none if it is not valid."""
         kind, _, rest = sent.partition("_")
         name, _, secret = rest.partition("_")
         token = self.all().get(name)
@@ -131,7 +132,7 @@ class Tokens:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address to listen on can be reached from this machine only; any other needs a token."""
+    """Whether an address can be reached from this machine only; listening on any other needs a token."""
     try:
         return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:

@@ -1,4 +1,4 @@
-"""Work off the event loop: so much at once, so much waiting, so long, and no longer than anyone wants it."""
+"""A work queue off the event loop: bounded in threads, in waiting requests and in time, with cancellation."""
 
 from __future__ import annotations
 
@@ -15,53 +15,53 @@ T = TypeVar("T")
 
 
 class Busy(WatersmeetError):
-    """More is asked than can be answered now."""
+    """The queue is full."""
 
 
 class TooSlow(WatersmeetError):
-    """An answer took longer than it may."""
+    """The timeout for an answer has passed."""
 
 
 def cancellable(stop: Event, progress: ProgressCallback = lambda _: None) -> ProgressCallback:
-    """Tells on, and stops whoever tells once nobody waits for it any more."""
+    """A progress callback that cancels the work when the client has gone."""
 
-    def told(step: Progress) -> None:
+    def callback(step: Progress) -> None:
         if stop.is_set():
-            raise Stopped("nobody waits for it any more")
+            raise Stopped("the client has gone")
         progress(step)
 
-    return told
+    return callback
 
 
 class Work:
-    """A bounded pool. What nobody waits for any more is not begun, and is told to stop if it was."""
+    """A bounded thread pool. Work whose client has gone is not started, or is told to stop if it was."""
 
     def __init__(self, workers: int, waiting: int, seconds: float) -> None:
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="watersmeet-work")
-        self._most = workers + waiting
+        self._capacity = workers + waiting
         self._seconds = seconds
         self._lock = Lock()
         self.under_way = 0
 
     async def run(self, work: Callable[[Event], T], seconds: float | None = None) -> T:
-        """`work` gets an event that is set when its result is not wanted any more."""
+        """Run `work`; the event it gets is set when its result is no longer needed."""
         seconds = self._seconds if seconds is None else seconds
         stop = Event()
         with self._lock:
-            if self.under_way >= self._most:
-                raise Busy(f"{self.under_way} questions are under way", "ask again in a moment")
+            if self.under_way >= self._capacity:
+                raise Busy(f"the server is busy with {self.under_way} requests", "try again in a moment")
             self.under_way += 1
         task = self._pool.submit(work, stop)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._finished)
         try:
             async with asyncio.timeout(seconds):
                 return await asyncio.wrap_future(task)
         except TimeoutError:
-            raise TooSlow(f"no answer within {seconds:g} s", "ask for less, or raise serve.seconds") from None
+            raise TooSlow(f"timeout: no answer within {seconds:g} s", "ask for less, or raise serve.seconds") from None
         finally:
             stop.set()
 
-    def _ended(self, _: object) -> None:
+    def _finished(self, _: object) -> None:
         with self._lock:
             self.under_way -= 1
 

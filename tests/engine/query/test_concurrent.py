@@ -143,7 +143,7 @@ def test_ctrl_c_keeps_what_was_committed(many: Path, start: Start, engine: Engin
     process.send_signal(signal.SIGINT)
     code, _, err = finish(process)
     assert code == 130
-    assert "what was committed is kept" in err
+    assert "committed work is kept" in err
     last = re.findall(r"^committed (\d+) of 300", line + err, re.MULTILINE)[-1]
     kept = {document["document"] for document in engine.documents()}
     assert 0 < int(last) <= len(kept) < 300

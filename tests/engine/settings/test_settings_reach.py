@@ -215,6 +215,6 @@ def test_the_settings_of_the_engine_are_read_where_it_works(
         beside = Service(Engine(tmp_path / "beside", engine.settings), inside=str(vault))
         stack.callback(beside.close)
         beside.start()
-        beside.folder.look(Event())
+        beside.folder.wait_for_sync(Event())
     documented = {f"{section}.{key}" for section, cls in SECTIONS.items() for key in options(cls)}
     assert sorted(documented - reads) == []

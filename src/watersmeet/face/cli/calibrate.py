@@ -14,29 +14,40 @@ from watersmeet.engine.index.location import find_index
 from watersmeet.face.cli.common import common, loaded, opened, print_json
 from watersmeet.face.cli.progress import progress
 
-SHOWN = 5
+MAX_LISTED = 5
 
 
 @click.command(
     "calibrate",
     epilog="Examples: watersmeet calibrate --judgements judged.jsonl | wm calibrate --show | wm calibrate --reset",
 )
-@click.option("--judgements", default="", metavar="FILE", help="Queries with the documents that answer them.")
-@click.option("--show", is_flag=True, help="Say what was learnt so far; the same as no option at all.")
-@click.option("--reset", is_flag=True, help="Forget what was learnt: the weights are the recipe's again.")
-@click.option("--export", "export_to", default="", metavar="FILE", help="Write all that is kept; - for the output.")
+@click.option(
+    "--judgements",
+    default="",
+    metavar="FILE",
+    help="Judgements to learn from: queries with the documents that answer them.",
+)
+@click.option("--show", is_flag=True, help="Show what was learned so far; the default.")
+@click.option("--reset", is_flag=True, help="Discard what was learned and return to the recipe's weights.")
+@click.option(
+    "--export",
+    "export_to",
+    default="",
+    metavar="FILE",
+    help="Write all evidence and weights to FILE; - for standard output.",
+)
 @common
 def calibrate_command(
     judgements: str, show: bool, reset: bool, export_to: str, index: str, as_json: bool, quiet: bool
 ) -> None:
-    """Move the weights of this index by evidence.
+    """Learn the weights of this index from judgements.
 
-    FILE has lines {"query": ..., "document": ..., "relevance": 1}, or query, document and relevance between tabs,
-    whatever its ending; a dataset or fixtures as for `eval` do as well. With `[calibration] learn = true` in
-    your settings, what is opened after a search is evidence too. All of it stays in the index folder.
+    FILE has lines {"query": ..., "document": ..., "relevance": 1}, or query, document and relevance separated by tabs,
+    whatever its ending; a dataset or fixtures as for `eval` work too. With `[calibration] learn = true` in
+    your settings, documents opened after a search are evidence too. All of it stays in the index folder.
     """
     if reset and (judgements or export_to):
-        raise ConfigError("--reset goes alone", "run it first, then calibrate again")
+        raise ConfigError("--reset cannot be combined with other options", "run it first, then calibrate again")
     with opened(index) as engine:
         learnt: dict[str, Any] = {}
         if reset:
@@ -44,8 +55,8 @@ def calibrate_command(
         if judgements:
             from watersmeet.evaluate.judgements import read_judgements
 
-            with progress(quiet or as_json) as tell:
-                report = engine.calibration.judge(read_judgements(judgements), tell)
+            with progress(quiet or as_json) as callback:
+                report = engine.calibration.judge(read_judgements(judgements), callback)
             unusable = [{"query": query, "reason": reason} for query, reason in report.unusable]
             learnt = {"learnt": report.learnt, "known": report.known, "unusable": unusable}
         if export_to:
@@ -61,21 +72,21 @@ def calibrate_command(
 
 def _print(learnt: dict[str, Any], state: dict[str, Any], quiet: bool) -> None:
     if learnt and not quiet:
-        print(f"learnt from {learnt['learnt']} judgements; {learnt['known']} were known already")
-        for one in learnt["unusable"][:SHOWN]:
+        print(f"learned from {learnt['learnt']} judgements; {learnt['known']} were already known")
+        for one in learnt["unusable"][:MAX_LISTED]:
             print(f"  not used: {one['query']!r}: {one['reason']}")
-        if len(learnt["unusable"]) > SHOWN:
-            print(f"  ... and {len(learnt['unusable']) - SHOWN} more")
+        if len(learnt["unusable"]) > MAX_LISTED:
+            print(f"  ... and {len(learnt['unusable']) - MAX_LISTED} more")
     print(f"the recipe's weights: {_weights(state['prior'])}")
     if not state["collections"]:
-        print("no evidence yet: these are the weights")
+        print("no evidence yet: these weights are used")
     for name, one in state["collections"].items():
         where = "the whole index" if name == "*" else f"collection {name}"
-        print(f"{where}: {_weights(one['weights'])}, by {one['evidence']:g} pieces of evidence")
+        print(f"{where}: {_weights(one['weights'])}, from {one['evidence']:g} pieces of evidence")
         if one["trust"] < 1 and not quiet:
-            print(f"  of which only {one['trust']:.0%} is heeded: too little of it is anywhere near the top")
+            print(f"  only {one['trust']:.0%} of it counts: too few judged documents are near the top of the results")
     if not quiet:
-        print(f"what is opened after a search is {'' if state['learning'] else 'not '}learnt from")
+        print(f"learning from documents opened after a search is {'on' if state['learning'] else 'off'}")
 
 
 def _weights(weights: dict[str, float]) -> str:
@@ -84,34 +95,34 @@ def _weights(weights: dict[str, float]) -> str:
 
 @click.command("tune", epilog="Example: watersmeet tune judged/ --out watersmeet.toml --report tune.html")
 @click.argument("dataset")
-@click.option("--recipe", default="", metavar="NAME", help="Which recipe's weights are tuned.")
-@click.option("--out", default="", metavar="FILE", help="Write a settings file; else it is printed.")
-@click.option("--report", "report_to", default="", metavar="FILE", help="Write a page with the sweep: FILE.html.")
-@click.option("--seed", default=0, show_default=True, help="Which half is learnt from.")
+@click.option("--recipe", default="", metavar="NAME", help="The recipe to tune.")
+@click.option("--out", default="", metavar="FILE", help="Write the settings to FILE; default: print them.")
+@click.option("--report", "report_to", default="", metavar="FILE", help="Write a report with the sweep to FILE.html.")
+@click.option("--seed", default=0, show_default=True, help="Random seed of the split into halves.")
 @common
 def tune_command(
     dataset: str, recipe: str, out: str, report_to: str, seed: int, index: str, as_json: bool, quiet: bool
 ) -> None:
     """Learn weights from one half of a judged DATASET, and measure them on the other.
 
-    DATASET as for `eval`. Exit code 1 if there is no significant gain; the settings are then not written. What the
-    index has learnt by `calibrate` is left aside: the recipe's own weights are measured, and those that are printed.
+    DATASET as for `eval`. Exit code 1 if there is no significant gain; the settings are then not written. Weights
+    learned by `calibrate` are ignored: the recipe's own weights are compared with the tuned ones.
     """
     from watersmeet.evaluate.data import load as load_dataset
     from watersmeet.evaluate.tune import tune
 
     if report_to and not report_to.endswith(".html"):
-        raise ConfigError(f"no report can be written as {report_to}", "it must end in .html")
+        raise ConfigError(f"cannot write a report to {report_to}", "the file name must end in .html")
     if out and Path(out).exists():
-        raise ConfigError(f"{out} is there already", "name another file, and merge the two by hand")
+        raise ConfigError(f"{out} exists already", "name another file, and merge the two by hand")
     data = load_dataset(dataset)
     place = find_index(index) if index or data.corpus is None else ""
-    with progress(quiet or as_json) as tell:
-        tuned = tune(data, loaded(recipe=recipe), place, seed, tell)
+    with progress(quiet or as_json) as callback:
+        tuned = tune(data, loaded(recipe=recipe), place, seed, callback)
     if report_to:
-        from watersmeet.evaluate.html import swept_page
+        from watersmeet.evaluate.html import sweep_page
 
-        _write(report_to, swept_page(tuned.dataset, tuned.verdict, tuned.sweep))
+        _write(report_to, sweep_page(tuned.dataset, tuned.verdict, tuned.sweep))
     written = bool(out) and tuned.significant
     if written:
         _write(out, tuned.settings())
@@ -123,7 +134,7 @@ def tune_command(
         if tuned.aside and not quiet:
             print(tuned.aside)
         if out and not written:
-            print(f"{out} is not written: there is nothing to gain by it", file=sys.stderr)
+            print(f"{out} is not written: there is no significant gain", file=sys.stderr)
         elif not out and not quiet:
             print(f"\n{tuned.settings()}", end="")
     if not tuned.significant:

@@ -16,9 +16,9 @@ from watersmeet.face.cli.common import common, loaded, print_json
 @click.argument("query", nargs=-1, required=True, metavar="QUERY")
 @common
 def classify_command(query: tuple[str, ...], index: str, as_json: bool, quiet: bool) -> None:
-    """Say what sort of query QUERY is and how it is best asked.
+    """Classify QUERY, and suggest a mode and a number of results for it.
 
-    No index is needed; where there is one, it knows which words are rare.
+    No index is needed; if there is one, it is used to tell which words are rare.
     """
     with Engine(_place(index), loaded()) as engine:
         found = asdict(engine.classify(" ".join(query)))

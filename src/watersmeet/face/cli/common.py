@@ -1,4 +1,4 @@
-"""What every command shares: flags, output for machines and for people, opening the index."""
+"""Helpers that all commands share: common flags, output as JSON, lines and tables, opening the index."""
 
 from __future__ import annotations
 
@@ -21,37 +21,37 @@ F = TypeVar("F", bound=Callable[..., Any])
 P = TypeVar("P", str, tuple[str, ...])
 
 FORMATS = ("plain", "markdown", "json")
-KEPT = (
-    "Its index is kept in the user's cache, ~/.cache/watersmeet/indexes/NAME-HASH (or below $XDG_CACHE_HOME); "
-    "delete that folder to drop it."
+CACHE_NOTE = (
+    "Its index is in the user's cache, ~/.cache/watersmeet/indexes/NAME-HASH (or below $XDG_CACHE_HOME); "
+    "delete that folder to remove it."
 )
-"""What becomes of the index of `--in`."""
-_SAID: set[str] = set()
+"""Where the index of `--in` is, for the help."""
+_WARNED_FILES: set[str] = set()
 _CONFIG = "watersmeet.config"
 _UNESCAPED = re.compile(rf"[\x7f-\x9f{BIDI_CONTROLS}]")
-"""Control characters that JSON lets pass; escaped they are the same value, and a terminal is spared them."""
+"""Control characters that JSON allows unescaped; escaping keeps the value and protects a terminal."""
 
 
 def not_empty(ctx: click.Context, param: click.Parameter, value: P) -> P:
-    """A path that was given and is empty is a variable that is not set, and not the same as none."""
+    """Refuse an empty path: it usually comes from an unset shell variable, and does not mean the default."""
     given = ctx.get_parameter_source(param.name or "") is click.core.ParameterSource.COMMANDLINE
     if given and (not value or (isinstance(value, tuple) and "" in value)):
-        raise click.BadParameter("an empty path was given; is a variable not set?", ctx, param)
+        raise click.BadParameter("the path is empty; is a shell variable not set?", ctx, param)
     return value
 
 
 def common(function: F) -> F:
-    """`--index`, `--json` and `--quiet`."""
+    """Decorator for the flags of every command: `--index`, `--json`, `--quiet` and `--config`."""
     return _shared(False)(function)
 
 
 def common_with_indexes(function: F) -> F:
-    """The same, where several indexes may be named."""
+    """The same, where `--index` may be repeated."""
     return _shared(True)(function)
 
 
 def _shared(several: bool) -> Callable[[F], F]:
-    which = "The index; else the nearest .watersmeet upwards."
+    which = "The index; default: the nearest .watersmeet in this folder or above it."
     added = (
         click.option(
             "--config",
@@ -60,9 +60,9 @@ def _shared(several: bool) -> Callable[[F], F]:
             type=click.Path(),
             expose_value=False,
             callback=_keep_config,
-            help="Settings from this file in place of the watersmeet.toml of a folder.",
+            help="Read settings from this file instead of the folder's watersmeet.toml.",
         ),
-        click.option("--quiet", "-q", is_flag=True, help="Print the result and nothing else."),
+        click.option("--quiet", "-q", is_flag=True, help="Print only the result."),
         click.option("--json", "as_json", is_flag=True, help="Print JSON."),
         click.option(
             "--index",
@@ -90,35 +90,34 @@ def _keep_config(ctx: click.Context, param: click.Parameter, value: str) -> str:
 
 
 def inside(meaning: str) -> Callable[[F], F]:
-    """`--in`: a folder whose index is kept for you."""
+    """The flag `--in`: a folder whose index is kept in the user's cache."""
     return click.option(
         "--in", "inside", metavar="PATH", default="", type=click.Path(), callback=not_empty, help=meaning
     )
 
 
 def counted(most: int, meaning: str) -> Callable[[F], F]:
-    """`--top-n`, and what other programs call it."""
+    """The flag `--top-n`, with the names that other programs use for it."""
     names = ("--top-n", "-n", "--limit", "--max-results", "--top-k", "--topK")
     return click.option(*names, "top_n", type=click.IntRange(1, most), default=10, show_default=True, help=meaning)
 
 
 def formatted(function: F) -> F:
-    """`--format`: what a person reads, or what goes elsewhere."""
-    meaning = "plain, markdown or json; --json is short for the last. Default: as fits where it is read."
-    none = ""  # then it depends on where it is read
-    kept = click.option(
-        "--format", "form", type=click.Choice(FORMATS), callback=lambda ctx, param, form: form or none, help=meaning
+    """The flag `--format`; empty means coloured output on a terminal, plain text when piped."""
+    meaning = "Output format; --json is short for --format json. Default: coloured on a terminal, plain when piped."
+    flag = click.option(
+        "--format", "form", type=click.Choice(FORMATS), callback=lambda ctx, param, form: form or "", help=meaning
     )
-    return kept(function)
+    return flag(function)
 
 
 def loaded(**given: Any) -> Settings:
-    """The settings; what does not count of a folder's file is said, once."""
+    """The settings. What is ignored of an untrusted folder's file is reported once."""
     context = click.get_current_context(silent=True)
     settings = load(config=context.meta.get(_CONFIG, "") if context else "", **given)
     for one in settings.ignored:
-        if one.file not in _SAID:
-            _SAID.add(one.file)
+        if one.file not in _WARNED_FILES:
+            _WARNED_FILES.add(one.file)
             print(f"watersmeet: {one_line(one.what)}; {one_line(one.hint)}", file=sys.stderr, flush=True)
     return settings
 
@@ -128,19 +127,19 @@ def opened(index: str) -> Engine:
 
 
 def print_json(value: Any, brief: bool = False) -> None:
-    """Laid out on a terminal, unless it has to be brief."""
+    """Print JSON, indented on a terminal unless it has to be brief."""
     print(dumps(value, indent=2 if sys.stdout.isatty() and not brief else None))
 
 
-def made_ready(engine: Engine, mode: str, quiet: bool, signals: Sequence[str] = ()) -> None:
-    """Make the sparse vectors that a search asks for first; Ctrl-C keeps what is done."""
+def ensure_sparse(engine: Engine, mode: str, quiet: bool, signals: Sequence[str] = ()) -> None:
+    """Make missing sparse vectors if the search uses them; Ctrl-C keeps those that are done."""
     from watersmeet.engine.sync.sparse_on_demand import lacks_sparse, make_sparse
 
     if lacks_sparse(engine, mode, signals):
         from watersmeet.face.cli.progress import progress
 
-        with progress(quiet) as tell:
-            make_sparse(engine, tell)
+        with progress(quiet) as callback:
+            make_sparse(engine, callback)
 
 
 def dumps(value: Any, indent: int | None = None) -> str:
@@ -150,28 +149,28 @@ def dumps(value: Any, indent: int | None = None) -> str:
 
 
 def print_line(text: str) -> None:
-    """A line that stays one, whatever is in a title or in the name of a file."""
+    """Print text as one line, even if a title or file name in it contains line breaks."""
     print(one_line(text))
 
 
 def for_people() -> bool:
-    """Colour and tables on a terminal; plain text when piped."""
+    """Whether the output is a terminal: colour and tables there, plain text when piped."""
     return sys.stdout.isatty()
 
 
-def near(path: str) -> str:
-    """A path as seen from here, where that is the shorter way to say it."""
+def relative(path: str) -> str:
+    """A path relative to the working folder if it is inside it, else unchanged."""
     if not os.path.isabs(path):
         return path
     try:
-        seen = os.path.relpath(path)
+        shortened = os.path.relpath(path)
     except ValueError:  # on another drive
         return path
-    return path if seen.startswith("..") else seen
+    return path if shortened.startswith("..") else shortened
 
 
 def table(head: list[str], rows: list[list[str]], form: str = "") -> None:
-    """A table on a terminal, tab-separated lines when piped. The first column is what one copies: it stays whole."""
+    """Print a table on a terminal, tab-separated lines when piped. The first column is never cut: users copy it."""
     rows = [[one_line(cell) for cell in row] for row in rows]
     if form == "markdown":
         from watersmeet.present.markdown import table as as_markdown
@@ -205,7 +204,7 @@ def table(head: list[str], rows: list[list[str]], form: str = "") -> None:
 
 
 def widths(wanted: list[int], width: int) -> list[int]:
-    """What each column of a table gets: the longest gives way first, and the first one last."""
+    """Column widths of a table: the widest is cut first, and the first column last."""
     given = [min(wanted[0], width * 3 // 5), *wanted[1:]]
     room = width - 2 * (len(given) - 1)
     while sum(given) > room and max(given[1:], default=0) > 1:

@@ -14,7 +14,7 @@ SHELLS = ("bash", "zsh", "fish")
 @click.argument("shell", metavar="SHELL", type=click.Choice(SHELLS))
 @common
 def completion_command(shell: str, index: str, as_json: bool, quiet: bool) -> None:
-    """Print what makes SHELL (bash, zsh or fish) complete commands, flags, modes and recipes.
+    """Print the script with which SHELL (bash, zsh or fish) completes commands, flags, modes and recipes.
 
     For zsh append it to ~/.zshrc after compinit; for fish write it to ~/.config/fish/completions/watersmeet.fish.
     """

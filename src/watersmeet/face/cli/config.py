@@ -18,8 +18,8 @@ def config_command() -> None:
 
 
 @config_command.command("show", epilog="Example: watersmeet config show --origin")
-@click.option("--origin", is_flag=True, help="Say where each value comes from.")
-@click.option("--recipe", default="", metavar="NAME", help="As if this recipe were chosen.")
+@click.option("--origin", is_flag=True, help="Show where each value comes from.")
+@click.option("--recipe", default="", metavar="NAME", help="Show the settings with this recipe.")
 @common
 def show_command(origin: bool, recipe: str, index: str, as_json: bool, quiet: bool) -> None:
     """Show every setting in effect here."""
@@ -37,5 +37,5 @@ def show_command(origin: bool, recipe: str, index: str, as_json: bool, quiet: bo
 
 
 def _ignored(settings: Settings) -> list[tuple[str, Any, str]]:
-    """What a folder's file sets, and does not count."""
+    """Settings of a folder's file that are ignored, because the folder is not trusted."""
     return [(path, value, one.origin) for one in settings.ignored for path, value in one.values.items()]

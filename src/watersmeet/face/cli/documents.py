@@ -14,10 +14,10 @@ from watersmeet.face.cli.common import (
     counted,
     for_people,
     formatted,
-    near,
     opened,
     print_json,
     print_line,
+    relative,
     table,
 )
 from watersmeet.present.answer import to_json
@@ -30,8 +30,8 @@ from watersmeet.present.answer import to_json
 def get_command(identity: str, form: str, index: str, as_json: bool, quiet: bool) -> None:
     """Show a document or a chunk.
 
-    ID is either's id, as `list` and `search --json` give it; or the path of a file that is indexed; or PATH:LINE as
-    `search` prints it, which is the chunk that holds the line; or a name, title or alias that only one document has.
+    ID is the id of a document or chunk from `list` or `search --json`; the path of an indexed file; PATH:LINE as
+    `search` prints it, for the chunk with that line; or a name, title or alias that only one document has.
     """
     with opened(index) as engine:
         found = engine.get(identity)
@@ -49,7 +49,7 @@ def _print_head(found: dict[str, Any], form: str) -> None:
         print()
     elif form or not for_people():
         print_line(found["title"])
-        print_line(located(near(found["path"]), found["where"]))
+        print_line(located(relative(found["path"]), found["where"]))
         print()
     else:
         from watersmeet.face.cli.pretty import print_head
@@ -63,7 +63,7 @@ def _print_head(found: dict[str, Any], form: str) -> None:
 @formatted
 @common
 def related_command(identity: str, top_n: int, form: str, index: str, as_json: bool, quiet: bool) -> None:
-    """Show what a document is linked with, in both directions. ID is as for `get`."""
+    """List the documents that a document links to or is linked from. ID is as for `get`."""
     with opened(index) as engine:
         answer = engine.related(identity, top_n)
     as_json = as_json or form == "json"
@@ -74,12 +74,12 @@ def related_command(identity: str, top_n: int, form: str, index: str, as_json: b
         table(["document", "title", "score", "link"], rows, form)
     if not answer.results:
         if not quiet and not as_json:
-            print("no links lead from or to it", file=sys.stderr)
+            print("this document has no links in either direction", file=sys.stderr)
         sys.exit(1)
 
 
 def _ways(result: Result) -> str:
-    """Which way the links run: `to (wiki), from (related)`."""
+    """Direction and type of the links: `to (wiki), from (related)`."""
     ways: dict[str, list[str]] = {}
     for path in result.evidence[0].detail["paths"]:
         ends, _, type = path.rpartition(" (")
@@ -103,7 +103,7 @@ def list_command(form: str, index: str, as_json: bool, quiet: bool) -> None:
     if form == "markdown" or (not form and for_people()):
         for row in rows:
             row[3] = row[3][:10]
-        if len({document["kind"] for document in documents}) == 1:  # then it says nothing
+        if len({document["kind"] for document in documents}) == 1:  # the same for all: left out
             names.remove("kind")
             rows = [[row[0], *row[2:]] for row in rows]
     table(names, rows, form)
@@ -115,9 +115,9 @@ def list_command(form: str, index: str, as_json: bool, quiet: bool) -> None:
 @click.argument("identities", nargs=-1, required=True, metavar="DOC...")
 @common
 def remove_command(identities: tuple[str, ...], index: str, as_json: bool, quiet: bool) -> None:
-    """Forget documents, or a whole folder by its path.
+    """Remove documents, or a whole folder by its path, from the index.
 
-    The next sync of its folder brings back a document that is still there; a folder is no longer looked at.
+    The next sync adds a removed document again if its file still exists; a removed folder is no longer synced.
     """
     with opened(index) as engine:
         removed = engine.remove(identities)

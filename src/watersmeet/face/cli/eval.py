@@ -16,7 +16,7 @@ from watersmeet.engine.sync.report import ProgressCallback
 from watersmeet.evaluate.data import Dataset
 from watersmeet.evaluate.data import load as load_dataset
 from watersmeet.evaluate.evaluation import Evaluation, evaluate, to_json
-from watersmeet.evaluate.markdown import facts, markdown, ranks_line, rows, sureness, verdict
+from watersmeet.evaluate.markdown import confidence_line, facts, markdown, ranks_line, rows, verdict
 from watersmeet.evaluate.metrics import NAMES, measures
 from watersmeet.evaluate.saved import gate, read, save
 from watersmeet.evaluate.trec import write_run
@@ -32,15 +32,17 @@ REPORTS = (".md", ".html")
     " | wm eval --from-corpus",
 )
 @click.argument("dataset", required=False, default="")
-@click.option("--from-corpus", is_flag=True, help="Ask with what stands in the index: titles, headings, links, ...")
-@click.option("--queries", default=200, show_default=True, type=click.IntRange(1), help="How many, with --from-corpus.")
-@click.option("--recipe", default="", metavar="NAME", help="Which recipe answers.")
+@click.option("--from-corpus", is_flag=True, help="Make queries from the index itself: titles, headings, links, ...")
+@click.option(
+    "--queries", default=200, show_default=True, type=click.IntRange(1), help="Number of queries with --from-corpus."
+)
+@click.option("--recipe", default="", metavar="NAME", help="The recipe to measure.")
 @click.option("--mode", default="", metavar="MODE", help="As in `search`.")
 @click.option("--against", default="", metavar="NAME", help="Compare with another recipe.")
 @click.option("--against-run", default="", metavar="FILE", help="Compare with a run in TREC format.")
-@click.option("--limit", default=0, type=click.IntRange(0), metavar="N", help="Only so many queries, drawn by --seed.")
-@click.option("--seed", default=0, show_default=True, help="Of everything that is drawn at random.")
-@click.option("--save", "save_to", default="", metavar="FILE", help="Save every query's figures.")
+@click.option("--limit", default=0, type=click.IntRange(0), metavar="N", help="Use only N queries, drawn with --seed.")
+@click.option("--seed", default=0, show_default=True, help="Random seed.")
+@click.option("--save", "save_to", default="", metavar="FILE", help="Save the metrics of every query.")
 @click.option("--gate", "gate_file", default="", metavar="FILE", help="Exit 1 if significantly worse than this save.")
 @click.option("--run-out", default="", metavar="FILE", help="Write the ranking as a TREC run.")
 @click.option("--report", "reports", multiple=True, metavar="FILE", help="Write a report: FILE.md or FILE.html.")
@@ -65,20 +67,20 @@ def eval_command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Measure how good the answers are.
+    """Measure the quality of search results.
 
     DATASET is a folder with corpus.jsonl, queries.jsonl and qrels.tsv, which is indexed in the cache folder; or
-    a file of fixtures about an index that there is: [[query]] tables in TOML, or JSON lines, with `query` and
+    a file of fixtures for an existing index: [[query]] tables in TOML, or JSON lines, with `query` and
     `expect`, a list of documents, empty where nothing should be found.
 
-    --gate fails by a paired test; where fewer than six queries changed, which no test can judge, by a large loss.
+    --gate uses a paired test; if fewer than six queries changed, too few for a test, it fails on a large loss.
     """
     _check(dataset, from_corpus, reports, gate_file)
     settings = loaded(recipe=recipe)
-    with progress(quiet or as_json) as tell:
-        asked, place = _questions(dataset, from_corpus, queries, index, seed, tell)
+    with progress(quiet or as_json) as callback:
+        data, place = _load_queries(dataset, from_corpus, queries, index, seed, callback)
         evaluation = evaluate(
-            asked.limited(limit, seed),
+            data.limited(limit, seed),
             settings,
             mode=mode,
             index=place,
@@ -87,10 +89,10 @@ def eval_command(
             seed=seed,
             fresh=fresh,
             weigh=any(file.endswith(".html") for file in reports),
-            progress=tell,
+            progress=callback,
         )
     report = to_json(evaluation)
-    passed = _keep(evaluation, report, save_to, gate_file, run_out, reports)
+    passed = _save_outputs(evaluation, report, save_to, gate_file, run_out, reports)
     if as_json:
         print_json(report)
     else:
@@ -100,21 +102,21 @@ def eval_command(
 
 
 def _check(dataset: str, from_corpus: bool, reports: tuple[str, ...], gate_file: str) -> None:
-    """Whatever can be known to be wrong before anything is measured."""
+    """Check the options before anything is measured."""
     if bool(dataset) == from_corpus:
-        raise ConfigError("name a dataset, or say --from-corpus", "`watersmeet eval --help` shows examples")
+        raise ConfigError("name a dataset, or use --from-corpus", "`watersmeet eval --help` shows examples")
     for file in reports:
         if not file.endswith(REPORTS):
-            raise ConfigError(f"no report can be written as {file}", f"it must end in {' or '.join(REPORTS)}")
+            raise ConfigError(f"cannot write a report to {file}", f"the file name must end in {' or '.join(REPORTS)}")
     if gate_file:
         read(gate_file)
     measures()
 
 
-def _questions(
+def _load_queries(
     dataset: str, from_corpus: bool, queries: int, index: str, seed: int, progress: ProgressCallback
 ) -> tuple[Dataset, str]:
-    """What to ask, and which index; none means the dataset's own."""
+    """The queries, and the index; an empty index means the dataset's own."""
     if from_corpus:
         from watersmeet.evaluate.known_items import known_items
 
@@ -125,7 +127,7 @@ def _questions(
     return data, find_index(index) if index or data.corpus is None else ""
 
 
-def _keep(
+def _save_outputs(
     evaluation: Evaluation,
     report: dict[str, Any],
     save_to: str,
@@ -133,15 +135,15 @@ def _keep(
     run_out: str,
     reports: tuple[str, ...],
 ) -> bool:
-    """Write what was asked for; whether the gate, if there is one, was passed."""
+    """Write the requested files; returns whether the gate, if there is one, was passed."""
     passed = True
     if gate_file:
-        held = gate(gate_file, evaluation.questions, evaluation.quality, evaluation.seed)
-        report["gate"] = held.to_json()
-        passed = held.passed
+        gate_result = gate(gate_file, evaluation.questions, evaluation.quality, evaluation.seed)
+        report["gate"] = gate_result.to_json()
+        passed = gate_result.passed
     if save_to and (passed or os.path.realpath(save_to) != os.path.realpath(gate_file)):
-        known = {key: report[key] for key in ("dataset", "documents", "recipe", "mode", "seed", "metrics")}
-        save(save_to, evaluation.questions, evaluation.quality, evaluation.per_query(), known)
+        summary = {key: report[key] for key in ("dataset", "documents", "recipe", "mode", "seed", "metrics")}
+        save(save_to, evaluation.questions, evaluation.quality, evaluation.per_query(), summary)
     try:
         if run_out:
             write_run(run_out, evaluation.questions, evaluation.run)
@@ -179,8 +181,8 @@ def _print(report: dict[str, Any], quiet: bool) -> None:
             for _, name, count, metrics in rows(report)
         ],
     )
-    if sureness(report) and not quiet:
-        print(sureness(report))
+    if confidence_line(report) and not quiet:
+        print(confidence_line(report))
     if "comparison" in report:
         _print_comparison(report["comparison"], quiet)
     if "gate" in report:
@@ -191,7 +193,7 @@ def _print_comparison(comparison: dict[str, Any], quiet: bool) -> None:
     print(verdict(comparison))
     if quiet:
         return
-    for title, key in (("won most", "best"), ("lost most", "worst")):
+    for title, key in (("largest gains", "best"), ("largest losses", "worst")):
         if comparison[key]:
             print(f"{title}:")
         for row in comparison[key]:
@@ -200,13 +202,13 @@ def _print_comparison(comparison: dict[str, Any], quiet: bool) -> None:
                 print(f"          {ranks_line(document)}")
 
 
-def _print_gate(held: dict[str, Any]) -> None:
-    figures = f"{held['delta']:+.4f} ({held['low']:+.4f} to {held['high']:+.4f}, p = {held['p']:.4f})"
-    print(f"gate {'passed' if held['passed'] else 'FAILED'} against {held['file']}: {figures}")
-    if held["note"]:
-        print(f"  {held['note']}")
-    if not held["passed"]:
-        for row in held["queries_lost"]:
+def _print_gate(result: dict[str, Any]) -> None:
+    figures = f"{result['delta']:+.4f} ({result['low']:+.4f} to {result['high']:+.4f}, p = {result['p']:.4f})"
+    print(f"gate {'passed' if result['passed'] else 'FAILED'} against {result['file']}: {figures}")
+    if result["note"]:
+        print(f"  {result['note']}")
+    if not result["passed"]:
+        for row in result["queries_lost"]:
             print(f"  {row['delta']:+.3f}  {row['query']}  ({row['before']:.3f} -> {row['now']:.3f})")
-        if held["lost"] > len(held["queries_lost"]):
-            print(f"  ... and {held['lost'] - len(held['queries_lost'])} more")
+        if result["lost"] > len(result["queries_lost"]):
+            print(f"  ... and {result['lost'] - len(result['queries_lost'])} more")

@@ -1,4 +1,4 @@
-"""`watersmeet find-tools` and `watersmeet find-entities`: what a registry is asked."""
+"""`watersmeet find-tools` and `watersmeet find-entities`: searches of the registry."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import click
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.index.location import find_index
 from watersmeet.engine.registry.requests import TYPES, EntityRequest, ToolRequest
-from watersmeet.face.cli.common import common, loaded, made_ready, print_json, table
-from watersmeet.face.cli.params import flags, given
-from watersmeet.face.search import nothing_fits
+from watersmeet.face.cli.common import common, ensure_sparse, loaded, print_json, table
+from watersmeet.face.cli.params import flags, from_flags
+from watersmeet.face.search import no_good_match
 
 if TYPE_CHECKING:
     from watersmeet.present.registry import EntityAnswer, ToolAnswer
 
-NOTHING = "nothing is registered in this index: `watersmeet register FILE` does that"
+NOTHING = "nothing is registered in this index; `watersmeet register FILE` adds entities"
 _NAMES = ("tool_name", "server_name", "agent_name", "skill_name")
 
 
@@ -28,10 +28,10 @@ _NAMES = ("tool_name", "server_name", "agent_name", "skill_name")
 @flags(ToolRequest, without=("task",))
 @common
 def find_tools_command(task: tuple[str, ...], index: str, as_json: bool, quiet: bool, **values: Any) -> None:
-    """Name the tools to call for TASK, with the server that has each and why it was chosen."""
-    request = given(ToolRequest, values, task=" ".join(task))
+    """Find the tools to call for TASK, with the server of each and why it was chosen."""
+    request = from_flags(ToolRequest, values, task=" ".join(task))
     with Engine(find_index(index), loaded(recipe=request.recipe)) as engine:
-        made_ready(engine, request.mode, quiet or as_json, engine.settings.section("registry").signals)
+        ensure_sparse(engine, request.mode, quiet or as_json, engine.settings.section("registry").signals)
         answer = engine.registry.find_tools(request)
         registered = bool(answer.tools) or _registered(engine)
     if as_json:
@@ -55,11 +55,11 @@ def find_tools_command(task: tuple[str, ...], index: str, as_json: bool, quiet: 
 @flags(EntityRequest, without=("query",))
 @common
 def find_entities_command(query: tuple[str, ...], index: str, as_json: bool, quiet: bool, **values: Any) -> None:
-    """Find servers, tools, agents, skills and virtual servers for QUERY, which may hold #tags."""
+    """Find servers, tools, agents, skills and virtual servers for QUERY, which may contain #tags."""
     values["entity_types"] = values["entity_types"] or None
-    request = given(EntityRequest, values, query=" ".join(query))
+    request = from_flags(EntityRequest, values, query=" ".join(query))
     with Engine(find_index(index), loaded(recipe=request.recipe)) as engine:
-        made_ready(engine, request.mode, quiet or as_json, engine.settings.section("registry").signals)
+        ensure_sparse(engine, request.mode, quiet or as_json, engine.settings.section("registry").signals)
         answer = engine.registry.search(request)
         found = answer.entities
         registered = bool(found) or _registered(engine)
@@ -96,9 +96,9 @@ def _print(head: list[str], rows: list[list[str]], quiet: bool, registered: bool
 
 
 def _print_notes(answer: ToolAnswer | EntityAnswer, found: bool) -> None:
-    """What could not run, whether nothing fits, and what is wrong with the tags."""
+    """Print failures, whether there is no good match, and notes on the tags."""
     if found and answer.no_good_match:
-        print(nothing_fits(answer.confidence), file=sys.stderr)
+        print(no_good_match(answer.confidence), file=sys.stderr)
     for note in getattr(answer, "notes", ()):
         print(note, file=sys.stderr)
     for failure in answer.failures:
@@ -107,5 +107,5 @@ def _print_notes(answer: ToolAnswer | EntityAnswer, found: bool) -> None:
 
 
 def _line(text: str) -> str:
-    """What fits into a line, without what would break it."""
+    """The first 160 characters, without line breaks."""
     return " ".join(text.split())[:160]

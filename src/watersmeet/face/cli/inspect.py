@@ -14,7 +14,7 @@ from watersmeet.face.cli.common import common, loaded, print_json, print_line
 @click.argument("file", type=click.Path())
 @common
 def inspect_command(file: str, index: str, as_json: bool, quiet: bool) -> None:
-    """Show what is read from a file: headings, links, tags, front matter, chunks. No index is needed."""
+    """Show how a file is parsed: headings, links, tags, front matter, chunks. No index is needed."""
     found = inspect(file, loaded(start="."))
     if as_json:
         print_json(found)

@@ -1,4 +1,4 @@
-"""A command that is written wrongly: what is wrong with it, and how it is written."""
+"""Usage errors of the command line: what is wrong, and a hint with the right form."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ EXAMPLES = {
     "--tag": "setup",
     "--user": "ann",
 }
-"""A value for each option that takes one and whose type does not say what it could be."""
+"""An example value for each option whose type does not imply one."""
 
 DOCUMENT = "guides/setup.md"
-"""... and for each that takes a document: `--exclude` takes one in a search, and a pattern in a sync."""
+"""The example for options that take a document: `--exclude` takes one in a search, and a pattern in a sync."""
 
-ELSEWHERE = {
+FOREIGN_NAMES = {
     "--collection": "--filter",
     "--path": "--filter",
     "--type": "--kind",
@@ -71,16 +71,16 @@ ELSEWHERE = {
     "show": "get",
     "update": "sync",
 }
-"""What other programs call it."""
+"""Names that other programs use, and ours for the same."""
 
 
-def nearest_command(written: str, known: Iterable[str]) -> str:
-    """The hint for a command that there is not."""
-    return f"did you mean {ELSEWHERE[written]!r}?" if written in ELSEWHERE else nearest(written, known)
+def nearest_command(written: str, commands: Iterable[str]) -> str:
+    """The hint for an unknown command."""
+    return f"did you mean {FOREIGN_NAMES[written]!r}?" if written in FOREIGN_NAMES else nearest(written, commands)
 
 
 def example(option: click.Parameter) -> str:
-    """An option with a value that it takes."""
+    """An option with an example value."""
     name = next((name for name in option.opts if name.startswith("--")), option.opts[0])
     if isinstance(option.type, click.Choice):
         return f"{name} {option.type.choices[0]}"
@@ -92,7 +92,7 @@ def example(option: click.Parameter) -> str:
 
 
 def check_values(command: click.Command, arguments: Sequence[str]) -> None:
-    """Complains of an option at the end that takes a value, and of one with another option in its value's place."""
+    """Check that every option that needs a value has one: not the end of the line, and not another option."""
     rest = list(arguments)
     while isinstance(command, click.Group) and rest:
         command, rest = command.commands.get(rest[0], click.Command("")), rest[1:]
@@ -100,23 +100,23 @@ def check_values(command: click.Command, arguments: Sequence[str]) -> None:
     while rest and rest[0] != "--":
         option = options.get(rest.pop(0))
         if option is not None and not option.is_flag and (not rest or rest.pop(0) in (*options, "--help")):
-            raise Valueless(option)
+            raise MissingValue(option)
 
 
 def check_text(arguments: Sequence[str]) -> None:
-    """Complains of bytes that are no UTF-8: nothing in an index is called so, and nothing can be kept under it."""
+    """Check that all arguments are UTF-8: an index cannot store other names."""
     for argument in arguments:
         if not is_text(argument):
             raise Unreadable(f"not valid UTF-8: {printable(argument)}")
 
 
 class Unreadable(click.UsageError):
-    """An argument that is no text."""
+    """An argument that is not UTF-8."""
 
-    hint = "write it in UTF-8; a file or folder of such a name must be renamed first"
+    hint = "write it in UTF-8; rename a file or folder with such a name first"
 
 
-class Valueless(click.UsageError):
+class MissingValue(click.UsageError):
     """An option without its value."""
 
     def __init__(self, option: click.Parameter) -> None:
@@ -124,32 +124,32 @@ class Valueless(click.UsageError):
         self.hint = f"for example {example(option)}"
 
 
-def explained(error: click.UsageError) -> tuple[str, str]:
-    """What is wrong and what to do about it."""
-    if isinstance(error, Valueless | Unreadable):
+def usage_error(error: click.UsageError) -> tuple[str, str]:
+    """The message and the hint for a usage error."""
+    if isinstance(error, MissingValue | Unreadable):
         return error.message, error.hint
     path = error.ctx.command_path if error.ctx else "watersmeet"
     usual = f"`{path} --help` shows what it takes"
     if isinstance(error, click.NoSuchOption) and error.ctx:
-        return f"unknown option {error.option_name}", _meant(error.option_name, error.ctx) or usual
+        return f"unknown option {error.option_name}", _option_hint(error.option_name, error.ctx) or usual
     return error.format_message().rstrip("."), usual
 
 
-def _meant(written: str, context: click.Context) -> str:
+def _option_hint(written: str, context: click.Context) -> str:
     import difflib
 
-    known = [name for option in context.command.params for name in option.opts if name.startswith("-")]
+    valid = [name for option in context.command.params for name in option.opts if name.startswith("-")]
     if isinstance(context.command, click.Group):
-        known = ["--help", *known]
-        close = difflib.get_close_matches(written, known, 1, 0.7)
-        behind = f"options come behind the command: `{context.command_path} COMMAND {written}`"
-        return f"did you mean {close[0]}? Or, {behind}" if close else behind
-    plain = {name.lstrip("-"): name for name in known}
+        valid = ["--help", *valid]
+        close = difflib.get_close_matches(written, valid, 1, 0.7)
+        after = f"options come after the command: `{context.command_path} COMMAND {written}`"
+        return f"did you mean {close[0]}? Or, {after}" if close else after
+    plain = {name.lstrip("-"): name for name in valid}
     alike = difflib.get_close_matches(written.lstrip("-"), plain, 1)
-    begins = [name for name in difflib.get_close_matches(written, known, 5) if name[:3] == written[:3]]
-    usual = [name for name in [ELSEWHERE.get(written, "")] if name in known]
+    begins = [name for name in difflib.get_close_matches(written, valid, 5) if name[:3] == written[:3]]
+    usual = [name for name in [FOREIGN_NAMES.get(written, "")] if name in valid]
     close = usual or [plain[name] for name in alike] or begins
     parts = [f"did you mean {close[0]}?"] if close else []
     if any(isinstance(param, click.Argument) and param.nargs == -1 for param in context.command.params):
-        parts.append(f"if it is no option, write -- before it: `{context.command_path} -- {written}`")
+        parts.append(f"if it is not an option, write -- before it: `{context.command_path} -- {written}`")
     return " Or, ".join(parts)

@@ -1,4 +1,4 @@
-"""From a dataclass of parameters to flags of a command, and back."""
+"""Command-line flags generated from a dataclass of parameters, and the dataclass from parsed flags."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ T = TypeVar("T")
 
 
 def flags(cls: type[Any], *, without: tuple[str, ...] = ()) -> Callable[[F], F]:
-    """A flag for each parameter but those that the command has in another form, such as its argument."""
+    """A decorator that adds a flag for each parameter, except those in `without`, such as the command's argument."""
     hints = get_type_hints(cls)
-    wanted = [one for one in fields(cls) if "meaning" in one.metadata and one.name not in without]
+    parameters = [one for one in fields(cls) if "meaning" in one.metadata and one.name not in without]
 
     def add(function: F) -> F:
-        for one in reversed(wanted):
+        for one in reversed(parameters):
             function = _flag(one, hints[one.name])(function)
         return function
 
     return add
 
 
-def given(cls: type[T], values: Mapping[str, Any], **more: Any) -> T:
-    """The parameters of what was typed."""
+def from_flags(cls: type[T], values: Mapping[str, Any], **more: Any) -> T:
+    """The dataclass filled from parsed flags."""
     names = {one.name for one in fields(cls) if "meaning" in one.metadata}  # type: ignore[arg-type]
     return cls(**{name: value for name, value in values.items() if name in names}, **more)
 
@@ -53,9 +53,9 @@ def _flag(one: Field[Any], hint: Any) -> Callable[[F], F]:
         )
     if kind is str:
         choices = tuple(about["choices"]()) if about["choices"] else ()
-        said = f"{meaning[:-1]}: {', '.join(choices)}." if choices else meaning
+        text = f"{meaning} One of: {', '.join(choices)}." if choices else meaning
         return click.option(
-            *names, one.name, default=default, metavar=about["metavar"], shell_complete=_starting(choices), help=said
+            *names, one.name, default=default, metavar=about["metavar"], shell_complete=_starting(choices), help=text
         )
     several = tuple(about["choices"]()) if about["choices"] else ()
     return click.option(
@@ -69,15 +69,15 @@ def _flag(one: Field[Any], hint: Any) -> Callable[[F], F]:
 
 
 def _names(one: Field[Any]) -> list[str]:
-    """Its flag, those that stand for it, and what other programs call it."""
-    said = one.metadata["flags"]
-    long = [flag for flag in said if flag.startswith("--")] or [f"--{one.name.replace('_', '-')}"]
+    """The names of a flag: long, short, and those that other programs use."""
+    declared = one.metadata["flags"]
+    long = [flag for flag in declared if flag.startswith("--")] or [f"--{one.name.replace('_', '-')}"]
     others = [f"--{name.replace('_', '-')}" for name in one.metadata["aliases"] if name != one.name]
-    return [*long, *(flag for flag in said if not flag.startswith("--")), *others]
+    return [*long, *(flag for flag in declared if not flag.startswith("--")), *others]
 
 
 def _inner(hint: Any) -> Any:
-    """The type without `None`; a tuple or a mapping is given by repeating the flag."""
+    """The type without `None`; for a tuple or a mapping the flag is repeated."""
     if get_origin(hint) is UnionType:
         (hint,) = (part for part in get_args(hint) if part is not NoneType)
     return hint if hint in (bool, int, float, str) else tuple

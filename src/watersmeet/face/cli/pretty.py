@@ -1,4 +1,4 @@
-"""Results on a terminal: highlighted passages, paths to click."""
+"""Search results on a terminal: highlighted passages, clickable paths."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.text import Text
 from watersmeet.core.model import Answer, Evidence, Result
 from watersmeet.core.place import located
 from watersmeet.core.tokens import QUESTION_WORDS, surfaces
-from watersmeet.face.cli.common import near
+from watersmeet.face.cli.common import relative
 from watersmeet.face.cli.streams import console, one_line
 from watersmeet.present.answer import breadcrumb, explain_line, in_order, location
 from watersmeet.present.snippet import snippet
@@ -30,7 +30,7 @@ COLOURS = {
 
 def print_answer(answer: Answer, explain: bool, quiet: bool) -> None:
     screen = console()
-    asked = _asked(answer.query)
+    query_words = _query_words(answer.query)
     for number, result in enumerate(answer.results, 1):
         _print_line(screen, _head(number, result, explain))
         _print_line(screen, _where(result))
@@ -38,8 +38,8 @@ def print_answer(answer: Answer, explain: bool, quiet: bool) -> None:
             _print_line(screen, row)
         for line in snippet(result.text, answer.query, screen.width - 6):
             text = Text(f"    {one_line(line)}")
-            if asked:
-                text.highlight_regex(asked, "bold yellow")
+            if query_words:
+                text.highlight_regex(query_words, "bold yellow")
             _print_line(screen, text)
         screen.print()
     if answer.results and not quiet:
@@ -56,15 +56,15 @@ def _head(number: int, result: Result, explain: bool) -> Text:
 
 
 def _where(result: Result) -> Text:
-    named = Text("    ").append(one_line(location(result, near)), _linked(result.path))
+    named = Text("    ").append(one_line(location(result, relative)), _linked(result.path))
     return named.append(f"  {result.score:.3f}", "dim")
 
 
 def _shares(result: Result) -> list[Text]:
-    """What each signal gave, as bars that add up to the fused score; then what moved it afterwards."""
-    given = [e for e in in_order(result.evidence) if "contribution" in e.detail]
-    most = max((abs(e.detail["contribution"]) for e in given), default=0.0) or 1.0
-    rows = [_share(e, most) for e in given]
+    """Contributions of the signals, as bars that add up to the fused score; then the stages that changed it."""
+    contributions = [e for e in in_order(result.evidence) if "contribution" in e.detail]
+    most = max((abs(e.detail["contribution"]) for e in contributions), default=0.0) or 1.0
+    rows = [_share(e, most) for e in contributions]
     rows += [Text(f"    {e.by}: x {e.detail['factor']:g}", "dim") for e in result.evidence if "factor" in e.detail]
     rows += [Text(f"    {e.by}: + {e.detail['bonus']:.4f}", "dim") for e in result.evidence if "bonus" in e.detail]
     rows += [Text(f"    {e.by}: {one_line(e.detail['path'])}", "dim") for e in result.evidence if e.detail.get("path")]
@@ -83,10 +83,10 @@ def _share(e: Evidence, most: float) -> Text:
 
 
 def print_head(title: str, path: str, where: str) -> None:
-    """Title and path of a document, the path to click, and the place of what is shown of it."""
+    """Title and clickable path of a document, with the place of the part that is shown."""
     screen = console()
     screen.print(Text(one_line(title), "bold"))
-    screen.print(Text(one_line(located(near(path), where)), _linked(path)), soft_wrap=True)
+    screen.print(Text(one_line(located(relative(path), where)), _linked(path)), soft_wrap=True)
     screen.print()
 
 
@@ -94,8 +94,8 @@ def _linked(path: str) -> str:
     return f"cyan link {PurePath(path).as_uri()}" if os.path.isabs(path) else "cyan"
 
 
-def _asked(query: str) -> re.Pattern[str] | None:
-    """The words of the query, also with an ending, as whole words."""
+def _query_words(query: str) -> re.Pattern[str] | None:
+    """A pattern for the words of the query, as whole words with up to three more letters."""
     words = {re.escape(word) for word in surfaces(query) if word.lower() not in QUESTION_WORDS}
     if not words:
         return None

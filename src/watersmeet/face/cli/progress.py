@@ -1,4 +1,4 @@
-"""How far a long command has come: a bar on a terminal, a line for each commit in a log."""
+"""Progress of long commands: a bar on a terminal, a line for each commit in a log."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from watersmeet.engine.sync.report import Progress, ProgressCallback
 from watersmeet.face.cli.streams import console
 
-SECONDS = 5.0
+LOG_INTERVAL_SECONDS = 5.0
 
 
 @contextmanager
@@ -18,32 +18,32 @@ def progress(quiet: bool) -> Iterator[ProgressCallback]:
     if quiet:
         yield lambda step: None
     elif sys.stderr.isatty():
-        with _bar() as tell:
-            yield tell
+        with _bar() as callback:
+            yield callback
     else:
         yield _Log()
 
 
 class _Log:
-    """A line for each commit; of what comes often, a line every few seconds."""
+    """Progress log: a line for each commit of files; for other steps, a line every few seconds."""
 
     def __init__(self) -> None:
         self._doing = ""
-        self._start = self._said = 0.0
+        self._start = self._last_line = 0.0
 
     def __call__(self, step: Progress) -> None:
         now = time.monotonic()
         if step.doing != self._doing:
-            self._doing, self._start, self._said = step.doing, now, now
+            self._doing, self._start, self._last_line = step.doing, now, now
         if not step.total or not step.done:
             return
         text = f"{step.doing} {step.done} of {step.total} {step.unit}"
         if step.unit != "files":
-            if now - self._said < SECONDS and step.done < step.total:
+            if now - self._last_line < LOG_INTERVAL_SECONDS and step.done < step.total:
                 return
             rate = step.done / max(now - self._start, 1e-3)
             text += f", {rate:.0f}/s, {(step.total - step.done) / rate:.0f} s left"
-        self._said = now
+        self._last_line = now
         print(text, file=sys.stderr, flush=True)
 
 
@@ -55,13 +55,13 @@ def _bar() -> Iterator[ProgressCallback]:
     rate = TextColumn("{task.fields[rate]}")
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), rate, TimeRemainingColumn())
     with Bar(*columns, console=console(stderr=True), transient=True) as bar:
-        task = bar.add_task("looking", total=None, rate="")
+        task = bar.add_task("scanning", total=None, rate="")
 
-        def tell(step: Progress) -> None:
+        def callback(step: Progress) -> None:
             if step.done <= 1 and bar.tasks[0].description != step.doing:
                 bar.reset(task)
             speed = bar.tasks[0].speed
             shown = f"{speed:.0f}/s" if speed else ""
             bar.update(task, description=step.doing, completed=step.done, total=step.total or None, rate=shown)
 
-        yield tell
+        yield callback

@@ -12,10 +12,10 @@ from watersmeet.core.visibility import STATUSES
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.index.location import index_to_make
 from watersmeet.engine.registry import Registered
-from watersmeet.face.cli.common import common, loaded, near, opened, print_json, print_line
+from watersmeet.face.cli.common import common, loaded, opened, print_json, print_line, relative
 from watersmeet.face.cli.progress import progress
 
-SHOWN = 10
+MAX_LISTED = 10
 
 
 @click.command(
@@ -24,11 +24,13 @@ SHOWN = 10
     " | watersmeet register tools.json --server /context7 | curl -s URL | watersmeet register -",
 )
 @click.argument("place", metavar="FILE|FOLDER|-", type=click.Path(allow_dash=True))
-@click.option("--kind", type=click.Choice((*KINDS, TOOL)), help="What records are that do not say it.")
+@click.option("--kind", type=click.Choice((*KINDS, TOOL)), help="The kind of records that do not name one.")
 @click.option("--server", default="", metavar="PATH", help="The server that a list of tools belongs to.")
-@click.option("--no-vectors", is_flag=True, help="Words only; a later register or sync adds the vectors.")
+@click.option("--no-vectors", is_flag=True, help="Make no vectors; a later register or sync adds them.")
 @click.option(
-    "--no-deepen", is_flag=True, help="Leave the deep vectors for later: a running serve or mcp makes them by itself."
+    "--no-deepen",
+    is_flag=True,
+    help="Leave the deep vectors for later; a running serve or mcp makes them in the background.",
 )
 @common
 def register_command(
@@ -38,20 +40,22 @@ def register_command(
 
     Reads a gateway registry's records, the official MCP registry's server.json and its list, tools/list answers, A2A
     agent cards, folders with SKILL.md files, container catalogues and corpora of records, in JSON, JSON lines or
-    YAML. What is registered already under its path is replaced, or left alone if it says the same.
+    YAML. An entity whose path is registered already is replaced, unless it is unchanged.
     """
     folder = index_to_make(index)
     settings = loaded(flags={"index": {"vectors": False}} if no_vectors else {})
     source: str | bytes = sys.stdin.buffer.read() if place == "-" else place
-    with Engine(folder, settings) as engine, progress(quiet or as_json) as tell:
-        report = engine.registry.register(source, kind=kind or "", server=server, deepen=not no_deepen, progress=tell)
+    with Engine(folder, settings) as engine, progress(quiet or as_json) as callback:
+        report = engine.registry.register(
+            source, kind=kind or "", server=server, deepen=not no_deepen, progress=callback
+        )
     if as_json:
         print_json(report.to_json())
     elif not quiet:
         _print(report, folder)
     if report.skipped and not (report.registered or report.unchanged or report.duplicates):
         print(f"watersmeet: nothing was registered: {report.skipped[0].reason}", file=sys.stderr)
-        print("  hint: `watersmeet register --help` names the forms that can be read", file=sys.stderr)
+        print("  hint: `watersmeet register --help` lists the supported formats", file=sys.stderr)
         sys.exit(2)
 
 
@@ -59,7 +63,7 @@ def register_command(
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @common
 def unregister_command(paths: tuple[str, ...], index: str, as_json: bool, quiet: bool) -> None:
-    """Forget what is registered under these paths, with its tools."""
+    """Remove the entities with these paths, and their tools, from the registry."""
     with opened(index) as engine:
         removed = engine.registry.unregister(paths)
     _done(as_json, quiet, f"unregistered {removed}", unregistered=removed)
@@ -70,7 +74,7 @@ def unregister_command(paths: tuple[str, ...], index: str, as_json: bool, quiet:
 @click.argument("status", metavar="|".join(STATUSES))
 @common
 def set_status_command(path: str, status: str, index: str, as_json: bool, quiet: bool) -> None:
-    """Say how far along something is. A search leaves out what is deprecated or a draft."""
+    """Set the status of an entity. Searches leave out deprecated entities and drafts."""
     with opened(index) as engine:
         changed = engine.registry.set_status(path, status)
         now = engine.registry.get(path)["status"]
@@ -81,7 +85,7 @@ def set_status_command(path: str, status: str, index: str, as_json: bool, quiet:
 @click.argument("path", metavar="PATH")
 @common
 def enable_command(path: str, index: str, as_json: bool, quiet: bool) -> None:
-    """Let searches find it again."""
+    """Show an entity in searches again."""
     with opened(index) as engine:
         changed = engine.registry.enable(path)
     _done(as_json, quiet, f"{path} is enabled", changed, path=path, enabled=True)
@@ -91,21 +95,21 @@ def enable_command(path: str, index: str, as_json: bool, quiet: bool) -> None:
 @click.argument("path", metavar="PATH")
 @common
 def disable_command(path: str, index: str, as_json: bool, quiet: bool) -> None:
-    """Keep it registered, and out of searches."""
+    """Hide an entity from searches, but keep it registered."""
     with opened(index) as engine:
         changed = engine.registry.disable(path)
     _done(as_json, quiet, f"{path} is disabled", changed, path=path, enabled=False)
 
 
-def _done(as_json: bool, quiet: bool, said: str, changed: int | None = None, **facts: Any) -> None:
-    """One shape for all of these commands: what changed counts as registered."""
+def _done(as_json: bool, quiet: bool, message: str, changed: int | None = None, **facts: Any) -> None:
+    """Print the result of these commands in one format: a changed entity counts as registered."""
     if as_json:
         unchanged = 0 if changed is None else 1 - changed
         print_json(
             {"registered": changed or 0, "unchanged": unchanged, "duplicates": 0, "skipped": []} | facts,
         )
     elif not quiet:
-        print(said)
+        print(message)
 
 
 def _print(report: Registered, folder: str) -> None:
@@ -126,8 +130,8 @@ def _print(report: Registered, folder: str) -> None:
         ("warning", [(item.record, item.reason) for item in report.warnings]),
     ]
     for name, items in listed:
-        for record, reason in items[:SHOWN]:
-            print_line(f"  {name}: {near(record)}: {reason}")
-        if len(items) > SHOWN:
-            print(f"  ... and {len(items) - SHOWN} more; --json lists all")
-    print(f"{report.documents} documents, {report.chunks} chunks in {near(folder)}")
+        for record, reason in items[:MAX_LISTED]:
+            print_line(f"  {name}: {relative(record)}: {reason}")
+        if len(items) > MAX_LISTED:
+            print(f"  ... and {len(items) - MAX_LISTED} more; --json lists all")
+    print(f"{report.documents} documents, {report.chunks} chunks in {relative(folder)}")

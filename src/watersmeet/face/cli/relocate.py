@@ -14,10 +14,10 @@ from watersmeet.face.cli.common import common, opened, print_json, print_line
 @click.argument("new", metavar="NEW", type=click.Path())
 @common
 def relocate_command(old: str, new: str, index: str, as_json: bool, quiet: bool) -> None:
-    """Say that what was indexed from OLD lies at NEW now. Ids, words and vectors stay; nothing is read again.
+    """Record that what was indexed from OLD is at NEW now. Ids, words and vectors stay; nothing is read again.
 
-    OLD is a folder or file as `status` lists it, NEW where its content is now. The folder that holds .watersmeet can be
-    moved with all that lies in it, and needs no such word.
+    OLD is a folder or file as `status` lists it, NEW its new place. This is not needed if you move a folder together
+    with the .watersmeet in it.
     """
     start = time.perf_counter()
     with opened(index) as engine:
@@ -25,4 +25,6 @@ def relocate_command(old: str, new: str, index: str, as_json: bool, quiet: bool)
     if as_json:
         print_json({"documents": documents, "took_ms": round((time.perf_counter() - start) * 1000, 1)})
     elif not quiet:
-        print_line(f"{documents} documents are at {new} now; `watersmeet sync` reads what has changed there since")
+        print_line(
+            f"{documents} documents are at {new} now; run `watersmeet sync` to read what has changed there since"
+        )

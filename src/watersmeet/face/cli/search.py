@@ -16,28 +16,28 @@ from watersmeet.engine.index.location import find_index, index_in
 from watersmeet.engine.query.modes import ABSENT
 from watersmeet.engine.settings.settings import Settings
 from watersmeet.face.cli.common import (
-    KEPT,
+    CACHE_NOTE,
     common_with_indexes,
     dumps,
+    ensure_sparse,
     for_people,
     formatted,
     inside,
     loaded,
-    made_ready,
-    near,
     print_json,
     print_line,
+    relative,
 )
-from watersmeet.face.cli.params import flags, given
-from watersmeet.face.search import SearchParams, Sent, filters_of, run_search
+from watersmeet.face.cli.params import flags, from_flags
+from watersmeet.face.search import OutputFormat, SearchParams, filters_of, run_search
 from watersmeet.present.answer import breadcrumb, breakdown, explain_line, location, routed_line
 from watersmeet.present.snippet import snippet
 
 if TYPE_CHECKING:
     from watersmeet.engine.query.multi_index import MultiIndex
 
-DEEPENED = 10.0
-"""Seconds that `--in` spends on deep vectors before it answers; the next call goes on from there."""
+DEEPEN_SECONDS = 10.0
+"""How long `--in` makes deep vectors before it answers; the next call continues from there."""
 
 
 @click.command(
@@ -45,10 +45,12 @@ DEEPENED = 10.0
     epilog="Examples: watersmeet search 'rotate keys' --filter tag=security | wm search E0308 --json",
 )
 @click.argument("query", nargs=-1, required=True, metavar="QUERY")
-@inside(f"Search this folder; it is indexed first if need be. {KEPT}")
+@inside(f"Search this folder; it is indexed first, or brought up to date. {CACHE_NOTE}")
 @flags(SearchParams, without=("query",))
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Short for --filter kind=KIND.")
-@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Short for --filter tag=TAG; #TAG in the query, too.")
+@click.option(
+    "--tag", "tags", multiple=True, metavar="TAG", help="Short for --filter tag=TAG; #TAG in the query does the same."
+)
 @formatted
 @common_with_indexes
 def search_command(
@@ -63,13 +65,13 @@ def search_command(
     quiet: bool,
     **values: Any,
 ) -> None:
-    """Find the passages that answer QUERY. Every character of it is text: there is no query language."""
+    """Find the passages that answer QUERY. It is plain text: there is no query syntax."""
     as_json = as_json or form == "json"
     filters = (*filters, *(f"kind={kind}" for kind in kinds), *(f"tag={tag}" for tag in tags))
-    params = given(SearchParams, values, query=" ".join(query), filters=filters_of(filters) if filters else {})
-    sent = Sent(dumps=dumps) if as_json else Sent(text=True, dumps=None)
+    params = from_flags(SearchParams, values, query=" ".join(query), filters=filters_of(filters) if filters else {})
+    output = OutputFormat(dumps=dumps) if as_json else OutputFormat(text=True, dumps=None)
     with ExitStack() as stack:
-        found = run_search(_opened(stack, inside, indexes, params, quiet or as_json), params, sent=sent)
+        found = run_search(_opened(stack, inside, indexes, params, quiet or as_json), params, output=output)
     explain = params.explain
     for note in () if as_json or quiet else found.notes:
         print(note, file=sys.stderr)
@@ -81,7 +83,7 @@ def search_command(
             print(found.pack.text)
     else:
         if explain and found.answer.expansion and not quiet:
-            print(f"related terms, for meaning: {', '.join(found.answer.expansion)}", file=sys.stderr)
+            print(f"related terms, for vector search: {', '.join(found.answer.expansion)}", file=sys.stderr)
         for one in found.answer.routed if explain and not quiet else ():
             print(routed_line(one), file=sys.stderr)
         _print(found.answer, explain, quiet, form)
@@ -94,18 +96,18 @@ def search_command(
 def _opened(
     stack: ExitStack, inside: str, indexes: tuple[str, ...], params: SearchParams, quiet: bool
 ) -> Engine | MultiIndex:
-    """The index to search, or all that were named."""
+    """The index to search, or several."""
     settings = loaded(start=inside or ".", recipe=params.recipe)
     if inside:
         if indexes:
-            raise ConfigError("--in and --index exclude each other", "--in keeps its index in the cache folder")
-        places = [_in_step(inside, settings, quiet)]
+            raise ConfigError("--in and --index cannot be combined", "--in has its own index in the cache folder")
+        places = [_synced_index(inside, settings, quiet)]
     else:
         named = [find_index(index) for index in indexes or ("",)]
         places = list({os.path.realpath(place): place for place in named}.values())
     engines = [stack.enter_context(Engine(place, settings)) for place in places]
     for engine in engines:
-        made_ready(engine, params.mode, quiet)
+        ensure_sparse(engine, params.mode, quiet)
     if len(engines) == 1:
         return engines[0]
     from watersmeet.engine.query.multi_index import MultiIndex
@@ -113,24 +115,24 @@ def _opened(
     return MultiIndex(engines)
 
 
-def _in_step(inside: str, settings: Settings, quiet: bool) -> str:
+def _synced_index(inside: str, settings: Settings, quiet: bool) -> str:
     """The index of `--in`, brought up to date."""
     from watersmeet.engine.sync.folder_cache import sync_folder_cache
     from watersmeet.face.cli.progress import progress
 
     folder = index_in(inside)
-    with Engine(folder, settings) as engine, progress(quiet) as tell:
+    with Engine(folder, settings) as engine, progress(quiet) as callback:
         try:
-            sync_folder_cache(engine, inside, tell)
-            engine.deepen(tell, DEEPENED)
-        except IndexBusy as busy:  # someone else is bringing it up to date: what there is can be searched
+            sync_folder_cache(engine, inside, callback)
+            engine.deepen(callback, DEEPEN_SECONDS)
+        except IndexBusy as busy:  # another process syncs it: search what is committed so far
             print(f"searching what is indexed so far: {busy}", file=sys.stderr)
     return folder
 
 
 def _nothing(query: str) -> str:
-    asks = any(character.isalnum() for character in query)
-    return "nothing found" if asks else "nothing found: the query has no letters or digits to look for"
+    has_words = any(character.isalnum() for character in query)
+    return "nothing found" if has_words else "nothing found: the query has no letters or digits"
 
 
 def _print_failures(answer: Answer) -> None:
@@ -148,7 +150,7 @@ def _print(answer: Answer, explain: bool, quiet: bool, form: str) -> None:
     if not quiet:
         for name, reason in answer.silent.items():
             if explain or reason != ABSENT:
-                print(f"{name} does not vote: {reason}", file=sys.stderr)
+                print(f"{name} not used: {reason}", file=sys.stderr)
     if not answer.results and not quiet:
         print(_nothing(answer.query), file=sys.stderr)
     if form == "markdown":
@@ -164,7 +166,7 @@ def _print(answer: Answer, explain: bool, quiet: bool, form: str) -> None:
         return
     for number, result in enumerate(answer.results, 1):
         print_line(explain_line(result) if explain else f"{number}. {breadcrumb(result)}")
-        print_line(f"   {location(result, near)}  score {result.score:.3f}")
+        print_line(f"   {location(result, relative)}  score {result.score:.3f}")
         for line in breakdown(result) if explain else ():
             print(f"   {line}")
         for line in snippet(result.text, answer.query):

@@ -12,21 +12,23 @@ import click
 from watersmeet.core.errors import ConfigError, NoIndex, SourceProblem
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.index.location import absolute, find_index, index_in, index_to_make
-from watersmeet.face.cli.common import KEPT, common, inside, loaded
+from watersmeet.face.cli.common import CACHE_NOTE, common, inside, loaded
 from watersmeet.face.cli.streams import one_line
 
-inside_flag = inside(f"Serve this folder; it is indexed first. {KEPT}")
-write_flag = click.option("--allow-write", is_flag=True, help="Let callers change the index.")
+inside_flag = inside(f"Serve this folder; it is indexed first. {CACHE_NOTE}")
+write_flag = click.option("--allow-write", is_flag=True, help="Let clients change the index.")
 deepen_flag = click.option(
-    "--no-deepen", is_flag=True, help="Embed nothing in the background; serve.deepen = false says the same."
+    "--no-deepen", is_flag=True, help="Make no vectors in the background, as serve.deepen = false does."
 )
 
 
 @click.command("serve", epilog="Example: watersmeet serve --in docs")
 @inside_flag
-@click.option("--host", default="127.0.0.1", show_default=True, metavar="H", help="Where to listen.")
-@click.option("--port", default=7878, show_default=True, type=click.IntRange(0, 65535), metavar="N", help="Which port.")
-@click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="A further name that it goes by.")
+@click.option("--host", default="127.0.0.1", show_default=True, metavar="H", help="The address to listen on.")
+@click.option(
+    "--port", default=7878, show_default=True, type=click.IntRange(0, 65535), metavar="N", help="The port to listen on."
+)
+@click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="Another host name of this server.")
 @write_flag
 @deepen_flag
 @common
@@ -41,18 +43,18 @@ def serve_command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Serve REST, MCP over HTTP and a page to search with.
+    """Serve REST, MCP over HTTP and a web page to search with.
 
-    Without a token it listens on this machine only; see `watersmeet token`. There must be an index, unless callers
-    may make one with --allow-write. What no model has read yet is embedded in the background, while nobody asks.
+    Without a token it listens on this machine only; see `watersmeet token`. There must be an index, unless
+    --allow-write lets clients make one. Missing vectors are made in the background, while there are no requests.
     """
     from watersmeet.face.tokens import Tokens, is_loopback
 
     tokens = Tokens()
     if not is_loopback(host) and not tokens.all():
         raise ConfigError(
-            f"{host} can be reached from elsewhere, and there is no token",
-            "make one with `watersmeet token create --scope read`, or leave out --host",
+            f"other machines can reach {host}, and there is no token",
+            "create one with `watersmeet token create --scope read`, or leave out --host",
         )
     engine = _engine(inside, index, allow_write, no_deepen, quiet)
     listening = listen(host, port)
@@ -76,13 +78,13 @@ def serve_command(
 def mcp_command(inside: str, allow_write: bool, no_deepen: bool, index: str, as_json: bool, quiet: bool) -> None:
     """Serve MCP over standard input and output, for an agent that starts this command.
 
-    Where there is no index yet, the tools say so; with --allow-write the agent can make one. What no model has read
-    yet is embedded in the background, while nobody asks.
+    Without an index the tools report that; with --allow-write the agent can make one. Missing vectors are made in the
+    background, while there are no requests.
     """
     if sys.__stdin__ is None or sys.__stdout__ is None:
         raise ConfigError(
-            "standard input or output is closed, and an agent would talk over them",
-            "let the agent's program start this command: `watersmeet install CLIENT` tells it how",
+            "standard input or output is closed, but MCP needs both",
+            "let the agent's program start this command: `watersmeet install CLIENT` sets that up",
         )
     from watersmeet.face.mcp.process import run
     from watersmeet.face.service import Service
@@ -99,7 +101,9 @@ def mcp_command(inside: str, allow_write: bool, no_deepen: bool, index: str, as_
 def listen(host: str, port: int) -> socket.socket:
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # named, it is sent without delay
+        listening = socket.socket(
+            family, socket.SOCK_STREAM, socket.IPPROTO_TCP
+        )  # with the protocol named, asyncio sets TCP_NODELAY
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
         listening.listen(1024)
@@ -109,14 +113,14 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def _say(text: str) -> None:
-    """For whoever runs the server."""
+    """Print a message for whoever runs the server."""
     print(f"watersmeet: {one_line(text)}", file=sys.stderr, flush=True)
 
 
 def _engine(inside: str, index: str, may_be_new: bool, no_deepen: bool, quiet: bool) -> Engine:
     flags = {"serve": {"deepen": False}} if no_deepen else {}
     if inside and index:
-        raise ConfigError("--in and --index exclude each other", "--in keeps its index in the cache folder")
+        raise ConfigError("--in and --index cannot be combined", "--in has its own index in the cache folder")
     if inside:
         if not os.path.exists(inside):
             raise SourceProblem(f"{inside} does not exist", "check the spelling of the path")
@@ -129,8 +133,8 @@ def _engine(inside: str, index: str, may_be_new: bool, no_deepen: bool, quiet: b
         place = absolute(index_to_make(index))
         if not quiet:
             print(
-                f"there is no index yet: it is expected in {place}; `watersmeet sync PATH --index {shlex.quote(place)}`"
-                " makes it, and from then on it is served",
+                f"there is no index in {place} yet: run `watersmeet sync PATH --index {shlex.quote(place)}`;"
+                " it is served as soon as it exists",
                 file=sys.stderr,
                 flush=True,
             )

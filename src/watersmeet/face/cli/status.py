@@ -16,7 +16,7 @@ from watersmeet.face.cli.common import common, opened, print_json
 @click.command("status", epilog="Example: watersmeet status --json")
 @common
 def status_command(index: str, as_json: bool, quiet: bool) -> None:
-    """Show what the index holds and how far each signal has come."""
+    """Show what the index contains and the share of it that each signal covers."""
     with opened(index) as engine:
         status = engine.status()
     if as_json:
@@ -39,12 +39,12 @@ def _lines(status: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _missing(signals: dict[str, Any]) -> list[tuple[str, str]]:
-    """What becomes of the vectors that are missing, if any are."""
+    """A line on missing vectors, if there are any."""
     covered = {name: signal["coverage"] for name, signal in signals.items() if name in TIERS}
     if all(share >= 1 for share in covered.values()):
         return []
     words_only = TIERS[0] in covered and not any(covered.values())
-    return [("missing", "no vectors so far: `watersmeet sync` makes them" if words_only else MISSING)]
+    return [("missing", "no vectors yet: `watersmeet sync` makes them" if words_only else MISSING)]
 
 
 def _calibrated(state: dict[str, Any]) -> str:
@@ -52,7 +52,7 @@ def _calibrated(state: dict[str, Any]) -> str:
         return str(state["problem"])
     learnt = state["collections"].get("*")
     if not learnt:
-        return "no evidence: the recipe's weights"
+        return "no evidence yet: the recipe's weights are used"
     weights = ", ".join(f"{name} {value:.2f}" for name, value in learnt["weights"].items())
     return f"{learnt['evidence']:g} pieces of evidence: {weights}"
 
@@ -66,7 +66,7 @@ def _covered(signal: dict[str, Any]) -> str:
 @click.command("doctor", epilog="Example: watersmeet doctor")
 @common
 def doctor_command(index: str, as_json: bool, quiet: bool) -> None:
-    """Look for anything wrong with the index; exit code 2 if something is."""
+    """Check the index for problems; exit code 2 if there are any."""
     with opened(index) as engine:
         checks = engine.doctor()
     well = all(check.ok for check in checks)

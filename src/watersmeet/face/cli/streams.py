@@ -1,4 +1,4 @@
-"""Where text leaves the command: closed streams, other encodings than UTF-8, documents that talk to the terminal."""
+"""Standard streams made safe: closed ones, encodings other than UTF-8, control characters from documents."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BREAKS = {ord(character): _SIGNS[ord(character)] for character in "\t\r\n"}
 
 
 def visible(text: str) -> str:
-    """Control characters as signs: a terminal would obey them, and a document is not to command it."""
+    """Text with visible signs for control characters, so that a document cannot control the terminal."""
     return _CONTROLS.sub(_shown, text)
 
 
@@ -28,7 +28,7 @@ def _shown(found: re.Match[str]) -> str:
 
 
 def one_line(text: str) -> str:
-    """The same where a line is one thing or a tab parts columns."""
+    """The same for text that must stay on one line or in one tab-separated column."""
     return visible(text).translate(_BREAKS)
 
 
@@ -46,10 +46,10 @@ class Screen:
 
 
 def guard() -> None:
-    """Make the standard streams safe to use, whatever the caller has made of them.
+    """Make the standard streams safe to use, even if the caller has closed them.
 
-    One that is closed gets its place taken, lest the next file that is opened get its number: what is written to
-    standard output then fails, what is written to standard error is lost."""
+    A closed one is replaced, so that the next opened file does not get its descriptor: writing to standard output then
+    fails, and writing to standard error is lost."""
     if sys.stdin is None:
         sys.stdin = open(os.open(os.devnull, os.O_WRONLY), encoding="utf8")  # noqa: SIM115 - for as long as we run
     if sys.stdout is None:
@@ -61,7 +61,7 @@ def guard() -> None:
 
 
 def console(stderr: bool = False) -> Console:
-    """For colours, which are control characters of our own; what a document says goes through `one_line` first."""
+    """A console for colours, which bypasses the filter; text from documents must go through `one_line` first."""
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout

@@ -14,10 +14,10 @@ from watersmeet.engine.index.tiers import BY_ITSELF, TIERS
 from watersmeet.engine.query.filters import check_globs, metadata_pairs
 from watersmeet.engine.sync.parsers import endings
 from watersmeet.engine.sync.report import SyncReport
-from watersmeet.face.cli.common import common, loaded, near, print_json, print_line
+from watersmeet.face.cli.common import common, loaded, print_json, print_line, relative
 from watersmeet.face.cli.progress import progress
 
-SHOWN = 10
+MAX_LISTED = 10
 COUNTED = ("added", "changed", "moved", "removed", "unchanged")
 
 
@@ -25,14 +25,20 @@ COUNTED = ("added", "changed", "moved", "removed", "unchanged")
     "sync", epilog="Examples: watersmeet sync docs notes | watersmeet sync . --exclude 'drafts/**' | watersmeet sync"
 )
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path())
-@click.option("--collection", default="", metavar="NAME", help="A named part of the index.")
-@click.option("--meta", multiple=True, metavar="K=V", help="Metadata of the collection, to filter by.")
-@click.option("--include", multiple=True, metavar="GLOB", help="Only these files, instead of the usual endings.")
-@click.option("--exclude", multiple=True, metavar="GLOB", help="Not these files or folders.")
-@click.option("--recreate", is_flag=True, help="Read everything again, into a new index; the folders stay.")
-@click.option("--no-vectors", is_flag=True, help="Words only; a later sync without this adds the vectors.")
 @click.option(
-    "--no-deepen", is_flag=True, help="Leave the deep vectors for later: a running serve or mcp makes them by itself."
+    "--collection", default="", metavar="NAME", help="Name of the part of the index that these paths belong to."
+)
+@click.option("--meta", multiple=True, metavar="K=V", help="Metadata of the collection, for filters.")
+@click.option(
+    "--include", multiple=True, metavar="GLOB", help="Index only these files, instead of those with supported endings."
+)
+@click.option("--exclude", multiple=True, metavar="GLOB", help="Leave out these files or folders.")
+@click.option("--recreate", is_flag=True, help="Build the index anew from the same folders.")
+@click.option("--no-vectors", is_flag=True, help="Make no vectors; a later sync without this flag adds them.")
+@click.option(
+    "--no-deepen",
+    is_flag=True,
+    help="Leave the deep vectors for later; a running serve or mcp makes them in the background.",
 )
 @common
 def sync_command(
@@ -48,31 +54,31 @@ def sync_command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Index folders and files, or bring an index up to date: all that it knows of if none is named.
+    """Index folders and files, or bring the index up to date. Without PATH: everything that is indexed already.
 
-    Unchanged files cost a look at their time stamp; moved files keep their rows; deleted files disappear.
-    Stop it at any moment: what was committed is kept, and the next sync goes on from there.
+    Unchanged files are recognized by their time stamp; moved files are not read again; deleted files are removed.
+    You can stop it at any time: what is committed is kept, and the next sync continues from there.
     """
     folder = {key: check_globs(value) for key, value in (("include", include), ("exclude", exclude)) if value}
     flags: dict[str, Any] = {"source": {"folder": folder}} if folder else {}
     if no_vectors:
         flags["index"] = {"vectors": False}
     place = index_to_make(index)
-    known = metadata_pairs(meta)
+    metadata = metadata_pairs(meta)
     if not index and not quiet and not as_json and os.path.dirname(place) != os.path.abspath("."):
-        print(f"into the index that there is: {place} (--index DIR makes another)", file=sys.stderr)
-    with Engine(place, loaded(flags=flags)) as engine, progress(quiet or as_json) as tell:
+        print(f"using the existing index {place} (--index DIR makes another)", file=sys.stderr)
+    with Engine(place, loaded(flags=flags)) as engine, progress(quiet or as_json) as callback:
         report = engine.sync(
-            paths, collection=collection, meta=known, recreate=recreate, deepen=not no_deepen, progress=tell
+            paths, collection=collection, meta=metadata, recreate=recreate, deepen=not no_deepen, progress=callback
         )
     if as_json:
         print_json(report.to_json())
     elif not quiet:
         _print(report, place)
         if no_deepen and not no_vectors:
-            print(f"without deep vectors so far: {BY_ITSELF}, `watersmeet deepen` at once")
+            print(f"no deep vectors yet: {BY_ITSELF}, `watersmeet deepen` at once")
     if report.skipped and not quiet and not any(getattr(report, name) for name in COUNTED):
-        print("nothing was indexed: all that was found was skipped", file=sys.stderr)
+        print("nothing was indexed: every file was skipped", file=sys.stderr)
 
 
 @click.command("deepen", epilog="Examples: watersmeet deepen | watersmeet deepen --tier sparse")
@@ -81,26 +87,26 @@ def sync_command(
     "tiers",
     multiple=True,
     type=click.Choice(TIERS),
-    help="Only these vectors. Sparse ones are made when first asked for, here or by a search; sync then keeps them up.",
+    help="Only these vectors. Sparse vectors are made on first use, here or by a search; sync then updates them.",
 )
 @common
 def deepen_command(tiers: tuple[str, ...], index: str, as_json: bool, quiet: bool) -> None:
-    """Embed what no model has seen yet. Stop it at any moment: it goes on from there.
+    """Make the missing vectors now. You can stop it at any time: the next call continues from there.
 
-    You rarely need it: `sync` and `register` do it at their end, `search --in` for some seconds of each call, and a
-    running `serve` or `mcp` in the background, while nobody asks.
+    It is rarely needed: `sync` and `register` do it at their end, `search --in` for some seconds of each call, and a
+    running `serve` or `mcp` in the background, while there are no requests.
     """
     place = find_index(index)
-    with Engine(place, loaded()) as engine, progress(quiet or as_json) as tell:
-        report = engine.deepen(tell, strict=True, tiers=tiers)
+    with Engine(place, loaded()) as engine, progress(quiet or as_json) as callback:
+        report = engine.deepen(callback, strict=True, tiers=tiers)
         signals = engine.status()["signals"]
     covered = {name: signal["coverage"] for name, signal in signals.items()}
     if as_json:
         warnings = report.to_json()["warnings"]
         print_json({"embedded": report.embedded, "coverage": covered, "warnings": warnings, "took_ms": report.took_ms})
     elif not quiet:
-        known = f", {report.cached} vectors from the cache" if report.cached else ""
-        print(f"{report.embedded} chunks embedded{known} in {report.took_ms / 1000:.1f} s")
+        from_cache = f", {report.cached} vectors from the cache" if report.cached else ""
+        print(f"{report.embedded} chunks embedded{from_cache} in {report.took_ms / 1000:.1f} s")
         for item in report.warnings:
             print_line(f"  warning: {item.path}: {item.reason}")
 
@@ -109,11 +115,11 @@ def _print(report: SyncReport, place: str) -> None:
     counts = ", ".join(f"{getattr(report, name)} {name}" for name in COUNTED if getattr(report, name))
     print(f"{counts or 'nothing to index'} in {report.took_ms / 1000:.1f} s")
     if not counts and not report.skipped and not report.documents:
-        print(f"  no file there that can be read is of these kinds: {' '.join(endings())}")
+        print(f"  no readable file with a supported ending: {' '.join(endings())}")
     for name in ("skipped", "warnings"):
         items = getattr(report, name)
-        for item in items[:SHOWN]:
+        for item in items[:MAX_LISTED]:
             print_line(f"  {name.removesuffix('s') if name == 'warnings' else name}: {item.path}: {item.reason}")
-        if len(items) > SHOWN:
-            print(f"  ... and {len(items) - SHOWN} more {name}; --json lists all")
-    print(f"{report.documents} documents, {report.chunks} chunks in {near(place)}")
+        if len(items) > MAX_LISTED:
+            print(f"  ... and {len(items) - MAX_LISTED} more {name}; --json lists all")
+    print(f"{report.documents} documents, {report.chunks} chunks in {relative(place)}")

@@ -13,14 +13,14 @@ from watersmeet.face.cli.common import common, print_json, print_line
 
 @click.command("trust", epilog="Examples: watersmeet trust . | watersmeet trust --remove ~/downloads/wiki")
 @click.argument("folder", required=False, metavar="FOLDER", type=click.Path())
-@click.option("--remove", is_flag=True, help="Trust it no longer.")
+@click.option("--remove", is_flag=True, help="Stop trusting it.")
 @common
 def trust_command(folder: str | None, remove: bool, index: str, as_json: bool, quiet: bool) -> None:
-    """Let all settings in FOLDER/watersmeet.toml count; without FOLDER, list the folders that you trust.
+    """Apply all settings in FOLDER/watersmeet.toml; without FOLDER, list the folders that you trust.
 
-    A folder's file may say how to search: pipeline, query, signal, fusion, stage, two_stage, chunk, dates, include,
-    exclude, and which vectors to do without. What names a path, an address, a model or a variable counts only if you
-    trust the folder, and only as long as the file stays as it is.
+    Any folder's file may set how to search: pipeline, query, signal, fusion, stage, two_stage, chunk, dates, include,
+    exclude, and which vectors to leave out. Settings that name a path, an address, a model or a variable apply only if
+    you trust the folder, and only until the file changes.
     """
     start = time.perf_counter()
     facts = _changed(folder, remove, quiet or as_json) if folder else _listed(remove, as_json)
@@ -32,12 +32,12 @@ def _changed(folder: str, remove: bool, quiet: bool) -> dict[str, object]:
     values: dict[str, object] = {}
     if remove:
         folder = trust.distrust(folder)
-        said = f"{folder} is no longer trusted"
+        message = f"{folder} is no longer trusted"
     else:
         folder, values = trust.trust(folder)
-        said = f"{folder} is trusted" + ("; these settings of its file count now:" if values else "")
+        message = f"{folder} is trusted" + ("; these settings of its file apply now:" if values else "")
     if not quiet:
-        print_line(said)
+        print_line(message)
         for setting, value in values.items():
             print_line(f"  {setting} = {json.dumps(value, ensure_ascii=False, default=str)}")
     return {"folder": folder, "trusted": not remove, "settings": values}
@@ -45,8 +45,8 @@ def _changed(folder: str, remove: bool, quiet: bool) -> dict[str, object]:
 
 def _listed(remove: bool, as_json: bool) -> dict[str, object]:
     if remove:
-        raise click.UsageError("--remove needs the FOLDER to trust no longer", click.get_current_context())
+        raise click.UsageError("--remove needs a FOLDER", click.get_current_context())
     folders = [{"folder": folder, "trusted": trust.unchanged(folder)} for folder in trust.trusted()]
     for one in () if as_json else folders:
-        print_line(f"{one['folder']}" + ("" if one["trusted"] else "  changed since, so not trusted"))
+        print_line(f"{one['folder']}" + ("" if one["trusted"] else "  not trusted: its file has changed since"))
     return {"folders": folders}

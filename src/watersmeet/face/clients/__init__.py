@@ -1,1 +1,1 @@
-"""Programs that use agents, and how watersmeet is entered into their settings."""
+"""Installation into the settings of agent programs."""

@@ -1,4 +1,4 @@
-"""What an installation would change, and changing it: planned first, written whole or not at all, a copy kept."""
+"""File changes of an installation: planned first, written atomically, with a backup."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from watersmeet.core.errors import ConfigError
 from watersmeet.core.files import replace_file
 from watersmeet.face.clients import json_entry, toml_entry
-from watersmeet.face.clients.errors import CannotEdit
+from watersmeet.face.clients.json_entry import CannotEdit
 from watersmeet.face.clients.places import Client, settings_file, skill_file
 from watersmeet.face.clients.skill import MARK
 
@@ -22,12 +22,12 @@ BACKUP = ".before-watersmeet"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A file as it is and as it is to be; None where there is none."""
+    """A file change: the text before and after; None where existing is no file."""
 
     path: str
     before: str | None
     after: str | None
-    keeps_copy: bool = False  # whether what there was is kept beside it
+    keeps_copy: bool = False  # whether the old version is kept beside it
 
     @property
     def action(self) -> str:
@@ -52,10 +52,10 @@ class Change:
         return {"path": self.path, "action": self.action, "backup": self.backup, "diff": self.diff()}
 
 
-def entering(
+def install_changes(
     client: Client, scope: str, project: str, name: str, entry: Mapping[str, Any], skill: str = ""
 ) -> list[Change]:
-    """The MCP entry, and the skill unless there is none."""
+    """The changes that install the MCP entry, and the skill if existing is one."""
     path = settings_file(client, scope, project)
     before = _read(path)
     form = _form(path)
@@ -66,13 +66,13 @@ def entering(
     changes = [Change(path, before, after, keeps_copy=True)]
     if skill:
         file = skill_file(client, scope, project, name)
-        there = _read(file)
-        changes.append(Change(file, there, skill, keeps_copy=there is not None and MARK not in there))
+        existing = _read(file)
+        changes.append(Change(file, existing, skill, keeps_copy=existing is not None and MARK not in existing))
     return changes
 
 
-def leaving(client: Client, scope: str, project: str, name: str) -> list[Change]:
-    """The entry out of the settings, which end as they were; the skill away, unless someone else wrote it."""
+def uninstall_changes(client: Client, scope: str, project: str, name: str) -> list[Change]:
+    """The changes that restore the settings as they were, and remove the skill unless someone else wrote it."""
     path = settings_file(client, scope, project)
     before, copy = _read(path), _read(path + BACKUP)
     after = before
@@ -80,22 +80,22 @@ def leaving(client: Client, scope: str, project: str, name: str) -> list[Change]
     if before is not None:
         try:
             had = copy is not None and form.has(copy, client.container)
-            after = _edited(before, lambda text: form.take(text, client.container, name, had))
+            after = _edited(before, lambda text: form.remove(text, client.container, name, had))
             if after != before and copy is None and form.is_empty(after):
                 after = None
         except CannotEdit as problem:
             if form.may_have(before, name):
-                raise ConfigError(f"{path} is left as it is: {problem}", f"take {name!r} out of it by hand") from None
+                raise ConfigError(f"{path} is left as it is: {problem}", f"remove {name!r} from it by hand") from None
         if after is not None and copy is not None and after.strip() == copy.strip():
             after = copy
     changes = [Change(path, before, after)]
     if copy is not None and after == copy:
         changes.append(Change(path + BACKUP, copy, None))
     file = skill_file(client, scope, project, name)
-    there = _read(file)
-    if there is not None and MARK in there:
+    existing = _read(file)
+    if existing is not None and MARK in existing:
         copied = _read(file + BACKUP)
-        changes.append(Change(file, there, copied))
+        changes.append(Change(file, existing, copied))
         if copied is not None:
             changes.append(Change(file + BACKUP, copied, None))
     return changes
@@ -115,7 +115,7 @@ def write(changes: list[Change], project: str) -> None:
 
 
 def _put(path: str, text: str, like: str) -> None:
-    """All of the text or nothing of it; a link is followed, and the file keeps its rights."""
+    """Write a file atomically; a link is followed, and the file keeps its permissions."""
     real = os.path.realpath(path)
     os.makedirs(os.path.dirname(real), exist_ok=True)
     mode = stat.S_IMODE(os.stat(like).st_mode) if os.path.exists(like) else 0o644
@@ -123,7 +123,7 @@ def _put(path: str, text: str, like: str) -> None:
 
 
 def _tidy(folder: str, project: str) -> None:
-    """Folders that the file was alone in."""
+    """Remove folders that are empty now."""
     top = {os.path.realpath(project), os.path.realpath(os.path.expanduser("~"))}
     while os.path.realpath(folder) not in top and os.path.isdir(folder) and not os.listdir(folder):
         os.rmdir(folder)
@@ -145,7 +145,7 @@ def _form(path: str) -> ModuleType:
 
 
 def _edited(text: str, edit: Callable[[str], str]) -> str:
-    """Lines end as they did."""
+    """Edit a text and keep its line endings."""
     if "\r\n" not in text:
         return edit(text)
     return edit(text.replace("\r\n", "\n")).replace("\n", "\r\n")
@@ -153,4 +153,4 @@ def _edited(text: str, edit: Callable[[str], str]) -> str:
 
 def _by_hand(client: Client, path: str, name: str, entry: Mapping[str, Any]) -> str:
     shown = _form(path).put("", client.container, name, entry)
-    return f"put this into it by hand:\n{shown.rstrip()}"
+    return f"add this to it by hand:\n{shown.rstrip()}"

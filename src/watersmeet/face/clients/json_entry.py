@@ -1,4 +1,4 @@
-"""One entry of an object in a JSON file, put in or taken out; every other character stays as it is."""
+"""Editing one entry of an object in a JSON file; every other character stays as it is."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from json import JSONDecodeError
 from typing import Any, NamedTuple
 
-from watersmeet.face.clients.errors import CannotEdit
-
 _SPACE = re.compile(r"[ \t\r\n]*")
 _INDENT = re.compile(r"\n([ \t]+)\S")
+
+
+class CannotEdit(Exception):
+    """A file that cannot be changed without risk to the rest of it; the message says why."""
 
 
 class Member(NamedTuple):
@@ -22,12 +24,12 @@ class Member(NamedTuple):
 
 
 def put(text: str, container: str, name: str, entry: Mapping[str, Any]) -> str:
-    """The text with the entry; what else an entry of that name says is kept."""
+    """The text with the entry; other keys of an existing entry are kept."""
     if not text.strip():
         return json.dumps({container: {name: dict(entry)}}, indent=2, ensure_ascii=False) + "\n"
-    known = _read(text, container)
+    content = _read(text, container)
     step = _step(text)
-    servers = known.get(container)
+    servers = content.get(container)
     if servers is None:
         return _added(text, _top(text), container, {name: dict(entry)}, step, 1)
     if name in servers:
@@ -39,12 +41,12 @@ def put(text: str, container: str, name: str, entry: Mapping[str, Any]) -> str:
     return _added(text, _member(text, container).value, name, dict(entry), step, 2)
 
 
-def take(text: str, container: str, name: str, keep_container: bool) -> str:
-    """The text without the entry, and without the container if that was for the entry alone."""
-    known = _read(text, container) if text.strip() else {}
-    if name not in (known.get(container) or {}):
+def remove(text: str, container: str, name: str, keep_container: bool) -> str:
+    """The text without the entry, and without the container if that is empty then."""
+    content = _read(text, container) if text.strip() else {}
+    if name not in (content.get(container) or {}):
         return text
-    if len(known[container]) == 1 and not keep_container:
+    if len(content[container]) == 1 and not keep_container:
         return _removed(text, _top(text), container)
     return _removed(text, _member(text, container).value, name)
 
@@ -54,12 +56,12 @@ def entry_of(text: str, container: str, name: str) -> Any:
 
 
 def has(text: str, container: str) -> bool:
-    """Whether there is such a container, be it empty."""
+    """Whether there is such a container, even an empty one."""
     return bool(text.strip()) and container in _read(text, container)
 
 
 def may_have(text: str, name: str) -> bool:
-    """Whether the entry may be in a text that is not understood."""
+    """Whether the entry may be in a text that cannot be parsed."""
     return json.dumps(name) in text
 
 
@@ -69,15 +71,15 @@ def is_empty(text: str) -> bool:
 
 def _read(text: str, container: str) -> dict[str, Any]:
     try:
-        known = json.loads(text)
+        content = json.loads(text)
     except JSONDecodeError as error:
         about = "it has comments or commas that JSON does not have" if _like_jsonc(text) else str(error)
         raise CannotEdit(f"it is not plain JSON: {about}") from None
-    if not isinstance(known, dict) or not isinstance(known.get(container, {}), dict):
+    if not isinstance(content, dict) or not isinstance(content.get(container, {}), dict):
         raise CannotEdit(f"it does not hold an object {container!r}")
     if len({member.key for member in _members(text, _top(text))}) != len(_members(text, _top(text))):
-        raise CannotEdit("it says the same key twice")
-    return known
+        raise CannotEdit("it has the same key twice")
+    return content
 
 
 def _like_jsonc(text: str) -> bool:
@@ -94,7 +96,7 @@ def _skip(text: str, at: int) -> int:
 
 
 def _members(text: str, brace: int) -> list[Member]:
-    """The members of the object that opens here, of a text that is known to be JSON."""
+    """The members of the object that opens at `brace`; the text is valid JSON."""
     found: list[Member] = []
     read = json.JSONDecoder().raw_decode
     at = _skip(text, brace + 1)

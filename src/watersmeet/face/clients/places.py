@@ -1,4 +1,4 @@
-"""Where each client keeps its MCP servers and its skills."""
+"""Paths of each client's MCP settings and skills."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SCOPES = ("project", "user")
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """`container` is the table of MCP servers in its settings; paths begin with `~` where they are the user's."""
+    """A client. `container` is the table of MCP servers in its settings; paths in the user's home begin with `~`."""
 
     name: str
     title: str
@@ -22,7 +22,7 @@ class Client:
     settings: dict[str, str]
     skills: dict[str, str]
     usual: str = "project"
-    typed: bool = False  # whether an entry says that it speaks over standard input and output
+    typed: bool = False  # whether an entry needs "type": "stdio"
 
 
 CLIENTS = {

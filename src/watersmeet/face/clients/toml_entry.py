@@ -1,4 +1,4 @@
-"""One table in a TOML file, put in or taken out; comments and everything else stay as they are."""
+"""Editing one table of a TOML file; comments and everything else stay as they are."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any
 
-from watersmeet.face.clients.errors import CannotEdit
+from watersmeet.face.clients.json_entry import CannotEdit
 
 _HEADER = re.compile(r"^\s*\[")
 
 
 def put(text: str, container: str, name: str, entry: Mapping[str, Any]) -> str:
-    """The text with the table; other keys of a table of that name are kept."""
-    known = _read(text)
+    """The text with the table; other keys of an existing table are kept."""
+    content = _read(text)
     block = [f"[{container}.{_key(name)}]", *(f"{key} = {_value(value)}" for key, value in entry.items())]
-    if name not in (known.get(container) or {}):
+    if name not in (content.get(container) or {}):
         head = text if not text or text.endswith("\n") else text + "\n"
         new = head + ("\n" if head.strip() else "") + "\n".join(block) + "\n"
     else:
-        have = known[container][name]
+        have = content[container][name]
         if all(have.get(key) == value for key, value in entry.items()):
             return text
         lines = text.splitlines()
         start, end = _span(lines, container, name)
         kept = _other_lines(lines[start + 1 : end], set(entry))
         new = "\n".join([*lines[:start], lines[start], *block[1:], *kept, *lines[end:]]) + "\n"
-    expected = dict((known.get(container) or {}).get(name, {})) | dict(entry)
+    expected = dict((content.get(container) or {}).get(name, {})) | dict(entry)
     _check(text, new, container, name, expected)
     return new
 
 
-def take(text: str, container: str, name: str, keep_container: bool) -> str:
+def remove(text: str, container: str, name: str, keep_container: bool) -> str:
     """The text without the table and its sub-tables."""
     if name not in (_read(text).get(container) or {}):
         return text
@@ -59,12 +59,12 @@ def entry_of(text: str, container: str, name: str) -> Any:
 
 
 def has(text: str, container: str) -> bool:
-    """Whether there is such a table, be it empty."""
+    """Whether there is such a table, even an empty one."""
     return container in _read(text)
 
 
 def may_have(text: str, name: str) -> bool:
-    """Whether the entry may be in a text that is not understood."""
+    """Whether the entry may be in a text that cannot be parsed."""
     return name in text
 
 
@@ -80,13 +80,13 @@ def _read(text: str) -> dict[str, Any]:
 
 
 def _span(lines: list[str], container: str, name: str, below: bool = False) -> tuple[int, int]:
-    """From the table's header to the line after its last statement: comments after that belong to what follows."""
+    """Line numbers from the table's header to the end of its last statement; later comments belong to what follows."""
     named = f"(?:{re.escape(name)}|\"{re.escape(name)}\"|'{re.escape(name)}')"
     deeper = r"(?:\.[^\]]*)?" if below else ""
     header = re.compile(rf"^\s*\[\s*{container}\s*\.\s*{named}\s*{deeper}\]\s*(?:#.*)?$")
     start = next((number for number, line in enumerate(lines) if header.match(line)), None)
     if start is None:
-        raise CannotEdit(f"its table {container}.{name} is written in a way that is not understood here")
+        raise CannotEdit(f"its table {container}.{name} is written in an unsupported way")
     end = next((n for n in range(start + 1, len(lines)) if _HEADER.match(lines[n])), len(lines))
     while end > start + 1 and (not lines[end - 1].strip() or lines[end - 1].lstrip().startswith("#")):
         end -= 1
@@ -96,32 +96,32 @@ def _span(lines: list[str], container: str, name: str, below: bool = False) -> t
 def _other_lines(lines: list[str], keys: set[str]) -> list[str]:
     """The statements that set other keys, each with all its lines."""
     kept: list[str] = []
-    held: list[str] = []
+    statement: list[str] = []
     for line in lines:
-        held.append(line)
+        statement.append(line)
         try:
-            said = tomllib.loads("\n".join(held))
+            parsed = tomllib.loads("\n".join(statement))
         except tomllib.TOMLDecodeError:
             continue
-        if not said or set(said) - keys:
-            kept += held
-        held = []
-    return kept + held
+        if not parsed or set(parsed) - keys:
+            kept += statement
+        statement = []
+    return kept + statement
 
 
 def _check(old: str, new: str, container: str, name: str, expected: Any) -> None:
-    """Nothing but the table may have changed."""
+    """Check that nothing but the table has changed."""
     try:
         before, after = tomllib.loads(old), tomllib.loads(new)
     except tomllib.TOMLDecodeError:
-        raise CannotEdit(f"its table {container} is written in a way that is not understood here") from None
+        raise CannotEdit(f"its table {container} is written in an unsupported way") from None
     found = after.get(container, {}).pop(name, None)
     before.get(container, {}).pop(name, None)
     for tables in (before, after):
         if not tables.get(container, True):
             del tables[container]
     if found != expected or before != after:
-        raise CannotEdit(f"its table {container} is written in a way that is not understood here")
+        raise CannotEdit(f"its table {container} is written in an unsupported way")
 
 
 def _key(name: str) -> str:

@@ -1,1 +1,1 @@
-"""The engine for agents, over the Model Context Protocol."""
+"""The MCP server: the engine for agents, over the Model Context Protocol."""

@@ -1,1 +1,1 @@
-"""The engine over HTTP: REST, the page, and MCP beside them."""
+"""The HTTP server: REST, the web page, and MCP beside them."""

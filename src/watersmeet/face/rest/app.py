@@ -1,4 +1,4 @@
-"""The application: routes, what they may answer, and the door in front of them."""
+"""The HTTP application: routes, error handlers and the guard around them."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _JSON = re.compile(r"application/(?:[\w.-]+\+)?json")
 
 
 def make(service: Service, host: str, more_hosts: tuple[str, ...] = (), tokens: Tokens | None = None) -> Guard:
-    """All that `watersmeet serve` serves."""
+    """The whole application of `watersmeet serve`."""
     from watersmeet.face.rest import documents, page, registry
 
     inner = FastAPI(
         title="watersmeet",
         version=__version__,
-        summary="Several kinds of search vote, and every rank is explained.",
+        summary="Hybrid search over local documents; every rank is explained.",
         docs_url=None,
         redoc_url=None,
         lifespan=_lifespan,
@@ -44,11 +44,11 @@ def make(service: Service, host: str, more_hosts: tuple[str, ...] = (), tokens: 
     inner.router.routes.append(Route("/mcp", endpoint))
     for part in (documents, registry, page):
         inner.include_router(part.router)
-    inner.openapi = partial(_told, inner.openapi)  # type: ignore[method-assign] # FastAPI's own way to add to it
-    inner.add_exception_handler(RequestValidationError, _misformed)
-    inner.add_exception_handler(HTTPException, _refused)
+    inner.openapi = partial(_with_shared_parts, inner.openapi)  # type: ignore[method-assign] # FastAPI's own way to add to it
+    inner.add_exception_handler(RequestValidationError, _invalid_request)
+    inner.add_exception_handler(HTTPException, _http_error)
     inner.add_exception_handler(WatersmeetError, _failed)
-    inner.add_exception_handler(problems.Refused, _stopped_at_the_door)
+    inner.add_exception_handler(problems.Refused, _guard_refusal)
     inner.add_exception_handler(Exception, _defect)
     return Guard(
         inner,
@@ -63,11 +63,11 @@ def make(service: Service, host: str, more_hosts: tuple[str, ...] = (), tokens: 
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     async with app.state.endpoint.running():
         yield
-    app.state.service.background.close()  # here, since a signal may end the process right behind it
+    app.state.service.background.close()  # here, since a signal may end the process right after this
 
 
-def _told(usual: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """What every route shares: how errors look, and that a token may be needed."""
+def _with_shared_parts(usual: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """The OpenAPI document with what all routes share: the format of errors, and the optional token."""
     spec = usual()
     parts = spec["components"]
     parts["schemas"]["Problem"] = shapes.Problem.model_json_schema()
@@ -76,40 +76,40 @@ def _told(usual: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     return spec
 
 
-async def _misformed(request: Request, error: Exception) -> Response:
-    """Which value is wrong and why; never the value."""
+async def _invalid_request(request: Request, error: Exception) -> Response:
+    """An error that says which field is wrong and why, without repeating its value."""
     assert isinstance(error, RequestValidationError)  # noqa: S101 - for the type checker
     sent = request.headers.get("content-type", "").partition(";")[0].strip().casefold()
     if any(one["loc"] == ("body",) for one in error.errors()) and not _JSON.fullmatch(sent):
-        detail = f"the body is sent as {sent[:80]!r}" if sent else "the body is sent without a type"
+        detail = f"the body has the type {sent[:80]!r}" if sent else "the body has no content type"
         return problems.problem(415, detail, "send it with `Content-Type: application/json`")
     found = error.errors()
     if any(one["type"] == "json_invalid" for one in found):
-        return problems.problem(400, "the body is not JSON", "see /openapi.json for what it should be")
-    said = [{"where": ".".join(str(part) for part in one["loc"]), "reason": one["msg"]} for one in found]
+        return problems.problem(400, "the body is not JSON", "see /openapi.json for its schema")
+    errors = [{"where": ".".join(str(part) for part in one["loc"]), "reason": one["msg"]} for one in found]
     unknown = [str(one["loc"][-1]) for one in found if one["type"] == "extra_forbidden"]
-    detail = f"unknown: {', '.join(unknown)}" if unknown else f"{said[0]['where']}: {said[0]['reason']}"
-    return problems.problem(422, detail, "see /openapi.json", errors=said)
+    detail = f"unknown: {', '.join(unknown)}" if unknown else f"{errors[0]['where']}: {errors[0]['reason']}"
+    return problems.problem(422, detail, "see /openapi.json for the fields", errors=errors)
 
 
-async def _refused(_: Request, error: Exception) -> Response:
+async def _http_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - for the type checker
     return problems.problem(error.status_code, str(error.detail), "see /openapi.json", error.headers)
 
 
-async def _stopped_at_the_door(_: Request, error: Exception) -> Response:
+async def _guard_refusal(_: Request, error: Exception) -> Response:
     assert isinstance(error, problems.Refused)  # noqa: S101 - for the type checker
     return problems.refusal(error)
 
 
 async def _failed(request: Request, error: Exception) -> Response:
     assert isinstance(error, WatersmeetError)  # noqa: S101 - for the type checker
-    said = problems.of(error)
+    response = problems.of(error)
     if not request.scope[CALLER].is_local:
         service: Service = request.app.state.service
-        said.body = service.without_folder(bytes(said.body).decode()).encode()
-        said.headers["content-length"] = str(len(said.body))
-    return said
+        response.body = service.without_folder(bytes(response.body).decode()).encode()
+        response.headers["content-length"] = str(len(response.body))
+    return response
 
 
 async def _defect(_: Request, error: Exception) -> Response:

@@ -1,4 +1,4 @@
-"""The door: whose Host, whose Origin, whose token, how often, how long; and what every answer carries."""
+"""The guard of every request: Host, Origin, token, rate limit and body size; and the headers of every answer."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from watersmeet.face.tokens import Caller, Tokens, is_loopback
 CALLER = "watersmeet.caller"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 OPEN = ("/", "/health")
-"""What may be seen without a token, where one is needed: nothing of the index is in it."""
+"""Paths that need no token where others do: they show nothing of the index."""
 BODY_SECONDS = 10.0
-ELSEWHERE = "ask from the server's own page, or from a program that is no browser"
-SMALLER = "send less at a time, or raise serve.body_bytes"
+CROSS_ORIGIN_HINT = "use the server's own page, or a program other than a browser"
+BODY_HINT = "send less at a time, or raise serve.body_bytes"
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
-MOST_KEYS = 10_000
+MAX_KEYS = 10_000
 
 HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -40,39 +40,41 @@ HEADERS = (
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
 )
-CLOSED = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'; base-uri 'none'")
-UNSTORED = (b"cache-control", b"no-store")
+DEFAULT_POLICY = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'; base-uri 'none'")
+NO_STORE = (b"cache-control", b"no-store")
 
 
 @dataclass(slots=True)
 class Rates:
-    """So many a second for each key, and a second's worth at once; the oldest keys are forgotten."""
+    """A rate limit for each key: a token bucket of `burst` that refills at `rate` a second. The oldest keys are
+    dropped."""
 
     rate: float
     burst: float
-    _left: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict)
+    _budgets: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict)
 
     def wait(self, key: str) -> float:
-        """The seconds until the next one may come; 0 if it may now."""
-        left, last = self._left.get(key, (self.burst, 0.0))
+        """Seconds until the next request is allowed; 0 if it is allowed now."""
+        left, last = self._budgets.get(key, (self.burst, 0.0))
         return max(0.0, (1 - left) / self.rate - (time.monotonic() - last))
 
     def take(self, key: str) -> None:
         now = time.monotonic()
-        left, last = self._left.pop(key, (self.burst, now))
-        self._left[key] = (min(self.burst, left + (now - last) * self.rate) - 1, now)
-        if len(self._left) > MOST_KEYS:
-            self._left.popitem(last=False)
+        left, last = self._budgets.pop(key, (self.burst, now))
+        self._budgets[key] = (min(self.burst, left + (now - last) * self.rate) - 1, now)
+        if len(self._budgets) > MAX_KEYS:
+            self._budgets.popitem(last=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Hosts:
-    """The names that this server goes by. A page elsewhere can make its own name point here, but not ours."""
+    """Host names of this server. Checking them defeats DNS rebinding: a foreign page can point its own name here, but
+    cannot use ours."""
 
     host: str
     more: tuple[str, ...] = ()
 
-    def known(self, name: str) -> bool:
+    def is_own_name(self, name: str) -> bool:
         name = name.strip("[]").rstrip(".").casefold()
         if name in LOOPBACK or name in (self.host.strip("[]").casefold(), *map(str.casefold, self.more)):
             return True
@@ -81,17 +83,17 @@ class Hosts:
         return _is_address(name) or name == socket.gethostname().casefold()
 
     def of(self, header: str) -> bool:
-        """Whether a Host header, which may hold a port, is ours."""
+        """Whether a Host header, which may hold a port, names this server."""
         try:
             parts = urlsplit(f"//{header}")
             named, _ = parts.hostname, parts.port
         except ValueError:
             return False
         plain = not (set(header) & set("/?#@\\ ,\t"))
-        return bool(named) and plain and self.known(named or "")
+        return bool(named) and plain and self.is_own_name(named or "")
 
     def origin(self, header: str, host: str) -> bool:
-        """Whether an Origin is a page of this server: by its name, and at its port."""
+        """Whether an Origin header is this server's own page: the same name and port."""
         scheme, sign, rest = header.partition("://")
         return bool(sign) and scheme in ("http", "https") and self.of(rest) and rest.casefold() == host.casefold()
 
@@ -105,7 +107,7 @@ def _is_address(name: str) -> bool:
 
 
 class Guard:
-    """Around the whole application, MCP included."""
+    """ASGI middleware around the whole application, MCP included."""
 
     def __init__(self, app: ASGIApp, *, hosts: Hosts, tokens: Tokens, limits: ServeSettings, metrics: Metrics) -> None:
         self._app = app
@@ -115,7 +117,7 @@ class Guard:
         self._metrics = metrics
         self._needs_token = not is_loopback(hosts.host)
         self._rates = Rates(limits.rate, 2 * limits.rate)
-        self._wrong = Rates(limits.failures / 60, limits.failures)
+        self._wrong_tokens = Rates(limits.failures / 60, limits.failures)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -123,16 +125,16 @@ class Guard:
                 await self._app(scope, receive, send)
             return
         start = time.perf_counter()
-        seen = 0
+        status = 0
         caller: Caller | None = None
 
-        async def dressed(message: Message) -> None:
-            nonlocal seen
+        async def send_with_headers(message: Message) -> None:
+            nonlocal status
             if message["type"] == "http.response.start":
-                seen = message["status"]
-                message["headers"] = _with(message.get("headers", ()))
+                status = message["status"]
+                message["headers"] = _with_security_headers(message.get("headers", ()))
             elif message.get("more_body") and caller and caller.token and caller.token not in self._tokens.all():
-                raise Refused(401, "this token was revoked")  # in the middle of a stream: it ends there
+                raise Refused(401, "this token was revoked")  # a running stream ends here
             await send(message)
 
         try:
@@ -142,70 +144,72 @@ class Guard:
                 try:
                     scope[CALLER] = caller = self._caller(scope, headers)
                 except (WatersmeetError, OSError):
-                    raise Refused(503, "the tokens cannot be read", "see to tokens.json on the server") from None
+                    raise Refused(503, "the tokens cannot be read", "check tokens.json on the server") from None
                 whole = await self._body(headers, receive)
                 if whole is not None:
-                    await self._app(scope, whole, dressed)
-            except Refused as no:
-                if not seen:
-                    await problems.refusal(no)(scope, receive, dressed)
+                    await self._app(scope, whole, send_with_headers)
+            except Refused as refused:
+                if not status:
+                    await problems.refusal(refused)(scope, receive, send_with_headers)
             except WatersmeetError as error:
-                await problems.of(error)(scope, receive, dressed)
-            except Exception as error:  # noqa: BLE001 - a face's boundary; the log would have the error's words
-                if not seen:
-                    await problems.defect(error)(scope, receive, dressed)
+                await problems.of(error)(scope, receive, send_with_headers)
+            except Exception as error:  # noqa: BLE001 - the outermost handler; a log would hold the error's message
+                if not status:
+                    await problems.defect(error)(scope, receive, send_with_headers)
         finally:
             method = scope["method"] if scope["method"] in METHODS else "other"
-            self._metrics.requested(_route(scope), method, seen or 499, time.perf_counter() - start)
+            self._metrics.requested(_route(scope), method, status or 499, time.perf_counter() - start)
 
     def _check(self, scope: Scope, headers: MutableMapping[str, str]) -> None:
         host = headers.get("host", "")
         if not self._hosts.of(host):
-            raise Refused(403, "this server does not go by that name", "ask it as localhost, or see --allow-host")
+            raise Refused(
+                403, "this server has another host name", "use localhost, or allow the name with --allow-host"
+            )
         origin = headers.get("origin")
         if origin is not None and not self._hosts.origin(origin, host):
-            raise Refused(403, "a page from elsewhere may not ask this server", ELSEWHERE)
+            raise Refused(403, "requests from pages of other sites are refused", CROSS_ORIGIN_HINT)
         if headers.get("sec-fetch-site") in ("cross-site", "same-site") and scope["path"] not in OPEN:
-            raise Refused(403, "a page from elsewhere may not ask this server", ELSEWHERE)
+            raise Refused(403, "requests from pages of other sites are refused", CROSS_ORIGIN_HINT)
 
     def _caller(self, scope: Scope, headers: MutableMapping[str, str]) -> Caller:
         address = (scope.get("client") or ("",))[0]
         sent = headers.get("authorization")
         if sent is None:
             if self._needs_token and scope["path"] not in OPEN:
-                raise _unknown("this server needs a token")
-            scope_of = "read" if self._tokens.were_made() else "write"
-            caller = Caller(EVERYONE, scope_of, f"address {address}")
+                raise _unauthorized("this server needs a token")
+            token_scope = "read" if self._tokens.were_created() else "write"
+            caller = Caller(EVERYONE, token_scope, f"address {address}")
         else:
             caller = self._holder(sent, address)
-        caller = replace(caller, is_local=self._is_near(address, headers))
+        caller = replace(caller, is_local=self._is_local(address, headers))
         wait = self._rates.wait(caller.key)
         if wait:
             raise Refused(429, "too many requests", "slow down", {"Retry-After": str(int(wait) + 1)})
         self._rates.take(caller.key)
         return caller
 
-    def _is_near(self, address: str, headers: MutableMapping[str, str]) -> bool:
-        """On this machine, as far as one can tell: not through a proxy on it."""
-        passed_on = "forwarded" in headers or "x-forwarded-for" in headers
-        return not self._needs_token and is_loopback(address) and not passed_on
+    def _is_local(self, address: str, headers: MutableMapping[str, str]) -> bool:
+        """Whether the caller is on this machine, and not behind a proxy on it."""
+        proxied = "forwarded" in headers or "x-forwarded-for" in headers
+        return not self._needs_token and is_loopback(address) and not proxied
 
     def _holder(self, sent: str, address: str) -> Caller:
         kind, _, secret = sent.partition(" ")
         token = self._tokens.holder(secret.strip()) if kind.casefold() == "bearer" else None
         if token is None:
-            if self._wrong.wait(address):
+            if self._wrong_tokens.wait(address):
                 raise Refused(429, "too many wrong tokens", "wait a minute", {"Retry-After": "60"})
-            self._wrong.take(address)
-            raise _unknown("this token is not known here")
+            self._wrong_tokens.take(address)
+            raise _unauthorized("this token is not valid")
         return Caller(Viewer(token.user, token.groups), token.scope, f"token {token.id}", token=token.id)
 
     async def _body(self, headers: MutableMapping[str, str], receive: Receive) -> Receive | None:
-        """The whole body, if it is not too long; None if the asker went away."""
-        most = self._limits.body_bytes
+        """The whole body, if it is not too long; None if the client disconnected."""
+        max_bytes = self._limits.body_bytes
         declared = headers.get("content-length", "0")
-        if not declared.isdigit() or int(declared) > most:
-            raise Refused(413, f"the body is longer than {most} bytes", SMALLER)
+        if not declared.isdigit() or int(declared) > max_bytes:
+            raise Refused(413, f"the body is longer than {max_bytes} bytes", BODY_HINT)
         parts: list[bytes] = []
         size = 0
         try:
@@ -216,13 +220,13 @@ class Guard:
                         return None
                     part = message.get("body", b"")
                     size += len(part)
-                    if size > most:
-                        raise Refused(413, f"the body is longer than {most} bytes", SMALLER)
+                    if size > max_bytes:
+                        raise Refused(413, f"the body is longer than {max_bytes} bytes", BODY_HINT)
                     parts.append(part)
                     if not message.get("more_body"):
                         break
         except TimeoutError:
-            raise Refused(400, f"the body did not arrive within {BODY_SECONDS:g} s", "send it at once") from None
+            raise Refused(400, f"the body did not arrive within {BODY_SECONDS:g} s", "send it faster") from None
         pending: list[Message] = [{"type": "http.request", "body": b"".join(parts), "more_body": False}]
 
         async def replay() -> Message:
@@ -231,32 +235,39 @@ class Guard:
         return replay
 
 
-def _unknown(detail: str) -> Refused:
+def _unauthorized(detail: str) -> Refused:
     hint = "send `Authorization: Bearer TOKEN`; `watersmeet token create` makes one"
     return Refused(401, detail, hint, {"WWW-Authenticate": "Bearer"})
 
 
 def _headers(scope: Scope) -> MutableMapping[str, str]:
-    """By name. One that decides who is let in may come once only."""
+    """Headers by name. One that decides on access may occur only once."""
     found: dict[str, str] = {}
     for raw, value in scope["headers"]:
         name = raw.decode("latin-1").lower()
         if name in found and name in ("host", "origin", "authorization", "content-length"):
-            raise Refused(400, f"the header {name} comes twice", "send it once")
+            raise Refused(400, f"the header {name} occurs twice", "send it once")
         found[name] = value.decode("latin-1")
-    if "content-length" in found and "transfer-encoding" in found:  # a proxy may have gone by the other one
-        raise Refused(400, "both Content-Length and Transfer-Encoding", "send one of them", {"Connection": "close"})
+    if (
+        "content-length" in found and "transfer-encoding" in found
+    ):  # a proxy may have used the other one: request smuggling
+        raise Refused(
+            400,
+            "the request has both Content-Length and Transfer-Encoding",
+            "send one of them",
+            {"Connection": "close"},
+        )
     return found
 
 
-def _with(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+def _with_security_headers(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     made = [*headers, *HEADERS]
     names = {name.lower() for name, _ in made}
-    return [*made, *(pair for pair in (CLOSED, UNSTORED) if pair[0] not in names)]
+    return [*made, *(pair for pair in (DEFAULT_POLICY, NO_STORE) if pair[0] not in names)]
 
 
 def _route(scope: Any) -> str:
-    """The route as it is written, so that no id ends up as a label."""
+    """The route's pattern, so that no id ends up as a label."""
     route = scope.get("route")
     path = getattr(route, "path", None)
     if path is None:

@@ -1,4 +1,4 @@
-"""What went wrong, as problem+json with what to do about it; never with what was asked."""
+"""Errors as problem+json with a hint on what to do; never with the text of the query."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from starlette.responses import Response
 
 from watersmeet.core import errors
-from watersmeet.face.crash_log import keep
+from watersmeet.face.crash_log import log_server_crash
 from watersmeet.face.registry_writes import NotYours, Unreadable
 from watersmeet.face.work_queue import Busy, TooSlow
 
@@ -18,14 +18,14 @@ TITLES = {
     401: "A token is needed",
     403: "Not allowed",
     404: "Not found",
-    405: "No such method here",
+    405: "Method not allowed",
     409: "Changed meanwhile",
     413: "The request is too long",
-    415: "The body is not of the right type",
-    422: "A value is not of the right form",
-    424: "Strict, and something could not vote",
+    415: "The body has the wrong content type",
+    422: "A value is not valid",
+    424: "Strict, and a signal was not used",
     429: "Too many requests",
-    500: "A defect",
+    500: "Unexpected error",
     503: "Not available now",
 }
 
@@ -46,7 +46,7 @@ STATUSES: tuple[tuple[type[errors.WatersmeetError], int], ...] = (
 
 
 class Refused(Exception):
-    """A request that gets no further."""
+    """A request that the guard refuses."""
 
     def __init__(self, status: int, detail: str, hint: str = "", headers: dict[str, str] | None = None) -> None:
         super().__init__(detail)
@@ -56,14 +56,14 @@ class Refused(Exception):
 def problem(
     status: int, detail: str, hint: str = "", headers: Mapping[str, str] | None = None, **more: Any
 ) -> Response:
-    said = {"type": "about:blank", "title": TITLES.get(status, "Error"), "status": status, "detail": detail}
-    said["hint"] = hint or "see /openapi.json"
-    content = json.dumps({**said, **more}, ensure_ascii=False)
+    fields = {"type": "about:blank", "title": TITLES.get(status, "Error"), "status": status, "detail": detail}
+    fields["hint"] = hint or "see /openapi.json"
+    content = json.dumps({**fields, **more}, ensure_ascii=False)
     return Response(content, status, dict(headers or {}), "application/problem+json")
 
 
-def refusal(no: Refused) -> Response:
-    return problem(no.status, no.detail, no.hint, no.headers)
+def refusal(error: Refused) -> Response:
+    return problem(error.status, error.detail, error.hint, error.headers)
 
 
 def of(error: errors.WatersmeetError) -> Response:
@@ -72,4 +72,4 @@ def of(error: errors.WatersmeetError) -> Response:
 
 
 def defect(error: Exception) -> Response:
-    return problem(500, f"unexpected: {type(error).__name__}", keep(error))
+    return problem(500, f"unexpected: {type(error).__name__}", log_server_crash(error))

@@ -1,4 +1,4 @@
-"""The server as a process: where it listens is said once it does."""
+"""The HTTP server process: connection limits, timeouts and the address it prints."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from watersmeet.face.tokens import is_loopback
 
-MOST_CONNECTIONS = 512
-"""Fewer than the files that a process may usually have open."""
-MOST_OF_ONE = 256
-ENDING_SECONDS = 5
+MAX_CONNECTIONS = 512
+"""Below the usual limit of open files of a process."""
+MAX_CONNECTIONS_PER_ADDRESS = 256
+SHUTDOWN_SECONDS = 5
 HEADER_SECONDS = 5.0
 
 
@@ -29,19 +29,19 @@ def run(app: ASGIApp, host: str, listening: socket.socket, as_json: bool, quiet:
         print(json.dumps({"url": f"http://{shown}:{port}/", "mcp": f"http://{shown}:{port}/mcp"}), flush=True)
     elif not quiet:
         if not is_loopback(host):
-            print("it can be reached from elsewhere: every request needs a token", file=sys.stderr)
-        print(f"http://{shown}:{port}/ (MCP: /mcp, REST: /openapi.json); Ctrl-C ends it", file=sys.stderr, flush=True)
-    gc.freeze()  # what is loaded by now stays for good: no collection need look at it
-    with contextlib.suppress(KeyboardInterrupt):  # that is how it is ended
+            print("other machines can reach this server: every request needs a token", file=sys.stderr)
+        print(f"http://{shown}:{port}/ (MCP: /mcp, REST: /openapi.json); Ctrl-C stops it", file=sys.stderr, flush=True)
+    gc.freeze()  # what is loaded by now stays: the garbage collector can skip it
+    with contextlib.suppress(KeyboardInterrupt):  # the usual way to stop it
         server(app).run(sockets=[listening])
 
 
 class Prompt(H11Protocol):
-    """A connection on which no whole request comes soon is closed: holding it open costs a stranger nothing.
+    """HTTP connection with a timeout for the head of a request, since idle connections cost an attacker nothing.
 
-    Where there are too many, a new one takes the place of the one that has been waited for longest."""
+    At the limit of connections, a new one replaces the one that has been idle longest."""
 
-    _waiting: asyncio.TimerHandle | None = None
+    _timeout: asyncio.TimerHandle | None = None
 
     @property
     def idle(self) -> bool:
@@ -54,11 +54,11 @@ class Prompt(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
         super().connection_made(transport)
         self.since = self.loop.time()
-        self._wait()
+        self._update_timeout()
         others = [other for other in self.connections if isinstance(other, Prompt)]
-        if len(others) <= MOST_CONNECTIONS:
+        if len(others) <= MAX_CONNECTIONS:
             others = [other for other in others if other.address == self.address]
-            if len(others) <= MOST_OF_ONE:
+            if len(others) <= MAX_CONNECTIONS_PER_ADDRESS:
                 return
         idle = [other for other in others if other.idle and other is not self]
         last = min(idle, key=lambda other: other.since, default=self)
@@ -67,27 +67,27 @@ class Prompt(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        self._wait()
+        self._update_timeout()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_waiting()
+        self._cancel_timeout()
         super().connection_lost(exc)
 
-    def _wait(self) -> None:
-        """For the head of a request; how long its body may take is the door's business."""
+    def _update_timeout(self) -> None:
+        """Start or stop the timeout for the head of a request; the guard has the timeout for its body."""
         if not self.idle:
-            self._stop_waiting()
+            self._cancel_timeout()
             self.since = self.loop.time()
-        elif self._waiting is None:
-            self._waiting = self.loop.call_later(HEADER_SECONDS, self._give_up)
+        elif self._timeout is None:
+            self._timeout = self.loop.call_later(HEADER_SECONDS, self._close_idle)
 
-    def _stop_waiting(self) -> None:
-        if self._waiting is not None:
-            self._waiting.cancel()
-            self._waiting = None
+    def _cancel_timeout(self) -> None:
+        if self._timeout is not None:
+            self._timeout.cancel()
+            self._timeout = None
 
-    def _give_up(self) -> None:
-        self._waiting = None
+    def _close_idle(self) -> None:
+        self._timeout = None
         if self.idle:
             self.transport.abort()
 
@@ -96,12 +96,12 @@ def server(app: ASGIApp) -> uvicorn.Server:
     config = uvicorn.Config(
         app,
         http=Prompt,
-        access_log=False,  # it would hold what was asked
-        log_level="error",  # what strangers send is no reason to fill a log
+        access_log=False,  # it would hold queries
+        log_level="error",  # malformed requests must not fill a log
         server_header=False,
-        timeout_graceful_shutdown=ENDING_SECONDS,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         ws="none",
-        proxy_headers=False,  # an address that a caller can make up is none
+        proxy_headers=False,  # a caller can forge them
         lifespan="on",
     )
     return uvicorn.Server(config)

@@ -1,4 +1,4 @@
-"""Servers, tools, agents and skills: finding them, listing them, changing them."""
+"""REST routes of the registry: servers, tools, agents and skills."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from watersmeet.engine.registry.requests import EntityRequest, ToolRequest
 from watersmeet.engine.sync.report import ProgressCallback
 from watersmeet.face import registry_writes, shapes
 from watersmeet.face.rest.replies import answer, caller, problem_responses, service_of, writer
-from watersmeet.face.schema import given
+from watersmeet.face.schema import from_body
 from watersmeet.face.work_queue import cancellable
 
 router = APIRouter()
-Sought = Annotated[
-    str, Query(max_length=512, description="held anywhere in the record, in whatever case", examples=["weather"])
+SearchText = Annotated[
+    str, Query(max_length=512, description="text anywhere in the record, ignoring case", examples=["weather"])
 ]
-Address = Annotated[str, Path(description="the path that it is registered under", examples=["weather"])]
-Included = Annotated[bool, Query()]
+Address = Annotated[str, Path(description="the path of the entity in the registry", examples=["weather"])]
+IncludeFlag = Annotated[bool, Query()]
 
 
 @router.post(
@@ -36,7 +36,7 @@ async def semantic(body: shapes.SemanticBody, request: Request) -> Response:
     who = caller(request).viewer
 
     def work(stop: Event) -> dict[str, Any]:
-        return service_of(request).entities(given(EntityRequest, body, viewer=who, stop=stop.is_set))
+        return service_of(request).entities(from_body(EntityRequest, body, viewer=who, stop=stop.is_set))
 
     return await answer(request, work)
 
@@ -44,11 +44,11 @@ async def semantic(body: shapes.SemanticBody, request: Request) -> Response:
 @router.get(
     "/api/find-tools", response_model=shapes.Tools, responses=problem_responses(424), summary="Find tools for a task"
 )
-async def find_tools(request: Request, asked: Annotated[shapes.ToolQuery, Query()]) -> Response:
+async def find_tools(request: Request, query: Annotated[shapes.ToolQuery, Query()]) -> Response:
     who = caller(request).viewer
 
     def work(stop: Event) -> dict[str, Any]:
-        return service_of(request).find_tools(given(ToolRequest, asked, viewer=who, stop=stop.is_set))
+        return service_of(request).find_tools(from_body(ToolRequest, query, viewer=who, stop=stop.is_set))
 
     return await answer(request, work)
 
@@ -56,10 +56,10 @@ async def find_tools(request: Request, asked: Annotated[shapes.ToolQuery, Query(
 def _listing(path: str, kind: str, name: str, shape: type[Any]) -> None:
     async def listing(
         request: Request,
-        query: Sought = "",
-        include_deprecated: Included = False,
-        include_draft: Included = False,
-        include_disabled: Included = False,
+        query: SearchText = "",
+        include_deprecated: IncludeFlag = False,
+        include_draft: IncludeFlag = False,
+        include_disabled: IncludeFlag = False,
     ) -> Response:
         who = caller(request).viewer
         include = {
@@ -75,7 +75,7 @@ def _listing(path: str, kind: str, name: str, shape: type[Any]) -> None:
         return await answer(request, work)
 
     listing.__name__ = name
-    summary = f"List {name}, by words only"
+    summary = f"List {name}, optionally by a text they contain"
     router.get(path, response_model=shape, responses=problem_responses(), summary=summary)(listing)
 
 
@@ -112,7 +112,7 @@ async def tags(request: Request) -> Response:
     "/api/entities/{path:path}",
     response_model=shapes.Entity,
     responses=problem_responses(404),
-    summary="One entity, or one tool of a server (SERVER%23TOOL)",
+    summary="Read an entity, or one tool of a server (SERVER%23TOOL)",
 )
 async def entity(path: Address, request: Request) -> Response:
     who = caller(request).viewer
@@ -120,7 +120,7 @@ async def entity(path: Address, request: Request) -> Response:
 
 
 async def _written(request: Request, work: Callable[[ProgressCallback], Any]) -> Response:
-    """`work` tells how far it is, and is stopped there once nobody waits for it."""
+    """A write that is cancelled at its next progress callback once the client has gone."""
     return await answer(request, lambda stop: work(cancellable(stop)), writes=True)
 
 
@@ -134,7 +134,7 @@ async def register(
         Body(description="one record or several", examples=[shapes.EXAMPLE]),
     ],
 ) -> Response:
-    """Those of a path that is there already are replaced; they can be found at once."""
+    """Entities whose path is registered already are replaced. Searches find the new ones at once."""
     who = writer(request)
     found = [records] if isinstance(records, dict) else records
     engine = service_of(request).engine
@@ -159,7 +159,7 @@ async def put(
     "/api/entities/{path:path}",
     response_model=shapes.Entity,
     responses=problem_responses(404),
-    summary="Change status or switch on and off, at once",
+    summary="Change the status of an entity, or enable or disable it",
 )
 async def patch(path: Address, body: shapes.ChangeBody, request: Request) -> Response:
     who = writer(request)
@@ -173,7 +173,7 @@ async def patch(path: Address, body: shapes.ChangeBody, request: Request) -> Res
     "/api/entities/{path:path}",
     response_model=shapes.Removed,
     responses=problem_responses(404),
-    summary="Forget an entity, with its tools",
+    summary="Remove an entity and its tools",
 )
 async def delete(path: Address, request: Request) -> Response:
     who = writer(request)

@@ -1,4 +1,4 @@
-"""What all routes share: who asks, work off the event loop, and what may come back."""
+"""Helpers that all routes share: the caller, work off the event loop, and what is removed from answers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from watersmeet.face.tokens import Caller
 
 JSON = "application/json"
 GONE = 499
-"""Nobody is there to read it."""
+"""The status for the log when the client has disconnected."""
 
 
 def caller(request: Request) -> Caller:
@@ -41,21 +41,21 @@ def reply(value: Any, status: int = 200, headers: Mapping[str, str] | None = Non
 
 
 def writer(request: Request) -> Caller:
-    """Who asks, if they may change something."""
+    """The caller, if it may write; else an error."""
     who = caller(request)
     if not service_of(request).allow_write:
-        raise Refused(403, "this server only reads", "start it with --allow-write")
+        raise Refused(403, "this server is read-only", "start it with --allow-write")
     if who.scope != "write":
-        hint = "`watersmeet token create --scope write` makes a token that may"
+        hint = "`watersmeet token create --scope write` creates one"
         raise Refused(403, "this needs a token with the scope write", hint)
     return who
 
 
 async def answer(request: Request, work: Callable[[Event], Any], writes: bool = False) -> Response:
-    """Work off the event loop for as long as the asker is there."""
-    _known_parameters(request)
+    """Run work off the event loop, and cancel it when the client disconnects."""
+    _check_parameters(request)
     working = asyncio.ensure_future(service_of(request).run(work, writes))
-    gone = asyncio.ensure_future(_gone(request))
+    gone = asyncio.ensure_future(_disconnected(request))
     try:
         await asyncio.wait((working, gone), return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
@@ -68,21 +68,21 @@ async def answer(request: Request, work: Callable[[Event], Any], writes: bool = 
         gone.cancel()
 
 
-def _known_parameters(request: Request) -> None:
-    """A parameter that nobody reads is a mistake that its sender should hear of."""
+def _check_parameters(request: Request) -> None:
+    """An error for query parameters that the route does not have."""
     dependant = getattr(request.scope.get("route"), "dependant", None)
     fields = dependant.query_params if dependant else []
     models = [field.field_info.annotation for field in fields]
     if any(isinstance(model, type) and issubclass(model, BaseModel) for model in models):
-        return  # which refuses what it does not name
-    known = [field.alias for field in fields]
+        return  # the model refuses unknown fields itself
+    valid = [field.alias for field in fields]
     for name in request.query_params:
-        if name not in known:
-            hint = nearest(name, known) if known else "it takes none"
+        if name not in valid:
+            hint = nearest(name, valid) if valid else "this route takes no parameters"
             raise Refused(422, f"no parameter called {name[:80]!r}", hint)
 
 
-async def _gone(request: Request) -> None:
+async def _disconnected(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
 

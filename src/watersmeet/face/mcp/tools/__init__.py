@@ -1,6 +1,6 @@
-"""The tools: what an agent is told of each, what it takes, what it gives back.
+"""MCP tools: the description, input and output of each.
 
-Every file of this folder holds some, under `TOOLS` by their names. Adding a tool is adding a file.
+Every file of this folder declares some in `TOOLS`, by name. To add a tool, add a file.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from watersmeet.face.tokens import Caller
 
 Id = Annotated[str, Field(min_length=1, max_length=1000)]
 FIRST = ("search", "get", "related", "find_tools")
-"""The order in which tools are listed begins with these; agents read the first ones most."""
+"""Tools that are listed first: agents pay most attention to them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call: who calls, whether that is this machine's user, and how to tell of progress."""
+    """A tool call: the caller, whether it is this machine's user, and the progress callback."""
 
     service: Service
     caller: Caller
@@ -38,14 +38,14 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """A tool; `work` gives the structured answer and, if it reads better, the same as text."""
+class ToolSpec:
+    """A tool; `run` returns the structured answer and the same as text."""
 
-    takes: type[BaseModel]
-    gives: type[BaseModel]
+    input_model: type[BaseModel]
+    output_model: type[BaseModel]
     title: str
-    about: str
-    work: Callable[[Call, Any], tuple[dict[str, Any], str]]
+    description: str
+    run: Callable[[Call, Any], tuple[dict[str, Any], str]]
     writes: bool = False
 
 
@@ -54,9 +54,9 @@ def plain(found: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
 
 
 @cache
-def tools() -> Mapping[str, Made]:
-    """All that the files of this folder hold, by name."""
-    found: dict[str, Made] = {}
+def tools() -> Mapping[str, ToolSpec]:
+    """All tools of this folder, by name."""
+    found: dict[str, ToolSpec] = {}
     for module in iter_modules(__path__):
         found |= import_module(f"{__name__}.{module.name}").TOOLS
     first = {name: found.pop(name) for name in FIRST}
@@ -64,20 +64,20 @@ def tools() -> Mapping[str, Made]:
 
 
 @cache
-def described(name: str) -> Tool:
-    made = tools()[name]
+def tool_description(name: str) -> Tool:
+    spec = tools()[name]
     hints = ToolAnnotations(
-        title=made.title,
-        read_only_hint=not made.writes,
-        destructive_hint=False if not made.writes else None,
+        title=spec.title,
+        read_only_hint=not spec.writes,
+        destructive_hint=False if not spec.writes else None,
         idempotent_hint=True,
         open_world_hint=False,
     )
     return Tool(
         name=name,
-        title=made.title,
-        description=made.about,
-        input_schema=made.takes.model_json_schema(),
-        output_schema=made.gives.model_json_schema(),
+        title=spec.title,
+        description=spec.description,
+        input_schema=spec.input_model.model_json_schema(),
+        output_schema=spec.output_model.model_json_schema(),
         annotations=hints,
     )

@@ -1,4 +1,4 @@
-"""The index: what it holds, and bringing it up to date."""
+"""MCP tools for the index: status and sync."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from watersmeet.face import shapes
-from watersmeet.face.mcp.tools import Id, Made, plain
+from watersmeet.face.mcp.tools import Id, ToolSpec, plain
 from watersmeet.face.schema import Body
 from watersmeet.face.service import sync
 
@@ -18,25 +18,25 @@ class Nothing(Body):
 
 class Sync(Body):
     paths: Annotated[list[Id], Field(max_length=100)] = Field(
-        [], description="folders or files; none: what the index was made from"
+        [], description="folders or files; none: everything that is indexed already"
     )
 
 
 TOOLS = {
-    "status": Made(
+    "status": ToolSpec(
         Nothing,
         shapes.Status,
-        "What the index holds",
-        "How many documents of which kinds are indexed, and how far each kind of search has come.",
-        lambda call, asked: plain(call.service.status(call.caller.viewer)),
+        "Show what the index contains",
+        "The number of indexed documents by kind, and the share of them that each signal covers.",
+        lambda call, arguments: plain(call.service.status(call.caller.viewer)),
     ),
-    "sync": Made(
+    "sync": ToolSpec(
         Sync,
         shapes.Synced,
         "Bring the index up to date",
         "Index folders and files, or bring the index up to date with them: changed files are read again, deleted ones "
-        "disappear. Unchanged files cost next to nothing. Progress is reported.",
-        lambda call, asked: plain(sync(call.service, asked.paths, call.local, call.progress)),
+        "are removed, unchanged ones are skipped quickly. Progress is reported.",
+        lambda call, arguments: plain(sync(call.service, arguments.paths, call.local, call.progress)),
         writes=True,
     ),
 }
