@@ -125,7 +125,9 @@ class TestAsItIs:
             db.execute(f"PRAGMA user_version = {FORMAT + 1}")
         with Engine(two, settings) as engine:
             for call in (lambda: engine.search("heron"), lambda: engine.sync([two.parent / "notes"]), engine.sync):
-                with pytest.raises(IndexMismatch, match=f"has format {FORMAT + 1}; this version knows {FORMAT}"):
+                with pytest.raises(
+                    IndexMismatch, match=f"has format {FORMAT + 1}; this version of watersmeet reads up to {FORMAT}"
+                ):
                     call()
 
 
