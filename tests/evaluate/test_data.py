@@ -147,7 +147,7 @@ def test_the_hint_for_an_unknown_document_is_short(tmp_path: Path) -> None:
     names = [f"notes/{number:04}-of-some-length.md" for number in range(3000)]
     file = tmp_path / "checks.jsonl"
     for wanted, hint in (
-        ("qqq", "none of the 3001 documents has a name like it; `watersmeet list` shows them all"),
+        ("qqq", "none of the 3001 documents has a similar name; `watersmeet list` shows them all"),
         ("zz.md", "did you mean 'very/deep/down/in/a/folder/zz.md'?"),
     ):
         file.write_text(f'{{"query": "a", "expect": ["{wanted}"]}}\n')

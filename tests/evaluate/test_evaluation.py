@@ -164,7 +164,7 @@ def test_a_bad_run_file_is_refused(beir: Path, settings: Settings, tmp_path: Pat
     file.write_text(content)
     with pytest.raises(SourceProblem, match=reason):
         evaluate(load_dataset(beir), settings, against_run=str(file))
-    with pytest.raises(ConfigError, match="exclude"):
+    with pytest.raises(ConfigError, match="cannot be combined"):
         evaluate(load_dataset(beir), settings, against=settings, against_run=str(file))
 
 

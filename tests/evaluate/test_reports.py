@@ -49,7 +49,7 @@ def test_markdown_has_the_same_rows(compared: Evaluation) -> None:
     table = [line for line in text.splitlines() if line.startswith("| ")]
     assert len(table) == 1 + len(rows(report))
     assert {line.replace("\\|", "").count("|") for line in table} == {10}
-    assert "## Won most" in text
+    assert "## Largest gains" in text
     assert verdict(report["comparison"]) in text
     assert "fused 1 against" in text
 

@@ -306,7 +306,7 @@ def test_what_went_wrong_does_not_say_where_the_index_lies(far: Served) -> None:
     folder = far.service.engine.folder
     assert "the index" in far.service.without_folder(f"process 1 is writing to {folder}")
     answer = asked_by_mcp(far, "sync", {"paths": ["a\0b"]}, writer)
-    assert "zero" in answer
+    assert "NUL" in answer
     assert folder not in answer
 
 

@@ -174,7 +174,7 @@ def test_status_says_how_far_it_is_and_that_it_goes_on(place: Path, run: Run) ->
 
 def test_an_index_of_words_only_is_said_to_need_a_sync(synced: Path, run: Run) -> None:
     said = run("status", cwd=synced, **WITH).stdout
-    assert "missing     no vectors so far: `watersmeet sync` makes them" in said
+    assert "missing     no vectors yet: `watersmeet sync` makes them" in said
 
 
 # ---------------------------------------------------------------- the thread itself
@@ -239,7 +239,7 @@ def test_another_process_that_embeds_is_left_alone(
     monkeypatch.setattr(backgrounds, "BUSY_SECONDS", 0.1)
     with engine.index.alone("deepen-dense"):
         background = begin()
-        until(lambda: background._until)
+        until(lambda: background._retry_at)
         assert pending_chunks(engine) == {"dense": 20}
     until(lambda: not pending_chunks(engine))
     assert said == []
@@ -254,7 +254,7 @@ def test_a_model_that_cannot_be_had_is_said_once_and_tried_again(
         background = begin(engine=other)
         until(lambda: background._pauses.get("dense", 0) > 0.5)  # four times
         assert len(said) == 1
-        assert "no dense vectors are made in the background: " in said[0]
+        assert "background embedding of dense vectors failed: " in said[0]
         assert str(tmp_path / "nowhere") in background.problem
         background.close()
 

@@ -46,8 +46,8 @@ def fails(done: subprocess.CompletedProcess[str], *said: str, code: int = 2) -> 
         (["search", "keys", "--index", "nowhere"], ["nowhere", "watersmeet sync PATH"]),
         (["search", "keys", "--in", "nowhere"], ["nowhere", "spelling"]),
         (["search", "keys", "--in", ".", "--index", "nowhere"], ["--in and --index cannot be combined"]),
-        (["sync", ""], ["the path is empty"]),
-        (["sync", "guides", ""], ["the path is empty"]),
+        (["sync", ""], ["an empty path"]),
+        (["sync", "guides", ""], ["an empty path"]),
         (["sync", "nowhere"], ["nowhere", "spelling"]),
         (["sync", "guides", "nowhere"], ["nowhere"]),
         (["sync", ".", "--meta", "sdk"], ["'sdk'", "--meta sdk=python"]),
@@ -211,7 +211,7 @@ def test_a_folder_of_which_nothing_can_be_read(run: Run, fresh: Path) -> None:
     empty = run("sync", "broken", cwd=fresh)
     assert (
         empty.returncode,
-        "no file there that can be read is of these kinds: .jsonl .markdown .md" in empty.stdout,
+        "no readable file with a supported ending: .jsonl .markdown .md" in empty.stdout,
     ) == (0, True)
     (folder / "a.md").symlink_to("nowhere")
     done = run("sync", "broken", cwd=fresh)

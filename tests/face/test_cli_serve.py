@@ -78,7 +78,7 @@ def test_another_address_needs_a_token_and_says_so(run: Run) -> None:
 @pytest.mark.server
 def test_what_cannot_be_served_is_said(run: Run, tmp_path: Path) -> None:
     both = run("serve", "--in", ".", "--index", "x")
-    assert (both.returncode, "exclude each other" in both.stderr) == (2, True)
+    assert (both.returncode, "cannot be combined" in both.stderr) == (2, True)
     none = run("serve", cwd=tmp_path)
     assert (none.returncode, "sync" in none.stderr) == (2, True)
     with socket.socket() as taken:

@@ -106,7 +106,7 @@ def test_trust_is_given_listed_and_taken_back(run: Run, download: Path) -> None:
     listed = json.loads(run("trust", "--json").stdout)
     assert (listed["folders"], listed["took_ms"] >= 0) == ([], True)
     given = run("trust", ".", cwd=download)
-    assert given.stdout.splitlines()[0] == f"{download} is trusted; these settings of its file count now:"
+    assert given.stdout.splitlines()[0] == f"{download} is trusted; these settings of its file apply now:"
     assert '  index.dense = "openai"' in given.stdout.splitlines()
     again = json.loads(run("trust", str(download), "--json").stdout)
     assert (again["folder"], again["trusted"]) == (str(download), True)

@@ -309,7 +309,7 @@ def test_who_went_away_is_not_worked_for(site: Served) -> None:
 def test_more_than_can_wait_is_told_to_come_back(engine: Engine, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     engine.sync([vault])
     with served(engine) as site:
-        monkeypatch.setattr(site.service.work, "_most", 0)
+        monkeypatch.setattr(site.service.work, "_capacity", 0)
         answer = site.ask("/api/search", {"query": "keys"})
     assert (answer.status, answer.headers["Retry-After"]) == (503, "1")
 

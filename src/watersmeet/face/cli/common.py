@@ -36,7 +36,7 @@ def not_empty(ctx: click.Context, param: click.Parameter, value: P) -> P:
     """Refuse an empty path: it usually comes from an unset shell variable, and does not mean the default."""
     given = ctx.get_parameter_source(param.name or "") is click.core.ParameterSource.COMMANDLINE
     if given and (not value or (isinstance(value, tuple) and "" in value)):
-        raise click.BadParameter("the path is empty; is a shell variable not set?", ctx, param)
+        raise click.BadParameter("an empty path was given; is a shell variable not set?", ctx, param)
     return value
 
 
