@@ -76,7 +76,7 @@ def test_a_folder_is_synced_searched_and_edited_without_posix(notes: Path) -> No
     assert answer["results"][0]["document"] == "deep/birds.md"
     (notes / "judged.jsonl").write_text('{"query": "egrets", "document": "deep/birds.md"}\n')
     done = run(COMMAND, "calibrate", "--judgements", "judged.jsonl", "--json", folder=notes)
-    assert (done.returncode, json.loads(done.stdout)["learned_weights"]) == (0, 1), done.stderr
+    assert (done.returncode, json.loads(done.stdout)["learnt"]) == (0, 1), done.stderr
     done = run(COMMAND, "doctor", "--json", folder=notes)
     assert done.returncode == 0, done.stdout
 

@@ -117,8 +117,8 @@ def test_a_status_is_named(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_stage_that_would_divide_by_nothing(run: Run, synced: Path) -> None:
-    done = run("search", "keys", cwd=synced, WATERSMEET__STAGE__DOCUMENT_SUPPORT__MOST="0")
-    assert (done.returncode, "stage.document_support.most must be at least 1" in done.stderr) == (2, True)
+    done = run("search", "keys", cwd=synced, WATERSMEET__STAGE__DOCUMENT_SUPPORT__MAX_PASSAGES="0")
+    assert (done.returncode, "must be at least 1" in done.stderr) == (2, True)
 
 
 def test_an_index_of_another_version_says_so_and_what_to_do_works(run: Run, fresh: Path) -> None:
