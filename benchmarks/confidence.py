@@ -23,7 +23,7 @@ from quality import settings
 from watersmeet.core.model import Request
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.query.confidence import MODELS, features
-from watersmeet.engine.query.context import confidence_input
+from watersmeet.engine.query.runner import confidence_input
 from watersmeet.evaluate.data import Dataset, load
 from watersmeet.evaluate.index import indexed
 

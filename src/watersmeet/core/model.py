@@ -178,7 +178,7 @@ class Ranking:
     `notes` is what a signal wants said of a hit in its evidence, such as that the score is an estimate. `filled` has
     the scores of chunks that others ranked and this signal did not; if the ranking is `whole`, it has none for any
     other. `tell` gives the evidence of a fusion, which is made for the few hits that remain. `ceilings` are those of
-    votes that must not lift a hit above the one that it is there for (`core.ceilings`).
+    votes that must not lift a hit above the one that it is there for (`engine.query.ceilings`).
     """
 
     by: str

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.util import find_spec
-from typing import Any, TypeGuard, get_type_hints
+from typing import Any, TypeGuard, Union, get_args, get_origin, get_type_hints
 
 from watersmeet.core.errors import ConfigError, UnknownComponent, nearest
-from watersmeet.engine.settings.values import convert
 
 KINDS = ("source", "parse", "chunk", "embed", "store", "query", "signal", "fusion", "stage")
 """What can be named in settings: for each kind there is a folder, and a file for each component."""
@@ -17,6 +17,10 @@ PLUGIN_KINDS = (*KINDS, "record", "index")
 """The kinds that other packages can add to."""
 MODULES = {"store": "watersmeet.store.local.{}", "index": "watersmeet.store.{}.index"}
 """Where the components of a kind are, if not in the folder that is called like it. An index is a folder of its own."""
+SHOWN = 100
+LARGEST = 1e8
+"""Of what may be a fraction: a weight, a share, a number of seconds. What is computed with it stays finite."""
+_CALLED = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
 
 
 def names(kind: str) -> list[str]:
@@ -159,3 +163,40 @@ def build(kind: str, name: str, table: Mapping[str, Any], **ports: object) -> An
 
 def _is_needed(field: dataclasses.Field[Any]) -> bool:
     return field.init and field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+
+
+def convert(hint: Any, value: Any, where: str) -> Any:
+    """The value as the hint wants it, or an error that says what is expected."""
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        if value is None:
+            return None
+        return convert(next(arg for arg in get_args(hint) if arg is not type(None)), value, where)
+    if origin in (list, tuple):
+        if not isinstance(value, list):
+            raise _wrong(where, "a list", value)
+        inner = get_args(hint)[0]
+        items = [convert(inner, item, f"{where}[{i}]") for i, item in enumerate(value)]
+        return tuple(items) if origin is tuple else items
+    if origin in (dict, Mapping) or hint is dict:
+        if not isinstance(value, dict):
+            raise _wrong(where, "a table", value)
+        inner = get_args(hint)[1] if get_args(hint) else Any
+        return {key: convert(inner, item, f"{where}.{key}") for key, item in value.items()}
+    if hint is Any:
+        return value
+    if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
+        if not abs(value) <= LARGEST:  # nor is it NaN
+            raise _wrong(where, f"a number of at most {LARGEST:,.0f}", value)
+        return float(value)
+    if hint is bool and type(value) is int and value in (0, 1):
+        return value == 1
+    if type(value) is not hint:
+        raise _wrong(where, _CALLED.get(hint, str(hint)), value)
+    return value
+
+
+def _wrong(where: str, expected: str, value: Any) -> ConfigError:
+    shown = repr(value)
+    shown = shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}…"
+    return ConfigError(f"{where} must be {expected}, not {shown}", "see `watersmeet config show`")

@@ -6,6 +6,7 @@ import json
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
@@ -19,6 +20,7 @@ from watersmeet.engine.settings.settings import Settings, secret
 
 if TYPE_CHECKING:
     from watersmeet.core.vectors import Matrix, Vector
+    from watersmeet.embed.crossencoder import Crossencoder
 
 FIRST_PAUSE = 2.0
 LONGEST_PAUSE = 300.0
@@ -157,3 +159,14 @@ class GuardedEncoder(_OfATier[SparseEncoder, Weighted]):
 
     def _read(self, model: SparseEncoder, text: str) -> Weighted:
         return model.encode_query(text)
+
+
+@dataclass(frozen=True, slots=True)
+class PairScorers:
+    """The `pairs` port of the stages, under these settings."""
+
+    settings: Settings
+
+    def score(self, model: str, query: str, texts: Sequence[str]) -> list[float]:
+        guard: Guard[Crossencoder] = Guard.made("crossencoder", self.settings.of("embed", "crossencoder"), model)
+        return guard.ask(lambda reader: reader.score(query, texts))

@@ -1,9 +1,9 @@
 """Documents one link away from what the other signals found.
 
 The graph is never searched itself, and what was found does not vote again: a document has a vote here only if it is
-linked with a better one. That vote has a ceiling (`core.ceilings`), a share of the score of the document that brought
-it, so that no link lifts a document above the one that it came from. The nearer a document already is to that ceiling,
-the less the link counts; one that nobody else found gets the whole vote.
+linked with a better one. That vote has a ceiling (`engine.query.ceilings`), a share of the score of the document that
+brought it, so that no link lifts a document above the one that it came from. The nearer a document already is to that
+ceiling, the less the link counts; one that nobody else found gets the whole vote.
 """
 
 from __future__ import annotations

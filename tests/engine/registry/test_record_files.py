@@ -12,7 +12,7 @@ from watersmeet import Engine
 from watersmeet.core.entities import embedding_text, entity_of
 from watersmeet.core.errors import NotRegistered
 from watersmeet.core.text_fields import breadcrumb
-from watersmeet.engine.registry.versions import version
+from watersmeet.engine.registry.register import version
 
 META = "io.modelcontextprotocol.registry/official"
 SERVER = {"path": "/clock", "server_name": "Clock", "description": "Tells the time", "tools": [{"name": "now"}]}

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from watersmeet import Engine
 from watersmeet.core.errors import ConfigError, UnknownComponent
-from watersmeet.engine.components import KINDS, build, default, find, names, options
+from watersmeet.engine.components import KINDS, build, convert, default, find, names, options
 from watersmeet.engine.index.location import find_index, index_in, index_to_make
 from watersmeet.engine.settings import former_names
 from watersmeet.engine.settings.effective import effective
@@ -29,7 +29,6 @@ from watersmeet.engine.settings.settings import (
     merge,
     recipes,
 )
-from watersmeet.engine.settings.values import convert
 
 Tree = st.recursive(
     st.integers() | st.text(max_size=3),

@@ -22,7 +22,7 @@ from watersmeet.core.errors import ModelProblem
 from watersmeet.core.model import Request
 from watersmeet.engine.components import KINDS, default, find, names, options
 from watersmeet.engine.index.tiers import model_of
-from watersmeet.engine.query.pair_scorers import PairScorers
+from watersmeet.engine.models import PairScorers
 from watersmeet.engine.registry.requests import EntityRequest
 from watersmeet.engine.settings.settings import SECTIONS, Settings, load
 from watersmeet.face.service import Service

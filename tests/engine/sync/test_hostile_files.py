@@ -17,7 +17,7 @@ from watersmeet.core.documents import Document
 from watersmeet.core.indexing import Found, Skipped
 from watersmeet.engine.settings.settings import load
 from watersmeet.engine.sync.inspect import inspect
-from watersmeet.engine.sync.parsing import parse_safely
+from watersmeet.engine.sync.parsers import parse_safely
 from watersmeet.parse.markdown import Markdown
 
 WORDS_ONLY = {"WATERSMEET__INDEX__VECTORS": "false"}

@@ -10,12 +10,11 @@ from math import inf
 from time import perf_counter
 from typing import TypeVar, cast
 
-from watersmeet.core.ceilings import apply_ceilings, capped_only, enforce_ceilings
 from watersmeet.core.errors import Stopped, WatersmeetError
 from watersmeet.core.model import ChunkId, Failure, Plan, Ranking
 from watersmeet.core.ports import Derived, Fusion, Scorer, Signal, Stage, Step
+from watersmeet.engine.query.ceilings import apply_ceilings, capped_only, enforce_ceilings
 from watersmeet.engine.query.confidence import READ
-from watersmeet.engine.query.scores import Scores
 from watersmeet.engine.query.threads import Task, Threads
 
 T = TypeVar("T")
@@ -39,6 +38,35 @@ class Outcome:
     timings: dict[str, float]
     confidence_ranking: Ranking
     """The last ranking that has a few hits, if only one was asked for: by these it is judged."""
+
+
+@dataclass(slots=True)
+class Scores:
+    """Of one plan; what was asked for ahead is not asked for again."""
+
+    plan: Plan
+    signals: Mapping[str, Scorer]
+    _known: dict[str, dict[ChunkId, float]] = field(default_factory=dict)
+    _needed: bool = False
+
+    def of(self, name: str, chunks: set[ChunkId]) -> dict[ChunkId, float]:
+        """What this signal says of these chunks."""
+        known = self._known.get(name, {})
+        scores = {chunk: known[chunk] for chunk in chunks if chunk in known}
+        others = chunks - scores.keys() if scores else chunks
+        return {**scores, **self.signals[name].score(self.plan, others)} if others else scores
+
+    def ahead(self, names: Collection[str], found: Ranking) -> None:
+        """What these signals will be asked of what one found, as long as nobody waits for it."""
+        chunks = [hit.chunk for hit in found.hits]
+        for name in names if chunks else ():
+            if self._needed:
+                return
+            self._known[name] = {**self._known.get(name, {}), **self.signals[name].score(self.plan, chunks)}
+
+    def now(self) -> None:
+        """What was not asked for ahead by now is asked for when it is needed: two threads would only take turns."""
+        self._needed = True
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -7,19 +7,19 @@ what answers where no model can.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from watersmeet.core.errors import Degraded
 from watersmeet.core.index import Index, Snapshot
-from watersmeet.core.model import ChunkId, DocId, Passage, Plan, Request
-from watersmeet.engine.index.tiers import askable, embedder_name
-from watersmeet.engine.query.context import outcome_confidence
-from watersmeet.engine.query.modes import LEXICAL_SIGNALS, choose, mode_used, needs_vectors, silent_signals
+from watersmeet.core.model import ChunkId, DocId, Failure, Passage, Plan, Request
+from watersmeet.engine.index.tiers import MISSING, TIERS, askable, embedder_name
+from watersmeet.engine.query.confidence import READ, Confidence, ConfidenceInput, candidates, confidence
+from watersmeet.engine.query.modes import ABSENT, LEXICAL_SIGNALS, choose, mode_used, needs_vectors, silent_signals
 from watersmeet.engine.query.pipeline import Outcome, Pipeline
-from watersmeet.engine.query.strict import check_strict
 from watersmeet.engine.query.visibility import is_limited, search_gates
 from watersmeet.engine.query.visible_index import VisibleIndex
 from watersmeet.engine.query.widen import one_per_document, widen
@@ -30,7 +30,6 @@ from watersmeet.present.reassemble import LEVELS
 if TYPE_CHECKING:
     from watersmeet.core.visibility import Viewer
     from watersmeet.engine.engine import Engine
-    from watersmeet.engine.query.confidence import Confidence
     from watersmeet.engine.query.two_stage import TwoStage
 
 
@@ -191,3 +190,31 @@ def _embed_first(index: Index, outcome: Outcome) -> None:
     from watersmeet.engine.sync import embed_first
 
     embed_first.note(index.state(EMBED_FIRST), [hit.chunk for hit in outcome.ranking.hits])
+
+
+def outcome_confidence(sight: VisibleIndex, view: Snapshot, outcome: Outcome) -> Confidence | None:
+    """How sure the outcome is."""
+    return confidence(confidence_input(sight, view, outcome)) if sight.words is not None else None
+
+
+def confidence_input(sight: VisibleIndex, view: Snapshot, outcome: Outcome) -> ConfidenceInput:
+    """What there is to judge an outcome by."""
+    assert sight.words is not None  # noqa: S101 - for the type checker: there was a search
+    first = [hit.chunk for hit in outcome.confidence_ranking.hits[:READ]]
+    passages = view.passages(first)
+    read = [passages[chunk] for chunk in first if chunk in passages]
+    called = view.names_of([passage.document for passage in read])
+    owners = view.owners_of(candidates(outcome.rankings))
+    known_for = view.words_only([passage.document for passage in read])
+    return ConfidenceInput(outcome.plan, outcome.rankings, read, called, sight.words, owners, sight.levels, known_for)
+
+
+def check_strict(failures: Sequence[Failure], silent: Mapping[str, str], settings: Settings) -> None:
+    """Complains of a step that failed, and of a signal whose vectors are missing though the settings have a model."""
+    for failure in failures:
+        raise Degraded(f"{failure.by} could not run: {failure.reason}", failure.hint)
+    for name, reason in silent.items():
+        if embedder_name(settings, name):
+            words_only = silent.get(TIERS[0]) == ABSENT
+            hint = "`watersmeet deepen` makes the vectors that are missing" if words_only else MISSING
+            raise Degraded(f"{name} does not vote: {reason}", hint)

@@ -96,6 +96,6 @@ class VisibleIndex:
 
 
 def _pairs(settings: Settings) -> Any:
-    from watersmeet.engine.query.pair_scorers import PairScorers
+    from watersmeet.engine.models import PairScorers
 
     return PairScorers(settings)

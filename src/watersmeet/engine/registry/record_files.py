@@ -16,8 +16,7 @@ from watersmeet.core.record_format import Format, Origin
 from watersmeet.engine import plugins
 from watersmeet.engine.components import build
 from watersmeet.engine.settings.settings import Settings
-from watersmeet.engine.sync.parsers import endings, parsers
-from watersmeet.engine.sync.parsing import parse_safely
+from watersmeet.engine.sync.parsers import endings, parse_safely, parsers
 from watersmeet.record.decode import decode
 
 FORMATS = ("gateway", "official", "catalogue", "card", "skill", "beir", "toolset")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -10,6 +11,8 @@ from typing import Any, NamedTuple
 
 from watersmeet.core.entities import (
     FORM,
+    LATEST,
+    OFFICIAL,
     SERVER,
     SOURCE,
     TOOL_LIST,
@@ -30,13 +33,19 @@ from watersmeet.core.writing import Changes, Put
 from watersmeet.engine.index.writer import IndexWriter, open_for_writing
 from watersmeet.engine.registry.documents import hashes, pages, tools_in
 from watersmeet.engine.registry.record_files import Item, Listed
-from watersmeet.engine.registry.versions import newest_first, older
 from watersmeet.engine.settings.settings import Settings
 from watersmeet.engine.sync.report import Progress, ProgressCallback
 
 COLLECTION = "registry"
 KEPT = ("status", "enabled")
 """What is set here, whatever the record says when it is read again."""
+_VERSION = re.compile(r"v?(\d++(?:\.\d++)*+)(?:[-.]?([^+]*+))?(?:\+.*)?", re.IGNORECASE)
+_PIECE = re.compile(r"\d+|[^\W\d_]+")
+
+LONGEST = 256
+"""A longer text is no version."""
+
+Key = tuple[tuple[int, ...], bool, tuple[tuple[int, str], ...]]
 
 
 class Duplicate(NamedTuple):
@@ -299,3 +308,40 @@ def _found(index: IndexWriter, records: Records, paths: Sequence[str]) -> dict[s
             raise NotRegistered(f"nothing is registered as {path!r}", hint)
         known[name] = found
     return known
+
+
+def older(entity: Entity, known: Entity) -> bool:
+    """Whether both are versions of a server in the official registry, and the first is not as new as the second."""
+    if entity.extra.get(FORM) != OFFICIAL or known.extra.get(FORM) != OFFICIAL:
+        return False
+    latest, was_latest = entity.extra.get(LATEST), known.extra.get(LATEST)
+    versions = [version(str(each.extra.get("version", ""))) for each in (entity, known)]
+    if latest is not None and was_latest is not None and latest is not was_latest:
+        return bool(was_latest)
+    return versions[0] is not None and versions[1] is not None and versions[0] < versions[1]
+
+
+def version(text: str) -> Key | None:
+    """Something to compare; a version with a suffix comes before the one without."""
+    found = _VERSION.fullmatch(text.strip()) if len(text) <= LONGEST else None
+    if found is None:
+        return None
+    numbers = [int(number) for number in found[1].split(".")]
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    pieces = _PIECE.findall(found[2] or "")
+    return tuple(numbers), not pieces, tuple((int(p), "") if p.isdecimal() else (-1, p.casefold()) for p in pieces)
+
+
+def newest_first(found: Sequence[Item]) -> list[Item]:
+    """The newest of several versions takes the place of the first that was read."""
+    order = list(found)
+    first: dict[str, int] = {}
+    for place, item in enumerate(order):
+        if isinstance(item, Refused | Listed) or item[1].extra.get(FORM) != OFFICIAL:
+            continue
+        before = first.setdefault(item[1].path, place)
+        known = order[before]
+        if not isinstance(known, Refused | Listed) and older(known[1], item[1]):
+            order[before], order[place] = item, known
+    return order

@@ -9,8 +9,7 @@ from watersmeet.core.errors import SourceProblem
 from watersmeet.core.indexing import Skipped
 from watersmeet.engine.components import build
 from watersmeet.engine.settings.settings import Settings
-from watersmeet.engine.sync.parsers import endings, parsers
-from watersmeet.engine.sync.parsing import parse_safely, reader_of
+from watersmeet.engine.sync.parsers import endings, parse_safely, parsers, reader_of
 from watersmeet.engine.sync.sources import Sources
 
 

@@ -30,7 +30,7 @@ from watersmeet.core.text_fields import Prepared, digest_of, document_hash, prep
 from watersmeet.core.writing import FileState, Put, Root, Writer
 from watersmeet.engine.sync.batch import Batch
 from watersmeet.engine.sync.dates import DEFAULT, Dates
-from watersmeet.engine.sync.parsing import parse_safely, reader_of
+from watersmeet.engine.sync.parsers import parse_safely, reader_of
 from watersmeet.engine.sync.report import Progress, ProgressCallback, SyncReport, WarningList
 from watersmeet.parse._values import created as said_created
 from watersmeet.parse._values import modified as said_modified

@@ -26,8 +26,7 @@ from watersmeet.engine.index.writer import IndexWriter, open_for_writing
 from watersmeet.engine.plugins import broken
 from watersmeet.engine.settings.settings import Settings
 from watersmeet.engine.sync.dates import Dates
-from watersmeet.engine.sync.parsers import endings, parsers, readers
-from watersmeet.engine.sync.parsing import reader_of
+from watersmeet.engine.sync.parsers import endings, parsers, reader_of, readers
 from watersmeet.engine.sync.relocate import gone_hint, moved_alone, refuse_copy
 from watersmeet.engine.sync.report import ProgressCallback, SyncReport
 from watersmeet.engine.sync.root_sync import RootSync
