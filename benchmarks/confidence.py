@@ -46,8 +46,8 @@ ASKED: dict[str, tuple[str, dict[str, Any]]] = {
 
 def ask(engine: Engine, name: str, text: str, relevant: set[str]) -> dict[str, Any]:
     """The features of a query, and whether one of the first results is relevant."""
-    with engine.traced(Request(text, ASKED[name][0])) as trace:
-        judged = confidence_input(trace.sight, trace.view, trace.outcome)
+    with engine.open_search(Request(text, ASKED[name][0])) as search_run:
+        judged = confidence_input(search_run.visible_index, search_run.snapshot, search_run.outcome)
         right = any(passage.document in relevant for passage in judged.read)
         return {"features": features(name, judged), "hit": right}
 

@@ -125,8 +125,8 @@ def test_related_terms_go_to_meaning_and_not_to_words(opened: Open, tmp_path: Pa
 
 
 def _plan(engine: Engine, query: str) -> Plan:
-    with engine.traced(Request(query, mode="static")) as trace:
-        return trace.outcome.plan
+    with engine.open_search(Request(query, mode="static")) as search_run:
+        return search_run.outcome.plan
 
 
 @pytest.mark.model

@@ -29,7 +29,7 @@ from watersmeet.engine.query.assemble import assemble_pipeline
 from watersmeet.engine.query.diagnostics import load_settings, log_search
 from watersmeet.engine.query.filters import build_request
 from watersmeet.engine.query.modes import LEXICAL_SIGNALS
-from watersmeet.engine.query.runner import PASSAGES, Scope, Trace, readable, run
+from watersmeet.engine.query.runner import PASSAGES, Scope, SearchRun, readable, run
 from watersmeet.engine.query.threads import Threads
 from watersmeet.engine.query.visibility import visible_to
 from watersmeet.engine.query.visible_index import VisibleIndex
@@ -70,7 +70,7 @@ class Engine:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
 
@@ -86,19 +86,19 @@ class Engine:
             raise ConfigError("this Engine is closed", "ask before its `with` block ends, or open another")
         if not self._learning:
             prune(self._searched, learn=False)
-        with diagnose(self.index, self.settings), self.index.snapshot() as view:
-            built = view.facts().get("fingerprint", "")
+        with diagnose(self.index, self.settings), self.index.snapshot() as snapshot:
+            built = snapshot.facts().get("fingerprint", "")
             if built and built != self._checked:
                 check_fingerprint(json.loads(built), {"tokenizer": tokens.VERSION}, ["tokenizer"])
                 self._checked = built
-            yield view
+            yield snapshot
 
-    def sight(self, view: Snapshot, viewer: Viewer | None) -> VisibleIndex:
+    def visible_index(self, snapshot: Snapshot, viewer: Viewer | None) -> VisibleIndex:
         """A snapshot as a viewer sees it."""
-        pipelines = self._pipelines.setdefault(view, {})
+        pipelines = self._pipelines.setdefault(snapshot, {})
         condition = Condition(gates=audience_gates(viewer))
         assemble = partial(assemble_pipeline, threads=self._threads, remote=self.index.remote)
-        return VisibleIndex(self.index, view, condition, pipelines, assemble)
+        return VisibleIndex(self.index, snapshot, condition, pipelines, assemble)
 
     @property
     def _learning(self) -> bool:
@@ -238,37 +238,37 @@ class Engine:
         `engine.search("how do I deploy?", top_n=3, filters={"tag": "setup"}, since="7d")`.
         """
         request = build_request(request, options)
-        with self.traced(request) as trace:
-            passages = trace.passages(present.needed(trace.outcome.ranking), request.viewer)
-            log_search(trace.outcome, passages)
-            confidence = trace.confidence()
-            results = present.results(trace.outcome.ranking, trace.outcome.fused, passages)
+        with self.open_search(request) as search_run:
+            passages = search_run.passages(present.needed(search_run.outcome.ranking), request.viewer)
+            log_search(search_run.outcome, passages)
+            confidence = search_run.confidence()
+            results = present.results(search_run.outcome.ranking, search_run.outcome.fused, passages)
             results = _wanted(results, request, confidence)
             if request.expand:
                 from watersmeet.present.expand import expand
 
-                page = partial(trace.page, viewer=request.viewer)
+                page = partial(search_run.page, viewer=request.viewer)
                 results = expand(results, request.expand, page, request.expand_tokens)
-            damage = damage_failures(trace.view, self.index)
-        self.note_search(trace, request, [result.document for result in results])
+            damage = damage_failures(search_run.snapshot, self.index)
+        self.note_search(search_run, request, [result.document for result in results])
         return Answer(
             query=request.query,
-            mode=trace.mode,
-            recipe=trace.settings.recipe,
+            mode=search_run.mode,
+            recipe=search_run.settings.recipe,
             results=results,
-            failures=(*trace.outcome.failures, *damage),
-            took_ms=trace.took_ms,
-            timings=trace.outcome.timings,
-            silent=trace.silent,
+            failures=(*search_run.outcome.failures, *damage),
+            took_ms=search_run.took_ms,
+            timings=search_run.outcome.timings,
+            silent=search_run.silent,
             confidence=confidence.probability if confidence else None,
             no_good_match=confidence is not None and not confidence.fits,
-            expansion=trace.outcome.plan.expansion,
-            routed=trace.outcome.plan.routed,
+            expansion=search_run.outcome.plan.expansion,
+            routed=search_run.outcome.plan.routed,
         )
 
-    def note_search(self, trace: Trace, request: Request, documents: Sequence[str]) -> None:
+    def note_search(self, search_run: SearchRun, request: Request, documents: Sequence[str]) -> None:
         """What was shown for a query, if the index may learn from what is opened."""
-        if trace.settings.section("calibration").learn:
+        if search_run.settings.section("calibration").learn:
             record_search(self._searched, request.query, list(documents))
 
     def why_not(self, request: Request, document: str, shown: int | None = None) -> WhyNot:
@@ -277,20 +277,22 @@ class Engine:
         `shown`: how many of the results are, if not all that are asked for."""
         from watersmeet.engine.query.why_not import resolve_document, why_not
 
-        with self.traced(request) as trace:
-            document = resolve_document(trace.view, document, request.viewer)
+        with self.open_search(request) as search_run:
+            document = resolve_document(search_run.snapshot, document, request.viewer)
             many = request.top_n if shown is None else shown
-            found = why_not(trace.pipeline, trace.view, trace.outcome, document, many)
+            found = why_not(search_run.pipeline, search_run.snapshot, search_run.outcome, document, many)
             if found.place != "result" or found.rank is None:
                 return found
-            sure = trace.confidence()
+            sure = search_run.confidence()
             if sure is not None and sure.probability < request.min_confidence:
                 return replace(found, place="cut", reason="the answer is less sure than was asked for")
-            if trace.outcome.ranking.hits[found.rank - 1].score < request.min_score:
+            if search_run.outcome.ranking.hits[found.rank - 1].score < request.min_score:
                 return replace(found, place="cut", reason="its score is below the least that was asked for")
             return found
 
-    def traced(self, request: Request, scope: Scope = PASSAGES, explain: bool = True) -> AbstractContextManager[Trace]:
+    def open_search(
+        self, request: Request, scope: Scope = PASSAGES, explain: bool = True
+    ) -> AbstractContextManager[SearchRun]:
         """A search with the index still as the query saw it. `told`: someone may ask why a hit is where it is."""
         return run(self, request, scope, explain)
 
@@ -301,8 +303,8 @@ class Engine:
         """
         from watersmeet.engine.query.trial import trial
 
-        with self.traced(request, explain=False) as trace:
-            return trial(trace, down_to, without)
+        with self.open_search(request, explain=False) as search_run:
+            return trial(search_run, down_to, without)
 
     def settings_for(self, recipe: str) -> Settings:
         """The settings with another recipe; none is named: as they are."""
@@ -317,8 +319,10 @@ class Engine:
         from watersmeet.engine.query.classification import classify
 
         try:
-            with self.snapshot() as view:
-                return classify(query, self.settings, self.sight(view, viewer).words, bool(view.tiers()))
+            with self.snapshot() as snapshot:
+                return classify(
+                    query, self.settings, self.visible_index(snapshot, viewer).words, bool(snapshot.tiers())
+                )
         except NoIndex:
             return classify(query, self.settings)
 
@@ -328,12 +332,12 @@ class Engine:
         from watersmeet.engine.query.document_lookup import find_document
 
         start = time.perf_counter()
-        with self.snapshot() as view:
-            ranking = reading.related(view, find_document(view, identity, viewer).document, visible_to(viewer))
+        with self.snapshot() as snapshot:
+            ranking = reading.related(snapshot, find_document(snapshot, identity, viewer).document, visible_to(viewer))
             ranking = type(ranking)("related", ranking.hits[:top_n])
-            held = view.passages([hit.chunk for hit in ranking.hits])
-            passages = {one.id: one for one in readable(self.sight(view, viewer), held.values(), viewer)}
-            damage = damage_failures(view, self.index)
+            held = snapshot.passages([hit.chunk for hit in ranking.hits])
+            passages = {one.id: one for one in readable(self.visible_index(snapshot, viewer), held.values(), viewer)}
+            damage = damage_failures(snapshot, self.index)
         took = (time.perf_counter() - start) * 1000
         found = present.results(ranking, ranking, passages)
         return Answer(identity, "related", self.settings.recipe, found, damage, took)
@@ -343,12 +347,12 @@ class Engine:
         from watersmeet.engine.query import documents as reading
         from watersmeet.engine.query.document_lookup import find_document
 
-        with self.snapshot() as view:
+        with self.snapshot() as snapshot:
             try:
-                found = reading.get(view, find_document(view, identity, viewer, exactly), viewer)
+                found = reading.get(snapshot, find_document(snapshot, identity, viewer, exactly), viewer)
             finally:
-                damage_failures(view, self.index)
-                reading.check_sound(view)  # and not that it is not there
+                damage_failures(snapshot, self.index)
+                reading.check_sound(snapshot)  # and not that it is not there
         if self._learning:
             self.calibration.opened(found["document"])
         return found
@@ -356,41 +360,43 @@ class Engine:
     def documents(self, viewer: Viewer | None = None) -> list[dict[str, Any]]:
         from watersmeet.engine.query import documents as reading
 
-        with self.snapshot() as view:
-            return reading.listing(view, visible_to(viewer))
+        with self.snapshot() as snapshot:
+            return reading.listing(snapshot, visible_to(viewer))
 
     def unknown_fields(self, request: Request) -> list[str]:
         """What is wrong with a request's filters, said for whoever found nothing."""
         from watersmeet.engine.query.filter_hints import filter_hints, requested_condition
 
         condition = requested_condition(request, self.settings_for(request.recipe).section("pipeline").understand)
-        with self.snapshot() as view:
-            return filter_hints(view, condition, request.viewer)
+        with self.snapshot() as snapshot:
+            return filter_hints(snapshot, condition, request.viewer)
 
     def passages(self, document: str, viewer: Viewer | None = None) -> list[Passage]:
         """All that is searchable of a document, in its order."""
-        with self.snapshot() as view:
-            found = view.passages_of(DocId(document)) if view.only([DocId(document)], visible_to(viewer)) else []
-            return readable(self.sight(view, viewer), found, viewer)
+        with self.snapshot() as snapshot:
+            found = (
+                snapshot.passages_of(DocId(document)) if snapshot.only([DocId(document)], visible_to(viewer)) else []
+            )
+            return readable(self.visible_index(snapshot, viewer), found, viewer)
 
     def link_texts(self) -> list[tuple[DocId, DocId, str]]:
         """Links that say something, as (from, to, text)."""
-        with self.snapshot() as view:
-            return view.named_texts()
+        with self.snapshot() as snapshot:
+            return snapshot.named_texts()
 
     def status(self, viewer: Viewer | None = None) -> dict[str, Any]:
         """What the index holds, and how far each signal has come."""
         from watersmeet.engine.index.status import status
 
-        with self.snapshot() as view:
-            found = status(self.sight(view, viewer), self.settings, self.index, viewer)
+        with self.snapshot() as snapshot:
+            found = status(self.visible_index(snapshot, viewer), self.settings, self.index, viewer)
         return {**found, "calibration": self.calibration.state()}
 
     def check(self) -> None:
         """Raises what keeps the index from being asked, if anything does."""
-        with self.snapshot() as view:
-            self.sight(view, None).pipeline(self.settings, LEXICAL_SIGNALS)
-            view.kinds()
+        with self.snapshot() as snapshot:
+            self.visible_index(snapshot, None).pipeline(self.settings, LEXICAL_SIGNALS)
+            snapshot.kinds()
 
     def doctor(self) -> list[Check]:
         """Everything that could be wrong, looked at."""

@@ -52,8 +52,8 @@ def engine(embedded: Path, tmp_path: Path) -> Iterator[Engine]:
 
 def weights(engine: Engine, query: str, condition: Condition | None = None) -> dict[str, float]:
     request = Request(query, "hybrid", condition=condition or Condition())
-    with engine.traced(request) as trace:
-        return dict(trace.outcome.plan.weights)
+    with engine.open_search(request) as search_run:
+        return dict(search_run.outcome.plan.weights)
 
 
 # ---------------------------------------------------------------- the belief itself

@@ -290,8 +290,8 @@ def test_two_skills_of_one_name_are_told_apart_by_what_is_above_them(engine: Eng
 def test_a_model_reads_what_the_composition_says(engine: Engine) -> None:
     engine.registry.register([{**SERVER, "tags": ["time"], "metadata": {"region": "eu"}}])
     entity = entity_of(engine.registry.get("/clock"))
-    with engine.snapshot() as view:
-        (passage,) = view.passages_of("/clock")
+    with engine.snapshot() as snapshot:
+        (passage,) = snapshot.passages_of("/clock")
     assert f"{breadcrumb(passage.title, passage.headings)}\n{passage.text}" == embedding_text(entity)
 
 

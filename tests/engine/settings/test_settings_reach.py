@@ -112,8 +112,8 @@ def asking(folder: Path, vault: Path, kind: str, name: str, tables: dict[str, An
     with Engine(folder / "index", settings_with(folder, {"index": {"dense": ""}})) as engine:
         engine.sync([vault], deepen=False)
     settings = settings_with(folder, tables | {"pipeline": chosen, "index": {"dense": ""}})
-    with Engine(folder / "index", settings) as engine, engine.snapshot() as view:
-        engine.sight(view, None).pipeline(settings, tuple(signals))
+    with Engine(folder / "index", settings) as engine, engine.snapshot() as snapshot:
+        engine.visible_index(snapshot, None).pipeline(settings, tuple(signals))
 
 
 WAYS: dict[str, Callable[..., None]] = {

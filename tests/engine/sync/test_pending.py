@@ -88,8 +88,8 @@ def test_vectors_of_an_earlier_file_of_the_model_are_made_anew(
         assert pending_chunks(engine) == {"dense": 20}
         monkeypatch.setattr(deepening, "HASTY", 4)
         engine.deepen(seconds=0.001)
-        with engine.snapshot() as view:
-            assert list(tiers_of(view.facts(), NEXT)) == ["dense"]
+        with engine.snapshot() as snapshot:
+            assert list(tiers_of(snapshot.facts(), NEXT)) == ["dense"]
         assert pending_chunks(engine) == {"dense": 16}
         engine.deepen()
         assert pending_chunks(engine) == {}

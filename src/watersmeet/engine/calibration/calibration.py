@@ -119,11 +119,13 @@ class Calibration:
         if known.has(query, wanted):
             report.known += 1
             return None
-        with self._engine.traced(Request(query, viewer=EVERYONE)) as trace:  # weights are everyone's
-            chunks = {hit.chunk for ranking in trace.outcome.rankings for hit in ranking.hits}
-            made = score_matrix(trace.outcome, trace.pipeline.fusion, trace.view.documents_of(chunks))
-            public = trace.view.only([DocId(document) for document in wanted], visible_to(EVERYONE))
-            collections = trace.view.collections_of(list(public))
+        with self._engine.open_search(Request(query, viewer=EVERYONE)) as search_run:  # weights are everyone's
+            chunks = {hit.chunk for ranking in search_run.outcome.rankings for hit in ranking.hits}
+            made = score_matrix(
+                search_run.outcome, search_run.pipeline.fusion, search_run.snapshot.documents_of(chunks)
+            )
+            public = search_run.snapshot.only([DocId(document) for document in wanted], visible_to(EVERYONE))
+            collections = search_run.snapshot.collections_of(list(public))
         if not collections:
             report.unusable.append((query, "the index has no such document, or not for everyone"))
             return None

@@ -17,11 +17,11 @@ DAMAGED = ("index", "catalogue", "stores", "text store", "static vectors", "spar
 """Which of doctor's checks tell that a file is damaged."""
 
 
-def damage_failures(view: Snapshot, index: Index) -> tuple[Failure, ...]:
+def damage_failures(snapshot: Snapshot, index: Index) -> tuple[Failure, ...]:
     """What a query left out as damaged, said in its answer; and noted, so that the next sync reads it again."""
-    if not view.damaged:
+    if not snapshot.damaged:
         return ()
-    names = ", ".join(view.damaged)
+    names = ", ".join(snapshot.damaged)
     index.note_damage(f"damaged: {names}")
     return (Failure("catalogue", f"left out, since it is damaged: {names}", "`watersmeet sync` reads it again"),)
 

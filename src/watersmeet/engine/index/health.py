@@ -62,8 +62,8 @@ def _read_by_others(plugin: plugins.Plugin) -> list[str]:
 
 def _built(index: Index, settings: Settings) -> list[Check]:
     """What was put into the index, and whether the settings are those that it was built with."""
-    with index.snapshot() as view:
-        facts, meta = view.statistics(), dict(view.facts())
+    with index.snapshot() as snapshot:
+        facts, meta = snapshot.statistics(), dict(snapshot.facts())
     there = facts.documents > 0
     detail = f"{facts.documents} documents, {facts.chunks} chunks"
     checks = [Check("documents", there, detail, "" if there else "run `watersmeet sync PATH`")]
@@ -90,8 +90,11 @@ def _with_model(check: Check, index: Index, settings: Settings) -> Check:
     component = embedder_name(settings, tier) if check.ok and tier in TIERS else ""
     if not component:
         return check
-    with suppress(ModelProblem, WatersmeetError), index.snapshot() as view:  # a broken model is said by its own check
-        found: Tier = view.tiers()[tier]
+    with (
+        suppress(ModelProblem, WatersmeetError),
+        index.snapshot() as snapshot,
+    ):  # a broken model is said by its own check
+        found: Tier = snapshot.tiers()[tier]
         if outdated(found, model_of(settings, tier, component)):
             detail = f"made by an earlier file of {found.model}; they answer until the new ones are made"
             return Check(check.name, True, detail, "run `watersmeet sync`")
@@ -128,12 +131,12 @@ def _calibration(index: Index) -> Check:
 def check_search(engine: Engine) -> Check:
     """Whether a document can be found by its own words: what else is damaged shows there."""
     try:
-        with engine.snapshot() as view:
-            first = [passage.text for passage in view.passages(view.newest(ANY, 1)).values()]
+        with engine.snapshot() as snapshot:
+            first = [passage.text for passage in snapshot.passages(snapshot.newest(ANY, 1)).values()]
         if not first:
             return Check("search", True, "there is nothing to ask for")
-        with engine.traced(Request(" ".join("".join(first).split()[:8]), mode="lexical")) as trace:
-            failures = trace.outcome.failures
+        with engine.open_search(Request(" ".join("".join(first).split()[:8]), mode="lexical")) as search_run:
+            failures = search_run.outcome.failures
     except WatersmeetError as error:
         return Check("search", False, str(error), error.hint or REBUILD_HINT)
     wrong = "; ".join(f"{failure.by}: {failure.reason}" for failure in failures)

@@ -53,21 +53,21 @@ def refresh(index: Index, settings: Settings, measure: bool = False) -> list[Ski
     """Gather the terms anew if what is live has changed by enough, or if `measure` says so; what could not be kept."""
     if not embedder_name(settings, TIER):
         return []
-    with index.snapshot() as view:
-        tier = view.tiers().get(TIER)
+    with index.snapshot() as snapshot:
+        tier = snapshot.tiers().get(TIER)
         if tier is None:
             return []
-        text, last = view.generation, view.last_row()
-        everyone = Condition(gates=view.needed(visible_to(EVERYONE).gates))
-        chunks, public = view.statistics().chunks, view.statistics(everyone).chunks
+        text, last = snapshot.generation, snapshot.last_row()
+        everyone = Condition(gates=snapshot.needed(visible_to(EVERYONE).gates))
+        chunks, public = snapshot.statistics().chunks, snapshot.statistics(everyone).chunks
         counts = {vocabulary.PUBLIC: public, vocabulary.PRIVATE: chunks - public}
         stale = [
             name
             for name, count in counts.items()
-            if count and (measure or not _current(index.state, view, everyone, name, count, tier, chunks > public))
+            if count and (measure or not _current(index.state, snapshot, everyone, name, count, tier, chunks > public))
         ]
-        sampled = {name: view.sample(MOST_CHUNKS, everyone, outside=name == vocabulary.PRIVATE) for name in stale}
-        counted = {name: vocabulary.gather(_texts(view, sampled[name])) for name in stale}
+        sampled = {name: snapshot.sample(MOST_CHUNKS, everyone, outside=name == vocabulary.PRIVATE) for name in stale}
+        counted = {name: vocabulary.gather(_texts(snapshot, sampled[name])) for name in stale}
     try:
         for name, terms in counted.items():
             made = vocabulary.vocabulary(terms, counts[name], last, tier.fingerprint, text, name)
@@ -94,20 +94,20 @@ def _replace(state: State, content: bytes | None) -> None:
 
 
 def _current(
-    states: States, view: Snapshot, everyone: Condition, name: str, chunks: int, tier: Tier, private: bool
+    states: States, snapshot: Snapshot, everyone: Condition, name: str, chunks: int, tier: Tier, private: bool
 ) -> bool:
     """Whether the terms of these chunks are known. What an older version wrote may hold private ones."""
     held = terms_of(terms_in(states, name))
     if held is None or (name == vocabulary.PUBLIC and private and not held.public):
         return False
-    added = view.added_since(held.last_row, everyone)
-    added = view.added_since(held.last_row) - added if name == vocabulary.PRIVATE else added
-    return held.is_current(chunks, added, tier.fingerprint, view.generation)
+    added = snapshot.added_since(held.last_row, everyone)
+    added = snapshot.added_since(held.last_row) - added if name == vocabulary.PRIVATE else added
+    return held.is_current(chunks, added, tier.fingerprint, snapshot.generation)
 
 
-def _texts(view: Snapshot, chunks: Sequence[ChunkId]) -> Iterator[str]:
+def _texts(snapshot: Snapshot, chunks: Sequence[ChunkId]) -> Iterator[str]:
     for start in range(0, len(chunks), WINDOW):
-        for passage in view.passages(chunks[start : start + WINDOW]).values():
+        for passage in snapshot.passages(chunks[start : start + WINDOW]).values():
             yield "\n".join((*passage.headings, passage.text))
 
 
@@ -120,13 +120,13 @@ class LiveConcepts:
 
     states: States
     settings: Settings
-    view: Snapshot
+    snapshot: Snapshot
     whole: bool = True
     _held: dict[str, tuple[object, tuple[list[str], Matrix]]] = field(default_factory=dict, init=False)
 
     def nearest(self, text: str, limit: int) -> list[str]:
         name = embedder_name(self.settings, TIER)
-        if not name or TIER not in self.view.tiers():
+        if not name or TIER not in self.snapshot.tiers():
             return []
         names = (vocabulary.PUBLIC, vocabulary.PRIVATE) if self.whole else (vocabulary.PUBLIC,)
         held = [each for part in names if (each := self._vocabulary(name, part))]

@@ -30,26 +30,26 @@ def requested_condition(request: Request, understand: Sequence[str]) -> Conditio
     return Tags().apply(Plan(request.query, condition=request.condition)).condition
 
 
-def filter_hints(view: Snapshot, condition: Condition, viewer: Viewer | None = None) -> list[str]:
+def filter_hints(snapshot: Snapshot, condition: Condition, viewer: Viewer | None = None) -> list[str]:
     """A sentence for each filter that can only ever find nothing: no document has the field, or the value."""
-    known = view.fields(visible_to(viewer)) | ALWAYS
+    known = snapshot.fields(visible_to(viewer)) | ALWAYS
     said = []
     for key, values in (*condition.fields.items(), *condition.also):
         if key.casefold() not in known:
             said.append(f"no document has the field {key!r}; {nearest(key, known)}")
         else:
-            said += _values(view, "tag" if key.casefold() == "tags" else key, values, viewer)
+            said += _values(snapshot, "tag" if key.casefold() == "tags" else key, values, viewer)
     return list(dict.fromkeys(said))
 
 
-def _values(view: Snapshot, key: str, values: Sequence[str], viewer: Viewer | None) -> Iterator[str]:
+def _values(snapshot: Snapshot, key: str, values: Sequence[str], viewer: Viewer | None) -> Iterator[str]:
     for value in values:
-        if not _any(view, key, value, viewer):
-            yield f"no document has {_told(key, value)}{_instead(view, key, value, viewer)}"
+        if not _any(snapshot, key, value, viewer):
+            yield f"no document has {_told(key, value)}{_instead(snapshot, key, value, viewer)}"
 
 
-def _any(view: Snapshot, key: str, value: str, viewer: Viewer | None) -> bool:
-    return bool(view.newest(Condition({key: (value,)}, gates=visible_to(viewer).gates), 1))
+def _any(snapshot: Snapshot, key: str, value: str, viewer: Viewer | None) -> bool:
+    return bool(snapshot.newest(Condition({key: (value,)}, gates=visible_to(viewer).gates), 1))
 
 
 def _told(key: str, value: str) -> str:
@@ -60,13 +60,17 @@ def _told(key: str, value: str) -> str:
     return f"{key}={value}"
 
 
-def _instead(view: Snapshot, key: str, value: str, viewer: Viewer | None) -> str:
+def _instead(snapshot: Snapshot, key: str, value: str, viewer: Viewer | None) -> str:
     if key == "path":
         below = f"{value.rstrip('/')}/**"
-        return f"; did you mean {below!r}?" if _any(view, key, below, viewer) else "; for example '*.md' or 'guides/**'"
+        return (
+            f"; did you mean {below!r}?"
+            if _any(snapshot, key, below, viewer)
+            else "; for example '*.md' or 'guides/**'"
+        )
     if key.casefold() not in OPEN and viewer is not None and not viewer.all:
         return ""
-    there = view.values_of(key.casefold(), visible_to(viewer))
+    there = snapshot.values_of(key.casefold(), visible_to(viewer))
     if not there:
         return "; there are none"
     shown = _nearest(value.casefold(), there)

@@ -52,7 +52,7 @@ class Scope(Protocol):
         ...
 
     def path(
-        self, sight: VisibleIndex, settings: Settings, mode: str, signals: tuple[str, ...], plan: Plan
+        self, visible_index: VisibleIndex, settings: Settings, mode: str, signals: tuple[str, ...], plan: Plan
     ) -> Pipeline | TwoStage: ...
 
     def answered(self, outcome: Outcome, signals: tuple[str, ...]) -> bool:
@@ -75,15 +75,15 @@ class Passages:
         return chosen
 
     def path(
-        self, sight: VisibleIndex, settings: Settings, mode: str, signals: tuple[str, ...], plan: Plan
+        self, visible_index: VisibleIndex, settings: Settings, mode: str, signals: tuple[str, ...], plan: Plan
     ) -> Pipeline | TwoStage:
         """The pipeline, or the wrapper that looks twice."""
-        pipeline = sight.pipeline(settings, signals)
+        pipeline = visible_index.pipeline(settings, signals)
         twice: TwoStageSettings = settings.section("two_stage")
-        if twice.enabled or (twice.auto and twice.active(sight.count)):
+        if twice.enabled or (twice.auto and twice.active(visible_index.count)):
             from watersmeet.engine.query.two_stage import TwoStage
 
-            return TwoStage(pipeline, sight.view, twice)
+            return TwoStage(pipeline, visible_index.snapshot, twice)
         return pipeline
 
     def answered(self, outcome: Outcome, signals: tuple[str, ...]) -> bool:
@@ -93,22 +93,22 @@ class Passages:
 PASSAGES = Passages()
 
 
-class Trace(NamedTuple):
+class SearchRun(NamedTuple):
     """What came of a request, with the index still as the query saw it."""
 
     mode: str
     settings: Settings
     outcome: Outcome
     path: Pipeline | TwoStage
-    sight: VisibleIndex
+    visible_index: VisibleIndex
     start: float
     silent: Mapping[str, str]
     confidence: Callable[[], Confidence | None]
     """How sure it is; asked for while the index is still as the query saw it."""
 
     @property
-    def view(self) -> Snapshot:
-        return self.sight.view
+    def snapshot(self) -> Snapshot:
+        return self.visible_index.snapshot
 
     @property
     def pipeline(self) -> Pipeline:
@@ -116,31 +116,31 @@ class Trace(NamedTuple):
 
     def passages(self, chunks: Collection[ChunkId], viewer: Viewer | None) -> dict[ChunkId, Passage]:
         """The passages of chunks, as far as the viewer may read them."""
-        found = self.view.passages(chunks)
-        return {passage.id: passage for passage in readable(self.sight, found.values(), viewer)}
+        found = self.snapshot.passages(chunks)
+        return {passage.id: passage for passage in readable(self.visible_index, found.values(), viewer)}
 
     def page(self, document: DocId, viewer: Viewer | None) -> Page:
         """All of a document, in its order."""
-        record = self.view.record(document)
+        record = self.snapshot.record(document)
         levels = record.fields.get(LEVELS) if record else None
-        return Page(readable(self.sight, self.view.passages_of(document), viewer), levels)
+        return Page(readable(self.visible_index, self.snapshot.passages_of(document), viewer), levels)
 
     @property
     def took_ms(self) -> float:
         return (time.perf_counter() - self.start) * 1000
 
 
-def readable(sight: VisibleIndex, passages: Iterable[Passage], viewer: Viewer | None) -> list[Passage]:
+def readable(visible_index: VisibleIndex, passages: Iterable[Passage], viewer: Viewer | None) -> list[Passage]:
     """Passages without what their viewer may not see of them."""
     if not is_limited(viewer):
         return list(passages)
     from watersmeet.engine.registry.visibility import visible_passages
 
-    return visible_passages(sight.view, sight.entities, passages, viewer)
+    return visible_passages(visible_index.snapshot, visible_index.entities, passages, viewer)
 
 
 @contextmanager
-def run(engine: Engine, request: Request, scope: Scope = PASSAGES, explain: bool = True) -> Iterator[Trace]:
+def run(engine: Engine, request: Request, scope: Scope = PASSAGES, explain: bool = True) -> Iterator[SearchRun]:
     """`told`: someone may ask why a hit is where it is."""
     start = time.perf_counter()
     settings = engine.settings_for(request.recipe)
@@ -148,11 +148,11 @@ def run(engine: Engine, request: Request, scope: Scope = PASSAGES, explain: bool
     vectors = needs_vectors(request.mode) and index.vectors
     alone = request.one_per_document or request.expand == "page"  # several passages of a page would show it again
     pool = max(pipeline.pool, pipeline.pool_times * request.top_n)
-    with engine.snapshot() as view:
+    with engine.snapshot() as snapshot:
         plan = Plan(
             text=request.query,
             intent=request.intent,
-            condition=search_gates(view, request),
+            condition=search_gates(snapshot, request),
             kinds=scope.kinds,
             top_n=max(request.top_n, pool) if alone else request.top_n,
             explain=explain,
@@ -160,27 +160,36 @@ def run(engine: Engine, request: Request, scope: Scope = PASSAGES, explain: bool
             stop=request.stop,
             pool=pool,
         )
-        sight = engine.sight(view, request.viewer)
+        visible_index = engine.visible_index(snapshot, request.viewer)
         wanted = scope.signals(settings)
-        coverage = askable(sight.coverage, wanted, settings) if vectors else {}
+        coverage = askable(visible_index.coverage, wanted, settings) if vectors else {}
         mode, chosen = choose(request.mode, wanted, coverage, index.min_coverage)
         signals = scope.voting(mode, chosen, coverage, index.min_coverage)
-        path = scope.path(sight, settings, mode, signals, plan)
+        path = scope.path(visible_index, settings, mode, signals, plan)
         outcome = path.run(plan)
         if not scope.answered(outcome, signals):  # nothing of what was asked for could run: the words can
             mode, failures = "lexical", outcome.failures
-            path = scope.path(sight, settings, mode, LEXICAL_SIGNALS, plan)
+            path = scope.path(visible_index, settings, mode, LEXICAL_SIGNALS, plan)
             outcome = path.run(plan)
             outcome = replace(outcome, failures=tuple(dict.fromkeys((*failures, *outcome.failures))))
-        outcome = one_per_document(path, plan, outcome, view, request.top_n) if alone else widen(path, plan, outcome)
+        outcome = (
+            one_per_document(path, plan, outcome, snapshot, request.top_n) if alone else widen(path, plan, outcome)
+        )
         mode = mode_used(mode, [ranking.by for ranking in outcome.rankings])
         silent = silent_signals(request.mode, wanted, signals, coverage)
         if request.strict:
             check_strict(outcome.failures, silent, settings)
         if vectors and embedder_name(settings, "dense") and coverage.get("dense", 0.0) < 1:
             _embed_first(engine.index, outcome)
-        yield Trace(
-            mode, settings, outcome, path, sight, start, silent, lambda: outcome_confidence(sight, view, outcome)
+        yield SearchRun(
+            mode,
+            settings,
+            outcome,
+            path,
+            visible_index,
+            start,
+            silent,
+            lambda: outcome_confidence(visible_index, snapshot, outcome),
         )
 
 
@@ -192,21 +201,23 @@ def _embed_first(index: Index, outcome: Outcome) -> None:
     embed_first.note(index.state(EMBED_FIRST), [hit.chunk for hit in outcome.ranking.hits])
 
 
-def outcome_confidence(sight: VisibleIndex, view: Snapshot, outcome: Outcome) -> Confidence | None:
+def outcome_confidence(visible_index: VisibleIndex, snapshot: Snapshot, outcome: Outcome) -> Confidence | None:
     """How sure the outcome is."""
-    return confidence(confidence_input(sight, view, outcome)) if sight.words is not None else None
+    return confidence(confidence_input(visible_index, snapshot, outcome)) if visible_index.words is not None else None
 
 
-def confidence_input(sight: VisibleIndex, view: Snapshot, outcome: Outcome) -> ConfidenceInput:
+def confidence_input(visible_index: VisibleIndex, snapshot: Snapshot, outcome: Outcome) -> ConfidenceInput:
     """What there is to judge an outcome by."""
-    assert sight.words is not None  # noqa: S101 - for the type checker: there was a search
+    assert visible_index.words is not None  # noqa: S101 - for the type checker: there was a search
     first = [hit.chunk for hit in outcome.confidence_ranking.hits[:READ]]
-    passages = view.passages(first)
+    passages = snapshot.passages(first)
     read = [passages[chunk] for chunk in first if chunk in passages]
-    called = view.names_of([passage.document for passage in read])
-    owners = view.owners_of(candidates(outcome.rankings))
-    known_for = view.words_only([passage.document for passage in read])
-    return ConfidenceInput(outcome.plan, outcome.rankings, read, called, sight.words, owners, sight.levels, known_for)
+    called = snapshot.names_of([passage.document for passage in read])
+    owners = snapshot.owners_of(candidates(outcome.rankings))
+    known_for = snapshot.words_only([passage.document for passage in read])
+    return ConfidenceInput(
+        outcome.plan, outcome.rankings, read, called, visible_index.words, owners, visible_index.levels, known_for
+    )
 
 
 def check_strict(failures: Sequence[Failure], silent: Mapping[str, str], settings: Settings) -> None:

@@ -16,7 +16,7 @@ class TwoStage:
     """The same signals, fusion and weights both times."""
 
     pipeline: Pipeline
-    view: Snapshot
+    snapshot: Snapshot
     settings: TwoStageSettings
 
     def run(self, plan: Plan) -> Outcome:
@@ -49,14 +49,14 @@ class TwoStage:
 
     def documents(self, ranking: Ranking) -> tuple[DocId, ...]:
         """The documents, those first whose chunks have most score in all."""
-        owners = self.view.documents_of([hit.chunk for hit in ranking.hits])
+        owners = self.snapshot.documents_of([hit.chunk for hit in ranking.hits])
         totals: defaultdict[DocId, float] = defaultdict(float)
         for hit in ranking.hits:
             totals[owners[hit.chunk]] += hit.score
         return tuple(sorted(totals, key=lambda document: (-totals[document], document)))
 
     def _capped(self, ranking: Ranking) -> Ranking:
-        owners = self.view.documents_of([hit.chunk for hit in ranking.hits])
+        owners = self.snapshot.documents_of([hit.chunk for hit in ranking.hits])
         taken: Counter[DocId] = Counter()
         kept = []
         for hit in ranking.hits:

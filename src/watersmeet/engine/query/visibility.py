@@ -11,13 +11,13 @@ from watersmeet.core.model import Condition, Request
 from watersmeet.core.visibility import AUDIENCE_GATE, LIFECYCLE_GATE, Viewer, audience_gates, gates
 
 
-def search_gates(view: Snapshot, request: Request) -> Condition:
+def search_gates(snapshot: Snapshot, request: Request) -> Condition:
     """What a search may offer: what it asks for, of what is for its viewer and neither retired nor unfinished.
 
     Gates that the request has itself go before the usual ones; only who sees what is not for it to say.
     """
     wanted = {**open_lifecycle(gates(), request.condition), **request.condition.gates, **audience_gates(request.viewer)}
-    needed = view.needed(wanted)
+    needed = snapshot.needed(wanted)
     return replace(request.condition, gates=needed) if needed or request.condition.gates else request.condition
 
 
@@ -38,16 +38,16 @@ def audience_only(condition: Condition) -> Condition:
     return Condition(gates={key: allowed for key, allowed in condition.gates.items() if key == AUDIENCE_GATE})
 
 
-def statistics(view: Snapshot, viewer: Viewer | None) -> dict[str, Any]:
+def statistics(snapshot: Snapshot, viewer: Viewer | None) -> dict[str, Any]:
     """How much there is for a viewer; for one from whom something may be withheld, nothing that would tell how much:
     its size is that of the texts."""
     condition = visible_to(viewer)
-    found = view.statistics(condition)
+    found = snapshot.statistics(condition)
     facts = {one.name: getattr(found, one.name) for one in fields(found)} | {"kinds": dict(found.kinds)}
     if not is_limited(viewer):
         return facts | {"collections": dict(found.collections)}
     collections = {name: count for name, count in found.collections.items() if count}
-    return facts | {"dead": 0, "collections": collections, "size_bytes": view.text_bytes(condition)}
+    return facts | {"dead": 0, "collections": collections, "size_bytes": snapshot.text_bytes(condition)}
 
 
 def is_limited(viewer: Viewer | None) -> bool:

@@ -30,37 +30,37 @@ class VisibleIndex:
     """
 
     def __init__(
-        self, index: Index, view: Snapshot, condition: Condition, pipelines: Pipelines, assemble: Assemble
+        self, index: Index, snapshot: Snapshot, condition: Condition, pipelines: Pipelines, assemble: Assemble
     ) -> None:
         gates = {key: allowed for key, allowed in condition.gates.items() if key == AUDIENCE_GATE}
-        self.view, self.visible = view, Condition(gates=view.needed(gates))
-        self._public_only = bool(gates and view.needed(audience_gates(EVERYONE)))
+        self.snapshot, self.visible = snapshot, Condition(gates=snapshot.needed(gates))
+        self._public_only = bool(gates and snapshot.needed(audience_gates(EVERYONE)))
         self._index, self._pipelines, self._assemble = index, pipelines, assemble
 
     @property
     def words(self) -> Words | None:
         """The words of the index; None if nothing was ever synced into it."""
-        return self.view.words(self.visible)
+        return self.snapshot.words(self.visible)
 
     @property
     def entities(self) -> Entities:
         """The entities of the index, if there is a registry in it."""
-        return self.view.entities(self.visible)
+        return self.snapshot.entities(self.visible)
 
     @property
     def count(self) -> int:
         """How many documents there are."""
-        return sum(self.view.kinds(self.visible).values())
+        return sum(self.snapshot.kinds(self.visible).values())
 
     @property
     def coverage(self) -> Mapping[str, float]:
         """The share of the chunks that each model has seen; empty if there are no vectors."""
-        return {name: self.view.coverage(tier, self.visible) for name, tier in self.view.tiers().items()}
+        return {name: self.snapshot.coverage(tier, self.visible) for name, tier in self.snapshot.tiers().items()}
 
     @property
     def levels(self) -> dict[str, float]:
         """How near the chunks are to one another, by each model."""
-        tiers = self.view.tiers().items()
+        tiers = self.snapshot.tiers().items()
         return {name: tier.public_level if self._public_only else tier.level for name, tier in tiers}
 
     def pipeline(self, settings: Settings, signals: tuple[str, ...], stages: tuple[str, ...] | None = None) -> Pipeline:
@@ -68,7 +68,7 @@ class VisibleIndex:
         if self.words is None:
             raise NoIndex(f"nothing was ever synced into {self._index.place}", "fill it with `watersmeet sync PATH`")
         gates = tuple(self.visible.gates.items())
-        key = (self.view.generation, gates, self._public_only, settings.recipe, signals, stages)
+        key = (self.snapshot.generation, gates, self._public_only, settings.recipe, signals, stages)
         if key not in self._pipelines:
             if len(self._pipelines) >= MOST_PIPELINES:
                 self._pipelines.clear()
@@ -77,12 +77,12 @@ class VisibleIndex:
 
     def _ports(self, settings: Settings, signals: tuple[str, ...]) -> dict[str, Any]:
         """What components may ask for. None of them is of one moment alone."""
-        view, seen = self.view, self.visible
+        snapshot, seen = self.snapshot, self.visible
         ports: dict[str, Any] = {
-            "words": view.words(seen),
-            "view": view,
-            "links": LazyPort(lambda: view.links(seen)),
-            "entities": LazyPort(lambda: view.entities(seen)),
+            "words": snapshot.words(seen),
+            "view": snapshot,
+            "links": LazyPort(lambda: snapshot.links(seen)),
+            "entities": LazyPort(lambda: snapshot.entities(seen)),
             "pair_scorer": LazyPort(lambda: _pairs(settings)),
             "weight_source": LazyPort(lambda: StoredWeights(self._index.state(CALIBRATION), settings)),
         }
@@ -90,8 +90,8 @@ class VisibleIndex:
             from watersmeet.engine.index.vocabulary import LiveConcepts
             from watersmeet.engine.query.vector_search import vector_searches  # numpy is loaded here and not before
 
-            ports |= vector_searches(view, seen, settings)
-            ports["concepts"] = LiveConcepts(self._index.state, settings, view, whole=not self._public_only)
+            ports |= vector_searches(snapshot, seen, settings)
+            ports["concepts"] = LiveConcepts(self._index.state, settings, snapshot, whole=not self._public_only)
         return ports
 
 

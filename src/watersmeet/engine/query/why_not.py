@@ -55,30 +55,30 @@ class WhyNot:
         }
 
 
-def resolve_document(view: Snapshot, document: str, viewer: Viewer | None) -> str:
+def resolve_document(snapshot: Snapshot, document: str, viewer: Viewer | None) -> str:
     """The document that is asked about, by whatever name; what there is not keeps the name that it was asked by."""
     from watersmeet.engine.query.document_lookup import find_document
 
     try:
-        return find_document(view, document, viewer).document
+        return find_document(snapshot, document, viewer).document
     except Ambiguous:
         raise
     except NotFound:
         return document
 
 
-def why_not(path: Pipeline, view: Snapshot, outcome: Outcome, document: str, shown: int) -> WhyNot:
+def why_not(path: Pipeline, snapshot: Snapshot, outcome: Outcome, document: str, shown: int) -> WhyNot:
     """`shown`: how many of the results are shown."""
-    chunks = {passage.id for passage in view.passages_of(DocId(document))} if is_text(document) else set()
+    chunks = {passage.id for passage in snapshot.passages_of(DocId(document))} if is_text(document) else set()
     first = outcome.wide if isinstance(outcome, TwoStageOutcome) else outcome
     condition = first.plan.condition  # what is asked for, not what a first look has narrowed it to
-    if not chunks or not view.only([DocId(document)], audience_only(condition)):
+    if not chunks or not snapshot.only([DocId(document)], audience_only(condition)):
         return WhyNot(document, "index", "the index has no such document")
     place = _position(outcome.ranking.hits[:shown], chunks)
     if place is not None:
         return WhyNot(document, "result", f"it is result {place}", _ranks(outcome.rankings, chunks), place)
-    if not view.only([DocId(document)], condition):
-        kept_out = not view.only([DocId(document)], Condition(gates=condition.gates))
+    if not snapshot.only([DocId(document)], condition):
+        kept_out = not snapshot.only([DocId(document)], Condition(gates=condition.gates))
         reason = "it is deprecated, a draft or disabled" if kept_out else "the filters leave it out"
         return WhyNot(document, "condition", reason)
     if _position(first.fused.hits, chunks) is None:

@@ -36,12 +36,12 @@ def widen(path: Pipeline | TwoStage, plan: Plan, outcome: Outcome) -> Outcome:
 
 
 def one_per_document(
-    path: Pipeline | TwoStage, plan: Plan, outcome: Outcome, view: PassageReader, max_chunks: int
+    path: Pipeline | TwoStage, plan: Plan, outcome: Outcome, snapshot: PassageReader, max_chunks: int
 ) -> Outcome:
     """The best chunk of each document, so many at most. If the pool has too few documents, a larger one has more."""
     from watersmeet.stage.per_document import PerDocument
 
-    best = PerDocument(view, max_chunks=1)
+    best = PerDocument(snapshot, max_chunks=1)
     found, pool, rankings = best.apply(outcome.ranking, plan), plan.pool, outcome.rankings
     while len(found.hits) < max_chunks and pool < WIDEST and any(len(one.hits) >= pool for one in rankings):
         pool *= WIDER

@@ -33,10 +33,10 @@ def find_tools(engine: Engine, request: ToolRequest) -> ToolAnswer:
     text, condition = understood(request.task, request.condition)
     asked = request.request(text, top_n, condition)
     with run(engine, asked, _SCOPE) as trace:
-        entities = trace.sight.entities
+        entities = trace.visible_index.entities
         leads = entities.heads([hit.chunk for hit in trace.outcome.ranking.hits])
         found = {leads[hit.chunk].document: hit for hit in trace.outcome.ranking.hits}
-        seen = search_gates(trace.view, asked)
+        seen = search_gates(trace.snapshot, asked)
         always, missing = _pinned(dict.fromkeys((*own.pinned, *request.pinned)), entities, seen)
         room = max(0, top_n - len([name for name in always if name not in found]))
         shown = [name for place, name in enumerate(found) if place < room or name in always]

@@ -32,9 +32,9 @@ def listing(
         raise ConfigError(f"no entity type called {kind!r}", nearest(kind, (*KINDS, TOOL)))
     allowed = gates(viewer, include_deprecated, include_draft, include_disabled)
     condition = Condition(fields={"kind": (kind,) if kind else KINDS}, gates=allowed)
-    with engine.snapshot() as view:
-        held = [found.fields["record"] for found in view.records(condition) if "record" in found.fields]
-        records = [visible_record(view, record, viewer) for record in held]
+    with engine.snapshot() as snapshot:
+        held = [found.fields["record"] for found in snapshot.records(condition) if "record" in found.fields]
+        records = [visible_record(snapshot, record, viewer) for record in held]
     low = query.casefold().strip()
     return [record for record in records if not low or low in _text(record)]
 
@@ -77,6 +77,6 @@ def _score(entity: Entity, low: str) -> float:
 def tags(engine: Engine, viewer: Viewer | None = None) -> list[dict[str, Any]]:
     """The tags of all that a search could show to the viewer, the commonest first."""
     count = Counter(tag for record in listing(engine, "", "", viewer) for tag in dict.fromkeys(record["tags"]))
-    with engine.snapshot() as view:
-        count.update(view.tags(Condition(gates=gates(viewer)), without=(*KINDS, TOOL)))
+    with engine.snapshot() as snapshot:
+        count.update(snapshot.tags(Condition(gates=gates(viewer)), without=(*KINDS, TOOL)))
     return [{"tag": tag, "count": number} for tag, number in sorted(count.items(), key=lambda i: (-i[1], i[0]))]

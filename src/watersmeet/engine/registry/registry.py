@@ -126,12 +126,12 @@ class Registry:
         `/priv/`, `//priv`, `/PRIV` and `/a/../priv` are one path."""
         server, sign, tool = path.partition("#")
         same, key = same_path(server), link_key(DocId(""), entity_path(server), "wiki")
-        with self.engine.snapshot() as view:
-            if view.only([DocId(path)], visible_to(viewer)):
+        with self.engine.snapshot() as snapshot:
+            if snapshot.only([DocId(path)], visible_to(viewer)):
                 return path
-            alike = [name for name, rank in view.named(key, visible_to(viewer)).items() if rank == 0]
+            alike = [name for name, rank in snapshot.named(key, visible_to(viewer)).items() if rank == 0]
             found = [DocId(f"{name}{sign}{tool}") for name in alike if same_path(name) == same]
-            return next(iter(sorted(view.only(found, visible_to(viewer)))), "")
+            return next(iter(sorted(snapshot.only(found, visible_to(viewer)))), "")
 
     # ------------------------------------------------------------ asking
 

@@ -54,26 +54,26 @@ class EntityScope:
         return (*chosen, *ready[:1])
 
     def path(
-        self, sight: VisibleIndex, settings: Settings, mode: str, signals: tuple[str, ...], plan: Plan
+        self, visible_index: VisibleIndex, settings: Settings, mode: str, signals: tuple[str, ...], plan: Plan
     ) -> Pipeline:
         if _has_model(signals):
-            return self._made(sight, settings, Voters(signals, self.voters.stages), plan)
+            return self._made(visible_index, settings, Voters(signals, self.voters.stages), plan)
         exactly = Voters(MODES["exact"], self.voters.stages)
-        return self._made(sight, settings, exactly if mode == "exact" else self.words, plan)
+        return self._made(visible_index, settings, exactly if mode == "exact" else self.words, plan)
 
     def answered(self, outcome: Outcome, signals: tuple[str, ...]) -> bool:
         return _has_model(ranking.by for ranking in outcome.rankings) or not _has_model(signals)
 
-    def _made(self, sight: VisibleIndex, settings: Settings, voters: Voters, plan: Plan) -> Pipeline:
+    def _made(self, visible_index: VisibleIndex, settings: Settings, voters: Voters, plan: Plan) -> Pipeline:
         """The pipeline of these voters, its signals asked kind by kind."""
-        pipeline = sight.pipeline(settings, *voters)
+        pipeline = visible_index.pipeline(settings, *voters)
         fills = pipeline.fusion.fills
         most = candidates(plan.top_n, len(self.searched), LEAST_FILLED if fills else LEAST)
         few = max(LEAST_OF_A_KIND, -(-plan.top_n // 2))  # what is filled in later need not be ranked
         wrapped = []
         for by, signal in pipeline.signals:
             enough = few if fills and by != "boost" else 0  # the words of boosts are kept by kind
-            wrapped.append((by, PerKind(by, signal, sight.entities, self.searched, most, enough)))
+            wrapped.append((by, PerKind(by, signal, visible_index.entities, self.searched, most, enough)))
         fusion = _Alone() if len(wrapped) == 1 else pipeline.fusion
         return replace(pipeline, signals=wrapped, derived=(), fusion=fusion, promise=False)
 

@@ -13,7 +13,7 @@ from watersmeet.core.model import Condition, Hit, Plan, Ranking
 from watersmeet.core.ports import Entities
 from watersmeet.core.visibility import Viewer, gates
 from watersmeet.engine.query.diagnostics import log_enabled, log_search
-from watersmeet.engine.query.runner import Trace, run
+from watersmeet.engine.query.runner import SearchRun, run
 from watersmeet.engine.query.visibility import open_lifecycle
 from watersmeet.engine.registry.requests import TYPES, EntityRequest
 from watersmeet.engine.registry.scope import EntityScope, Voters
@@ -63,27 +63,29 @@ def _searched(engine: Engine, request: EntityRequest, text: str, condition: Cond
     types = tuple(dict.fromkeys(request.entity_types or TYPES))
     asked = request.request(text, request.max_results, condition)
     scope = scope_of(engine.settings_for(request.recipe), types)
-    with run(engine, asked, scope) as trace:
-        found = found_in(trace.outcome.ranking, trace.sight.entities, trace.view, request.viewer)
-        sure = trace.confidence()
-        logged(trace)
-        notes = () if found else _notes(trace.view, condition, request.viewer)
+    with run(engine, asked, scope) as search_run:
+        found = found_in(
+            search_run.outcome.ranking, search_run.visible_index.entities, search_run.snapshot, request.viewer
+        )
+        sure = search_run.confidence()
+        logged(search_run)
+        notes = () if found else _notes(search_run.snapshot, condition, request.viewer)
     if request.entity_types is not None:
         found = [item for item in found if (TOOL if item.tool else item.entity.kind) in types]
-    engine.note_search(trace, asked, [_name(item) for item in found])
+    engine.note_search(search_run, asked, [_name(item) for item in found])
     groups: dict[str, Any] = grouped(found, text, tool_limit(request.max_results))
     return EntityAnswer(
         query=request.query,
-        search_mode="lexical-only" if trace.mode in ("lexical", "exact") else "hybrid",
-        mode=trace.mode,
-        recipe=trace.settings.recipe,
+        search_mode="lexical-only" if search_run.mode in ("lexical", "exact") else "hybrid",
+        mode=search_run.mode,
+        recipe=search_run.settings.recipe,
         **groups,
         confidence=sure.probability if sure else None,
         no_good_match=sure is not None and not sure.fits,
-        failures=trace.outcome.failures,
-        silent=trace.silent,
+        failures=search_run.outcome.failures,
+        silent=search_run.silent,
         notes=notes,
-        took_ms=trace.took_ms,
+        took_ms=search_run.took_ms,
     )
 
 
@@ -93,17 +95,17 @@ def _listed(engine: Engine, request: EntityRequest, condition: Condition) -> Ent
     from watersmeet.stage.distribute import Distribute
 
     start = time.perf_counter()
-    with engine.snapshot() as view:
-        seen = search_gates(view, request.request("", request.max_results, condition))
+    with engine.snapshot() as snapshot:
+        seen = search_gates(snapshot, request.request("", request.max_results, condition))
         hits: list[Hit] = []
         for kind in dict.fromkeys(request.entity_types or KINDS):
-            chunks = view.newest(seen.narrowed("kind", (kind,)), request.max_results)
+            chunks = snapshot.newest(seen.narrowed("kind", (kind,)), request.max_results)
             hits += [Hit(chunk, 1.0) for chunk in chunks]
         plan = Plan("", top_n=request.max_results)
-        entities = engine.sight(view, request.viewer).entities
+        entities = engine.visible_index(snapshot, request.viewer).entities
         ranking = Distribute(entities).apply(Ranking("listed", tuple(hits)), plan)
-        found = found_in(ranking, entities, view, request.viewer)
-        notes = () if found else _notes(view, condition, request.viewer)
+        found = found_in(ranking, entities, snapshot, request.viewer)
+        notes = () if found else _notes(snapshot, condition, request.viewer)
     groups: dict[str, Any] = grouped(found, "", tool_limit(request.max_results))
     return EntityAnswer(
         query=request.query,
@@ -116,13 +118,13 @@ def _listed(engine: Engine, request: EntityRequest, condition: Condition) -> Ent
     )
 
 
-def _notes(view: Snapshot, condition: Condition, viewer: Viewer | None) -> tuple[str, ...]:
+def _notes(snapshot: Snapshot, condition: Condition, viewer: Viewer | None) -> tuple[str, ...]:
     """For whoever found nothing: the tags that nothing has."""
     if not condition.has_filters:
         return ()
     from watersmeet.engine.query.filter_hints import filter_hints
 
-    return tuple(filter_hints(view, condition, viewer))
+    return tuple(filter_hints(snapshot, condition, viewer))
 
 
 def tool_limit(max_results: int) -> int:
@@ -130,17 +132,19 @@ def tool_limit(max_results: int) -> int:
     return max(3, math.ceil(max_results * 0.6))
 
 
-def logged(trace: Trace) -> None:
+def logged(search_run: SearchRun) -> None:
     if log_enabled():
-        log_search(trace.outcome, trace.view.passages([hit.chunk for hit in trace.outcome.ranking.hits]))
+        log_search(
+            search_run.outcome, search_run.snapshot.passages([hit.chunk for hit in search_run.outcome.ranking.hits])
+        )
 
 
-def found_in(ranking: Ranking, entities: Entities, view: Snapshot, viewer: Viewer | None) -> list[Found]:
+def found_in(ranking: Ranking, entities: Entities, snapshot: Snapshot, viewer: Viewer | None) -> list[Found]:
     """The hits with what was registered under them, as far as the viewer may see it; a tool with its server."""
     leads = entities.heads([hit.chunk for hit in ranking.hits])
     shown = [(hit, leads[hit.chunk]) for hit in ranking.hits]
     known = entities.entities({lead.server or lead.document for _, lead in shown})
-    known = dict(zip(known, visible(view, list(known.values()), viewer), strict=True))
+    known = dict(zip(known, visible(snapshot, list(known.values()), viewer), strict=True))
     found = []
     for hit, lead in shown:
         entity = known[lead.server or lead.document]

@@ -21,31 +21,31 @@ _ALIASES = ("alias", "tool_name", "name")
 _COUNTS = ("num_tools", "tool_count")
 
 
-def visible(view: Snapshot, entities: Sequence[Entity], viewer: Viewer | None) -> list[Entity]:
+def visible(snapshot: Snapshot, entities: Sequence[Entity], viewer: Viewer | None) -> list[Entity]:
     """The entities without the backends that the viewer cannot see, and without their tools: those of others look like
     those that are not there."""
     if not is_limited(viewer):
         return list(entities)
     named = {path for entity in entities for path in _named([entity.metadata, entity.extra])}
-    known = view.only(named, visible_to(viewer)) if named else ()
+    known = snapshot.only(named, visible_to(viewer)) if named else ()
     return [_shown(entity, known) for entity in entities]
 
 
-def visible_record(view: Snapshot, found: Mapping[str, Any], viewer: Viewer | None) -> dict[str, Any]:
+def visible_record(snapshot: Snapshot, found: Mapping[str, Any], viewer: Viewer | None) -> dict[str, Any]:
     """The record of an entity; that of a tool has nothing behind it."""
     if not is_limited(viewer) or "path" not in found:
         return dict(found)
     before = entity_of(found)
-    after = visible(view, [before], viewer)[0]
+    after = visible(snapshot, [before], viewer)[0]
     return dict(found) if after == before else record(after)
 
 
-def visible_fields(view: Snapshot, fields: Mapping[str, Any], viewer: Viewer | None) -> dict[str, Any]:
+def visible_fields(snapshot: Snapshot, fields: Mapping[str, Any], viewer: Viewer | None) -> dict[str, Any]:
     """What a document says of itself; what is registered says its metadata there too."""
     found = fields.get("record")
     if not is_limited(viewer) or not isinstance(found, dict) or "path" not in found:
         return dict(fields)
-    shown, said = visible_record(view, found, viewer), found.get("metadata") or {}
+    shown, said = visible_record(snapshot, found, viewer), found.get("metadata") or {}
     changed = {key: value for key, value in shown["metadata"].items() if value != said.get(key)}
     return {
         **fields,
@@ -54,25 +54,25 @@ def visible_fields(view: Snapshot, fields: Mapping[str, Any], viewer: Viewer | N
     }
 
 
-def visible_text(view: Snapshot, fields: Mapping[str, Any], text: str, viewer: Viewer | None) -> str:
+def visible_text(snapshot: Snapshot, fields: Mapping[str, Any], text: str, viewer: Viewer | None) -> str:
     """The text of a document: of a virtual server, without the tools that are not shown."""
     found = fields.get("record")
     if not isinstance(found, dict) or found.get("kind") != VIRTUAL:
         return text
     before = entity_of(found)
-    after = visible(view, [before], viewer)[0]
+    after = visible(snapshot, [before], viewer)[0]
     return text if after.tools == before.tools else embedding_text(after)
 
 
 def visible_passages(
-    view: Snapshot, entities: Entities, passages: Iterable[Passage], viewer: Viewer | None
+    snapshot: Snapshot, entities: Entities, passages: Iterable[Passage], viewer: Viewer | None
 ) -> list[Passage]:
     """The passages of virtual servers without what the viewer cannot see behind them; all others as they are."""
     if not is_limited(viewer):
         return list(passages)
     found = list(passages)
     virtual = entities.entities({passage.document for passage in found if passage.kind == VIRTUAL})
-    shown = dict(zip(virtual, visible(view, list(virtual.values()), viewer), strict=True))
+    shown = dict(zip(virtual, visible(snapshot, list(virtual.values()), viewer), strict=True))
     texts = {name: embedding_text(shown[name]) for name in virtual if shown[name].tools != virtual[name].tools}
     return [replace(one, text=texts[one.document]) if one.document in texts else one for one in found]
 

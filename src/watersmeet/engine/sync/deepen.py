@@ -77,8 +77,8 @@ class DeepenResult:
 
 def facts_of(index: Index) -> Mapping[str, str]:
     """What the index says of itself."""
-    with index.snapshot() as view:
-        return dict(view.facts())
+    with index.snapshot() as snapshot:
+        return dict(snapshot.facts())
 
 
 def deepen(
@@ -119,8 +119,8 @@ class _Pass:
     took: float = 0.0
 
     def run(self) -> None:
-        with self.index.snapshot() as view:
-            outdated, meta = view.outdated, dict(view.facts())
+        with self.index.snapshot() as snapshot:
+            outdated, meta = snapshot.outdated, dict(snapshot.facts())
         check_models(self.settings, meta)
         if outdated:
             with self.index.bookkeeping(PATIENCE):  # whoever writes makes an index of today of it
@@ -178,8 +178,8 @@ class _Pass:
 
     def _compared(self, tier: Tier, store: Store) -> Tier:
         """A store that holds another number of rows than was noted, such as one from a backup, is looked through."""
-        with self.index.snapshot() as view:
-            thought = view.statistics().chunks - view.left(tier)
+        with self.index.snapshot() as snapshot:
+            thought = snapshot.statistics().chunks - snapshot.left(tier)
         reader = store.reader()
         if reader.size >= thought and reader.size == tier.rows:
             return tier
@@ -200,11 +200,11 @@ class _Pass:
 
     def _window(self, tier: Tier) -> tuple[list[Row], list[str], int]:
         """The next rows to embed with their texts, and how many are missing in all."""
-        with self.index.snapshot() as view:
+        with self.index.snapshot() as snapshot:
             first = embed_first.read(self.index.state(EMBED_FIRST)) if self.name == "dense" else []
-            found = view.unseen(tier, self._width(), first, self.after)
-            missing = view.left(tier, self.after)
-            damage_failures(view, self.index)
+            found = snapshot.unseen(tier, self._width(), first, self.after)
+            missing = snapshot.left(tier, self.after)
+            damage_failures(snapshot, self.index)
         texts = [f"{breadcrumb(title, headings)}\n{text}" for _, title, headings, text in found]
         return [row for row, *_ in found], texts, missing
 
@@ -275,12 +275,12 @@ class _Pass:
         """Measure how near the chunks are to one another, where that may have changed: all, and those for everyone."""
         if self.name == SPARSE or not tier.rows:
             return tier
-        with self.index.snapshot() as view:
-            text = view.generation
+        with self.index.snapshot() as snapshot:
+            text = snapshot.generation
             known = tier if tier.level_text == text and not self.measure else replace(tier, level=0.0, public_level=0.0)
-            whole = _level(view, tier, ANY, known.level, known.level_rows)
-            everyone = Condition(gates=view.needed(visible_to(EVERYONE).gates))
-            part = _level(view, tier, everyone, known.public_level, known.public_level_rows) if everyone else whole
+            whole = _level(snapshot, tier, ANY, known.level, known.level_rows)
+            everyone = Condition(gates=snapshot.needed(visible_to(EVERYONE).gates))
+            part = _level(snapshot, tier, everyone, known.public_level, known.public_level_rows) if everyone else whole
         measured = replace(
             tier,
             level=whole[0],
@@ -294,12 +294,12 @@ class _Pass:
         return measured
 
 
-def _level(view: Snapshot, tier: Tier, seen: Condition, known: float, known_rows: int) -> tuple[float, int]:
+def _level(snapshot: Snapshot, tier: Tier, seen: Condition, known: float, known_rows: int) -> tuple[float, int]:
     """How near chunks are to one another, and how many they are: as it is known, unless much has changed."""
-    held = round(view.coverage(tier, seen) * view.statistics(seen).chunks)
+    held = round(snapshot.coverage(tier, seen) * snapshot.statistics(seen).chunks)
     if (known or held <= NEAREST) and abs(held - known_rows) <= CHANGED * known_rows:
         return known, known_rows
-    return round(level(view.vectors(tier, seen), seen, held, view.sample(SAMPLE, seen)), 4), held
+    return round(level(snapshot.vectors(tier, seen), seen, held, snapshot.sample(SAMPLE, seen)), 4), held
 
 
 def level(vectors: Vectors, seen: Condition, held: int, sample: Sequence[ChunkId]) -> float:

@@ -19,20 +19,20 @@ def pending_chunks(engine: Engine) -> dict[str, int]:
 
     Nothing of an index of an earlier version, which only a writer upgrades, and nothing of one without any vectors: it
     was made with `--no-vectors`, and the next sync adds them. What an earlier file of a model has read is read anew."""
-    with engine.snapshot() as view:
-        facts, found = view.facts(), {}
+    with engine.snapshot() as snapshot:
+        facts, found = snapshot.facts(), {}
         words_only = bool(embedder_name(engine.settings, TIERS[0])) and not known_tiers(facts)
-        if view.outdated or words_only:
+        if snapshot.outdated or words_only:
             return {}
-        chunks = view.statistics().chunks
+        chunks = snapshot.statistics().chunks
         for name in due(engine.settings, facts):
             component = embedder_name(engine.settings, name)
-            following, tier = tiers_of(facts, NEXT).get(name), view.tiers().get(name)
+            following, tier = tiers_of(facts, NEXT).get(name), snapshot.tiers().get(name)
             if not component:
                 continue
-            left = chunks if tier is None else view.left(tier)
+            left = chunks if tier is None else snapshot.left(tier)
             if following is not None:  # its last step is to take the other's place
-                left = max(1, view.left(following))
+                left = max(1, snapshot.left(following))
             elif tier is not None and not left:
                 with suppress(ModelProblem):
                     left = chunks if outdated(tier, model_of(engine.settings, name, component)) else 0

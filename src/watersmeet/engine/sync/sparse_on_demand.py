@@ -26,10 +26,10 @@ def lacks_sparse(engine: Engine, mode: str, signals: Sequence[str] = ()) -> bool
     asked = mode == SPARSE or (mode in ("", "hybrid") and SPARSE in voting)
     if not asked or not embedder_name(settings, SPARSE):
         return False
-    with engine.snapshot() as view:
-        if view.outdated:
+    with engine.snapshot() as snapshot:
+        if snapshot.outdated:
             return False  # whoever only looks changes nothing: an older version beside this one goes on
-        share = engine.sight(view, None).coverage.get(SPARSE, 0.0)
+        share = engine.visible_index(snapshot, None).coverage.get(SPARSE, 0.0)
     return bool(share < settings.section("index").min_coverage)
 
 
