@@ -252,7 +252,7 @@ def test_of_two_of_one_name_one_is_used(plain: Environment, coast: Path) -> None
     assert plain.run("sync", ".", cwd=coast).returncode == 0
     assert [(check["ok"], check["detail"]) for check in checks(plain, coast)] == [
         (True, "one 1.0"),
-        (False, "two 1.0: ignored: one has one of this name too"),
+        (False, "two 1.0: ignored: one has a stage of the same name"),
     ]
 
 
@@ -271,7 +271,7 @@ BROKEN: dict[str, tuple[str, str]] = {
         "cannot be loaded: ModuleNotFoundError: No module named 'nothing_of",
     ),
     "lacks the class": ("x = 1", "cannot be loaded: AttributeError:"),
-    "is no dataclass": ("class Whatever: ...", "is no dataclass"),
+    "is no dataclass": ("class Whatever: ...", "is not a dataclass"),
     "lacks a method": (without("apply"), "has no apply"),
 }
 

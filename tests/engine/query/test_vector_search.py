@@ -269,7 +269,7 @@ def test_a_failure_is_remembered_and_the_model_asked_again(
 ) -> None:
     url = f"http://127.0.0.1:{endpoint.server_port}/v1"
     remote = {"INDEX__DENSE": "openai", "EMBED__OPENAI__BASE_URL": url, "EMBED__OPENAI__MODEL": "toy"}
-    monkeypatch.setattr(models, "FIRST_PAUSE", 0.5)
+    monkeypatch.setattr(models, "FIRST_PAUSE_SECONDS", 0.5)
     with opened(tmp_path / "index", **remote) as engine:
         engine.sync([HANDBOOK])
         endpoint.broken = True

@@ -338,4 +338,4 @@ def test_a_number_below_its_least_is_an_error_that_names_it(table: str, key: str
     with pytest.raises(ConfigError) as error:
         load(start=str(tmp_path / "other"), environ={}, config=str(tmp_path / "watersmeet.toml"))
     assert f"{table}.{key} cannot be -1" in str(error.value)
-    assert error.value.hint == "it is 0 or more"
+    assert error.value.hint == "use 0 or more"

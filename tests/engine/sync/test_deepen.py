@@ -203,7 +203,7 @@ def test_a_signal_asked_for_by_name_says_that_it_has_not_seen_enough(tmp_path: P
         assert "5% of the chunks" in answer.failures[0].reason
         assert "deepen" in answer.failures[0].hint
         assert answer.results[0].document == "7.md"
-        with pytest.raises(Degraded, match=f"{mode} could not run: it has seen 5%"):
+        with pytest.raises(Degraded, match=f"{mode} could not run: it covers 5%"):
             engine.search(Request("tide 7", mode=mode, strict=True))
         engine.deepen()
         assert engine.search(Request("tide 7", mode=mode, strict=True)).mode == mode

@@ -1,4 +1,4 @@
-"""Reading documents back: one, all, or those that it is linked with."""
+"""Document reads: one, all, or the linked ones."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from watersmeet.engine.query.visibility import is_limited
 from watersmeet.present.reassemble import LEVELS, reassemble
 
 
-def get(snapshot: Snapshot, meant: DocumentMatch, viewer: Viewer | None = None) -> dict[str, Any]:
-    document, chunk = meant
+def get(snapshot: Snapshot, match: DocumentMatch, viewer: Viewer | None = None) -> dict[str, Any]:
+    document, chunk = match
     record = snapshot.record(document)
     if record is None:
         raise NotFound(f"no document called {document!r}")
@@ -43,7 +43,7 @@ def get(snapshot: Snapshot, meant: DocumentMatch, viewer: Viewer | None = None) 
     }
 
 
-def listing(snapshot: Snapshot, seen: Condition = ANY) -> list[dict[str, Any]]:
+def listing(snapshot: Snapshot, visible: Condition = ANY) -> list[dict[str, Any]]:
     return [
         {
             "document": record.document,
@@ -52,24 +52,24 @@ def listing(snapshot: Snapshot, seen: Condition = ANY) -> list[dict[str, Any]]:
             "modified": record.modified.isoformat() if record.modified else None,
             "chunks": record.chunks,
         }
-        for record in snapshot.records(seen)
+        for record in snapshot.records(visible)
     ]
 
 
-def related(snapshot: Snapshot, document: DocId, seen: Condition = ANY) -> Ranking:
-    """Neighbours by links in both directions; one that links to everything says little and counts less."""
+def related(snapshot: Snapshot, document: DocId, visible: Condition = ANY) -> Ranking:
+    """Neighbours by links in both directions; documents with many links count less."""
     strength: dict[DocId, float] = defaultdict(float)
     paths: defaultdict[DocId, list[str]] = defaultdict(list)
-    links = snapshot.links(seen)
+    links = snapshot.links(visible)
     for source, target, type in links.edges([document], whole=True)[document] or ():
         other = target if source == document else source
         strength[other] += 1.0 if source == document else 0.9
         paths[other].append(f"{source} -> {target} ({type})")
-    strength = {other: strength[other] for other in snapshot.only(strength, seen)}
+    strength = {other: strength[other] for other in snapshot.only(strength, visible)}
     degrees = links.degrees(strength)
     scored = {other: s / math.log2(2 + degrees[other]) for other, s in strength.items()}
     best = max(scored.values(), default=1.0)
-    first = links.first_chunks(scored, seen)
+    first = links.first_chunks(scored, visible)
     hits = []
     for rank, other in enumerate(sorted(scored, key=lambda d: (-scored[d], d)), 1):
         score = scored[other] / best
@@ -78,7 +78,7 @@ def related(snapshot: Snapshot, document: DocId, seen: Condition = ANY) -> Ranki
 
 
 def check_sound(snapshot: Snapshot) -> None:
-    """Raise if something was left out that is damaged."""
+    """Raise if damaged rows were left out."""
     if snapshot.damaged:
         names = ", ".join(snapshot.damaged)
-        raise IndexDamaged(f"the catalogue is damaged in {names}", "`watersmeet sync` reads it again")
+        raise IndexDamaged(f"the catalogue is damaged in {names}", "run `watersmeet sync`, which reads the files again")

@@ -1,4 +1,4 @@
-"""A search for the sake of measuring."""
+"""Evaluation searches: rankings of every signal, by document."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from watersmeet.engine.query.runner import SearchRun
 
 
 class Trial(NamedTuple):
-    """What each signal and the whole made of a query, as (document, score of its best chunk), best first.
+    """Rankings of a query, fused and by signal, as (document, score of its best chunk), best first.
 
-    `read` has the passages of each ranking, chunk by chunk, down to the first of a document that was looked for,
-    and none where it is not ranked; the whole's are under the empty name.
+    `read` has the passages of each ranking down to the first of a relevant document, none if there is none; those of
+    the fused ranking are under the empty name.
     """
 
     mode: str
@@ -52,7 +52,7 @@ def trial(search_run: SearchRun, down_to: Collection[str], without: Collection[s
     passages = search_run.snapshot.passages(wanted) if wanted else {}
     by_document = {name: best_per_document(found, owners) for name, found in hits.items()}
     texts = {name: [passages[chunk] for chunk in chunks] for name, chunks in read.items()}
-    sure = search_run.confidence()
-    probability, fits = (sure.probability, sure.fits) if sure else (None, True)
+    confidence = search_run.confidence()
+    probability, fits = (confidence.probability, confidence.fits) if confidence else (None, True)
     fused = by_document.pop("")
     return Trial(search_run.mode, fused, by_document, outcome.failures, took, texts, probability, not fits)

@@ -75,7 +75,7 @@ class EntityScope:
             enough = few if fills and by != "boost" else 0  # the words of boosts are kept by kind
             wrapped.append((by, PerKind(by, signal, visible_index.entities, self.searched, most, enough)))
         fusion = _Alone() if len(wrapped) == 1 else pipeline.fusion
-        return replace(pipeline, signals=wrapped, derived=(), fusion=fusion, promise=False)
+        return replace(pipeline, signals=wrapped, derived=(), fusion=fusion, normalize=False)
 
 
 def candidates(top_n: int, kinds: int, least: int = LEAST) -> int:

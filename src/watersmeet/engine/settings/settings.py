@@ -27,7 +27,7 @@ RECIPES = os.path.join(os.path.dirname(__file__), "recipes")
 def _at_least(section: str, least: int, **values: float) -> None:
     for name, value in values.items():
         if not value >= least:
-            raise ConfigError(f"{section}.{name} cannot be {value}", f"it is {least} or more")
+            raise ConfigError(f"{section}.{name} cannot be {value}", f"use {least} or more")
 
 
 # Nobody compares or prints the sections; to compile for each how that is done costs a search's start 3 ms.
