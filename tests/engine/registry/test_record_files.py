@@ -105,7 +105,7 @@ def test_who_got_the_text_of_one_that_changed_is_no_duplicate(engine: Engine) ->
         assert engine.registry.register(records).twins == []
     three = [{**a, "description": "two"}, b]
     (twin,) = engine.registry.register(three).twins
-    assert {twin.same_as, twin.reason} == {"/a", "/b says the same as /a"}
+    assert {twin.same_as, twin.reason} == {"/a", "/b has the same content as /a"}
 
 
 # ------------------------------------------------------------ nested too deeply

@@ -141,7 +141,7 @@ def test_the_same_path_twice_and_the_same_content_elsewhere_are_reported(engine:
     assert [twin.same_as for twin in report.twins] == ["/skills/pdf", "/skills/pdf"]
     assert engine.registry.get("/skills/pdf")["description"] == "Fill forms"
     report = engine.registry.put(replace(PDF, path="/skills/third"))
-    assert (report.registered, report.twins[0].reason) == (1, "/skills/third says the same as /skills/copy")
+    assert (report.registered, report.twins[0].reason) == (1, "/skills/third has the same content as /skills/copy")
 
 
 def test_ids_that_are_taken_are_refused(engine: Engine, write: Any) -> None:
