@@ -149,7 +149,7 @@ def test_its_stage_has_its_say(estuary: Environment, plain: Environment, coast: 
     assert {"stage.ebb.factor = 0.25", 'stage.ebb.word = "flood"', 'parse.tides.title = "Tides at"'} <= set(shown)
     missed = plain.run("search", "high water", cwd=coast, **STAGES)
     assert missed.returncode == 2
-    assert "pipeline.stages names 'ebb', no stage" in missed.stderr
+    assert "pipeline.stages names 'ebb', which is no stage" in missed.stderr
 
 
 def test_doctor_lists_it(estuary: Environment, plain: Environment, coast: Path) -> None:
@@ -199,7 +199,7 @@ def test_what_lies_about_is_not_installed(plain: Environment, coast: Path, tmp_p
     for kind, setting in (("stage", "PIPELINE__STAGES"), ("source", "INDEX__SOURCE"), ("store", "INDEX__TEXT")):
         value = '["evil"]' if kind == "stage" else "evil"
         done = run("search", "water", **{f"WATERSMEET__{setting}": value})
-        assert (done.returncode, "names 'evil', no " in done.stderr) == (2, True), done.stderr
+        assert (done.returncode, "names 'evil', which is no " in done.stderr) == (2, True), done.stderr
     (coast / "watersmeet.toml").write_text("[stage.evil]\nmuch = 1\n")
     assert "no stage called 'evil'" in run("search", "water", "--config", str(coast / "watersmeet.toml")).stderr
     assert not trace.exists()
@@ -290,7 +290,7 @@ def test_a_broken_one_is_named_to_who_uses_it(plain: Environment, coast: Path, h
     (check,) = checks(plain, coast)
     assert (check["ok"], check["hint"]) == (False, "update bad, or uninstall it: `pip uninstall bad`")
     misspelt = plain.run("search", "high water", cwd=coast, WATERSMEET__PIPELINE__STAGES='["zzz"]')
-    assert "known: anchor, company" in misspelt.stderr  # what is broken stops nobody from being told what there is
+    assert "known: anchor, context" in misspelt.stderr  # what is broken stops nobody from being told what there is
     assert "bad" not in misspelt.stderr
 
 
@@ -345,7 +345,7 @@ def test_odd_announcements(plain: Environment, coast: Path, group: str, content:
     listed = list(checks(plain, coast))
     assert [said in check["detail"] and not check["ok"] for check in listed] == ([True] if said else [])
     unknown = plain.run("search", "water", cwd=coast, WATERSMEET__PIPELINE__STAGES='["odder", "unit"]')
-    assert (unknown.returncode, "names 'odder', no stage" in unknown.stderr) == (2, True)
+    assert (unknown.returncode, "names 'odder', which is no stage" in unknown.stderr) == (2, True)
 
 
 def test_the_kinds_of_settings_are_among_those_that_can_be_added_to() -> None:

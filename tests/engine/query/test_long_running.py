@@ -151,7 +151,7 @@ class TestEmbedFirst:
         assert not file.exists()
 
     def test_it_does_not_grow_without_end(self, behind: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(embed_first, "MOST_BYTES", 100)
+        monkeypatch.setattr(embed_first, "MAX_BYTES", 100)
         monkeypatch.setattr(embed_first, "PAUSE", 0.0)
         for number in range(20):
             behind.search(f"tide number{number}")

@@ -153,7 +153,11 @@ def test_the_environment_cannot_make_a_value_a_table() -> None:
         ({"pipeline": {"signals": ["lexicl"]}}, "origin: pipeline.signals names 'lexicl'", "'lexical'"),
         ({"pipeline": {"fusion": "rff"}}, "pipeline.fusion names 'rff'", "'rrf'"),
         ({"index": {"text": "fts"}}, "index.text names 'fts'", "'fts5'"),
-        ({"index": {"text": "vectors"}}, "origin: index.text names 'vectors', which is no text store", "known: fts5, tantivy"),
+        (
+            {"index": {"text": "vectors"}},
+            "origin: index.text names 'vectors', which is no text store",
+            "known: fts5, tantivy",
+        ),
         ({"index": {"text": ""}}, "index.text names ''", "known: fts5, tantivy"),
         ({"index": {"dense": "onx"}}, "index.dense names 'onx'", "'onnx'"),
         (

@@ -108,7 +108,7 @@ Panic.__name__ = "PanicException"
     [
         (ValueError("no\nsuch thing"), "cannot be read: ValueError: no"),
         (RecursionError(), "cannot be read: nested too deeply"),
-        (MemoryError(), "cannot be read: it needs more memory than there is"),
+        (MemoryError(), "cannot be read: not enough memory"),
         (OverflowError("too large"), "cannot be read: OverflowError: too large"),
         (Panic("byte index 3 is not a char boundary"), "PanicException: byte index 3"),
     ],

@@ -1,4 +1,4 @@
-"""What an index holds, and how far each signal has come."""
+"""Status of an index: counts, and coverage of each signal."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def status(visible_index: VisibleIndex, settings: Settings, index: Index, viewer
     }
     coverage, levels = visible_index.coverage, visible_index.levels
     for name, tier in snapshot.tiers().items():
-        left = round((1 - coverage.get(name, 0.0)) * facts["chunks"])
+        missing = round((1 - coverage.get(name, 0.0)) * facts["chunks"])
         signals[name] = {
             "coverage": coverage.get(name, 0.0),
             "model": tier.model,
             "rate": tier.rate,
             "level": levels[name],
-            "seconds_left": round(left / tier.rate, 1) if tier.rate else None,
+            "seconds_left": round(missing / tier.rate, 1) if tier.rate else None,
         }
     for name in due(settings, snapshot.facts()):
         component = embedder_name(settings, name)
@@ -48,7 +48,7 @@ def status(visible_index: VisibleIndex, settings: Settings, index: Index, viewer
 
 
 def _models(snapshot: Snapshot) -> dict[str, Any]:
-    """What made the vectors, named as settings are."""
+    """Models of the vectors, by setting name."""
     found: dict[str, Any] = {}
     for name, tier in snapshot.tiers().items():
         found |= {f"{name}.model": tier.model, f"{name}.dimension": tier.dimension}
