@@ -81,7 +81,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         environ = {**os.environ, "HOME": folder, "XDG_CACHE_HOME": f"{folder}/cache", "XDG_CONFIG_HOME": folder}
-        environ["WATERSMEET__INDEX__TAKE_PART"] = "0"
+        environ["WATERSMEET__INDEX__MIN_COVERAGE"] = "0"
         sync = [*WATERSMEET, "sync", str(given.folder), "--no-deepen", "--json"]
         done = subprocess.run(sync, cwd=place, env=environ, capture_output=True, text=True, check=True)
         report = json.loads(done.stdout)

@@ -85,7 +85,7 @@ def test_a_bare_identifier_asks_no_model(opened: Open, endpoint: Endpoint, write
     assert endpoint.calls > 0
     endpoint.shutdown()
     endpoint.server_close()  # from now on the provider raises
-    models._made.cache_clear()
+    models._instance.cache_clear()
     engine = opened(**remote)
     before = endpoint.calls
     for query in ("D40", "d40"):

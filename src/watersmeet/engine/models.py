@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from watersmeet.core.vectors import Matrix, Vector
     from watersmeet.embed.crossencoder import Crossencoder
 
-FIRST_PAUSE_SECONDS_SECONDS = 2.0
+FIRST_PAUSE_SECONDS = 2.0
 MAX_PAUSE_SECONDS = 300.0
 CACHED_QUERIES = 256
 
@@ -65,7 +65,7 @@ class Guard(Generic[M]):
         self._lock = Lock()
         self._problem: ModelProblem | None = None
         self._until = 0.0
-        self._pause = FIRST_PAUSE_SECONDS_SECONDS
+        self._pause = FIRST_PAUSE_SECONDS
 
     @classmethod
     def shared(cls, name: str, table: dict[str, Any], model: str = "") -> Self:
@@ -86,7 +86,7 @@ class Guard(Generic[M]):
                 self._pause = min(MAX_PAUSE_SECONDS, 2 * self._pause)
             raise
         with self._lock:
-            self._problem, self._pause = None, FIRST_PAUSE_SECONDS_SECONDS
+            self._problem, self._pause = None, FIRST_PAUSE_SECONDS
         return value
 
 

@@ -51,7 +51,7 @@ def test_strict_and_silent_signals(tmp_path: Path, ask: Any) -> None:
             [{"path": "/x", "name": "x", "description": "Fill in forms, query the docs"}], deepen=False
         )
         (tmp_path / "index" / "asked").unlink(missing_ok=True)
-    with opened(tmp_path, INDEX__DENSE="onnx", INDEX__TAKE_PART="1.1") as made:
+    with opened(tmp_path, INDEX__DENSE="onnx", INDEX__MIN_COVERAGE="1.1") as made:
         answer = ask(made)
         assert "dense" in answer.silent or answer.failures
         with pytest.raises(Degraded):

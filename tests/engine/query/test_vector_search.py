@@ -159,7 +159,7 @@ def test_a_model_votes_when_it_has_seen_enough(tmp_path: Path, monkeypatch: pyte
         answer = engine.search("how do I log on?")
         assert answer.mode == "hybrid"
         assert not {"dense"} & {e.by for r in answer.results for e in r.evidence}
-        with opened(tmp_path / "index", INDEX__TAKE_PART=str(share)) as lenient:
+        with opened(tmp_path / "index", INDEX__MIN_COVERAGE=str(share)) as lenient:
             answer = lenient.search("how do I log on?")
             assert {"dense"} & {e.by for r in answer.results for e in r.evidence}
             forced = lenient.search(Request("how do I log on?", mode="dense", top_n=100))
@@ -199,7 +199,7 @@ def test_a_broken_model_is_named_and_survived(tmp_path: Path, harm) -> None:
         engine.sync([HANDBOOK])
         assert engine.search("how do I log on?").failures == ()
     harm(model)
-    models._made.cache_clear()
+    models._instance.cache_clear()
     with opened(tmp_path / "index", EMBED__ONNX__MODEL=str(model)) as engine:
         answer = engine.search("how do I log on?")
         assert answer.mode == "hybrid"
@@ -273,7 +273,7 @@ def test_a_failure_is_remembered_and_the_model_asked_again(
     with opened(tmp_path / "index", **remote) as engine:
         engine.sync([HANDBOOK])
         endpoint.broken = True
-        models._made.cache_clear()
+        models._instance.cache_clear()
     with opened(tmp_path / "index", **remote) as engine:
         before = endpoint.calls
         for _ in range(50):

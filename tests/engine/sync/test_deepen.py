@@ -90,7 +90,7 @@ def endpoint() -> Iterator[Endpoint]:
 
 def opened(folder: Path, **environ: str) -> Engine:
     """An engine as a new process has it."""
-    models._made.cache_clear()
+    models._instance.cache_clear()
     openai._known.clear()
     names = {f"WATERSMEET__{key}": value for key, value in environ.items()}
     return Engine(folder / "index", load(start=str(folder), environ=names))
@@ -149,10 +149,10 @@ def test_an_endpoint_that_is_right_again_is_believed(tmp_path: Path, write: Any,
     with opened(tmp_path, **endpoint.settings) as engine:
         assert engine.search("tide 7").failures
         endpoint.width = 3
-        models._made.cache_clear()  # so that it need not be waited for
+        models._instance.cache_clear()  # so that it need not be waited for
     with Engine(engine.folder, engine.settings) as engine:
         engine.search("tide 7")
-        models._made.cache_clear()
+        models._instance.cache_clear()
     with Engine(engine.folder, engine.settings) as engine:
         assert engine.search("tide 7").failures == ()
 
@@ -213,7 +213,7 @@ def test_estimates_that_are_all_alike_are_no_ranking(tmp_path: Path, write: Any)
     with opened(tmp_path, INDEX__DENSE="hashed") as engine:
         engine.sync([write({"0.md": PAGES["0.md"]})])
         engine.sync([write(PAGES)], deepen=False)
-    with opened(tmp_path, INDEX__DENSE="hashed", INDEX__TAKE_PART="0.01") as engine:
+    with opened(tmp_path, INDEX__DENSE="hashed", INDEX__MIN_COVERAGE="0.01") as engine:
         answer = engine.search(Request("tide 7", mode="dense"))
         assert [result.document for result in answer.results] == ["0.md"]
 
