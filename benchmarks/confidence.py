@@ -23,7 +23,7 @@ from quality import settings
 from watersmeet.core.model import Request
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.query.confidence import MODELS, features
-from watersmeet.engine.query.context import confidence_input
+from watersmeet.engine.query.runner import confidence_input
 from watersmeet.evaluate.data import Dataset, load
 from watersmeet.evaluate.index import indexed
 
@@ -46,8 +46,8 @@ MODES: dict[str, tuple[str, dict[str, Any]]] = {
 
 def features_of(engine: Engine, name: str, text: str, relevant: set[str]) -> dict[str, Any]:
     """The features of a query, and whether one of the first results is relevant."""
-    with engine.traced(Request(text, MODES[name][0])) as trace:
-        judged = confidence_input(trace.sight, trace.view, trace.outcome)
+    with engine.open_search(Request(text, MODES[name][0])) as search_run:
+        judged = confidence_input(search_run.visible_index, search_run.snapshot, search_run.outcome)
         right = any(passage.document in relevant for passage in judged.read)
         return {"features": features(name, judged), "hit": right}
 

@@ -66,12 +66,12 @@ def collect(folder: str, questions: list[Question]) -> list[Judged]:
     for question in questions:
         made: dict[str, ScoreMatrix] = {}
         for reading, engine in engines.items():
-            with engine.traced(Request(question.text, "hybrid"), explain=False) as trace:
-                chunks = {hit.chunk for ranking in trace.outcome.rankings for hit in ranking.hits}
-                owners = trace.view.documents_of(chunks)
-            ballots = {name: score_matrix(trace.outcome, fusion, owners) for name, fusion in FUSIONS.items()}
+            with engine.open_search(Request(question.text, "hybrid"), explain=False) as search_run:
+                chunks = {hit.chunk for ranking in search_run.outcome.rankings for hit in ranking.hits}
+                owners = search_run.snapshot.documents_of(chunks)
+            ballots = {name: score_matrix(search_run.outcome, fusion, owners) for name, fusion in FUSIONS.items()}
             made |= {f"{name}, {reading}": one for name, one in ballots.items() if one is not None}
-            if reading == "parts" and not trace.outcome.plan.sentences:
+            if reading == "parts" and not search_run.outcome.plan.sentences:
                 made |= {name.replace("parts", "whole"): one for name, one in made.items()}
                 break
         if len(made) == len(VARIANTS):

@@ -39,7 +39,7 @@ def count(cls: type[Any], method: str, log: int) -> None:
 if __name__ == "__main__":
     window, piece, file = sys.argv[1:4]
     del sys.argv[1:4]
-    deepen.WINDOWS["dense"], deepen.STREAM["dense"], progress.LOG_INTERVAL_SECONDS = int(window), int(piece), 0.0
+    deepen.WINDOWS["dense"], deepen.CACHE_BATCH["dense"], progress.LOG_INTERVAL_SECONDS = int(window), int(piece), 0.0
     log = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     count(Encoder, "run", log)
     count(Hashed, "embed", log)

@@ -285,7 +285,7 @@ def problems(bench: Bench, trial: Trial, kill: Kill, index: Path) -> Iterator[st
     with bench.engine(index) as engine:
         engine.compact(grace=0)
         with engine.snapshot() as view:
-            words, live = engine.sight(view, None).words, engine.status()["chunks"]
+            words, live = engine.visible_index(view, None).words, engine.status()["chunks"]
             size = words.size if words else 0
     if size != live:
         yield f"{size} rows in the text store for {live} live ones"

@@ -375,7 +375,7 @@ def completed(ground: Ground) -> Iterator[str]:
         ]
         ours = answers(engine, queries)
         with engine.snapshot() as view:
-            words = engine.sight(view, None).words
+            words = engine.visible_index(view, None).words
             size, live = words.size if words else 0, engine.status()["chunks"]
     if size != live:
         yield f"{size} rows in the text store for {live} live ones"

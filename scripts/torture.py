@@ -147,7 +147,7 @@ class Reader:
         self, engine: Engine, snapshot: Any, text: str, condition: Condition, signals: tuple[str, ...]
     ) -> list[Any]:
         plan = Plan(text=text, intent="", condition=condition, top_n=20, pool=100)
-        outcome = engine.sight(snapshot, None).pipeline(self.settings, signals).run(plan)
+        outcome = engine.visible_index(snapshot, None).pipeline(self.settings, signals).run(plan)
         self.errors += [f"{failure.by}: {failure.reason}" for failure in outcome.failures]
         self.counts["queries"] += 1
         return [hit.chunk for hit in outcome.ranking.hits]

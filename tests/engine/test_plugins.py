@@ -149,7 +149,7 @@ def test_its_stage_has_its_say(estuary: Environment, plain: Environment, coast: 
     assert {"stage.ebb.factor = 0.25", 'stage.ebb.word = "flood"', 'parse.tides.title = "Tides at"'} <= set(shown)
     missed = plain.run("search", "high water", cwd=coast, **STAGES)
     assert missed.returncode == 2
-    assert "pipeline.stages names 'ebb', no stage" in missed.stderr
+    assert "pipeline.stages names 'ebb', which is no stage" in missed.stderr
 
 
 def test_doctor_lists_it(estuary: Environment, plain: Environment, coast: Path) -> None:
@@ -199,7 +199,7 @@ def test_what_lies_about_is_not_installed(plain: Environment, coast: Path, tmp_p
     for kind, setting in (("stage", "PIPELINE__STAGES"), ("source", "INDEX__SOURCE"), ("store", "INDEX__TEXT")):
         value = '["evil"]' if kind == "stage" else "evil"
         done = run("search", "water", **{f"WATERSMEET__{setting}": value})
-        assert (done.returncode, "names 'evil', no " in done.stderr) == (2, True), done.stderr
+        assert (done.returncode, "names 'evil', which is no " in done.stderr) == (2, True), done.stderr
     (coast / "watersmeet.toml").write_text("[stage.evil]\nmuch = 1\n")
     assert "no stage called 'evil'" in run("search", "water", "--config", str(coast / "watersmeet.toml")).stderr
     assert not trace.exists()
@@ -252,7 +252,7 @@ def test_of_two_of_one_name_one_is_used(plain: Environment, coast: Path) -> None
     assert plain.run("sync", ".", cwd=coast).returncode == 0
     assert [(check["ok"], check["detail"]) for check in checks(plain, coast)] == [
         (True, "one 1.0"),
-        (False, "two 1.0: ignored: one has one of this name too"),
+        (False, "two 1.0: ignored: one has a stage of the same name"),
     ]
 
 
@@ -271,7 +271,7 @@ BROKEN: dict[str, tuple[str, str]] = {
         "cannot be loaded: ModuleNotFoundError: No module named 'nothing_of",
     ),
     "lacks the class": ("x = 1", "cannot be loaded: AttributeError:"),
-    "is no dataclass": ("class Whatever: ...", "is no dataclass"),
+    "is no dataclass": ("class Whatever: ...", "is not a dataclass"),
     "lacks a method": (without("apply"), "has no apply"),
 }
 
@@ -345,7 +345,7 @@ def test_odd_announcements(plain: Environment, coast: Path, group: str, content:
     listed = list(checks(plain, coast))
     assert [said in check["detail"] and not check["ok"] for check in listed] == ([True] if said else [])
     unknown = plain.run("search", "water", cwd=coast, WATERSMEET__PIPELINE__STAGES='["odder", "unit"]')
-    assert (unknown.returncode, "names 'odder', no stage" in unknown.stderr) == (2, True)
+    assert (unknown.returncode, "names 'odder', which is no stage" in unknown.stderr) == (2, True)
 
 
 def test_the_kinds_of_settings_are_among_those_that_can_be_added_to() -> None:

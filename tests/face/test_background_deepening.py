@@ -85,7 +85,7 @@ def missing(place: Path, **environ: str) -> dict[str, int]:
 def place(fresh: Path, run: Run) -> Path:
     """A vault whose index the deep model has not read."""
     done = run("sync", ".", "--no-deepen", cwd=fresh, **WITH)
-    assert "a running `watersmeet serve` or `mcp` makes them by itself" in done.stdout
+    assert "a running `watersmeet serve` or `mcp` makes them in the background" in done.stdout
     return fresh
 
 
@@ -167,7 +167,7 @@ def test_it_ends_while_a_model_is_at_work(place: Path, how: signal.Signals) -> N
 def test_status_says_how_far_it_is_and_that_it_goes_on(place: Path, run: Run) -> None:
     said = run("status", cwd=place, **WITH).stdout
     assert "dense       0% covered, hashed" in said
-    assert "missing     a running `watersmeet serve` or `mcp` makes them by itself" in said
+    assert "missing     a running `watersmeet serve` or `mcp` makes them in the background" in said
     assert run("deepen", cwd=place, **WITH).returncode == 0
     assert "missing" not in run("status", cwd=place, **WITH).stdout
 
@@ -185,7 +185,7 @@ def engine(tmp_path: Path, write: Any, monkeypatch: pytest.MonkeyPatch) -> Itera
     """Twenty pages that the deep model has not read, and a background that does not wait long."""
     monkeypatch.setattr(backgrounds, "SETTLE_SECONDS", 0.05)
     monkeypatch.setattr(backgrounds, "POLL_SECONDS", 0.05)
-    monkeypatch.setattr(deepening, "HASTY", 4)
+    monkeypatch.setattr(deepening, "SHORT_WINDOW", 4)
     with Engine(tmp_path / "index", load(start=str(tmp_path), environ=WITH)) as made:
         made.sync([write(PAGES)], deepen=False)
         yield made

@@ -51,7 +51,7 @@ def test_for_people(run: Callable[..., Any], tmp_path: Path) -> None:
     done = run("classify", "tell", "me", "about", "D40", cwd=tmp_path)
     assert done.returncode == 0
     assert done.stdout == (
-        "mixed, short: 1 of its 1 telling tokens name something: D40\n"
+        "mixed, short: 1 of its 1 significant words are identifiers: D40\n"
         "   --mode hybrid --top-n 7; semantic 0.3, keyword 0.7\n"
     )
 

@@ -113,7 +113,7 @@ def test_a_status_is_named(run: Run, tmp_path: Path) -> None:
     (tmp_path / "records.json").write_text('[{"path": "/w", "name": "w", "kind": "mcp_server", "status": "draft"}]')
     assert run("register", "records.json", "-q", cwd=tmp_path).returncode == 0
     done = run("set-status", "/w", "", cwd=tmp_path)
-    assert (done.returncode, "no status was named" in done.stderr) == (2, True)
+    assert (done.returncode, "the status is empty" in done.stderr) == (2, True)
 
 
 def test_a_stage_that_would_divide_by_nothing(run: Run, synced: Path) -> None:

@@ -105,7 +105,7 @@ def test_a_name_that_several_have_is_not_guessed(run: Run, twins: Path, command:
     ):
         done = run(*command, name, cwd=twins)
         assert (done.returncode, done.stdout) == (2, "")
-        assert f"hint: say which: {', '.join(map(repr, candidates))}" in done.stderr
+        assert f"hint: name one: {', '.join(map(repr, candidates))}" in done.stderr
 
 
 def test_what_is_much_like_it_is_named(run: Run, twins: Path) -> None:

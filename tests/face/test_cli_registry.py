@@ -45,7 +45,7 @@ def test_register(ask: Ask, run: Run, place: Path) -> None:
             "record": f"{place}/records.json, record 4 (/bad)",
             "reason": "unknown status 'depricated'; did you mean 'deprecated'?",
         },
-        {"record": f"{place}/records.json, record 5", "reason": "not a record of a known form"},
+        {"record": f"{place}/records.json, record 5", "reason": "not a record in a known format"},
     ]
     again = ask("register", "records.json", cwd=place)
     assert [again[key] for key in ("registered", "unchanged", "duplicates")] == [0, 2, 1]
@@ -62,7 +62,7 @@ def test_for_people(run: Run, place: Path) -> None:
     said = run("register", "records.json", cwd=place)
     assert said.returncode == 0
     assert said.stdout.startswith("2 registered with 1 tools, 1 duplicates, 2 skipped in ")
-    assert "  skipped: records.json, record 5: not a record of a known form" in said.stdout
+    assert "  skipped: records.json, record 5: not a record in a known format" in said.stdout
     assert "registered 3 of 3 records" in said.stderr
     assert run("set-status", "/context7", "beta", cwd=place).stdout == "/context7 is beta\n"
     assert run("disable", "/context7", cwd=place).stdout == "/context7 is disabled\n"

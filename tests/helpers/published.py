@@ -6,7 +6,7 @@ from typing import Any
 
 from watersmeet.core.entities import Refused
 from watersmeet.core.record_format import Origin
-from watersmeet.engine.registry.record_files import Listed, understood
+from watersmeet.engine.registry.record_files import Listed, recognized
 
 CONTEXT7 = {
     "path": "/context7",
@@ -97,4 +97,4 @@ def read(value: Any, **origin: str) -> list[Any]:
 
 
 def all_of(value: Any, **origin: str) -> list[Any]:
-    return list(understood([("here", value)], Origin("here", **{"name": "file", **origin})))
+    return list(recognized([("here", value)], Origin("here", **{"name": "file", **origin})))

@@ -85,7 +85,7 @@ def test_a_bare_identifier_asks_no_model(opened: Open, endpoint: Endpoint, write
     assert endpoint.calls > 0
     endpoint.shutdown()
     endpoint.server_close()  # from now on the provider raises
-    models._made.cache_clear()
+    models._instance.cache_clear()
     engine = opened(**remote)
     before = endpoint.calls
     for query in ("D40", "d40"):
@@ -125,8 +125,8 @@ def test_related_terms_go_to_meaning_and_not_to_words(opened: Open, tmp_path: Pa
 
 
 def _plan(engine: Engine, query: str) -> Plan:
-    with engine.traced(Request(query, mode="static")) as trace:
-        return trace.outcome.plan
+    with engine.open_search(Request(query, mode="static")) as search_run:
+        return search_run.outcome.plan
 
 
 @pytest.mark.model

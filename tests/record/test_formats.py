@@ -83,8 +83,8 @@ def test_what_an_answer_shows_can_be_registered(value: Any) -> None:
         ({**CARD, "name": "!!!"}, "no path can be made"),
         ({**BEIR, "metadata": []}, "`metadata` is not an object"),
         ({"front_matter": {"name": "x"}, "body": ""}, "no `description`"),
-        ({"what": "ever"}, "not a record of a known form"),
-        (3, "not a record of a known form"),
+        ({"what": "ever"}, "not a record in a known format"),
+        (3, "not a record in a known format"),
     ],
 )
 def test_a_bad_record_is_named(value: Any, reason: str) -> None:

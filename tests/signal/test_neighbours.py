@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from watersmeet import Engine
-from watersmeet.core.ceilings import apply_ceilings
 from watersmeet.core.errors import ConfigError
 from watersmeet.core.model import Condition, Hit, Plan, Ranking, Request
+from watersmeet.engine.query.ceilings import apply_ceilings
 from watersmeet.engine.settings.settings import load
 from watersmeet.fusion.convex import Convex
 from watersmeet.fusion.rrf import Rrf

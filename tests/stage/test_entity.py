@@ -20,7 +20,7 @@ def entities(tmp_path: Path) -> Iterator[Entities]:
     with opened(tmp_path, INDEX__VECTORS="false") as engine:
         engine.registry.put(*ENTITIES)
         with engine.snapshot() as view:
-            yield engine.sight(view, None).entities
+            yield engine.visible_index(view, None).entities
 
 
 def ranking(entities: Entities, **scores: float) -> Ranking:
@@ -62,7 +62,7 @@ def test_every_chunk_of_an_entity_is_one_hit(tmp_path: Path) -> None:
         assert len(chunks) > 2
         with engine.snapshot() as view:
             hits = [Hit(chunk, float(number)) for number, chunk in enumerate(chunks)]
-            made = Entity(engine.sight(view, None).entities).apply(Ranking.of("fused", hits), Plan("x"))
+            made = Entity(engine.visible_index(view, None).entities).apply(Ranking.of("fused", hits), Plan("x"))
         assert [(hit.chunk, hit.score) for hit in made.hits] == [(chunks[0], float(len(chunks) - 1))]
 
 

@@ -180,7 +180,7 @@ class Ranking:
     `notes` is added to the evidence of a hit, such as that the score is an estimate. `filled` has the scores of chunks
     that other signals ranked and this one did not; a `whole` ranking has no score for any other chunk. `explain` gives
     the evidence of a fusion, computed only for the few hits that remain. `ceilings` limit the votes of this ranking
-    (`core.ceilings`).
+    (`engine.query.ceilings`).
     """
 
     by: str

@@ -1,26 +1,30 @@
-"""From a name to a component: the file name is the config name. What is not built in may come from another package."""
+"""Component lookup by name: the file name is the name in settings. Plug-ins add those that are not built in."""
 
 from __future__ import annotations
 
 import dataclasses
 import importlib
+import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.util import find_spec
-from typing import Any, TypeGuard, get_type_hints
+from typing import Any, TypeGuard, Union, get_args, get_origin, get_type_hints
 
 from watersmeet.core.errors import ConfigError, UnknownComponent, nearest
-from watersmeet.engine.settings.values import convert
 
 KINDS = ("source", "parse", "chunk", "embed", "store", "query", "signal", "fusion", "stage")
-"""What can be named in settings: for each kind there is a folder, and a file for each component."""
+"""Kinds of components in settings: a folder for each kind, a file for each component."""
 PLUGIN_KINDS = (*KINDS, "record", "index")
 """The kinds that other packages can add to."""
 MODULES = {"store": "watersmeet.store.local.{}", "index": "watersmeet.store.{}.index"}
-"""Where the components of a kind are, if not in the folder that is called like it. An index is a folder of its own."""
+"""Modules of kinds whose components are not in the folder of the kind's name. An index is a folder of its own."""
+MAX_SHOWN = 100
+MAX_NUMBER = 1e8
+"""Largest number for weights, shares and seconds, so that scores computed with them stay finite."""
+_TYPE_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
 
 
 def names(kind: str) -> list[str]:
-    """What is built in of a kind. It looks into every module of the folder: for lists, and on the way out."""
+    """Names of built-in components of a kind. Imports every module of the folder: only for lists and error hints."""
     from pkgutil import iter_modules
 
     folder = _module(kind, "*").partition(".*")[0]
@@ -29,34 +33,34 @@ def names(kind: str) -> list[str]:
 
 
 def available(kind: str) -> list[str]:
-    """What there is of a kind: built in, or from another package."""
+    """Names of all components of a kind, built in or from plug-ins."""
     from watersmeet.engine import plugins
 
     return sorted([*names(kind), *plugins.usable(kind)])
 
 
 def is_built_in(kind: str, name: str) -> bool:
-    """Whether it is one of ours, by its module alone; that is imported only where helpers lie beside components."""
+    """Whether a component is built in, by its module's name; imported only where helpers lie beside components."""
     if kind in MODULES:
         return _built_in(kind, name) is not None
     return _is_plain(name) and find_spec(_module(kind, name)) is not None
 
 
 def exists(kind: str, name: str) -> bool:
-    """Whether a component is there, by its name alone."""
+    """Whether a component of this name exists; it is not loaded."""
     if is_built_in(kind, name):
         return True
-    from watersmeet.engine import plugins  # only where the name is none of ours: most searches never look
+    from watersmeet.engine import plugins  # lazy: most searches use built-in components only
 
     return name in plugins.of(kind)
 
 
 def find(kind: str, name: str) -> type[Any]:
-    """The one public dataclass of `<name>.py` in the folder of its kind that has its name, without underscores; or what
-    another package gives under that name."""
+    """The class of a component: the public dataclass of `<name>.py` with that name (without underscores), or that of a
+    plug-in."""
     cls = _built_in(kind, name)
     if cls is None:
-        from watersmeet.engine import plugins  # only where the name is none of ours: most searches never look
+        from watersmeet.engine import plugins  # lazy: most searches use built-in components only
 
         plugin = plugins.of(kind).get(name)
         if plugin is None:
@@ -68,11 +72,11 @@ def find(kind: str, name: str) -> type[Any]:
 def _built_in(kind: str, name: str) -> type[Any] | None:
     if not _is_plain(name):
         return None
-    called = _module(kind, name)
+    path = _module(kind, name)
     try:
-        module = importlib.import_module(called)
+        module = importlib.import_module(path)
     except ModuleNotFoundError as error:
-        if error.name is None or not f"{called}.".startswith(f"{error.name}."):
+        if error.name is None or not f"{path}.".startswith(f"{error.name}."):
             raise
         return None
     for value in vars(module).values():
@@ -94,14 +98,14 @@ def _module(kind: str, name: str) -> str:
 
 
 def suggestion(kind: str, name: str, of: Sequence[str] = ()) -> str:
-    """What to write for a component that there is not: by what predecessors called it, or what comes nearest."""
-    from watersmeet.engine.settings import former_names  # only ever needed on the way out
+    """Hint for an unknown component: the present name of a former one, or the nearest name."""
+    from watersmeet.engine.settings import former_names  # lazy: for error messages only
 
     return former_names.component_hint(kind, name) or nearest(name, of or available(kind))
 
 
 def options(cls: type[Any]) -> dict[str, dataclasses.Field[Any]]:
-    """The settings of a component: its fields that say what they mean."""
+    """Settings of a component: its fields declared with `option`."""
     return {field.name: field for field in dataclasses.fields(cls) if "meaning" in field.metadata}
 
 
@@ -112,50 +116,87 @@ def default(field: dataclasses.Field[Any]) -> Any:
 def checked(cls: type[Any], table: Mapping[str, Any], where: str, origin: str = "") -> dict[str, Any]:
     """A table of settings with its names and types checked; `origin` is where it was written."""
     written = f"{origin}: " if origin else ""
-    known = options(cls)
+    valid = options(cls)
     for key in table:
-        if key not in known:
-            raise ConfigError(f"{written}[{where}] has no setting {key!r}", _instead_of_setting(where, key, known))
+        if key not in valid:
+            raise ConfigError(f"{written}[{where}] has no setting {key!r}", _setting_hint(where, key, valid))
     hints = get_type_hints(cls) if table else {}
     values = {key: convert(hints[key], value, f"{written}{where}.{key}") for key, value in table.items()}
     for key, value in values.items():
-        least = known[key].metadata.get("least")
+        least = valid[key].metadata.get("least")
         if least is not None and not value >= least:
-            raise ConfigError(f"{written}{where}.{key} cannot be {value}", f"it is {least} or more")
+            raise ConfigError(f"{written}{where}.{key} cannot be {value}", f"use {least} or more")
     return values
 
 
-def _instead_of_setting(where: str, key: str, known: Iterable[str]) -> str:
-    from watersmeet.engine.settings import former_names  # only ever needed on the way out
+def _setting_hint(where: str, key: str, valid: Iterable[str]) -> str:
+    from watersmeet.engine.settings import former_names  # lazy: for error messages only
 
     name = f"{where}.{key}"
-    hint = nearest(key, known) if known else "it has none"
+    hint = nearest(key, valid) if valid else "this component has no settings"
     if name not in former_names.RENAMED and hint.startswith("did you mean"):
         return hint
     return former_names.setting_hint(name) or hint
 
 
 class LazyPort:
-    """A port that is made when the first component asks for it: what nobody asks for is not even imported."""
+    """A port created when a component first needs it; otherwise its code is not even imported."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self.make = make
 
 
 def build(kind: str, name: str, table: Mapping[str, Any], **ports: object) -> Any:
-    """A component from its table; the engine supplies the ports that it asks for."""
+    """Create a component from its settings table; the engine passes the ports that its class declares."""
     cls = find(kind, name)
-    wanted = {field.name for field in dataclasses.fields(cls) if "meaning" not in field.metadata}
-    asked = {port: value for port, value in ports.items() if port in wanted}
-    given = {port: value.make() if isinstance(value, LazyPort) else value for port, value in asked.items()}
-    values = {**checked(cls, table, f"{kind}.{name}"), **given}
-    lacking = [field.name for field in dataclasses.fields(cls) if _is_needed(field) and field.name not in values]
-    if lacking:
+    declared = {field.name for field in dataclasses.fields(cls) if "meaning" not in field.metadata}
+    used = {port: value for port, value in ports.items() if port in declared}
+    values = checked(cls, table, f"{kind}.{name}")
+    values |= {port: value.make() if isinstance(value, LazyPort) else value for port, value in used.items()}
+    missing = [field.name for field in dataclasses.fields(cls) if _is_needed(field) and field.name not in values]
+    if missing:
         raise ConfigError(
-            f"{kind} {name!r} needs {', '.join(lacking)}", f"a {kind} is given: {', '.join(sorted(ports))}"
+            f"{kind} {name!r} needs {', '.join(missing)}", f"the engine passes to a {kind}: {', '.join(sorted(ports))}"
         )
     return cls(**values)
 
 
 def _is_needed(field: dataclasses.Field[Any]) -> bool:
     return field.init and field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+
+
+def convert(hint: Any, value: Any, where: str) -> Any:
+    """A value from TOML or the environment as the type that a setting declares, or an error."""
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        if value is None:
+            return None
+        return convert(next(arg for arg in get_args(hint) if arg is not type(None)), value, where)
+    if origin in (list, tuple):
+        if not isinstance(value, list):
+            raise _wrong(where, "a list", value)
+        inner = get_args(hint)[0]
+        items = [convert(inner, item, f"{where}[{i}]") for i, item in enumerate(value)]
+        return tuple(items) if origin is tuple else items
+    if origin in (dict, Mapping) or hint is dict:
+        if not isinstance(value, dict):
+            raise _wrong(where, "a table", value)
+        inner = get_args(hint)[1] if get_args(hint) else Any
+        return {key: convert(inner, item, f"{where}.{key}") for key, item in value.items()}
+    if hint is Any:
+        return value
+    if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
+        if not abs(value) <= MAX_NUMBER:  # also refuses NaN
+            raise _wrong(where, f"a number of at most {MAX_NUMBER:,.0f}", value)
+        return float(value)
+    if hint is bool and type(value) is int and value in (0, 1):
+        return value == 1
+    if type(value) is not hint:
+        raise _wrong(where, _TYPE_NAMES.get(hint, str(hint)), value)
+    return value
+
+
+def _wrong(where: str, expected: str, value: Any) -> ConfigError:
+    shown = repr(value)
+    shown = shown if len(shown) <= MAX_SHOWN else f"{shown[:MAX_SHOWN]}…"
+    return ConfigError(f"{where} must be {expected}, not {shown}", "see `watersmeet config show`")

@@ -1,4 +1,4 @@
-"""`Engine` is the whole public Python API: every face calls it and holds no policy of its own."""
+"""`Engine`, the public Python API. The CLI, REST, MCP and web faces only call it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from watersmeet.engine.query.assemble import assemble_pipeline
 from watersmeet.engine.query.diagnostics import load_settings, log_search
 from watersmeet.engine.query.filters import build_request
 from watersmeet.engine.query.modes import LEXICAL_SIGNALS
-from watersmeet.engine.query.runner import PASSAGES, Scope, Trace, readable, run
+from watersmeet.engine.query.runner import PASSAGES, Scope, SearchRun, readable, run
 from watersmeet.engine.query.threads import Threads
 from watersmeet.engine.query.visibility import visible_to
 from watersmeet.engine.query.visible_index import VisibleIndex
@@ -50,18 +50,18 @@ if TYPE_CHECKING:
 
 
 class Engine:
-    """An index and what can be asked of it. Opening one is cheap; it may be shared by threads."""
+    """An opened index: sync, search and read it. Opening is cheap, and threads may share one."""
 
     def __init__(self, index: str | os.PathLike[str] | ReadableIndex, settings: Settings | None = None) -> None:
         self.settings = settings or load_settings()
         self.index = (
             open_index(os.fspath(index), self.settings)
             if isinstance(index, str | os.PathLike)
-            else cast(Index, index)  # `writing` says so if it can only be searched
+            else cast(Index, index)  # `open_for_writing` raises if it has no writer
         )
         self.folder = self.index.place
         self._recipes = {self.settings.recipe: self.settings}
-        self._threads = Threads(most=8)
+        self._threads = Threads(limit=8)
         self._pipelines: WeakKeyDictionary[Snapshot, dict[tuple[object, ...], Pipeline]] = WeakKeyDictionary()
         self._checked = ""
         self._closed = False
@@ -70,7 +70,7 @@ class Engine:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
 
@@ -81,24 +81,24 @@ class Engine:
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
-        """The index as of one moment, for one query."""
+        """A consistent snapshot of the index, for one query."""
         if self._closed:
-            raise ConfigError("this Engine is closed", "ask before its `with` block ends, or open another")
+            raise ConfigError("this Engine is closed", "use it before its `with` block ends, or open another")
         if not self._learning:
             prune(self._searched, learn=False)
-        with diagnose(self.index, self.settings), self.index.snapshot() as view:
-            built = view.facts().get("fingerprint", "")
+        with diagnose(self.index, self.settings), self.index.snapshot() as snapshot:
+            built = snapshot.facts().get("fingerprint", "")
             if built and built != self._checked:
                 check_fingerprint(json.loads(built), {"tokenizer": tokens.VERSION}, ["tokenizer"])
                 self._checked = built
-            yield view
+            yield snapshot
 
-    def sight(self, view: Snapshot, viewer: Viewer | None) -> VisibleIndex:
-        """A snapshot as a viewer sees it."""
-        pipelines = self._pipelines.setdefault(view, {})
+    def visible_index(self, snapshot: Snapshot, viewer: Viewer | None) -> VisibleIndex:
+        """The part of a snapshot that a viewer may see."""
+        pipelines = self._pipelines.setdefault(snapshot, {})
         condition = Condition(gates=audience_gates(viewer))
         assemble = partial(assemble_pipeline, threads=self._threads, remote=self.index.remote)
-        return VisibleIndex(self.index, view, condition, pipelines, assemble)
+        return VisibleIndex(self.index, snapshot, condition, pipelines, assemble)
 
     @property
     def _learning(self) -> bool:
@@ -120,10 +120,10 @@ class Engine:
         deepen: bool = True,
         progress: ProgressCallback | None = None,
     ) -> SyncReport:
-        """Make the index say what these folders and files say, or all that it knows of if none is named.
+        """Bring the index up to date with these folders and files; without paths, with all that it covers.
 
-        Words and quick vectors first, then deep ones; sparse ones only if they were asked for before, or if the recipe
-        lets them vote. `recreate`: read everything again, into new stores."""
+        Text and static vectors come first, then dense vectors. Sparse vectors are made only if the index has some
+        already or the recipe uses them. `recreate`: read everything again, into new stores."""
         from watersmeet.engine.sync.roots import sync
 
         progress = progress or (lambda _: None)
@@ -143,11 +143,11 @@ class Engine:
         strict: bool = False,
         tiers: Sequence[str] = (),
     ) -> SyncReport:
-        """Embed what no model has seen yet, for so long at most; the report says how much that was.
+        """Embed the chunks that have no vectors yet, for at most `seconds`; the report counts them.
 
-        Without `deep` the quick vectors only; only rows behind `after`. If it is `strict` and nothing can be embedded
-        for want of a model, or since another process is at it, that is an error and not just a warning. `tiers`: only
-        these, of `static`, `sparse` and `dense`; they are kept up to date from then on."""
+        `deep=False`: only with quick models. `after`: only rows above this one. `strict`: raise, instead of warn, if
+        nothing can be embedded because a model is missing or another process is embedding. `tiers`: only these, of
+        `static`, `sparse` and `dense`; later syncs keep them up to date."""
         from watersmeet.engine.sync.report import SyncReport
 
         for tier in tiers:
@@ -170,8 +170,9 @@ class Engine:
         measure: bool = False,
         deep: bool = True,
     ) -> list[WatersmeetError]:
-        """These tiers, or those that are due. A model that cannot be had is a warning: the words are indexed all the
-        same. `measure`: statistics of the whole index are made again even if little has changed."""
+        """Embed these tiers, or those that are due. A missing model is a warning: text search works without it.
+
+        `measure`: compute the statistics of the whole index again even if little has changed."""
         from watersmeet.core.indexing import Skipped
         from watersmeet.engine.index.vocabulary import refresh
         from watersmeet.engine.sync.deepen import DeepenResult, deepen, facts_of
@@ -194,33 +195,33 @@ class Engine:
 
     @cached_property
     def calibration(self) -> Calibration:
-        """What use has taught."""
+        """Fusion weights that this index has learned from judgements and opened results."""
         from watersmeet.engine.calibration.calibration import Calibration
 
         return Calibration(self)
 
     @cached_property
     def registry(self) -> Registry:
-        """Servers, tools, agents and skills."""
+        """The registry of servers, tools, agents and skills."""
         from watersmeet.engine.registry import Registry
 
         return Registry(self)
 
     def remove(self, ids: Sequence[str] | str) -> int:
-        """Forget documents; the next sync of their folder brings back those that are still there. Or a whole folder."""
+        """Remove documents, or a whole folder. The next sync of the folder adds back files that still exist."""
         from watersmeet.engine.sync.roots import remove
 
         named = [ids] if isinstance(ids, str) else ids
         return remove(self.index, self.settings, [DocId(identity) for identity in named])
 
     def relocate(self, old: str | os.PathLike[str], new: str | os.PathLike[str]) -> int:
-        """What was read from the folder or file `old` is at `new` now; how many documents. Nothing is read again."""
+        """Record that the folder or file `old` is now at `new`; returns the number of documents. No file is read."""
         from watersmeet.engine.sync.relocate import relocate
 
         return relocate(self.index, self.settings, os.fspath(old), os.fspath(new))
 
     def compact(self, grace: float | None = None) -> int:
-        """Free the space of replaced rows; returns how many. Every score is then that of a fresh index."""
+        """Free the space of replaced rows; returns how many. Scores are then those of a fresh index."""
         from watersmeet.engine.index.writer import open_for_writing
         from watersmeet.engine.sync.report import SyncReport
 
@@ -229,83 +230,85 @@ class Engine:
         self._embed((), SyncReport(), lambda _: None, seconds=0, measure=True)
         return freed
 
-    # ------------------------------------------------------------ asking
+    # ------------------------------------------------------------ reading
 
     def search(self, request: Request | str, **options: Any) -> Answer:
-        """The few passages that answer the query, best first, with why, and what could not run.
+        """Rank passages for a query, best first, with evidence for each and the components that failed.
 
         `options` are fields of `Request`, or `filters`, `exclude`, `since` and `before` in place of a condition:
         `engine.search("how do I deploy?", top_n=3, filters={"tag": "setup"}, since="7d")`.
         """
         request = build_request(request, options)
-        with self.traced(request) as trace:
-            passages = trace.passages(present.needed(trace.outcome.ranking), request.viewer)
-            log_search(trace.outcome, passages)
-            confidence = trace.confidence()
-            results = present.results(trace.outcome.ranking, trace.outcome.fused, passages)
-            results = _wanted(results, request, confidence)
+        with self.open_search(request) as search_run:
+            passages = search_run.passages(present.needed(search_run.outcome.ranking), request.viewer)
+            log_search(search_run.outcome, passages)
+            confidence = search_run.confidence()
+            results = present.results(search_run.outcome.ranking, search_run.outcome.fused, passages)
+            results = _above_thresholds(results, request, confidence)
             if request.expand:
                 from watersmeet.present.expand import expand
 
-                page = partial(trace.page, viewer=request.viewer)
+                page = partial(search_run.page, viewer=request.viewer)
                 results = expand(results, request.expand, page, request.expand_tokens)
-            damage = damage_failures(trace.view, self.index)
-        self.note_search(trace, request, [result.document for result in results])
+            damage = damage_failures(search_run.snapshot, self.index)
+        self.note_search(search_run, request, [result.document for result in results])
         return Answer(
             query=request.query,
-            mode=trace.mode,
-            recipe=trace.settings.recipe,
+            mode=search_run.mode,
+            recipe=search_run.settings.recipe,
             results=results,
-            failures=(*trace.outcome.failures, *damage),
-            took_ms=trace.took_ms,
-            timings=trace.outcome.timings,
-            silent=trace.silent,
+            failures=(*search_run.outcome.failures, *damage),
+            took_ms=search_run.took_ms,
+            timings=search_run.outcome.timings,
+            silent=search_run.silent,
             confidence=confidence.probability if confidence else None,
             no_good_match=confidence is not None and not confidence.fits,
-            expansion=trace.outcome.plan.expansion,
-            routed=trace.outcome.plan.routed,
+            expansion=search_run.outcome.plan.expansion,
+            routed=search_run.outcome.plan.routed,
         )
 
-    def note_search(self, trace: Trace, request: Request, documents: Sequence[str]) -> None:
-        """What was shown for a query, if the index may learn from what is opened."""
-        if trace.settings.section("calibration").learn:
+    def note_search(self, search_run: SearchRun, request: Request, documents: Sequence[str]) -> None:
+        """Record which documents were shown for a query, if the index may learn from opened results."""
+        if search_run.settings.section("calibration").learn:
             record_search(self._searched, request.query, list(documents))
 
     def why_not(self, request: Request, document: str, shown: int | None = None) -> WhyNot:
-        """Where a document fell out, and what weight would have brought it in.
+        """Why a document is not in the results: the step that dropped it, and signal weights that would include it.
 
-        `shown`: how many of the results are, if not all that are asked for."""
+        `shown`: how many results are shown, if fewer than requested."""
         from watersmeet.engine.query.why_not import resolve_document, why_not
 
-        with self.traced(request) as trace:
-            document = resolve_document(trace.view, document, request.viewer)
-            many = request.top_n if shown is None else shown
-            found = why_not(trace.pipeline, trace.view, trace.outcome, document, many)
+        with self.open_search(request) as search_run:
+            document = resolve_document(search_run.snapshot, document, request.viewer)
+            limit = request.top_n if shown is None else shown
+            found = why_not(search_run.pipeline, search_run.snapshot, search_run.outcome, document, limit)
             if found.place != "result" or found.rank is None:
                 return found
-            sure = trace.confidence()
-            if sure is not None and sure.probability < request.min_confidence:
-                return replace(found, place="cut", reason="the answer is less sure than was asked for")
-            if trace.outcome.ranking.hits[found.rank - 1].score < request.min_score:
-                return replace(found, place="cut", reason="its score is below the least that was asked for")
+            confidence = search_run.confidence()
+            if confidence is not None and confidence.probability < request.min_confidence:
+                return replace(found, place="cut", reason="the confidence of the answer is below min_confidence")
+            if search_run.outcome.ranking.hits[found.rank - 1].score < request.min_score:
+                return replace(found, place="cut", reason="its score is below min_score")
             return found
 
-    def traced(self, request: Request, scope: Scope = PASSAGES, explain: bool = True) -> AbstractContextManager[Trace]:
-        """A search with the index still as the query saw it. `told`: someone may ask why a hit is where it is."""
+    def open_search(
+        self, request: Request, scope: Scope = PASSAGES, explain: bool = True
+    ) -> AbstractContextManager[SearchRun]:
+        """Run a search and keep its snapshot open inside the `with` block. `explain`: collect evidence for each hit."""
         return run(self, request, scope, explain)
 
     def trial(self, request: Request, down_to: Collection[str] = (), without: Collection[str] = ()) -> Trial:
-        """A search for the sake of measuring: every signal's ranking and the fused one, by document.
+        """A search for evaluation: each signal's ranking and the fused one, by document.
 
-        `down_to`: the documents that are looked for. `without`: chunks to leave out of all rankings.
+        `down_to`: the relevant documents. `without`: chunks to leave out of all rankings.
         """
         from watersmeet.engine.query.trial import trial
 
-        with self.traced(request, explain=False) as trace:
-            return trial(trace, down_to, without)
+        with self.open_search(request, explain=False) as search_run:
+            return trial(search_run, down_to, without)
 
     def settings_for(self, recipe: str) -> Settings:
-        """The settings with another recipe; none is named: as they are."""
+        """The settings under another recipe; with an empty name, the engine's own."""
         if not recipe:
             return self.settings
         if recipe not in self._recipes:
@@ -313,42 +316,44 @@ class Engine:
         return self._recipes[recipe]
 
     def classify(self, query: str, viewer: Viewer | None = None) -> Classification:
-        """What sort of query it is, and how it is best asked; an index helps and is not needed."""
+        """The kind of a query, with a suggested mode and top_n. Word statistics of an index help but are not needed."""
         from watersmeet.engine.query.classification import classify
 
         try:
-            with self.snapshot() as view:
-                return classify(query, self.settings, self.sight(view, viewer).words, bool(view.tiers()))
+            with self.snapshot() as snapshot:
+                return classify(
+                    query, self.settings, self.visible_index(snapshot, viewer).words, bool(snapshot.tiers())
+                )
         except NoIndex:
             return classify(query, self.settings)
 
     def related(self, identity: str, top_n: int = 10, viewer: Viewer | None = None) -> Answer:
-        """What links to this document, or is linked from it; it is named as for `get`."""
+        """Documents that link to this one or are linked from it; `identity` is as for `get`."""
         from watersmeet.engine.query import documents as reading
         from watersmeet.engine.query.document_lookup import find_document
 
         start = time.perf_counter()
-        with self.snapshot() as view:
-            ranking = reading.related(view, find_document(view, identity, viewer).document, visible_to(viewer))
+        with self.snapshot() as snapshot:
+            ranking = reading.related(snapshot, find_document(snapshot, identity, viewer).document, visible_to(viewer))
             ranking = type(ranking)("related", ranking.hits[:top_n])
-            held = view.passages([hit.chunk for hit in ranking.hits])
-            passages = {one.id: one for one in readable(self.sight(view, viewer), held.values(), viewer)}
-            damage = damage_failures(view, self.index)
+            found = snapshot.passages([hit.chunk for hit in ranking.hits])
+            passages = {one.id: one for one in readable(self.visible_index(snapshot, viewer), found.values(), viewer)}
+            damage = damage_failures(snapshot, self.index)
         took = (time.perf_counter() - start) * 1000
-        found = present.results(ranking, ranking, passages)
-        return Answer(identity, "related", self.settings.recipe, found, damage, took)
+        results = present.results(ranking, ranking, passages)
+        return Answer(identity, "related", self.settings.recipe, results, damage, took)
 
     def get(self, identity: str, viewer: Viewer | None = None, *, exactly: bool = False) -> dict[str, Any]:
-        """A document, or one chunk of it: by its id, and unless `exactly`, its file or a name that only it goes by."""
+        """A document or one chunk, by its id; unless `exactly`, also by its file path or an unambiguous name."""
         from watersmeet.engine.query import documents as reading
         from watersmeet.engine.query.document_lookup import find_document
 
-        with self.snapshot() as view:
+        with self.snapshot() as snapshot:
             try:
-                found = reading.get(view, find_document(view, identity, viewer, exactly), viewer)
+                found = reading.get(snapshot, find_document(snapshot, identity, viewer, exactly), viewer)
             finally:
-                damage_failures(view, self.index)
-                reading.check_sound(view)  # and not that it is not there
+                damage_failures(snapshot, self.index)
+                reading.check_sound(snapshot)  # damage is the better reason than "not found"
         if self._learning:
             self.calibration.opened(found["document"])
         return found
@@ -356,52 +361,56 @@ class Engine:
     def documents(self, viewer: Viewer | None = None) -> list[dict[str, Any]]:
         from watersmeet.engine.query import documents as reading
 
-        with self.snapshot() as view:
-            return reading.listing(view, visible_to(viewer))
+        with self.snapshot() as snapshot:
+            return reading.listing(snapshot, visible_to(viewer))
 
     def unknown_fields(self, request: Request) -> list[str]:
-        """What is wrong with a request's filters, said for whoever found nothing."""
+        """Hints about filters that match no document, for a search without results."""
         from watersmeet.engine.query.filter_hints import filter_hints, requested_condition
 
         condition = requested_condition(request, self.settings_for(request.recipe).section("pipeline").understand)
-        with self.snapshot() as view:
-            return filter_hints(view, condition, request.viewer)
+        with self.snapshot() as snapshot:
+            return filter_hints(snapshot, condition, request.viewer)
 
     def passages(self, document: str, viewer: Viewer | None = None) -> list[Passage]:
-        """All that is searchable of a document, in its order."""
-        with self.snapshot() as view:
-            found = view.passages_of(DocId(document)) if view.only([DocId(document)], visible_to(viewer)) else []
-            return readable(self.sight(view, viewer), found, viewer)
+        """The passages of a document, in order."""
+        with self.snapshot() as snapshot:
+            found = (
+                snapshot.passages_of(DocId(document)) if snapshot.only([DocId(document)], visible_to(viewer)) else []
+            )
+            return readable(self.visible_index(snapshot, viewer), found, viewer)
 
     def link_texts(self) -> list[tuple[DocId, DocId, str]]:
-        """Links that say something, as (from, to, text)."""
-        with self.snapshot() as view:
-            return view.named_texts()
+        """Links with a text of their own, as (from, to, text)."""
+        with self.snapshot() as snapshot:
+            return snapshot.named_texts()
 
     def status(self, viewer: Viewer | None = None) -> dict[str, Any]:
-        """What the index holds, and how far each signal has come."""
+        """Counts of the index, and the coverage of each signal."""
         from watersmeet.engine.index.status import status
 
-        with self.snapshot() as view:
-            found = status(self.sight(view, viewer), self.settings, self.index, viewer)
+        with self.snapshot() as snapshot:
+            found = status(self.visible_index(snapshot, viewer), self.settings, self.index, viewer)
         return {**found, "calibration": self.calibration.state()}
 
     def check(self) -> None:
-        """Raises what keeps the index from being asked, if anything does."""
-        with self.snapshot() as view:
-            self.sight(view, None).pipeline(self.settings, LEXICAL_SIGNALS)
-            view.kinds()
+        """Raise if the index cannot be searched."""
+        with self.snapshot() as snapshot:
+            self.visible_index(snapshot, None).pipeline(self.settings, LEXICAL_SIGNALS)
+            snapshot.kinds()
 
     def doctor(self) -> list[Check]:
-        """Everything that could be wrong, looked at."""
+        """Health checks of the index, the models and the settings."""
         from watersmeet.engine.index.health import check, check_search
 
         found = check(self.index, self.settings)
         return [*found, check_search(self)] if all(one.ok for one in found) else found
 
 
-def _wanted(results: tuple[Result, ...], request: Request, confidence: Confidence | None) -> tuple[Result, ...]:
-    """Those that are good enough for the request; none if the whole answer is not."""
+def _above_thresholds(
+    results: tuple[Result, ...], request: Request, confidence: Confidence | None
+) -> tuple[Result, ...]:
+    """Results that reach the request's min_score; none if the answer is below its min_confidence."""
     if confidence is not None and confidence.probability < request.min_confidence:
         return ()
     return tuple(one for one in results if one.score >= request.min_score) if request.min_score else results

@@ -40,11 +40,13 @@ def sweep(engine: Engine, questions: Sequence[Question], mode: str, progress: Pr
     belief = Posterior()
     judged = [question for question in questions if question.relevant]
     for number, question in enumerate(judged, 1):
-        with engine.traced(Request(question.text, mode), explain=False) as trace:
-            chunks = {hit.chunk for ranking in trace.outcome.rankings for hit in ranking.hits}
-            matrix = score_matrix(trace.outcome, trace.pipeline.fusion, trace.view.documents_of(chunks))
-        if matrix is not None:
-            belief = belief.learn(gains(matrix, {d: float(grade) for d, grade in question.relevant.items()}))
+        with engine.open_search(Request(question.text, mode), explain=False) as search_run:
+            chunks = {hit.chunk for ranking in search_run.outcome.rankings for hit in ranking.hits}
+            made = score_matrix(
+                search_run.outcome, search_run.pipeline.fusion, search_run.snapshot.documents_of(chunks)
+            )
+        if made is not None:
+            belief = belief.learn(gains(made, {d: float(grade) for d, grade in question.relevant.items()}))
         progress(Progress("weighing", number, len(judged), "queries"))
     if not belief.pieces:
         return None

@@ -18,7 +18,7 @@ from watersmeet.core.errors import ConfigError, IndexProblem
 from watersmeet.core.model import Condition, Request
 from watersmeet.engine.calibration.learned_weights import StoredWeights, prior_of
 from watersmeet.engine.calibration.posterior import MAX_SHIFT, SIGNALS, Posterior, grid
-from watersmeet.engine.calibration.recent_searches import SECONDS
+from watersmeet.engine.calibration.recent_searches import MAX_AGE_SECONDS
 from watersmeet.engine.index.state_names import CALIBRATION, RECENT_SEARCHES
 from watersmeet.engine.settings.settings import load
 from watersmeet.store.local.state import FileState
@@ -52,8 +52,8 @@ def engine(embedded: Path, tmp_path: Path) -> Iterator[Engine]:
 
 def weights(engine: Engine, query: str, condition: Condition | None = None) -> dict[str, float]:
     request = Request(query, "hybrid", condition=condition or Condition())
-    with engine.traced(request) as trace:
-        return dict(trace.outcome.plan.weights)
+    with engine.open_search(request) as search_run:
+        return dict(search_run.outcome.plan.weights)
 
 
 # ---------------------------------------------------------------- the belief itself
@@ -226,7 +226,7 @@ def test_words_alone_cannot_be_weighed(tmp_path: Path, vault: Path) -> None:
     with Engine(tmp_path / "words", settings) as words:
         words.sync([vault])
         report = words.calibration.judge([("keys", {"guides/keys.md": 1.0})])
-    assert report.unusable == [("keys", "fewer than two signals voted")]
+    assert report.unusable == [("keys", "fewer than two signals have hits")]
 
 
 @pytest.mark.model
@@ -331,7 +331,7 @@ CALLS: dict[str, Callable[[Engine], object]] = {
 @pytest.mark.model
 @pytest.mark.parametrize("call", CALLS)
 def test_once_nothing_may_be_learnt_the_first_call_removes_what_was_searched(engine: Engine, call: str) -> None:
-    file = searched(Path(engine.folder), SECONDS * 2, 1.0)
+    file = searched(Path(engine.folder), MAX_AGE_SECONDS * 2, 1.0)
     CALLS[call](engine)
     assert not file.exists()
 
@@ -342,10 +342,10 @@ def test_searches_of_more_than_half_an_hour_ago_are_dropped(embedded: Path, tmp_
     shutil.copytree(embedded, tmp_path / "index")
     settings = load(start=str(tmp_path), environ={"WATERSMEET__CALIBRATION__LEARN": "true"})
     with Engine(tmp_path / "index", settings) as learning:
-        file = searched(tmp_path / "index", SECONDS + 60, 60.0)
+        file = searched(tmp_path / "index", MAX_AGE_SECONDS + 60, 60.0)
         CALLS[call](learning)
         kept = [json.loads(line)["query"] for line in file.read_text().splitlines()]
         assert kept == ["secret 60", *(["log on"] if call == "search" else [])]
-        file = searched(tmp_path / "index", SECONDS + 60)
+        file = searched(tmp_path / "index", MAX_AGE_SECONDS + 60)
         CALLS[call](learning)
         assert file.exists() == (call == "search")

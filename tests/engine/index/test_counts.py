@@ -54,14 +54,14 @@ def kept(engine: Engine) -> dict[str, int]:
 
 def counted(engine: Engine) -> dict[str, int]:
     """The same, from the tables and the vectors themselves."""
-    with engine.snapshot() as view, closing(sqlite3.connect(Path(engine.folder, "catalogue.db"))) as db:
-        live = set(view.every(ANY))
+    with engine.snapshot() as snapshot, closing(sqlite3.connect(Path(engine.folder, "catalogue.db"))) as db:
+        live = set(snapshot.every(ANY))
         there = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'withheld'").fetchone()
         private = {row for (row,) in db.execute("SELECT row FROM withheld")} & live if there else set()
         found = Counter({_counts.CHUNKS: len(live), _counts.PRIVATE: len(private)})
         for (kind,) in db.execute("SELECT kind FROM documents"):
             found.update({_counts.DOCUMENTS: 1, _counts.KIND + kind: 1})
-        for tier in view.tiers().values():
+        for tier in snapshot.tiers().values():
             with closing(engine.index.vector_store(tier)) as store:
                 unread = live - set(store.reader().rows().tolist())
             found[_counts.UNSEEN + tier.folder] = len(unread)

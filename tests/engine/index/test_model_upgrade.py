@@ -63,7 +63,7 @@ def test_old_vectors_answer_until_the_new_ones_are_made(
         assert "dense" in {evidence.by for evidence in answer.results[0].evidence}
         assert any("earlier file" in check.detail for check in engine.doctor())
 
-        monkeypatch.setattr(deepening, "HASTY", 4)
+        monkeypatch.setattr(deepening, "SHORT_WINDOW", 4)
         engine.deepen(seconds=0.001)  # a few of them
         assert len(dense_folders(index)) == 2
         half = engine.search(QUESTION)
@@ -88,7 +88,7 @@ def test_what_was_written_meanwhile_is_in_the_new_vectors(
     old_and_new: tuple[Path, Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index, _, new = old_and_new
-    monkeypatch.setattr(deepening, "HASTY", 4)
+    monkeypatch.setattr(deepening, "SHORT_WINDOW", 4)
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "leeks.md").write_text("# Leeks\n\nPlant them in rows, a hand apart.\n")

@@ -242,18 +242,18 @@ from threading import Thread
 from watersmeet.core.errors import WatersmeetError
 from watersmeet.store.local.documents import DocumentsView
 
-def ask(view):
+def ask(snapshot):
     with suppress(ProgrammingError, WatersmeetError):
         while True:
-            view.named_texts()
+            snapshot.named_texts()
 
 for _ in range(200):
-    view = DocumentsView(sys.argv[1])
-    late = [Thread(target=ask, args=(view,)) for _ in range(2)]
+    snapshot = DocumentsView(sys.argv[1])
+    late = [Thread(target=ask, args=(snapshot,)) for _ in range(2)]
     for thread in late:
         thread.start()
     time.sleep(0.002)
-    view.close()
+    snapshot.close()
     for thread in late:
         thread.join()
 """

@@ -10,7 +10,7 @@ import pytest
 from watersmeet import Engine
 from watersmeet.core.model import Condition, Hit, Passage, Plan, Ranking, Request
 from watersmeet.core.place import Place
-from watersmeet.engine.query.confidence import IDENTIFIER_FLOOR, MODELS, ConfidenceInput, confidence, voted
+from watersmeet.engine.query.confidence import IDENTIFIER_FLOOR, MODELS, ConfidenceInput, confidence, model_name
 from watersmeet.engine.settings.settings import load
 from watersmeet.present.answer import to_json
 from watersmeet.query.words import Words
@@ -161,10 +161,10 @@ def test_the_model_is_that_of_what_voted() -> None:
         return [Ranking.of(name, [Hit("c", 1.0)]) for name in names]
 
     levels = {"dense": 0.7, "static": 0.6}
-    assert voted(ranked("lexical", "static", "dense"), levels) == "dense"
-    assert voted(ranked("lexical", "static"), levels) == "static"
-    assert voted(ranked("lexical", "dense"), {}) == "words"
-    assert voted(ranked("dense"), levels) == "words"
+    assert model_name(ranked("lexical", "static", "dense"), levels) == "dense"
+    assert model_name(ranked("lexical", "static"), levels) == "static"
+    assert model_name(ranked("lexical", "dense"), {}) == "words"
+    assert model_name(ranked("dense"), levels) == "words"
     assert set(MODELS) == {"dense", "static", "words"}
 
 

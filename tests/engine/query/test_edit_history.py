@@ -107,8 +107,8 @@ def test_after_compaction_all_scores_are_those_of_a_fresh_index(text: str, tmp_p
         assert old.compact(grace=0) == 0
         again = old.sync([vault])
         assert (again.added, again.changed, again.removed, again.warnings) == (0, 0, 0, [])
-        with old.snapshot() as view:
-            words = old.sight(view, None).words
+        with old.snapshot() as snapshot:
+            words = old.visible_index(snapshot, None).words
             assert words is not None
             assert words.size == old.status()["chunks"]
 

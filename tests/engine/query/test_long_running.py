@@ -57,9 +57,9 @@ def test_vectors_that_the_catalogue_does_not_tell_of_yet_are_not_counted_twice(
     with opened(tmp_path) as other:
         other.sync([tides], deepen=False)
         assert engine.search("tide number3").mode == "hybrid"
-        with other.snapshot() as view:
-            tier = view.tiers()["dense"]
-            rows = view.every(ANY)[-2:]
+        with other.snapshot() as snapshot:
+            tier = snapshot.tiers()["dense"]
+            rows = snapshot.every(ANY)[-2:]
         store = other.index.vector_store(tier)
         writer = store.writer()
         writer.add(rows, model_of(other.settings, "dense", "hashed").embed(["a", "b"]))  # type: ignore[union-attr]
@@ -83,9 +83,9 @@ def test_what_cannot_be_had_is_not_kept_with_all_who_asked_for_it(tides: Path, t
 
 
 def depth_of(problem: ModelProblem) -> int:
-    depth, trace = 0, problem.__traceback__
-    while trace is not None:
-        depth, trace = depth + 1, trace.tb_next
+    depth, search_run = 0, problem.__traceback__
+    while search_run is not None:
+        depth, search_run = depth + 1, search_run.tb_next
     return depth
 
 
@@ -151,7 +151,7 @@ class TestEmbedFirst:
         assert not file.exists()
 
     def test_it_does_not_grow_without_end(self, behind: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(embed_first, "MOST_BYTES", 100)
+        monkeypatch.setattr(embed_first, "MAX_BYTES", 100)
         monkeypatch.setattr(embed_first, "PAUSE", 0.0)
         for number in range(20):
             behind.search(f"tide number{number}")
@@ -190,7 +190,7 @@ def test_derived_signals_read_what_a_follower_ranked_on_its_own(
     monkeypatch.setattr(Dense, "rank", down)
     with opened(tmp_path, PIPELINE__SIGNALS='["lexical", "static", "dense", "neighbours"]') as engine:
         engine.sync([tides])
-        with engine.traced(Request("sea level rises")) as trace:
-            found = {ranking.by: len(ranking.hits) for ranking in trace.outcome.rankings}
+        with engine.open_search(Request("sea level rises")) as search_run:
+            found = {ranking.by: len(ranking.hits) for ranking in search_run.outcome.rankings}
     assert found["lexical"] == 0
     assert found["neighbours"] > 0

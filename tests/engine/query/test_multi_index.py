@@ -75,7 +75,7 @@ def test_a_least_score_is_of_all_together(both: MultiIndex) -> None:
 def test_a_result_of_one_may_stand_behind_those_of_another(both: MultiIndex) -> None:
     found = both.why_not(Request("tide rises day", top_n=1), "fox.md")
     assert found.place == "cut"
-    assert "behind those of others" in found.reason or "asked for" in found.reason
+    assert "below results of other indexes" in found.reason or "requested" in found.reason
 
 
 @pytest.mark.model

@@ -88,7 +88,7 @@ def test_who_was_quick_and_is_late_once_holds_nobody_up_again(threads: Threads) 
 @pytest.mark.slow
 def test_who_waits_for_another_machine_is_never_done_in_place(threads: Threads) -> None:
     signal, other = Says("a", {"x": 1.0}), Says("b", {"y": 1.0})
-    path = pipeline(threads, signal, other, deadline=0.2, afar=frozenset({"a"}))
+    path = pipeline(threads, signal, other, deadline=0.2, remote=frozenset({"a"}))
     path.took.update({("rank", "a"): 0.1, ("rank", "b"): 0.1})
     signal.takes = 0.9
     start = time.perf_counter()

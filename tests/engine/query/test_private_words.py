@@ -39,8 +39,8 @@ def filled(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
 
 def words(engine: Engine, viewer: Viewer | None, text: str = "severance") -> tuple[int, int]:
     """How many rows there are for a viewer, and how many of them have a word."""
-    with engine.snapshot() as view:
-        found = engine.sight(view, viewer).words
+    with engine.snapshot() as snapshot:
+        found = engine.visible_index(snapshot, viewer).words
         assert found is not None
         return found.size, found.frequency("body", text)
 
@@ -50,8 +50,8 @@ def documents(engine: Engine, query: str, viewer: Viewer | None) -> list[str]:
 
 
 def facts(engine: Engine) -> dict[str, str]:
-    with engine.snapshot() as view:
-        return view.facts()
+    with engine.snapshot() as snapshot:
+        return snapshot.facts()
 
 
 def test_everyone_counts_what_they_see(filled: Engine) -> None:

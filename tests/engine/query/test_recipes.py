@@ -131,7 +131,7 @@ def test_legacy_says_what_it_drops(tmp_path: Path, vault: Path) -> None:
         answer = engine.search(Request("rotate keys"))
         (failure,) = answer.failures
         assert failure.by == "lexical"
-        assert failure.reason == "it is dropped: the fusion legacy counts dense and boost only"
+        assert failure.reason == "not used: the fusion legacy counts dense and boost only"
         assert "pipeline.fusion" in failure.hint
         assert answer.results
         assert engine.registry.search(EntityRequest("fill in forms")).failures == ()  # which is what it is for
@@ -279,7 +279,7 @@ def test_why_not_says_that_the_first_look_left_it_out(dungeon: Engine) -> None:
     out = next(page for page in (f"regions/d{n}.md" for n in range(1, 61)) if page not in kept)
     why = dungeon.why_not(request, out)
     assert (why.place, why.rank is not None and why.rank > 5) == ("first look", True)
-    assert why.reason.endswith("documents in the first look, which keeps 5")
+    assert why.reason.endswith("in the first stage, which keeps 5")
     assert why.ranks
     assert dungeon.why_not(request, min(kept)).place == "result"
     last = dungeon.search(request).results[-1].document

@@ -73,8 +73,8 @@ def test_searches_are_remembered_only_if_the_index_may_learn(tmp_path: Path, ask
 
 
 def test_a_trace_of_documents(engine: Engine) -> None:
-    with engine.traced(Request("fill in forms")) as trace:
-        assert trace.view is trace.sight.view
-        assert trace.pipeline is trace.path
-        assert trace.outcome.ranking.hits
-        assert trace.took_ms > 0
+    with engine.open_search(Request("fill in forms")) as search_run:
+        assert search_run.snapshot is search_run.visible_index.snapshot
+        assert search_run.pipeline is search_run.path
+        assert search_run.outcome.ranking.hits
+        assert search_run.took_ms > 0

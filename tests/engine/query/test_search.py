@@ -128,8 +128,8 @@ def test_a_failing_signal_is_named(regions: Engine) -> None:
             time.sleep(0.5)
             return Ranking("slow")
 
-    with regions.snapshot() as view:
-        whole = regions.sight(view, None).pipeline(regions.settings, ("lexical", "exact"))
+    with regions.snapshot() as snapshot:
+        whole = regions.visible_index(snapshot, None).pipeline(regions.settings, ("lexical", "exact"))
         signals = [*whole.signals, ("broken", Broken()), ("slow", Slow())]
         path = Pipeline(whole.understand, signals, [], whole.fusion, whole.stages, 0.1, whole.threads)
         outcome = path.run(Plan("D40"))
@@ -148,8 +148,8 @@ def test_signals_run_at_the_same_time(regions: Engine) -> None:
             sleep(0.2)
             return Ranking("slow")
 
-    with regions.snapshot() as view:
-        whole = regions.sight(view, None).pipeline(regions.settings, ("lexical",))
+    with regions.snapshot() as snapshot:
+        whole = regions.visible_index(snapshot, None).pipeline(regions.settings, ("lexical",))
         path = Pipeline([], [(str(i), Slow()) for i in range(4)], [], whole.fusion, [], 5, whole.threads)
         start = perf_counter()
         path.run(Plan("x"))

@@ -28,7 +28,7 @@ def test_vectors_that_are_missing_are_an_error_and_deepen_mends_it(vault: Path, 
     with opened(tmp_path, DENSE="hashed") as engine:
         engine.sync([vault], deepen=False)
         assert engine.search(Request("rotate keys")).results
-        with pytest.raises(Degraded, match="dense does not vote") as caught:
+        with pytest.raises(Degraded, match="dense not used") as caught:
             engine.search(STRICT)
         assert "watersmeet deepen" in caught.value.hint
         assert engine.search(Request("rotate keys", mode="lexical", strict=True)).results

@@ -199,7 +199,7 @@ def test_a_broken_model_is_named_and_survived(tmp_path: Path, harm) -> None:
         engine.sync([HANDBOOK])
         assert engine.search("how do I log on?").failures == ()
     harm(model)
-    models._made.cache_clear()
+    models._instance.cache_clear()
     with opened(tmp_path / "index", EMBED__ONNX__MODEL=str(model)) as engine:
         answer = engine.search("how do I log on?")
         assert answer.mode == "hybrid"
@@ -269,11 +269,11 @@ def test_a_failure_is_remembered_and_the_model_asked_again(
 ) -> None:
     url = f"http://127.0.0.1:{endpoint.server_port}/v1"
     remote = {"INDEX__DENSE": "openai", "EMBED__OPENAI__BASE_URL": url, "EMBED__OPENAI__MODEL": "toy"}
-    monkeypatch.setattr(models, "FIRST_PAUSE", 0.5)
+    monkeypatch.setattr(models, "FIRST_PAUSE_SECONDS", 0.5)
     with opened(tmp_path / "index", **remote) as engine:
         engine.sync([HANDBOOK])
         endpoint.broken = True
-        models._made.cache_clear()
+        models._instance.cache_clear()
     with opened(tmp_path / "index", **remote) as engine:
         before = endpoint.calls
         for _ in range(50):

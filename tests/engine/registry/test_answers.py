@@ -83,7 +83,7 @@ def test_metadata_is_no_tag(engine: Engine) -> None:
 @pytest.mark.parametrize("tags", [("#",), ("",), ("docs", " # ")])
 @pytest.mark.parametrize("query", ["", "pages"])
 def test_a_tag_without_a_name_is_refused(engine: Engine, tags: tuple[str, ...], query: str) -> None:
-    with pytest.raises(ConfigError, match="is no tag"):
+    with pytest.raises(ConfigError, match="is not a tag"):
         engine.registry.search(EntityRequest(query, tags=tags)).to_json()
 
 

@@ -58,7 +58,7 @@ def test_the_tool_to_call_with_what_it_takes(engine: Engine, recipe: str, mode: 
     assert (first["tool_name"], first["server_path"], first["server_name"]) == ("page_to_pdf", "/browser", "Browser")
     assert first["inputSchema"] == SCHEMA
     assert first["score"] == 1.0
-    assert "name says page, pdf" in first["why"] or "name says pdf, page" in first["why"]
+    assert "name has page, pdf" in first["why"] or "name has pdf, page" in first["why"]
     assert {tool["server_path"] for tool in answer["tools"]} <= {"/browser", "/mail"}
 
 

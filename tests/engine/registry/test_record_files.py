@@ -12,7 +12,7 @@ from watersmeet import Engine
 from watersmeet.core.entities import embedding_text, entity_of
 from watersmeet.core.errors import NotRegistered
 from watersmeet.core.text_fields import breadcrumb
-from watersmeet.engine.registry.versions import version
+from watersmeet.engine.registry.register import version
 
 META = "io.modelcontextprotocol.registry/official"
 SERVER = {"path": "/clock", "server_name": "Clock", "description": "Tells the time", "tools": [{"name": "now"}]}
@@ -105,7 +105,7 @@ def test_who_got_the_text_of_one_that_changed_is_no_duplicate(engine: Engine) ->
         assert engine.registry.register(records).twins == []
     three = [{**a, "description": "two"}, b]
     (twin,) = engine.registry.register(three).twins
-    assert {twin.same_as, twin.reason} == {"/a", "/b says the same as /a"}
+    assert {twin.same_as, twin.reason} == {"/a", "/b has the same content as /a"}
 
 
 # ------------------------------------------------------------ nested too deeply
@@ -290,8 +290,8 @@ def test_two_skills_of_one_name_are_told_apart_by_what_is_above_them(engine: Eng
 def test_a_model_reads_what_the_composition_says(engine: Engine) -> None:
     engine.registry.register([{**SERVER, "tags": ["time"], "metadata": {"region": "eu"}}])
     entity = entity_of(engine.registry.get("/clock"))
-    with engine.snapshot() as view:
-        (passage,) = view.passages_of("/clock")
+    with engine.snapshot() as snapshot:
+        (passage,) = snapshot.passages_of("/clock")
     assert f"{breadcrumb(passage.title, passage.headings)}\n{passage.text}" == embedding_text(entity)
 
 

@@ -45,9 +45,9 @@ def found(engine: Engine, query: str, **more: Any) -> list[str]:
 
 
 def rows(engine: Engine) -> dict[str, int]:
-    with engine.snapshot() as view:
-        documents = [record.document for record in view.records()]
-        return {d: view.rows([p.id])[p.id] for d in documents for p in view.passages_of(d)[:1]}
+    with engine.snapshot() as snapshot:
+        documents = [record.document for record in snapshot.records()]
+        return {d: snapshot.rows([p.id])[p.id] for d in documents for p in snapshot.passages_of(d)[:1]}
 
 
 # ------------------------------------------------------------ what is there afterwards
@@ -62,8 +62,8 @@ def test_a_path_that_looks_like_one_beside_the_index(tmp_path: Path) -> None:
         engine.registry.put(Entity("skill", "@/tools/x", "At", "Zebra crossing", body="# How\n\nLook."))
         (result,) = engine.search("zebra").results[:1]
         assert result.path == "@/tools/x"
-        with engine.snapshot() as view:
-            assert [record.path for record in view.records()] == ["@/tools/x"]
+        with engine.snapshot() as snapshot:
+            assert [record.path for record in snapshot.records()] == ["@/tools/x"]
         with pytest.raises(NotFound):
             engine.get(str(tmp_path / "tools" / "x"))
 
@@ -141,7 +141,7 @@ def test_the_same_path_twice_and_the_same_content_elsewhere_are_reported(engine:
     assert [twin.same_as for twin in report.twins] == ["/skills/pdf", "/skills/pdf"]
     assert engine.registry.get("/skills/pdf")["description"] == "Fill forms"
     report = engine.registry.put(replace(PDF, path="/skills/third"))
-    assert (report.registered, report.twins[0].reason) == (1, "/skills/third says the same as /skills/copy")
+    assert (report.registered, report.twins[0].reason) == (1, "/skills/third has the same content as /skills/copy")
 
 
 def test_ids_that_are_taken_are_refused(engine: Engine, write: Any) -> None:

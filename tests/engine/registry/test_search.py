@@ -13,7 +13,7 @@ from watersmeet import Engine
 from watersmeet.core.entities import Entity, Tool
 from watersmeet.core.errors import ConfigError
 from watersmeet.engine.registry.requests import EntityRequest
-from watersmeet.engine.registry.scope import LEAST_FILLED, candidates
+from watersmeet.engine.registry.scope import MIN_PER_KIND_FILLED, candidates
 from watersmeet.engine.registry.search import tool_limit
 
 
@@ -181,7 +181,7 @@ def test_how_many_candidates() -> None:
     assert candidates(20, 1) == 60
     assert candidates(10, 4) == 30
     assert candidates(20, 4) == 40
-    assert candidates(10, 4, LEAST_FILLED) == 20
+    assert candidates(10, 4, MIN_PER_KIND_FILLED) == 20
     assert all(4 * candidates(n, 4) >= max(3 * n, 50) for n in range(1, 51))
 
 
@@ -191,7 +191,7 @@ def test_how_many_candidates() -> None:
         (EntityRequest("x", max_results=0), "max_results"),
         (EntityRequest("x", max_results=51), "max_results"),
         (EntityRequest("x" * 513), "513"),
-        (EntityRequest("   "), "neither a query nor tags"),
+        (EntityRequest("   "), "neither a query nor a tag"),
         (EntityRequest("", tags=("a",), mode="densest"), "no mode called"),
         (EntityRequest("x", entity_types=("skil",)), "skil"),
         (EntityRequest("x", mode="fuzzy"), "fuzzy"),

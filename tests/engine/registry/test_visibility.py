@@ -181,6 +181,6 @@ def test_an_empty_query_still_finds_nothing(lives: Engine) -> None:
 def test_without_a_registry_no_gate_is_held(engine: Engine, vault: Path) -> None:
     engine.sync([vault])
     asked: list[Any] = []
-    with engine.snapshot() as view:
-        asked.append(view.needed(gates(EVERYONE)))
+    with engine.snapshot() as snapshot:
+        asked.append(snapshot.needed(gates(EVERYONE)))
     assert asked == [{}]

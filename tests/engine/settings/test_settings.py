@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from watersmeet import Engine
 from watersmeet.core.errors import ConfigError, UnknownComponent
-from watersmeet.engine.components import KINDS, build, default, find, names, options
+from watersmeet.engine.components import KINDS, build, convert, default, find, names, options
 from watersmeet.engine.index.location import find_index, index_in, index_to_make
 from watersmeet.engine.settings import former_names
 from watersmeet.engine.settings.effective import effective
@@ -29,7 +29,6 @@ from watersmeet.engine.settings.settings import (
     merge,
     recipes,
 )
-from watersmeet.engine.settings.values import convert
 
 Tree = st.recursive(
     st.integers() | st.text(max_size=3),
@@ -154,16 +153,20 @@ def test_the_environment_cannot_make_a_value_a_table() -> None:
         ({"pipeline": {"signals": ["lexicl"]}}, "origin: pipeline.signals names 'lexicl'", "'lexical'"),
         ({"pipeline": {"fusion": "rff"}}, "pipeline.fusion names 'rff'", "'rrf'"),
         ({"index": {"text": "fts"}}, "index.text names 'fts'", "'fts5'"),
-        ({"index": {"text": "vectors"}}, "origin: index.text names 'vectors', no text store", "known: fts5, tantivy"),
+        (
+            {"index": {"text": "vectors"}},
+            "origin: index.text names 'vectors', which is no text store",
+            "known: fts5, tantivy",
+        ),
         ({"index": {"text": ""}}, "index.text names ''", "known: fts5, tantivy"),
         ({"index": {"dense": "onx"}}, "index.dense names 'onx'", "'onnx'"),
         (
             {"pipeline": {"fusion": "weighted_rrf"}},
-            "names 'weighted_rrf', no fusion",
+            "names 'weighted_rrf', which is no fusion",
             "with weights under [fusion.rrf]",
         ),
         ({"fusion": {"weighted_rrf": {"k": 2}}}, "no fusion called 'weighted_rrf'", "with weights under [fusion.rrf]"),
-        ({"pipeline": {"signals": ["semantic"]}}, "names 'semantic', no signal", '"dense"'),
+        ({"pipeline": {"signals": ["semantic"]}}, "names 'semantic', which is no signal", '"dense"'),
         ({"index": {"dense": "sentence-transformers"}}, "no embed", '"onnx"'),
         ({"search": {"rerank_top_n": 5}}, "origin: no setting called 'search'", "top_n under [stage.crossencoder]"),
         ({"search": {"rerank_enabled": True, "semantic_weight": 2}}, "'search'", "for search.semantic_weight write"),
@@ -339,4 +342,4 @@ def test_a_number_below_its_least_is_an_error_that_names_it(table: str, key: str
     with pytest.raises(ConfigError) as error:
         load(start=str(tmp_path / "other"), environ={}, config=str(tmp_path / "watersmeet.toml"))
     assert f"{table}.{key} cannot be -1" in str(error.value)
-    assert error.value.hint == "it is 0 or more"
+    assert error.value.hint == "use 0 or more"

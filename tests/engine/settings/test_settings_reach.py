@@ -22,7 +22,7 @@ from watersmeet.core.errors import ModelProblem
 from watersmeet.core.model import Request
 from watersmeet.engine.components import KINDS, default, find, names, options
 from watersmeet.engine.index.tiers import model_of
-from watersmeet.engine.query.pair_scorers import PairScorers
+from watersmeet.engine.models import PairScorers
 from watersmeet.engine.registry.requests import EntityRequest
 from watersmeet.engine.settings.settings import SECTIONS, Settings, load
 from watersmeet.face.service import Service
@@ -112,8 +112,8 @@ def asking(folder: Path, vault: Path, kind: str, name: str, tables: dict[str, An
     with Engine(folder / "index", settings_with(folder, {"index": {"dense": ""}})) as engine:
         engine.sync([vault], deepen=False)
     settings = settings_with(folder, tables | {"pipeline": chosen, "index": {"dense": ""}})
-    with Engine(folder / "index", settings) as engine, engine.snapshot() as view:
-        engine.sight(view, None).pipeline(settings, tuple(signals))
+    with Engine(folder / "index", settings) as engine, engine.snapshot() as snapshot:
+        engine.visible_index(snapshot, None).pipeline(settings, tuple(signals))
 
 
 WAYS: dict[str, Callable[..., None]] = {

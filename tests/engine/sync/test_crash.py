@@ -141,9 +141,9 @@ def test_stores_that_are_replaced_stay_for_those_who_read(tmp_path: Path, small:
     records(root / "a.jsonl", range(5))
     small.sync([root])
     with Engine(small.folder, small.settings) as reader:
-        with CatalogueView.transaction(view := LocalSnapshot(small.folder, small.index.make)):
+        with CatalogueView.transaction(snapshot := LocalSnapshot(small.folder, small.index.make)):
             small.sync([root], recreate=True)
-            view._renew()
-            assert view.words(ANY).size == 5
-        view.close()
+            snapshot._renew()
+            assert snapshot.words(ANY).size == 5
+        snapshot.close()
         assert reader.search("only_3_here").results[0].document == "r3"

@@ -90,8 +90,8 @@ def endpoint() -> Iterator[Endpoint]:
 
 def opened(folder: Path, **environ: str) -> Engine:
     """An engine as a new process has it."""
-    models._made.cache_clear()
-    openai._dimensions.clear()
+    models._instance.cache_clear()
+    openai._known.clear()
     names = {f"WATERSMEET__{key}": value for key, value in environ.items()}
     return Engine(folder / "index", load(start=str(folder), environ=names))
 
@@ -149,10 +149,10 @@ def test_an_endpoint_that_is_right_again_is_believed(tmp_path: Path, write: Any,
     with opened(tmp_path, **endpoint.settings) as engine:
         assert engine.search("tide 7").failures
         endpoint.width = 3
-        models._made.cache_clear()  # so that it need not be waited for
+        models._instance.cache_clear()  # so that it need not be waited for
     with Engine(engine.folder, engine.settings) as engine:
         engine.search("tide 7")
-        models._made.cache_clear()
+        models._instance.cache_clear()
     with Engine(engine.folder, engine.settings) as engine:
         assert engine.search("tide 7").failures == ()
 
@@ -203,7 +203,7 @@ def test_a_signal_asked_for_by_name_says_that_it_has_not_seen_enough(tmp_path: P
         assert "5% of the chunks" in answer.failures[0].reason
         assert "deepen" in answer.failures[0].hint
         assert answer.results[0].document == "7.md"
-        with pytest.raises(Degraded, match=f"{mode} could not run: it has seen 5%"):
+        with pytest.raises(Degraded, match=f"{mode} could not run: it covers 5%"):
             engine.search(Request("tide 7", mode=mode, strict=True))
         engine.deepen()
         assert engine.search(Request("tide 7", mode=mode, strict=True)).mode == mode

@@ -20,7 +20,7 @@ def state(tmp_path: Path) -> State:
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embed_first, "PAUSE", 0.0)
+    monkeypatch.setattr(embed_first, "WRITE_INTERVAL_SECONDS", 0.0)
 
 
 def ids(*names: str) -> list[ChunkId]:
@@ -43,13 +43,13 @@ def test_what_is_known_is_not_written_again(state: State) -> None:
 
 
 def test_between_two_writes_it_waits_in_memory(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embed_first, "PAUSE", 1e9)
+    monkeypatch.setattr(embed_first, "WRITE_INTERVAL_SECONDS", 1e9)
     embed_first.note(state, ids("a"))  # the first is written: a command asks once
     version = state.version()
     for name in "bcb":
         embed_first.note(state, ids(name))
     assert state.version() == version
-    embed_first._noted(state)._due = 0.0
+    embed_first._buffer(state)._due = 0.0
     embed_first.note(state, ids("d"))
     assert embed_first.read(state) == ids("a", "b", "c", "d")
 
@@ -62,7 +62,7 @@ def test_nobody_waits_for_it(state: State) -> None:
 
 
 def test_it_ends_where_it_is_full(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embed_first, "MOST_BYTES", 8)
+    monkeypatch.setattr(embed_first, "MAX_BYTES", 8)
     for name in "abcdefgh":
         embed_first.note(state, ids(name))
     assert embed_first.read(state) == ids("a", "b", "c", "d")

@@ -17,7 +17,7 @@ from watersmeet.core.documents import Document
 from watersmeet.core.indexing import Found, Skipped
 from watersmeet.engine.settings.settings import load
 from watersmeet.engine.sync.inspect import inspect
-from watersmeet.engine.sync.parsing import parse_safely
+from watersmeet.engine.sync.parsers import parse_safely
 from watersmeet.parse.markdown import Markdown
 
 WORDS_ONLY = {"WATERSMEET__INDEX__VECTORS": "false"}
@@ -108,7 +108,7 @@ Panic.__name__ = "PanicException"
     [
         (ValueError("no\nsuch thing"), "cannot be read: ValueError: no"),
         (RecursionError(), "cannot be read: nested too deeply"),
-        (MemoryError(), "cannot be read: it needs more memory than there is"),
+        (MemoryError(), "cannot be read: not enough memory"),
         (OverflowError("too large"), "cannot be read: OverflowError: too large"),
         (Panic("byte index 3 is not a char boundary"), "PanicException: byte index 3"),
     ],

@@ -86,10 +86,10 @@ def test_vectors_of_an_earlier_file_of_the_model_are_made_anew(
         monkeypatch.setattr(Hashed, "fingerprint", property(lambda _: "hashed-2"))
         monkeypatch.setattr(Hashed, "replaces", frozenset(["hashed-1-128"]), raising=False)
         assert pending_chunks(engine) == {"dense": 20}
-        monkeypatch.setattr(deepening, "HASTY", 4)
+        monkeypatch.setattr(deepening, "SHORT_WINDOW", 4)
         engine.deepen(seconds=0.001)
-        with engine.snapshot() as view:
-            assert list(tiers_of(view.facts(), NEXT_TIERS)) == ["dense"]
+        with engine.snapshot() as snapshot:
+            assert list(tiers_of(snapshot.facts(), NEXT_TIERS)) == ["dense"]
         assert pending_chunks(engine) == {"dense": 16}
         engine.deepen()
         assert pending_chunks(engine) == {}

@@ -161,7 +161,7 @@ class TestAlone:
             report = engine.sync()
             assert (report.added, report.removed, report.unchanged) == (1, 0, 3)
             assert [item.path for item in report.warnings] == [str(tmp_path / ".watersmeet")]
-            assert f"goes on covering {vault}" in report.warnings[0].reason
+            assert f"still covers {vault}" in report.warnings[0].reason
         (tmp_path / ".watersmeet").rename(index)
         with Engine(index, settings) as engine:
             report = engine.sync()
@@ -259,7 +259,7 @@ class TestRelocate:
         with Engine(tmp_path / "index", settings) as engine:
             engine.sync([vault, other])
             new = vault.rename(tmp_path / "new")
-            with pytest.raises(ConfigError, match="is no folder of this index") as problem:
+            with pytest.raises(ConfigError, match="is not a folder of this index") as problem:
                 engine.relocate(tmp_path / "never", new)
             assert str(vault) in problem.value.hint
             with pytest.raises(SourceProblem, match="does not exist"):
@@ -339,9 +339,7 @@ class TestOffered:
             for page in new.rglob("*.md"):
                 os.utime(page, (1e9, 1e9))  # they have another time, and say what they said
             put(new, more="about a tern")
-            with pytest.raises(
-                SourceProblem, match=f"{new} holds what was read from {vault}, which is gone"
-            ) as problem:
+            with pytest.raises(SourceProblem, match=f"{new} has the files of {vault}, which is gone") as problem:
                 engine.sync([new])
             assert f"`watersmeet relocate {vault} '{new}'`" in problem.value.hint
             assert len(listed(engine)) == 3

@@ -24,9 +24,9 @@ def counts(report: SyncReport) -> dict[str, int]:
 
 
 def rows(engine: Engine) -> dict[str, list[int]]:
-    with engine.snapshot() as view:
+    with engine.snapshot() as snapshot:
         found: dict[str, list[int]] = {}
-        for name, row in view.query("SELECT d.name, c.row FROM chunks c JOIN documents d ON d.id = c.document"):
+        for name, row in snapshot.query("SELECT d.name, c.row FROM chunks c JOIN documents d ON d.id = c.document"):
             found.setdefault(name, []).append(row)
         return found
 
@@ -99,8 +99,8 @@ def test_a_deleted_file_disappears_everywhere(engine: Engine, vault: Path) -> No
     assert counts(engine.sync([vault])) == {"removed": 1, "unchanged": 3}
     assert not engine.search("TRN-1042").results
     engine.compact(grace=0)
-    with engine.snapshot() as view:
-        assert engine.sight(view, None).words.size == engine.status()["chunks"]
+    with engine.snapshot() as snapshot:
+        assert engine.visible_index(snapshot, None).words.size == engine.status()["chunks"]
 
 
 @pytest.mark.slow

@@ -72,13 +72,13 @@ class TestWithoutPaths:
         assert listed(engine) == {"x.md", "b/y.md"}
 
     def test_an_index_that_knows_nothing_wants_a_path(self, engine: Engine) -> None:
-        with pytest.raises(ConfigError, match="no path was named"):
+        with pytest.raises(ConfigError, match="no path was given"):
             engine.sync()
         assert not Path(engine.folder).exists()
 
     def test_a_collection_is_given_to_something(self, engine: Engine, a: Path) -> None:
         engine.sync([a])
-        with pytest.raises(ConfigError, match="no path was named"):
+        with pytest.raises(ConfigError, match="no path was given"):
             engine.sync(collection="C")
 
 
@@ -109,7 +109,7 @@ class TestRecreate:
         engine.sync([a, b])
         away = b.rename(b.parent / "away")
         for named in ([], [a]):
-            with pytest.raises(SourceProblem, match="b is gone"):
+            with pytest.raises(SourceProblem, match="b does not exist"):
                 engine.sync(named, recreate=True)
         assert listed(engine) == {"x.md", "b/y.md"}
         a.rename(a.parent / "away too")
@@ -123,7 +123,7 @@ class TestRecreate:
         Path(engine.folder, "catalogue.db").write_bytes(b"no database" * 1000)
         engine.close()
         with Engine(engine.folder, engine.settings) as other:
-            with pytest.raises(IndexProblem, match="which folders it held cannot be read") as error:
+            with pytest.raises(IndexProblem, match="the list of its folders cannot be read") as error:
                 other.sync(recreate=True)
             assert "sync PATH... --recreate" in error.value.hint
             assert other.sync([a], recreate=True).added == 1

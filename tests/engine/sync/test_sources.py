@@ -136,7 +136,7 @@ class TestWhatIsGone:
         report = engine.sync([BOX])
         assert counts(report) == {"added": 1}
         assert [item.path for item in report.warnings] == [BOX]
-        assert "cut short" in report.warnings[0].reason
+        assert "ended early" in report.warnings[0].reason
         assert listed(engine) == {"a", "b", "c"}
         box.most = None
         report = engine.sync([BOX])
@@ -203,7 +203,7 @@ class TestReadingBeforeTheLock:
         self, engine: Engine, box: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A stamp that is not sure proves nothing of what was changed after the reading began."""
-        monkeypatch.setattr("watersmeet.engine.sync.root_sync.TICK", 0)
+        monkeypatch.setattr("watersmeet.engine.sync.root_sync.TICK_NS", 0)
         box.sure = False
         box.on_read = lambda: setattr(box, "when", datetime.now(UTC))
         engine.sync([BOX])

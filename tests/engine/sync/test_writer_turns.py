@@ -108,9 +108,9 @@ def names(*numbers: int) -> set[str]:
 
 def assert_sound(engine: Engine) -> None:
     assert [check for check in engine.doctor() if not check.ok] == []
-    with engine.snapshot() as view:
-        assert view.query("SELECT count(*) FROM chunks JOIN dead USING (row)") == [(0,)]
-        assert view.query("SELECT count(*) FROM reserved") == [(0,)]
+    with engine.snapshot() as snapshot:
+        assert snapshot.query("SELECT count(*) FROM chunks JOIN dead USING (row)") == [(0,)]
+        assert snapshot.query("SELECT count(*) FROM reserved") == [(0,)]
 
 
 def test_something_is_registered_during_a_long_sync(engine: Engine, pages: Path) -> None:

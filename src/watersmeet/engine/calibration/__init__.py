@@ -1,1 +1,1 @@
-"""What has use taught? Weights of this index that follow evidence, starting from the recipe's."""
+"""Calibration: fusion weights of an index, learned from evidence, starting from the recipe's."""

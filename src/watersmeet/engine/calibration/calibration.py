@@ -1,4 +1,4 @@
-"""Learning from judgements and from what is opened, for one index. Nothing of it costs a query anything."""
+"""Learning of fusion weights from judgements and opened results, for one index. It does not slow down queries."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from watersmeet.engine.sync.report import ProgressCallback
 
 BATCH = 50
-"""So many judgements are looked at before what they say is written down."""
+"""Judgements evaluated before the state is written."""
 OPENED = 0.5
-"""What an opened document counts for beside a judged query: it was only the best of what was shown."""
+"""Weight of an opened document relative to a judged query: it was only the best of those shown."""
 
 
 @dataclass(slots=True)
 class Lesson:
-    """What came of some evidence."""
+    """The report of a learning step."""
 
     learnt: int = 0
     known: int = 0
@@ -48,54 +48,57 @@ class _Evidence(NamedTuple):
 
 
 class Calibration:
-    """What use has taught of an index, and how it is taught more."""
+    """The learned weights of an index, and learning."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     @property
-    def _kept(self) -> State:
+    def _calibration_state(self) -> State:
         return self._engine.index.state(CALIBRATION)
 
     @property
-    def _searched(self) -> State:
+    def _recent_searches(self) -> State:
         return self._engine.index.state(RECENT_SEARCHES)
 
     @property
     def prior(self) -> dict[str, float]:
-        """The weights that the settings give, before any evidence."""
+        """Weights of the settings, without evidence."""
         return prior_of(self._engine.settings)
 
     def judge(
         self, judgements: Iterable[tuple[str, Mapping[str, float]]], progress: ProgressCallback | None = None
     ) -> Lesson:
-        """Learn from queries with the documents that answer them, each with its grade."""
+        """Learn from judged queries: each with relevant documents and their grades."""
         from watersmeet.engine.sync.report import Progress
 
-        asked = list(judgements)
+        listed = list(judgements)
         report = Lesson()
-        for start in range(0, len(asked), BATCH):
-            batch = asked[start : start + BATCH]
+        for start in range(0, len(listed), BATCH):
+            batch = listed[start : start + BATCH]
             report.learnt += self._learn(batch, report)
             if progress:
-                progress(Progress("learning", start + len(batch), len(asked), "judgements"))
+                progress(Progress("learning", start + len(batch), len(listed), "judgements"))
         return report
 
     def opened(self, document: str, query: str = "") -> bool:
-        """A document was opened; if a search led to it, that is evidence. Whether something was learnt: nothing where
-        nothing can be written, for whoever opens a document wants to read it."""
-        query = query or query_for(self._searched, document) or ""
+        """Learn from an opened document that a recent search has shown; returns whether something was learned.
+
+        False also if the index cannot be written: opening a document must not fail."""
+        query = query or query_for(self._recent_searches, document) or ""
         with suppress(IndexProblem):
             return bool(query) and bool(self._learn([(query, {document: 1.0})], Lesson(), opened=True))
         return False
 
-    def _learn(self, asked: Sequence[tuple[str, Mapping[str, float]]], report: Lesson, opened: bool = False) -> int:
-        """Look first, without keeping anyone waiting; then write down what is news."""
-        known = state.load(self._kept)
-        found = [one for query, relevant in asked if (one := self._evidence(query, relevant, known, report))]
+    def _learn(
+        self, judgements: Sequence[tuple[str, Mapping[str, float]]], report: Lesson, opened: bool = False
+    ) -> int:
+        """Compute the evidence without a lock, then store what is new."""
+        stored = state.load(self._calibration_state)
+        found = [one for query, relevant in judgements if (one := self._evidence(query, relevant, stored, report))]
         if not found:
             return 0
-        with state.changing(self._kept) as kept:
+        with state.changing(self._calibration_state) as kept:
             fresh = [one for one in found if kept.fresh(one.query, one.relevant)]
             report.known += len(found) - len(fresh)
             for one in fresh:
@@ -109,38 +112,42 @@ class Calibration:
         return useful
 
     def _evidence(
-        self, query: str, relevant: Mapping[str, float], known: CalibrationState, report: Lesson
+        self, query: str, relevant: Mapping[str, float], stored: CalibrationState, report: Lesson
     ) -> _Evidence | None:
-        """What a judgement says of every point of the grid; None, and said why, if it says nothing."""
-        wanted = {document: grade for document, grade in relevant.items() if grade > 0}
-        if not wanted or not query.strip() or not all(map(math.isfinite, wanted.values())):
+        """nDCG of a judgement at each point of the grid; None, with the reason in the report, if it is unusable."""
+        graded = {document: grade for document, grade in relevant.items() if grade > 0}
+        if not graded or not query.strip() or not all(map(math.isfinite, graded.values())):
             report.unusable.append((query, "it names no relevant document with a grade"))
             return None
-        if known.has(query, wanted):
+        if stored.has(query, graded):
             report.known += 1
             return None
-        with self._engine.traced(Request(query, viewer=EVERYONE)) as trace:  # weights are everyone's
-            chunks = {hit.chunk for ranking in trace.outcome.rankings for hit in ranking.hits}
-            made = score_matrix(trace.outcome, trace.pipeline.fusion, trace.view.documents_of(chunks))
-            public = trace.view.only([DocId(document) for document in wanted], visible_to(EVERYONE))
-            collections = trace.view.collections_of(list(public))
+        with self._engine.open_search(
+            Request(query, viewer=EVERYONE)
+        ) as search_run:  # weights are shared by all viewers, so learn from public documents only
+            chunks = {hit.chunk for ranking in search_run.outcome.rankings for hit in ranking.hits}
+            made = score_matrix(
+                search_run.outcome, search_run.pipeline.fusion, search_run.snapshot.documents_of(chunks)
+            )
+            public = search_run.snapshot.only([DocId(document) for document in graded], visible_to(EVERYONE))
+            collections = search_run.snapshot.collections_of(list(public))
         if not collections:
-            report.unusable.append((query, "the index has no such document, or not for everyone"))
+            report.unusable.append((query, "the index has no such public document"))
             return None
-        wanted = {document: grade for document, grade in wanted.items() if document in public}
+        graded = {document: grade for document, grade in graded.items() if document in public}
         if made is None:
-            report.unusable.append((query, "fewer than two signals voted"))
+            report.unusable.append((query, "fewer than two signals have hits"))
             return None
-        found = gains(made, wanted)
-        if not any(found):  # it counts all the same: evidence that is never found is none
-            report.unusable.append((query, "no signal has what is relevant near its top"))
-        return _Evidence(query, wanted, found, collections)
+        found = gains(made, graded)
+        if not any(found):  # stored all the same: it lowers the trust
+            report.unusable.append((query, "no signal ranks a relevant document near the top"))
+        return _Evidence(query, graded, found, collections)
 
     def show(self) -> dict[str, Any]:
-        """The prior, and for the index and each collection what was learnt and what the weights are now."""
+        """The prior, and the evidence and weights of the index and of each collection."""
         learning = self._engine.settings.section("calibration").learn
-        prune(self._searched, learning)
-        kept = state.load(self._kept)
+        prune(self._recent_searches, learning)
+        kept = state.load(self._calibration_state)
         prior = self.prior
         return {
             "prior": prior,
@@ -158,16 +165,16 @@ class Calibration:
         }
 
     def state(self) -> dict[str, Any]:
-        """The same, and where it cannot be read, why: whoever asks how things are should hear of it."""
+        """As `show`, with the problem if the state cannot be read."""
         try:
             return self.show()
         except IndexProblem as problem:
             return {"prior": self.prior, "problem": str(problem), "collections": {}}
 
     def export(self) -> dict[str, Any]:
-        """All that is kept, to be carried elsewhere."""
-        return state.load(self._kept).to_json()
+        """The stored state, for another index."""
+        return state.load(self._calibration_state).to_json()
 
     def reset(self) -> None:
-        """Forget all evidence: the weights are the recipe's again."""
-        state.forget(self._kept, self._searched)
+        """Delete all evidence; the weights are those of the recipe again."""
+        state.forget(self._calibration_state, self._recent_searches)

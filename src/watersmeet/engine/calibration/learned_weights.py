@@ -1,4 +1,4 @@
-"""The weights that evidence gives, read again only when there is more of it."""
+"""Learned fusion weights, cached until the evidence changes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class StoredWeights:
-    """The `Taught` port of an index. An index without evidence costs a query one look at the state's version."""
+    """The `weight_source` port. Without evidence it costs a query one read of the state's version."""
 
     def __init__(self, state: State, settings: Settings) -> None:
         self._state = state
@@ -26,7 +26,7 @@ class StoredWeights:
 
 
 def prior_of(settings: Settings) -> dict[str, float]:
-    """The weights that the settings give, before any evidence."""
+    """Weights of the settings, without evidence."""
     from watersmeet.engine.calibration.posterior import SIGNALS
 
     weights = settings.of("fusion", settings.section("pipeline").fusion).get("weights", {})
@@ -37,11 +37,11 @@ def prior_of(settings: Settings) -> dict[str, float]:
 def _weights(
     state: State, version: object, prior: tuple[tuple[str, float], ...], collections: tuple[str, ...]
 ) -> Mapping[str, float]:
-    """What was learnt elsewhere says nothing of some collections: only what they have taught themselves counts."""
+    """Weights learned in these collections only; without collections, in the whole index."""
     from watersmeet.engine.calibration.posterior import combine
     from watersmeet.engine.calibration.state import WHOLE, load
 
     beliefs = load(state).beliefs
-    asked = {name.casefold() for name in collections} or {WHOLE}
-    found = [belief for name, belief in beliefs.items() if name.casefold() in asked]
+    names = {name.casefold() for name in collections} or {WHOLE}
+    found = [belief for name, belief in beliefs.items() if name.casefold() in names]
     return combine(found).weights(dict(prior)) if found else {}

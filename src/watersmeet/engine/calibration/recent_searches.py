@@ -1,4 +1,4 @@
-"""What was searched lately, so that an opened document can be understood: kept only while the index may learn."""
+"""Recent searches, to match opened documents with queries; stored only if the index may learn."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from watersmeet.core.errors import IndexProblem
 if TYPE_CHECKING:
     from watersmeet.core.index import State
 
-SOON = 0.1
-LATELY = 50
-"""How many searches are remembered, and for how many seconds an opened document can belong to one."""
-SECONDS = 1800.0
+LOCK_SECONDS = 0.1
+MAX_SEARCHES = 50
+MAX_AGE_SECONDS = 1800.0
+"""How long an opened document can belong to a search."""
 
 
 def record_search(state: State, query: str, documents: list[str]) -> None:
-    """What was shown for a query. Whatever is older than half an hour goes."""
+    """Record the documents shown for a query, and delete searches older than half an hour."""
     _rewrite(state, json.dumps({"at": time.time(), "query": query, "documents": documents}) + "\n")
 
 
 def query_for(state: State, document: str) -> str | None:
-    """The last query of the last half hour that showed a document."""
+    """The last query of the last half hour whose results had a document."""
     for line in reversed(_recent(_lines(state))):
         one = json.loads(line)
         if document in one["documents"]:
@@ -34,20 +34,20 @@ def query_for(state: State, document: str) -> str | None:
 
 
 def prune(state: State, learn: bool) -> None:
-    """Drop what may not be kept any longer: all of it where the index does not learn, else what is too old."""
-    if state.version() is None:  # nearly always
+    """Delete searches that may no longer be stored: all if the index does not learn, else old ones."""
+    if state.version() is None:  # the usual case
         return
     if not learn:
-        with suppress(IndexProblem), state.changing(SOON) as change:
+        with suppress(IndexProblem), state.changing(LOCK_SECONDS) as change:
             change.write(None)
     elif len(_recent(lines := _lines(state))) < len(lines):
         _rewrite(state)
 
 
 def _rewrite(state: State, *more: str) -> None:
-    """One process at a time; whoever cannot soon leaves it be: no search waits for it."""
-    with suppress(IndexProblem), state.changing(SOON) as change:
-        lines = [*_recent(_lines(state)), *more][-LATELY:]
+    """Rewrite under a lock; skipped if the lock is not free soon, so that no search waits."""
+    with suppress(IndexProblem), state.changing(LOCK_SECONDS) as change:
+        lines = [*_recent(_lines(state)), *more][-MAX_SEARCHES:]
         change.write("".join(lines).encode() if lines else None)
 
 
@@ -59,7 +59,7 @@ def _lines(state: State) -> list[str]:
 
 
 def _recent(lines: list[str]) -> list[str]:
-    since = time.time() - SECONDS
+    since = time.time() - MAX_AGE_SECONDS
     kept = []
     for line in lines:
         with suppress(ValueError, KeyError, TypeError):

@@ -1,1 +1,1 @@
-"""What is an index built with, where is it, what does it hold, and is it sound?"""
+"""The index: location, settings it was built with, tiers, status and health."""

@@ -1,4 +1,4 @@
-"""Damage that somebody meets: it is said, and noted for the next writer, who repairs it."""
+"""Damage of an index: reported, and noted for the next writer, which repairs it."""
 
 from __future__ import annotations
 
@@ -14,21 +14,25 @@ if TYPE_CHECKING:
     from watersmeet.engine.settings.settings import Settings
 
 DAMAGED = ("index", "catalogue", "stores", "text store", "static vectors", "sparse vectors", "dense vectors")
-"""Which of doctor's checks tell that a file is damaged."""
+"""Checks of `doctor` that detect damaged files."""
 
 
-def damage_failures(view: Snapshot, index: Index) -> tuple[Failure, ...]:
-    """What a query left out as damaged, said in its answer; and noted, so that the next sync reads it again."""
-    if not view.damaged:
+def damage_failures(snapshot: Snapshot, index: Index) -> tuple[Failure, ...]:
+    """Failures for damaged rows that a query left out. They are noted, so that the next sync reads them again."""
+    if not snapshot.damaged:
         return ()
-    names = ", ".join(view.damaged)
+    names = ", ".join(snapshot.damaged)
     index.note_damage(f"damaged: {names}")
-    return (Failure("catalogue", f"left out, since it is damaged: {names}", "`watersmeet sync` reads it again"),)
+    return (
+        Failure(
+            "catalogue", f"left out because of damage: {names}", "run `watersmeet sync`, which reads the files again"
+        ),
+    )
 
 
 @contextmanager
 def diagnose(index: Index, settings: Settings) -> Iterator[None]:
-    """An error that nobody foresaw: if the index is damaged, that is why, and what to do about it is said."""
+    """Turn an unexpected error into `IndexDamaged` with a hint, if a check finds the index damaged."""
     try:
         yield
     except WatersmeetError:

@@ -1,4 +1,4 @@
-"""What an index was built with, and whether that is what the settings say."""
+"""Fingerprint of an index: the settings it was built with, and their comparison with the present ones."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from watersmeet.engine.components import find, options
 from watersmeet.engine.settings.settings import Settings
 
 OWN = frozenset({"format", "tokenizer"})
-"""What nobody sets: it comes with the version."""
-REBUILD_HINT = "build it anew with `watersmeet sync --recreate`; vectors come from the cache"
+"""Parts that depend on the version, not on settings."""
+REBUILD_HINT = "rebuild it with `watersmeet sync --recreate`; vectors come from the cache"
 
 
 def fingerprint(settings: Settings, form: int) -> dict[str, Any]:
-    """What must be equal for two parts of an index to be comparable. `form`: the format of what is kept."""
+    """Settings that must be equal for all parts of an index. `form`: the format of the store."""
     index = settings.section("index")
     chunker = find("chunk", index.chunk)
     built = chunker(**settings.of("chunk", index.chunk))
@@ -29,12 +29,12 @@ def fingerprint(settings: Settings, form: int) -> dict[str, Any]:
     }
 
 
-def check_fingerprint(built: dict[str, Any], wanted: dict[str, Any], keys: Sequence[str] = ()) -> None:
-    """Refuse an index that was built otherwise; `keys` limits what must be equal."""
+def check_fingerprint(built: dict[str, Any], current: dict[str, Any], keys: Sequence[str] = ()) -> None:
+    """Raise if an index was built with other settings; `keys` limits the comparison."""
     different = {
-        key: f"{key} was {built.get(key)!r} and is {wanted.get(key)!r}"
-        for key in (keys or sorted({*built, *wanted}))
-        if built.get(key) != wanted.get(key)
+        key: f"{key} was {built.get(key)!r} and is {current.get(key)!r}"
+        for key in (keys or sorted({*built, *current}))
+        if built.get(key) != current.get(key)
     }
     if not different:
         return

@@ -1,4 +1,4 @@
-"""Everything that could be wrong with an index, looked at: what is kept, and what the settings make of it."""
+"""Health checks of an index, of its settings and of its models."""
 
 from __future__ import annotations
 
@@ -28,78 +28,81 @@ ORDER = (
     *("static vectors", "sparse vectors", "dense vectors", "static model", "sparse model", "dense model"),
     *("replaced rows", "sources", "stores", "vocabulary", "calibration", "disk", "writer"),
 )
-"""In which the checks are shown."""
+"""Order of the checks."""
 
 
 def check(index: Index, settings: Settings) -> list[Check]:
     checks = [*(Check("trust", True, one.what, one.hint) for one in settings.ignored), *_plugins()]
-    kept = index.check()
-    if any(one.name == "index" and not one.ok for one in kept):
-        return [*checks, *kept]
-    checks += [_with_model(one, index, settings) for one in kept]
-    with suppress(WatersmeetError):  # what cannot be read was said
+    stored = index.check()
+    if any(one.name == "index" and not one.ok for one in stored):
+        return [*checks, *stored]
+    checks += [_with_model(one, index, settings) for one in stored]
+    with suppress(WatersmeetError):  # a check has reported it
         checks += _built(index, settings)
     checks += [_vocabulary(index), _calibration(index)]
     return sorted(checks, key=lambda one: ORDER.index(one.name) if one.name in ORDER else 0)
 
 
 def _plugins() -> list[Check]:
-    """What other packages of the user's environment add, and what of it cannot be used."""
+    """Checks of plug-ins."""
     checks = []
     for plugin in plugins.installed():
         wrong, hint = plugins.problem(plugin)
-        said = f"{plugin.origin}: {wrong}" if wrong else "; ".join([plugin.origin, *_read_by_others(plugin)])
-        checks.append(Check(f"plug-in {plugin.name} ({plugin.kind})", not wrong, said, hint))
+        detail = f"{plugin.origin}: {wrong}" if wrong else "; ".join([plugin.origin, *_read_by_others(plugin)])
+        checks.append(Check(f"plug-in {plugin.name} ({plugin.kind})", not wrong, detail, hint))
     return checks
 
 
 def _read_by_others(plugin: plugins.Plugin) -> list[str]:
-    """What a parser would read if no other did so before it."""
+    """Formats of a plug-in parser that another parser reads."""
     forms = plugin.load().reads if plugin.kind == "parse" else ()
     readers_of = {form: readers()[form.casefold()] for form in forms}
     return [f"{form} is read by {name}" for form, name in readers_of.items() if name != plugin.name]
 
 
 def _built(index: Index, settings: Settings) -> list[Check]:
-    """What was put into the index, and whether the settings are those that it was built with."""
-    with index.snapshot() as view:
-        facts, meta = view.statistics(), dict(view.facts())
-    there = facts.documents > 0
+    """Checks of documents, settings, models and sources."""
+    with index.snapshot() as snapshot:
+        facts, meta = snapshot.statistics(), dict(snapshot.facts())
+    filled = facts.documents > 0
     detail = f"{facts.documents} documents, {facts.chunks} chunks"
-    checks = [Check("documents", there, detail, "" if there else "run `watersmeet sync PATH`")]
+    checks = [Check("documents", filled, detail, "" if filled else "run `watersmeet sync PATH`")]
     built = json.loads(meta.get("fingerprint", "{}"))
     if not built:
         return checks
-    wanted = fingerprint(settings, index.format)
+    current = fingerprint(settings, index.format)
     try:
-        check_fingerprint(built, wanted, sorted({*built, *wanted} - {"format"}))  # that is the store's own affair
+        check_fingerprint(built, current, sorted({*built, *current} - {"format"}))  # the store checks its format itself
         check_models(settings, meta)
         checks.append(Check("settings", True, "the index was built with these settings"))
     except WatersmeetError as error:
         checks.append(Check("settings", False, str(error), error.hint))
     checks += [_model(settings, name, embedder) for name in TIERS if (embedder := embedder_name(settings, name))]
     missing = Sources(settings).gone(facts.roots)
-    gone = "mount them; or `watersmeet relocate OLD NEW`, or `watersmeet remove PATH`"
-    detail = "gone: " + ", ".join(missing) if missing else "all there"
-    return [*checks, Check("sources", not missing, detail, gone if missing else "")]
+    hint = "mount them; or `watersmeet relocate OLD NEW`, or `watersmeet remove PATH`"
+    detail = "missing: " + ", ".join(missing) if missing else "all found"
+    return [*checks, Check("sources", not missing, detail, hint if missing else "")]
 
 
 def _with_model(check: Check, index: Index, settings: Settings) -> Check:
-    """Vectors that an earlier file of their model made are sound, and are to be made again."""
+    """A check of vectors, with a note if an earlier file of their model made them."""
     tier = check.name.removesuffix(" vectors")
     component = embedder_name(settings, tier) if check.ok and tier in TIERS else ""
     if not component:
         return check
-    with suppress(ModelProblem, WatersmeetError), index.snapshot() as view:  # a broken model is said by its own check
-        found: Tier = view.tiers()[tier]
+    with (
+        suppress(ModelProblem, WatersmeetError),
+        index.snapshot() as snapshot,
+    ):  # a broken model has its own check
+        found: Tier = snapshot.tiers()[tier]
         if outdated(found, model_of(settings, tier, component)):
-            detail = f"made by an earlier file of {found.model}; they answer until the new ones are made"
+            detail = f"made by an earlier file of {found.model}; they are used until the new ones are made"
             return Check(check.name, True, detail, "run `watersmeet sync`")
     return check
 
 
 def _model(settings: Settings, tier: str, component: str) -> Check:
-    """A model that cannot be loaded is missed by every search and every sync."""
+    """Whether the model of a tier can be loaded."""
     name = f"{tier} model"
     try:
         model = model_of(settings, tier, component)
@@ -113,27 +116,27 @@ def _vocabulary(index: Index) -> Check:
     for name in (vocabulary.PUBLIC, vocabulary.PRIVATE):
         state = terms_in(index.state, name)
         if state.version() is not None and terms_of(state) is None:
-            return Check("vocabulary", False, f"{state} is damaged", "run `watersmeet sync`: it makes it again")
+            return Check("vocabulary", False, f"{state} is damaged", "run `watersmeet sync`, which rebuilds it")
     return Check("vocabulary", True, "sound")
 
 
 def _calibration(index: Index) -> Check:
     try:
-        kept = state.load(index.state(CALIBRATION))
+        stored = state.load(index.state(CALIBRATION))
     except WatersmeetError as error:
         return Check("calibration", False, str(error), error.hint)
-    return Check("calibration", True, f"{kept.judged} judged, {kept.opened} opened")
+    return Check("calibration", True, f"{stored.judged} judged, {stored.opened} opened")
 
 
 def check_search(engine: Engine) -> Check:
-    """Whether a document can be found by its own words: what else is damaged shows there."""
+    """A test search for the words of one document, which shows other damage."""
     try:
-        with engine.snapshot() as view:
-            first = [passage.text for passage in view.passages(view.newest(ANY, 1)).values()]
+        with engine.snapshot() as snapshot:
+            first = [passage.text for passage in snapshot.passages(snapshot.newest(ANY, 1)).values()]
         if not first:
-            return Check("search", True, "there is nothing to ask for")
-        with engine.traced(Request(" ".join("".join(first).split()[:8]), mode="lexical")) as trace:
-            failures = trace.outcome.failures
+            return Check("search", True, "the index has no documents to search for")
+        with engine.open_search(Request(" ".join("".join(first).split()[:8]), mode="lexical")) as search_run:
+            failures = search_run.outcome.failures
     except WatersmeetError as error:
         return Check("search", False, str(error), error.hint or REBUILD_HINT)
     wrong = "; ".join(f"{failure.by}: {failure.reason}" for failure in failures)

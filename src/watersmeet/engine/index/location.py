@@ -1,4 +1,4 @@
-"""Where is the index?"""
+"""Location of the index: by flag, by search upwards, or in the cache."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOCAL = "local"
 
 
 def open_index(place: str, settings: Settings) -> Index:
-    """The index at a place: the scheme of an address names its store, and else `index.store` does."""
+    """Open the index at a place. The scheme of an address names its store; for a folder, `index.store` does."""
     scheme, sign, _ = place.partition("://")
     name: str = scheme if sign else settings.section("index").store
 
@@ -28,19 +28,21 @@ def open_index(place: str, settings: Settings) -> Index:
         return partial(build, "store", kind, settings.of("store", kind))
 
     if sign and scheme not in getattr(find("index", name), "schemes", (scheme,)):
-        raise ConfigError(f"{place} is no address of an index", f"name a folder, such as {place.partition('://')[2]}")
+        raise ConfigError(
+            f"{place} is not the address of an index", f"name a folder, such as {place.partition('://')[2]}"
+        )
     table = settings.of("store", name) if name != LOCAL else {}
     index: Index = build("index", name, table, place=place, make=make, cache=cache_folder())
     return index
 
 
 def is_address(place: str) -> bool:
-    """Whether an index is named that is in no folder."""
+    """Whether a place is an address, not a folder."""
     return "://" in place
 
 
 def absolute(place: str) -> str:
-    """A place that means the same from every folder."""
+    """A place as absolute path or address."""
     return place if is_address(place) else os.path.abspath(place)
 
 
@@ -54,7 +56,7 @@ def _holds_index(folder: str) -> bool:
 
 
 def find_index(named: str = "", start: str = ".") -> str:
-    """The index that was named, else the nearest `.watersmeet` upwards from `start`."""
+    """The place of the index: the given one, else the nearest `.watersmeet` in `start` or above."""
     if named:
         if is_address(named):
             return named
@@ -71,7 +73,7 @@ def find_index(named: str = "", start: str = ".") -> str:
 
 
 def index_to_make(named: str = "", start: str = ".") -> str:
-    """The index to write to: the one that there is, else a new one in `start`."""
+    """The place to write to: an existing index, else a new one in `start`."""
     if named:
         return _usable(named)
     try:
@@ -81,7 +83,7 @@ def index_to_make(named: str = "", start: str = ".") -> str:
 
 
 def _usable(index: str) -> str:
-    """The text store takes no other paths."""
+    """Raise for a path that is not valid UTF-8, which the text store cannot open."""
     if not is_text(index):
         raise IndexProblem(
             f"{printable(index)}: name is not valid UTF-8", "rename the folder, or choose another with --index"
@@ -90,7 +92,7 @@ def _usable(index: str) -> str:
 
 
 def index_in(path: str) -> str:
-    """The index of `--in PATH`: in the user's cache folder, by the real path."""
+    """The place of the index for `--in PATH`: in the cache folder, by the real path."""
     import hashlib
 
     real = os.path.realpath(path)

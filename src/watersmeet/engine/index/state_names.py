@@ -1,4 +1,4 @@
-"""What the small named state of an index is called."""
+"""Names of the small state values of an index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an index holds, and how far each signal has come."""
+"""Status of an index: counts, and coverage of each signal."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ if TYPE_CHECKING:
     from watersmeet.core.visibility import Viewer
 
 
-def status(sight: VisibleIndex, settings: Settings, index: Index, viewer: Viewer | None) -> dict[str, Any]:
-    view = sight.view
-    facts = statistics(view, viewer)
-    built = json.loads(view.facts().get("fingerprint", "{}"))
+def status(visible_index: VisibleIndex, settings: Settings, index: Index, viewer: Viewer | None) -> dict[str, Any]:
+    snapshot = visible_index.snapshot
+    facts = statistics(snapshot, viewer)
+    built = json.loads(snapshot.facts().get("fingerprint", "{}"))
     signals: dict[str, Any] = {
         "lexical": {"coverage": 1.0, "model": f"BM25 ({built.get('text', '?')})"},
         "exact": {"coverage": 1.0, "model": "surface forms"},
     }
-    coverage, levels = sight.coverage, sight.levels
-    for name, tier in view.tiers().items():
-        left = round((1 - coverage.get(name, 0.0)) * facts["chunks"])
+    coverage, levels = visible_index.coverage, visible_index.levels
+    for name, tier in snapshot.tiers().items():
+        missing = round((1 - coverage.get(name, 0.0)) * facts["chunks"])
         signals[name] = {
             "coverage": coverage.get(name, 0.0),
             "model": tier.model,
             "rate": tier.rate,
             "level": levels[name],
-            "seconds_left": round(left / tier.rate, 1) if tier.rate else None,
+            "seconds_left": round(missing / tier.rate, 1) if tier.rate else None,
         }
-    for name in due(settings, view.facts()):
+    for name in due(settings, snapshot.facts()):
         component = embedder_name(settings, name)
         if component and name not in signals:
             signals[name] = {"coverage": 0.0, "model": component, "rate": 0.0, "seconds_left": None}
     return {
         **facts,
         "signals": signals,
-        "fingerprint": {**built, **_models(view)},
+        "fingerprint": {**built, **_models(snapshot)},
         "size_bytes": facts["size_bytes"] if is_limited(viewer) else index.size_bytes(),
         "index": os.path.abspath(index.place) if not index.remote else index.place,
     }
 
 
-def _models(view: Snapshot) -> dict[str, Any]:
-    """What made the vectors, named as settings are."""
+def _models(snapshot: Snapshot) -> dict[str, Any]:
+    """Models of the vectors, by setting name."""
     found: dict[str, Any] = {}
-    for name, tier in view.tiers().items():
+    for name, tier in snapshot.tiers().items():
         found |= {f"{name}.model": tier.model, f"{name}.dimension": tier.dimension}
     return found

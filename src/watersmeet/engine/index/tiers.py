@@ -1,4 +1,4 @@
-"""The vectors and weighted terms of an index: one store for each model, and what the index knows about each."""
+"""Tiers of an index: static, sparse and dense vectors, each with a model, a store and facts."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     Model = GuardedEmbedder | GuardedEncoder
 
 TIERS = ("static", "sparse", "dense")
-"""From the quickest to the best; each is a signal of the same name."""
-BY_ITSELF = "a running `watersmeet serve` or `mcp` makes them by itself"
-MISSING = f"{BY_ITSELF}, while nobody asks; `watersmeet deepen` makes them now"
-"""What to do about vectors that are missing."""
+"""From the quickest to the best. Each has a signal of the same name."""
+BY_ITSELF = "a running `watersmeet serve` or `mcp` makes them in the background"
+MISSING = f"{BY_ITSELF}; `watersmeet deepen` makes them now"
+"""The hint for missing vectors."""
 SPARSE = "sparse"
-"""The tier whose model gives weighted terms, where the others' give vectors."""
+"""The tier with weighted terms; the others have vectors."""
 
 
 class Store(Protocol):
-    """What all tiers' stores can do. Readers and writers take and give what the tier's model makes."""
+    """The common interface of tier stores. Readers and writers use the vectors or terms of the tier's model."""
 
     @property
     def folder(self) -> str: ...
@@ -39,25 +39,25 @@ class Store(Protocol):
 
 
 def outdated(tier: Tier, model: Model) -> bool:
-    """Whether an earlier file of this model made the vectors: they still answer, and are to be made again."""
+    """Whether an earlier file of this model made the vectors: still usable, and to be made again."""
     return tier.fingerprint in model.replaces
 
 
 def check(tier: Tier, model: Model) -> None:
-    """Vectors of another model are never compared with these. A model that is broken says so itself."""
+    """Raise if the vectors were made by another model. A broken model raises its own error."""
     if tier.fingerprint != model.fingerprint and not outdated(tier, model) and model.ready():
         raise IndexMismatch(
-            f"the index was embedded with {tier.model}, and the settings now give {model.name} or other options",
-            f"set [embed] back, or build anew with `watersmeet sync --recreate` ({tier.name})",
+            f"the index was embedded with {tier.model}, and the settings now name {model.name} or other options",
+            f"set [embed] back, or rebuild with `watersmeet sync --recreate` ({tier.name})",
         )
 
 
 def check_dimension(tier: Tier, model: Model, dimension: int) -> None:
-    """An endpoint may change its model and keep the name: what it gives is looked at before it is kept."""
+    """Raise if vectors have another dimension: an endpoint may change its model and keep the name."""
     if dimension != tier.dimension:
         raise ModelProblem(
-            f"{model.name} gives vectors of {dimension} numbers, and the index holds vectors of {tier.dimension}",
-            "use the model that it was built with, or run `watersmeet sync --recreate`",
+            f"{model.name} makes vectors of {dimension} numbers, and the index has vectors of {tier.dimension}",
+            "use the model of the index, or run `watersmeet sync --recreate`",
         )
 
 
@@ -66,17 +66,17 @@ def tiers_of(meta: Mapping[str, str], key: str = CURRENT_TIERS) -> dict[str, Tie
 
 
 def all_tiers(meta: Mapping[str, str]) -> list[Tier]:
-    """Those that answer and those that are being made to replace them."""
+    """Current tiers, and those being made to replace them."""
     return [*tiers_of(meta).values(), *tiers_of(meta, NEXT_TIERS).values()]
 
 
 def with_tier(meta: Mapping[str, str], tier: Tier, key: str = CURRENT_TIERS) -> dict[str, str]:
-    """The meta entry in which this tier stands as it is now."""
+    """The meta entry with the present facts of this tier."""
     return _entry(key, tiers_of(meta, key) | {tier.name: tier})
 
 
 def replaced(meta: Mapping[str, str], tier: Tier) -> dict[str, str]:
-    """The meta entries in which a tier that was being made has taken the place of the one before."""
+    """The meta entries after a finished tier has replaced the old one."""
     waiting = {name: other for name, other in tiers_of(meta, NEXT_TIERS).items() if name != tier.name}
     return with_tier(meta, tier) | _entry(NEXT_TIERS, waiting)
 
@@ -86,25 +86,25 @@ def _entry(key: str, tiers: Mapping[str, Tier]) -> dict[str, str]:
 
 
 def embedder_name(settings: Settings, tier: str) -> str:
-    """Which embedder a tier uses; empty if it is switched off."""
+    """The embedder of a tier; empty if it is switched off."""
     index = settings.section("index")
     name: str = getattr(index, tier) if index.vectors else ""
     return name
 
 
 def is_remote(settings: Settings, tier: str) -> bool:
-    """Whether the tier's model is on another machine, which may not answer."""
+    """Whether the tier's model is on another machine."""
     return _declares(settings, tier, "remote")
 
 
 def is_quick(settings: Settings, tier: str) -> bool:
-    """Whether the tier's model takes next to no time, for a text as for a query."""
+    """Whether the tier's model takes almost no time."""
     return _declares(settings, tier, "quick")
 
 
-def _declares(settings: Settings, tier: str, what: str) -> bool:
+def _declares(settings: Settings, tier: str, attribute: str) -> bool:
     component = embedder_name(settings, tier)
-    return bool(component) and getattr(find("embed", component), what, False)
+    return bool(component) and getattr(find("embed", component), attribute, False)
 
 
 def store_of(tier: str) -> str:
@@ -112,40 +112,40 @@ def store_of(tier: str) -> str:
 
 
 def due(settings: Settings, meta: Mapping[str, str], deep: bool = True) -> list[str]:
-    """The tiers that a sync brings up to date; unless it is `deep`, only the first and those of quick models.
+    """Tiers that a sync keeps up to date; `deep=False`: only the first and those of quick models.
 
-    Sparse vectors only if somebody asked for them once, or if the settings let them vote."""
-    voting = (*settings.section("pipeline").signals, *settings.section("registry").signals)
-    tiers = TIERS if SPARSE in (*voting, *known_tiers(meta)) else tuple(tier for tier in TIERS if tier != SPARSE)
+    Sparse vectors only if the index has had some, or if the settings use them."""
+    used = (*settings.section("pipeline").signals, *settings.section("registry").signals)
+    tiers = TIERS if SPARSE in (*used, *known_tiers(meta)) else tuple(tier for tier in TIERS if tier != SPARSE)
     return [tier for tier in tiers if deep or tier == TIERS[0] or is_quick(settings, tier)]
 
 
-def askable(coverage: Mapping[str, float], voting: Sequence[str], settings: Settings) -> Mapping[str, float]:
-    """Coverage, with sparse vectors that have a vote and are missing or too few as if they were there: asked, they say
-    how they are made."""
+def askable(coverage: Mapping[str, float], signals: Sequence[str], settings: Settings) -> Mapping[str, float]:
+    """Coverage, with missing sparse vectors that the settings use counted as complete: their signal then runs and fails
+    with a hint how to make them."""
     few = coverage.get(SPARSE, 0.0) < settings.section("index").min_coverage
-    absent = SPARSE in voting and few and embedder_name(settings, SPARSE)
+    absent = SPARSE in signals and few and embedder_name(settings, SPARSE)
     return {**coverage, SPARSE: 1.0} if absent else coverage
 
 
 def known_tiers(meta: Mapping[str, str]) -> list[str]:
-    """The tiers that the index has, or had before it was made anew."""
+    """Tiers that the index has, or had before it was recreated."""
     return sorted({*tiers_of(meta), *json.loads(meta.get(TIERS_BEFORE_REBUILD, "[]"))})
 
 
 def model_of(settings: Settings, tier: str, component: str) -> Model:
-    """The model of this name, if it is of the sort that the tier needs."""
+    """The model of a tier; raises if the component makes the wrong type of vectors."""
     from watersmeet.engine.models import embedder, encoder
 
-    method, gives = ("encode", "weighted terms") if tier == SPARSE else ("embed", "vectors")
+    method, output = ("encode", "weighted terms") if tier == SPARSE else ("embed", "vectors")
     if not hasattr(find("embed", component), method):
         others = [name for name in names("embed") if hasattr(find("embed", name), method)]
-        raise ConfigError(f"index.{tier} names {component!r}, which gives no {gives}", f"use {' or '.join(others)}")
+        raise ConfigError(f"index.{tier} names {component!r}, which makes no {output}", f"use {' or '.join(others)}")
     return encoder(settings, component) if tier == SPARSE else embedder(settings, component)
 
 
 def check_models(settings: Settings, meta: Mapping[str, str]) -> None:
-    """Refuse to go on with other models than the index has; one that is missing is no reason to stop."""
+    """Raise if the settings name other models than those of the index; missing models are ignored."""
     for name, tier in tiers_of(meta).items():
         component = embedder_name(settings, name)
         with suppress(ModelProblem):
@@ -154,6 +154,6 @@ def check_models(settings: Settings, meta: Mapping[str, str]) -> None:
 
 
 def new_tier(name: str, model: Model, index: Index, facts: Mapping[str, str], replaces: str = "") -> Tier:
-    """A tier as it will be. `replaces`: the store of one that is damaged, which queries may still read."""
+    """Facts of a new tier. `replaces`: the store of a damaged one, which queries may still read."""
     store = index.name_vectors(name, model.fingerprint, facts, replaces)
     return Tier(name, model.name, model.fingerprint, model.dimension, store)

@@ -1,4 +1,4 @@
-"""The concept vocabulary of an index: gathered after a sync, and asked by meaning."""
+"""Concept vocabulary of an index: terms collected after a sync, and searched by vector."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 
 TIER = "static"
 WINDOW = 4096
-"""How many chunks are read at a time."""
-MOST_CHUNKS = 20_000
-"""Of more chunks, so many by chance: they hold the frequent terms as well, in about a second."""
-WAIT = 5.0
-SUM = 4
-"""The bytes behind the vectors that tell whether they are damaged, or those of other terms."""
-SPARE = 100
-"""Looked at beyond those wanted: the nearest terms to a query are often its own words in other forms."""
+"""Chunks read at a time."""
+MAX_CHUNKS = 20_000
+"""Of more chunks, a random sample: it has the frequent terms too, and takes about a second."""
+LOCK_SECONDS = 5.0
+CHECKSUM_BYTES = 4
+"""Length of the checksum after the vectors, which detects damage and vectors of other terms."""
+EXTRA_TERMS = 100
+"""Further terms to look at: the nearest terms to a query are often its own words in other forms."""
 
 
 States = Callable[[str], "State"]
-"""The state of each name."""
+"""A function from a name to its state."""
 
 
 def terms_in(states: States, name: str) -> State:
@@ -45,29 +45,29 @@ def terms_in(states: States, name: str) -> State:
 
 
 def vectors_in(states: States, name: str) -> State:
-    """Those of the terms of this name, made when they are first needed."""
+    """The state with vectors of the terms, made when first needed."""
     return states(f"{name}.npy")
 
 
 def refresh(index: Index, settings: Settings, measure: bool = False) -> list[Skipped]:
-    """Gather the terms anew if what is live has changed by enough, or if `measure` says so; what could not be kept."""
+    """Collect the terms again if enough chunks have changed, or if `measure` is set; returns warnings."""
     if not embedder_name(settings, TIER):
         return []
-    with index.snapshot() as view:
-        tier = view.tiers().get(TIER)
+    with index.snapshot() as snapshot:
+        tier = snapshot.tiers().get(TIER)
         if tier is None:
             return []
-        text, last = view.generation, view.last_row()
-        everyone = Condition(gates=view.needed(visible_to(EVERYONE).gates))
-        chunks, public = view.statistics().chunks, view.statistics(everyone).chunks
+        text, last = snapshot.generation, snapshot.last_row()
+        everyone = Condition(gates=snapshot.needed(visible_to(EVERYONE).gates))
+        chunks, public = snapshot.statistics().chunks, snapshot.statistics(everyone).chunks
         counts = {vocabulary.PUBLIC: public, vocabulary.PRIVATE: chunks - public}
         stale = [
             name
             for name, count in counts.items()
-            if count and (measure or not _current(index.state, view, everyone, name, count, tier, chunks > public))
+            if count and (measure or not _current(index.state, snapshot, everyone, name, count, tier, chunks > public))
         ]
-        sampled = {name: view.sample(MOST_CHUNKS, everyone, outside=name == vocabulary.PRIVATE) for name in stale}
-        counted = {name: vocabulary.gather(_texts(view, sampled[name])) for name in stale}
+        sampled = {name: snapshot.sample(MAX_CHUNKS, everyone, outside=name == vocabulary.PRIVATE) for name in stale}
+        counted = {name: vocabulary.gather(_texts(snapshot, sampled[name])) for name in stale}
     try:
         for name, terms in counted.items():
             made = vocabulary.vocabulary(terms, counts[name], last, tier.fingerprint, text, name)
@@ -81,7 +81,7 @@ def refresh(index: Index, settings: Settings, measure: bool = False) -> list[Ski
 
 
 def terms_of(state: State) -> vocabulary.Terms | None:
-    """None if there are none that can be used."""
+    """The terms in a state; None if they are missing or damaged."""
     with suppress(IndexProblem):
         return vocabulary.decode(state.read())
     return None
@@ -89,104 +89,108 @@ def terms_of(state: State) -> vocabulary.Terms | None:
 
 def _replace(state: State, content: bytes | None) -> None:
     if content is not None or state.version() is not None:
-        with state.changing(WAIT) as change:
+        with state.changing(LOCK_SECONDS) as change:
             change.write(content)
 
 
 def _current(
-    states: States, view: Snapshot, everyone: Condition, name: str, chunks: int, tier: Tier, private: bool
+    states: States, snapshot: Snapshot, everyone: Condition, name: str, chunks: int, tier: Tier, private: bool
 ) -> bool:
-    """Whether the terms of these chunks are known. What an older version wrote may hold private ones."""
-    held = terms_of(terms_in(states, name))
-    if held is None or (name == vocabulary.PUBLIC and private and not held.public):
+    """Whether the stored terms are up to date. Those of an older version may include private ones."""
+    stored = terms_of(terms_in(states, name))
+    if stored is None or (name == vocabulary.PUBLIC and private and not stored.public):
         return False
-    added = view.added_since(held.last_row, everyone)
-    added = view.added_since(held.last_row) - added if name == vocabulary.PRIVATE else added
-    return held.is_current(chunks, added, tier.fingerprint, view.generation)
+    added = snapshot.added_since(stored.last_row, everyone)
+    added = snapshot.added_since(stored.last_row) - added if name == vocabulary.PRIVATE else added
+    return stored.is_current(chunks, added, tier.fingerprint, snapshot.generation)
 
 
-def _texts(view: Snapshot, chunks: Sequence[ChunkId]) -> Iterator[str]:
+def _texts(snapshot: Snapshot, chunks: Sequence[ChunkId]) -> Iterator[str]:
     for start in range(0, len(chunks), WINDOW):
-        for passage in view.passages(chunks[start : start + WINDOW]).values():
+        for passage in snapshot.passages(chunks[start : start + WINDOW]).values():
             yield "\n".join((*passage.headings, passage.text))
 
 
 @dataclass(slots=True)
 class LiveConcepts:
-    """The `Concepts` port; nothing is read before it is asked. Without a vocabulary there is nothing near.
+    """The `Concepts` port, loaded when first used. Without a vocabulary it finds nothing.
 
-    `whole`: for those from whom nothing is withheld. All others are told terms that everyone may see.
+    `whole`: for viewers who may see everything. Others get only terms of public documents.
     """
 
     states: States
     settings: Settings
-    view: Snapshot
+    snapshot: Snapshot
     whole: bool = True
-    _held: dict[str, tuple[object, tuple[list[str], Matrix]]] = field(default_factory=dict, init=False)
+    _cached: dict[str, tuple[object, tuple[list[str], Matrix]]] = field(default_factory=dict, init=False)
 
     def nearest(self, text: str, limit: int) -> list[str]:
         name = embedder_name(self.settings, TIER)
-        if not name or TIER not in self.view.tiers():
+        if not name or TIER not in self.snapshot.tiers():
             return []
         names = (vocabulary.PUBLIC, vocabulary.PRIVATE) if self.whole else (vocabulary.PUBLIC,)
-        held = [each for part in names if (each := self._vocabulary(name, part))]
-        if not held:
+        parts = [each for part in names if (each := self._vocabulary(name, part))]
+        if not parts:
             return []
         import numpy as np
 
-        terms = [term for part, _ in held for term in part]
-        matrix = np.concatenate([vectors for _, vectors in held]) if len(held) > 1 else held[0][1]
+        terms = [term for part, _ in parts for term in part]
+        matrix = np.concatenate([vectors for _, vectors in parts]) if len(parts) > 1 else parts[0][1]
         cosines = matrix @ embedder(self.settings, name).embed_query(text)
-        many = min(len(terms), limit + SPARE)
-        nearest = np.argpartition(-cosines, many - 1)[:many]
-        said, found = tokens.words(text), list[str]()
+        count = min(len(terms), limit + EXTRA_TERMS)
+        nearest = np.argpartition(-cosines, count - 1)[:count]
+        query_words, found = tokens.words(text), list[str]()
         for n in sorted(nearest.tolist(), key=lambda n: (-cosines[n], n)):
-            if cosines[n] > 0 and len(found) < limit and not any(_alike(terms[n], word) for word in (*said, *found)):
+            if (
+                cosines[n] > 0
+                and len(found) < limit
+                and not any(_alike(terms[n], word) for word in (*query_words, *found))
+            ):
                 found.append(terms[n])
         return found
 
     def _vocabulary(self, name: str, part: str) -> tuple[list[str], Matrix] | None:
-        """As long as its terms are the same, it is read once."""
+        """Terms and vectors of one part, cached until the terms change."""
         state = terms_in(self.states, part)
         version = state.version()
         if version is None:
             return None
-        if part not in self._held or self._held[part][0] != version:
+        if part not in self._cached or self._cached[part][0] != version:
             found = terms_of(state)
             if found is None:
-                raise IndexDamaged(f"{part}.json is damaged", "`watersmeet sync` makes it again")
+                raise IndexDamaged(f"{part}.json is damaged", "run `watersmeet sync`, which rebuilds it")
             model = embedder(self.settings, name)
             if not found.terms or found.model != model.fingerprint:
                 return None
             if not self.whole and not found.public:
                 return None
-            self._held[part] = (version, (found.terms, vectors(self.states, part, found, model)))
-        return self._held[part][1]
+            self._cached[part] = (version, (found.terms, vectors(self.states, part, found, model)))
+        return self._cached[part][1]
 
 
 def vectors(states: States, name: str, terms: vocabulary.Terms, model: Embedder) -> Matrix:
-    """One row for each term, as they are kept or, the first time, from the model."""
+    """Vectors of terms, one row each, from the state or, the first time, from the model."""
     import numpy as np
 
     state, shape = vectors_in(states, name), (len(terms.terms), model.dimension)
     own = crc32(terms.vectors.encode())
-    for kept, start in ((state, own), (states(terms.vectors), 0)):  # the second is where an older version has them
+    for stored, start in ((state, own), (states(terms.vectors), 0)):  # the second is the place of an older version
         with suppress(IndexProblem, ValueError, EOFError):
-            content = kept.read() or b""
-            if crc32(content[:-SUM], start) == int.from_bytes(content[-SUM:], "little"):
-                held: Matrix = np.load(BytesIO(content)).astype(np.float32)
-                if held.shape == shape:
-                    return held
+            content = stored.read() or b""
+            if crc32(content[:-CHECKSUM_BYTES], start) == int.from_bytes(content[-CHECKSUM_BYTES:], "little"):
+                loaded: Matrix = np.load(BytesIO(content)).astype(np.float32)
+                if loaded.shape == shape:
+                    return loaded
     made = model.embed(terms.terms)
-    with suppress(IndexProblem):  # an index that may only be read costs the time again, and nothing else
+    with suppress(IndexProblem):  # a read-only index computes them each time
         buffer = BytesIO()
         np.save(buffer, made.astype(np.float16))
         content = buffer.getvalue()
-        _replace(state, content + crc32(content, own).to_bytes(SUM, "little"))
+        _replace(state, content + crc32(content, own).to_bytes(CHECKSUM_BYTES, "little"))
     return made
 
 
 def _alike(term: str, word: str) -> bool:
-    """Whether they are one word in two forms, as far as their beginnings tell: `rotate`, `rotation`."""
+    """Whether two words look like forms of one, by their beginnings: `rotate`, `rotation`."""
     shared = next((n for n, (a, b) in enumerate(zip(term, word, strict=False)) if a != b), min(len(term), len(word)))
     return shared >= max(vocabulary.MIN_TERM_LENGTH, min(len(term), len(word)) - 2)

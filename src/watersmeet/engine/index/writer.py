@@ -1,4 +1,4 @@
-"""An index opened for writing, wherever it is kept: what it is built with, and whether that fits the settings."""
+"""Opening an index for writing, with a check that it fits the settings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from watersmeet.engine.sync.sources import Sources
 
 @dataclass(slots=True)
 class IndexWriter:
-    """What a writer works with."""
+    """An index open for writing."""
 
     catalogue: Writer
     settings: WriterSettings
@@ -30,9 +30,9 @@ class IndexWriter:
         return Batch(self.catalogue, self.settings.batch_chunks, self.settings.batch_seconds)
 
     def compact(self, grace: float | None = None, share: float | None = None) -> int:
-        """Free what replaced rows take, once they are so large a share of the whole; how many there were.
+        """Free the space of replaced rows, if their share is large enough; returns how many.
 
-        It is the last thing that a writer does."""
+        Call it last."""
         return self.catalogue.compact(
             self.settings.grace_seconds if grace is None else grace,
             self.settings.compact_share if share is None else share,
@@ -41,10 +41,10 @@ class IndexWriter:
 
 @contextmanager
 def open_for_writing(index: Index, settings: Settings, *, recreate: bool = False) -> Iterator[IndexWriter]:
-    """Open the index for writing, made if there is none; refuse to mix what does not belong together."""
+    """Open an index for writing, and create it if needed. Raises if it was built with other settings or models."""
     if not hasattr(index, "writer"):
-        raise IndexProblem(f"{index.place} can only be searched", "write to it where it is kept")
-    with diagnose(index, settings), index.writer(_opening(index, settings), recreate) as writer:
+        raise IndexProblem(f"{index.place} can only be searched", "write to it on the machine that has it")
+    with diagnose(index, settings), index.writer(_writer_options(index, settings), recreate) as writer:
         opened = IndexWriter(writer, settings.section("writer"))
         again = json.loads(writer.meta().get(WAITING_RECORDS, "[]"))
         if again:
@@ -55,18 +55,18 @@ def open_for_writing(index: Index, settings: Settings, *, recreate: bool = False
         yield opened
 
 
-def _opening(index: Index, settings: Settings) -> WriterOptions:
-    """What the settings say about an index that is to be written."""
-    wanted = fingerprint(settings, index.format)
+def _writer_options(index: Index, settings: Settings) -> WriterOptions:
+    """Writer options from the settings."""
+    current = fingerprint(settings, index.format)
     writer = settings.section("writer")
 
     def check(meta: Mapping[str, str]) -> None:
-        check_fingerprint(json.loads(meta["fingerprint"]), wanted)
+        check_fingerprint(json.loads(meta["fingerprint"]), current)
         check_models(settings, meta)
 
-    def check_there(places: Sequence[str]) -> None:
-        """Nothing is begun anew that could not be read again."""
+    def check_places(places: Sequence[str]) -> None:
+        """Raise before recreating an index whose files no longer exist."""
         for place in Sources(settings).gone(places):
-            raise SourceProblem(f"{place} is gone", f"mount it; {gone_hint(place)}")
+            raise SourceProblem(f"{place} does not exist", f"mount it; {gone_hint(place)}")
 
-    return WriterOptions(wanted, check, check_there, writer.lock_seconds, writer.grace_seconds)
+    return WriterOptions(current, check, check_places, writer.lock_seconds, writer.grace_seconds)

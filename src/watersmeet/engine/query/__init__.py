@@ -1,1 +1,1 @@
-"""How is a search run? One runner for documents and entities."""
+"""The search path: one runner for documents and registry entities."""

@@ -1,4 +1,4 @@
-"""From settings to a query path: which components vote, fuse and follow."""
+"""The pipeline factory: from settings to signals, fusion and stages."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from watersmeet.engine.query.threads import Threads
 from watersmeet.engine.settings.settings import PipelineSettings, Settings
 
 
-def _followers(wanted: Mapping[str, str], made: Mapping[str, Any]) -> dict[str, str]:
-    """Those that can follow, each with whom it follows."""
-    following = {name: other for name, other in wanted.items() if other and hasattr(made.get(name), "score")}
+def _followers(follow: Mapping[str, str], made: Mapping[str, Any]) -> dict[str, str]:
+    """Signals that only rank candidates of others, each with the signal that must run for it to do so."""
+    following = {name: other for name, other in follow.items() if other and hasattr(made.get(name), "score")}
     for other in following.values():
         if other not in made:
-            find("signal", other)  # it says what is wrong with a name that there is not
+            find("signal", other)  # raises for an unknown name
     return {name: other for name, other in following.items() if other in made}
 
 
-def _check(settings: Settings, wanted: PipelineSettings) -> None:
-    """What would otherwise do nothing, and say nothing."""
-    rules = settings.of("query", "route").get("rules", ()) if "route" in wanted.understand else ()
+def _check(settings: Settings, pipeline: PipelineSettings) -> None:
+    """Raise for settings that would silently have no effect."""
+    rules = settings.of("query", "route").get("rules", ()) if "route" in pipeline.understand else ()
     routed = [name for rule in rules for key in ("weights", "only") for name in rule.get(key, ())]
-    for name in (*settings.of("fusion", wanted.fusion).get("weights", {}), *routed):
+    for name in (*settings.of("fusion", pipeline.fusion).get("weights", {}), *routed):
         if not exists("signal", name):
-            find("signal", name)  # it says what is wrong with a name that there is not
-    if "anchor" in wanted.stages and "anchors" not in wanted.understand:
-        raise ConfigError("the stage `anchor` has nothing to go by", 'add "anchors" to pipeline.understand')
+            find("signal", name)  # raises for an unknown name
+    if "anchor" in pipeline.stages and "anchors" not in pipeline.understand:
+        raise ConfigError("the stage `anchor` needs the anchors of the query", 'add "anchors" to pipeline.understand')
 
 
 def assemble_pipeline(
@@ -42,25 +42,26 @@ def assemble_pipeline(
     threads: Threads,
     remote: bool,
 ) -> Pipeline:
-    """From settings to a pipeline; without `stages`, those that the settings name. `remote`: the index is elsewhere."""
+    """The pipeline of these settings; `stages` replace those of the settings. `remote`: the index is on another
+    host."""
 
     def make(kind: str, name: str) -> Any:
         return build(kind, name, settings.of(kind, name), **ports)
 
     made = {name: make("signal", name) for name in signals}
-    wanted: PipelineSettings = settings.section("pipeline")
-    afar = frozenset(name for name in signals if name in VECTORS and is_remote(settings, name))
+    pipeline: PipelineSettings = settings.section("pipeline")
+    remote_models = frozenset(name for name in signals if name in VECTORS and is_remote(settings, name))
     slow = frozenset(name for name in signals if name in VECTORS and not is_quick(settings, name))
-    _check(settings, wanted)
+    _check(settings, pipeline)
     return Pipeline(
-        understand=[make("query", name) for name in wanted.understand],
+        understand=[make("query", name) for name in pipeline.understand],
         signals=[(name, signal) for name, signal in made.items() if not hasattr(signal, "derive")],
         derived=[(name, signal) for name, signal in made.items() if hasattr(signal, "derive")],
-        fusion=make("fusion", wanted.fusion),
-        stages=[(name, make("stage", name)) for name in (wanted.stages if stages is None else stages)],
-        deadline=wanted.deadline_ms / 1000,
+        fusion=make("fusion", pipeline.fusion),
+        stages=[(name, make("stage", name)) for name in (pipeline.stages if stages is None else stages)],
+        deadline=pipeline.deadline_ms / 1000,
         threads=threads,
-        follow=_followers(wanted.follow, made),
-        afar=frozenset(made) if remote else afar,
-        models=slow - afar,
+        follow=_followers(pipeline.follow, made),
+        remote=frozenset(made) if remote else remote_models,
+        models=slow - remote_models,
     )

@@ -1,4 +1,4 @@
-"""What sort of query it is, and how it is best asked: a hint for whoever asks, never a decision."""
+"""Query classification: kind, length and suggested options. A hint for clients; search does not use it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from watersmeet.engine.components import build
 from watersmeet.engine.settings.settings import Settings
 
 FEW, SOME, MANY = 3, 7, 15
-"""Results worth reading: of one thing by its name; of a few words, or of a question about a named thing; of a
-question that names nothing."""
+"""Suggested numbers of results: for a short identifier; for a few words or a question with an identifier; for a
+question without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,12 @@ def classify(query: str, settings: Settings, words: Words | None = None, vectors
         anchors=list(reading.distinct),
         weights={"semantic": semantic, "keyword": keyword},
         suggested_mode="hybrid" if vectors and reading.kind != "identifier" else "lexical",
-        suggested_top_n=_worth_reading(reading),
+        suggested_top_n=_suggested_top_n(reading),
         why=_why(reading),
     )
 
 
-def _worth_reading(reading: QueryIdentifiers) -> int:
+def _suggested_top_n(reading: QueryIdentifiers) -> int:
     if reading.kind == "identifier":
         return FEW if reading.length == "short" else SOME
     return MANY if reading.kind == "conceptual" and reading.length == "sentence" else SOME
@@ -51,8 +51,8 @@ def _worth_reading(reading: QueryIdentifiers) -> int:
 
 def _why(reading: QueryIdentifiers) -> str:
     if not reading.content_tokens:
-        return "it holds nothing to look for"
+        return "it has no words to search for"
     if not reading.anchors:
-        return "it names nothing in particular"
+        return "it has no identifiers"
     named = ", ".join(dict.fromkeys(reading.anchors))
-    return f"{len(reading.anchors)} of its {len(reading.content_tokens)} telling tokens name something: {named}"
+    return f"{len(reading.anchors)} of its {len(reading.content_tokens)} significant words are identifiers: {named}"

@@ -1,10 +1,9 @@
-"""How sure is the answer? And is there one at all?
+"""Confidence of an answer: the probability that one of the first three results answers the query.
 
-A logistic model of whether one of the first three results answers the query, learnt from queries that the documents
-answer and from queries of other collections, which they do not (benchmarks/confidence.py; docs/decisions/0009). It
-looks at what the words of the query and the results share, at whether words and meaning agree, at how far the first is
-ahead, and at how near it is beside how near these documents are to one another: no cosine is taken at its face value,
-since what is near in one collection is far in another.
+A logistic model, trained on queries that the documents answer and on queries of other collections, which they do not
+(benchmarks/confidence.py; docs/decisions/0009). Its features: the query words found in the results, whether lexical and
+vector rankings agree, the lead of the first result, and its cosine less the usual cosine between these documents. Raw
+cosines are not comparable between collections.
 """
 
 from __future__ import annotations
@@ -22,17 +21,17 @@ from watersmeet.core.tokens import words as words_of
 from watersmeet.core.word_endings import alike
 
 READ = 3
-"""How many results are looked into."""
+"""Number of results whose text is read."""
 AGREE = 10
-"""How many documents of each side are compared; of a few, a quarter: anybody agrees on all that there is."""
+"""Documents of each ranking that are compared; at most a quarter of the index, since on all of it any two agree."""
 IDENTIFIER_FLOOR = 0.8
-"""How sure it is at least where a query made of identifiers, to a third or more, has them all in the first result, or
-is wholly what one of the first results is known for."""
+"""Minimum confidence where at least a third of the query is identifiers and the first result has all of them, or where
+all query words are registry words of one of the first results."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Model:
-    """Weights of the features, and the probability below which nothing fits."""
+    """A logistic model: feature weights, and the probability below which there is no good match."""
 
     constant: float
     weights: Mapping[str, float]
@@ -76,7 +75,7 @@ MODELS = {
         0.499,
     ),
 }
-"""By what voted beside the words."""
+"""By the best vector signal that ran; `words` if none did."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -86,10 +85,10 @@ class Confidence:
 
 
 class ConfidenceInput(NamedTuple):
-    """What a query asked for, and what came of it.
+    """Inputs of the confidence model: the plan, the rankings and the first passages.
 
-    Its first passages, what their documents are called by besides their titles, what they are known for that stands in
-    no text, and whose the rankings' first chunks are.
+    `names`: aliases of their documents. `registry_words`: words of their registry entry that are in no text. `owners`:
+    the documents of the rankings' first chunks.
     """
 
     plan: Plan
@@ -103,20 +102,20 @@ class ConfidenceInput(NamedTuple):
 
 
 def confidence(context: ConfidenceInput) -> Confidence | None:
-    """None if there was nothing to look for, only filters."""
+    """The confidence of an answer; None if the query has only filters."""
     if not context.read:
         return Confidence(0.0, False)
     if not context.plan.words:
         return None
-    name = voted(context.rankings, context.levels)
+    name = model_name(context.rankings, context.levels)
     probability = MODELS[name].probability(features(name, context))
-    if probability < IDENTIFIER_FLOOR and (_holds_identifiers(context) or _known_for(context)):
+    if probability < IDENTIFIER_FLOOR and (_holds_identifiers(context) or _matches_registry_words(context)):
         probability = IDENTIFIER_FLOOR
     return Confidence(round(probability, 4), probability >= MODELS[name].threshold)
 
 
-def voted(rankings: Sequence[Ranking], levels: Mapping[str, float]) -> str:
-    """Which model speaks: the one of the best signal that knows meaning, if the words have voted too."""
+def model_name(rankings: Sequence[Ranking], levels: Mapping[str, float]) -> str:
+    """The model to use: that of the best vector signal, if the lexical signal has hits too."""
     by = {ranking.by for ranking in rankings if ranking.hits}
     return next((name for name in ("dense", "static") if {name, "lexical"} <= by and levels.get(name)), "words")
 
@@ -124,68 +123,70 @@ def voted(rankings: Sequence[Ranking], levels: Mapping[str, float]) -> str:
 def features(name: str, context: ConfidenceInput) -> dict[str, float]:
     by = {ranking.by: ranking for ranking in context.rankings if ranking.hits}
     frequency = {word: context.words.frequency("body", word) for word in context.plan.words}
-    telling = {word: math.log(1 + context.words.size / (1 + count)) for word, count in frequency.items()}
-    whole = math.fsum(telling.values())
-    shared, nearly = _shared(telling, context)
+    weights = {word: math.log(1 + context.words.size / (1 + count)) for word, count in frequency.items()}
+    whole = math.fsum(weights.values())
+    shared, similar = _shared(weights, context)
     found = {
         "shared": shared / whole,
-        "endings": (nearly - shared) / whole,
-        "unknown": math.fsum(telling[word] for word, count in frequency.items() if not count) / whole,
+        "endings": (similar - shared) / whole,
+        "unknown": math.fsum(weights[word] for word, count in frequency.items() if not count) / whole,
         "length": math.log(1 + len(context.plan.words)),
         "lexical_lead": _lead(by["lexical"] if "lexical" in by else next(iter(by.values()))) if by else 0.0,
     }
     if {name, "lexical"} <= by.keys():
-        many = max(1, min(AGREE, context.words.size // 4))
-        ours, theirs = (_first(by[signal], context.owners, many) for signal in (name, "lexical"))
-        found["agreed"] = len(ours & theirs) / max(1, min(many, len(ours), len(theirs)))
+        limit = max(1, min(AGREE, context.words.size // 4))
+        ours, theirs = (_first(by[signal], context.owners, limit) for signal in (name, "lexical"))
+        found["agreed"] = len(ours & theirs) / max(1, min(limit, len(ours), len(theirs)))
         found["near"] = by[name].hits[0].score - context.levels[name]
         found["lead"] = _lead(by[name])
     return found
 
 
 def candidates(rankings: Sequence[Ranking]) -> set[ChunkId]:
-    """The chunks whose documents `confidence` wants to know."""
+    """Chunks whose documents `confidence` needs as `owners`."""
     deep = 4 * AGREE
     return {hit.chunk for ranking in rankings if ranking.by in ("lexical", *MODELS) for hit in ranking.hits[:deep]}
 
 
 def _holds_identifiers(context: ConfidenceInput) -> bool:
-    """Whether the query is largely identifiers, and the first result is the one that has them as they are written."""
+    """Whether the query is largely identifiers and the first result has all of them as written."""
     if not identifiers(context.plan.text):
         return False
     first = context.read[0]
     exact = next((ranking.hits for ranking in context.rankings if ranking.by == "exact"), ())
     if not any(hit.chunk == first.id and hit.score >= exact[0].score for hit in exact):
         return False
-    there = forms(" ".join((first.title, *first.headings, first.text)))
-    return all(form in there for form in context.plan.forms if is_code(form))
+    present = forms(" ".join((first.title, *first.headings, first.text)))
+    return all(form in present for form in context.plan.forms if is_code(form))
 
 
-def _known_for(context: ConfidenceInput) -> bool:
-    """Whether the query is the registry of one of the first results, or who made it."""
-    asked = set(context.plan.words)
-    return any(asked <= context.registry_words.get(passage.document, frozenset()) for passage in context.read[:READ])
+def _matches_registry_words(context: ConfidenceInput) -> bool:
+    """Whether all query words name the registry or the author of one of the first results."""
+    query_words = set(context.plan.words)
+    return any(
+        query_words <= context.registry_words.get(passage.document, frozenset()) for passage in context.read[:READ]
+    )
 
 
-def _shared(telling: Mapping[str, float], context: ConfidenceInput) -> tuple[float, float]:
-    """How much of what the query's words tell is in one passage, its headings and names; and with other endings."""
-    most = nearly = 0.0
-    whole = math.fsum(telling.values())
+def _shared(weights: Mapping[str, float], context: ConfidenceInput) -> tuple[float, float]:
+    """IDF weight of the query words in the best passage, its headings and names: as written, and with other endings."""
+    exact = similar = 0.0
+    whole = math.fsum(weights.values())
     for passage in context.read[:READ]:
-        there = set(words_of(" ".join((passage.title, *passage.headings, passage.text))))
-        there |= context.names.get(passage.document, frozenset())
-        there |= context.registry_words.get(passage.document, frozenset())
-        most = max(most, math.fsum(weight for word, weight in telling.items() if word in there))
-        close = math.fsum(weight for word, weight in telling.items() if not there.isdisjoint(alike(word)))
-        nearly = max(nearly, close)
-        if most >= whole:
+        present = set(words_of(" ".join((passage.title, *passage.headings, passage.text))))
+        present |= context.names.get(passage.document, frozenset())
+        present |= context.registry_words.get(passage.document, frozenset())
+        exact = max(exact, math.fsum(weight for word, weight in weights.items() if word in present))
+        with_endings = math.fsum(weight for word, weight in weights.items() if not present.isdisjoint(alike(word)))
+        similar = max(similar, with_endings)
+        if exact >= whole:
             break
-    return most, nearly
+    return exact, similar
 
 
-def _first(ranking: Ranking, owners: Mapping[ChunkId, int], many: int) -> set[int]:
+def _first(ranking: Ranking, owners: Mapping[ChunkId, int], limit: int) -> set[int]:
     documents = dict.fromkeys(owners[hit.chunk] for hit in ranking.hits if hit.chunk in owners)
-    return set(list(documents)[:many])
+    return set(list(documents)[:limit])
 
 
 def _lead(ranking: Ranking) -> float:

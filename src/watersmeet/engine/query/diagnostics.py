@@ -1,6 +1,6 @@
-"""Log lines for whoever runs the engine inside a program: counts and scores, never the query.
+"""Log lines of searches: counts and scores, never the query.
 
-Only a program that uses `logging` gets them; importing it for a command would cost more than the search.
+Written only if the program has imported `logging`; importing it for a command would cost more than the search.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from watersmeet.engine.settings.settings import Settings, load
 
 
 def log_enabled() -> bool:
-    """Whether anyone would read a note."""
+    """Whether the search log is enabled."""
     logging = sys.modules.get("logging")
     return logging is not None and bool(logging.getLogger("watersmeet.search").isEnabledFor(logging.INFO))
 
 
 def load_settings() -> Settings:
-    """The settings of the working folder, for a program that gives none; what does not count of them is a warning."""
+    """Default settings, of the working folder. Untrusted values that are ignored are logged as warnings."""
     settings = load()
     if settings.ignored:
         import logging
@@ -40,9 +40,9 @@ def log_search(outcome: Outcome, passages: Mapping[ChunkId, Passage]) -> None:
     if not log.isEnabledFor(logging.INFO):
         return
     name = outcome.fused.by.upper()
-    near = {hit.chunk for ranking in outcome.rankings if ranking.by in VECTORS for hit in ranking.hits}
-    words = {hit.chunk for ranking in outcome.rankings if ranking.by not in VECTORS for hit in ranking.hits}
-    log.info("%s inputs: %d vector-ranked docs, %d keyword-ranked docs", name, len(near), len(words))
+    vector_chunks = {hit.chunk for ranking in outcome.rankings if ranking.by in VECTORS for hit in ranking.hits}
+    keyword_chunks = {hit.chunk for ranking in outcome.rankings if ranking.by not in VECTORS for hit in ranking.hits}
+    log.info("%s inputs: %d vector-ranked docs, %d keyword-ranked docs", name, len(vector_chunks), len(keyword_chunks))
     for failure in outcome.failures:
         log.info("%s could not run: %s", failure.by, failure.reason)
     raw = {hit.chunk: hit.score for hit in outcome.fused.hits}

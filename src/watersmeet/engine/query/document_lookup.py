@@ -1,4 +1,4 @@
-"""Which document does someone mean who writes an id, a path as `search` prints it, or a name?"""
+"""Document lookup by id, by path as `search` prints it, or by name."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from watersmeet.engine.query.visibility import visible_to
 if TYPE_CHECKING:
     from watersmeet.core.visibility import Viewer
 
-COMPARABLE = 5_000
-"""With more documents than this, a name that there is not is not compared with each."""
-SHOWN = 5
+MAX_COMPARED = 5_000
+"""In a larger index, an unknown name is not compared with all titles."""
+MAX_SHOWN = 5
 _LINES = re.compile(r"(.+?):(\d{1,9})(?:-\d{1,9})?")
 
 
@@ -28,65 +28,66 @@ class DocumentMatch(NamedTuple):
     chunk: ChunkId | None = None
 
 
-def find_document(view: Snapshot, identity: str, viewer: Viewer | None = None, exactly: bool = False) -> DocumentMatch:
-    """What an id names: a document or a chunk; else, unless `exactly`, a file that was indexed, or a name that only
-    one goes by.
+def find_document(
+    snapshot: Snapshot, identity: str, viewer: Viewer | None = None, exactly: bool = False
+) -> DocumentMatch:
+    """A document or chunk by id; else, unless `exactly`, by the path of an indexed file or by an unambiguous name.
 
-    `path:line` is the chunk that holds the line. Where files lie is known to the owner of the index only. A viewer
-    for whom something is not there learns nothing of it: not by its name, nor by another's that it would share.
+    `path:line` is the chunk with that line. Only the owner of the index can look up file paths. Documents that the
+    viewer may not see are treated as missing, also when they would make a name ambiguous.
     """
-    found = _exactly(view, identity, viewer)
+    found = _by_id(snapshot, identity, viewer)
     if found is None and not exactly:
-        found = _at_line(view, identity, viewer) or _by_name(view, identity, viewer)
+        found = _at_line(snapshot, identity, viewer) or _by_name(snapshot, identity, viewer)
     if found is None:
-        raise NotFound(f"no document or chunk called {identity!r}", _like(view, identity, viewer))
+        raise NotFound(f"no document or chunk called {identity!r}", _similar_hint(snapshot, identity, viewer))
     return found
 
 
-def _exactly(view: Snapshot, identity: str, viewer: Viewer | None) -> DocumentMatch | None:
-    if view.only([DocId(identity)], visible_to(viewer)):
+def _by_id(snapshot: Snapshot, identity: str, viewer: Viewer | None) -> DocumentMatch | None:
+    if snapshot.only([DocId(identity)], visible_to(viewer)):
         return DocumentMatch(DocId(identity))
-    passage = view.passages([ChunkId(identity)]).get(ChunkId(identity))
-    if passage is None or not view.only([passage.document], visible_to(viewer)):
+    passage = snapshot.passages([ChunkId(identity)]).get(ChunkId(identity))
+    if passage is None or not snapshot.only([passage.document], visible_to(viewer)):
         return None
     return DocumentMatch(passage.document, passage.id)
 
 
-def _at_line(view: Snapshot, identity: str, viewer: Viewer | None) -> DocumentMatch | None:
+def _at_line(snapshot: Snapshot, identity: str, viewer: Viewer | None) -> DocumentMatch | None:
     written = _LINES.fullmatch(identity)
     if not written:
         return None
     document, line = DocId(written[1]), int(written[2])
-    there = [document] if view.only([document], visible_to(viewer)) else _in_file(view, document, viewer)
-    for name in there:
-        for passage in view.passages_of(name):
+    documents = [document] if snapshot.only([document], visible_to(viewer)) else _in_file(snapshot, document, viewer)
+    for name in documents:
+        for passage in snapshot.passages_of(name):
             if passage.lines and passage.lines[0] <= line <= passage.lines[1]:
                 return DocumentMatch(name, passage.id)
-    only = _one(identity, there)
+    only = _one(identity, documents)
     return DocumentMatch(only) if only else None
 
 
-def _by_name(view: Snapshot, identity: str, viewer: Viewer | None) -> DocumentMatch | None:
-    only = _one(identity, _in_file(view, identity, viewer)) or _one(identity, _called(view, identity, viewer))
+def _by_name(snapshot: Snapshot, identity: str, viewer: Viewer | None) -> DocumentMatch | None:
+    only = _one(identity, _in_file(snapshot, identity, viewer)) or _one(identity, _named(snapshot, identity, viewer))
     return DocumentMatch(only) if only else None
 
 
-def _in_file(view: Snapshot, path: str, viewer: Viewer | None) -> list[DocId]:
+def _in_file(snapshot: Snapshot, path: str, viewer: Viewer | None) -> list[DocId]:
     if "\0" in path or not is_text(path) or (viewer is not None and not viewer.all):
         return []
-    return view.at({path, os.path.abspath(path), os.path.realpath(path)}, visible_to(viewer))
+    return snapshot.at({path, os.path.abspath(path), os.path.realpath(path)}, visible_to(viewer))
 
 
-def _called(view: Snapshot, identity: str, viewer: Viewer | None) -> list[DocId]:
-    """Those of this name; a whole path goes before the end of one, which is as good as an alias or a title."""
+def _named(snapshot: Snapshot, identity: str, viewer: Viewer | None) -> list[DocId]:
+    """Documents with this name. A full path wins over the end of a path, an alias or a title."""
     key = _key(identity)
     if not key:
         return []
-    ranked = view.named(key, visible_to(viewer))
+    ranked = snapshot.named(key, visible_to(viewer))
     whole = [document for document, rank in ranked.items() if rank == 0]
     if whole:
         return whole
-    return list(dict.fromkeys([*ranked, *view.titled(key, visible_to(viewer))]))
+    return list(dict.fromkeys([*ranked, *snapshot.titled(key, visible_to(viewer))]))
 
 
 def _key(name: str) -> str:
@@ -95,24 +96,28 @@ def _key(name: str) -> str:
 
 def _one(identity: str, found: list[DocId]) -> DocId | None:
     if len(found) > 1:
-        more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-        raise Ambiguous(f"{identity!r} may be any of {len(found)} documents", f"say which: {_listed(found)}{more}")
+        more = f" and {len(found) - MAX_SHOWN} more" if len(found) > MAX_SHOWN else ""
+        raise Ambiguous(f"{identity!r} matches {len(found)} documents", f"name one: {_listed(found)}{more}")
     return found[0] if found else None
 
 
-def _like(view: Snapshot, identity: str, viewer: Viewer | None) -> str:
-    """The hint for a name that there is not: what is called much like it."""
-    from difflib import get_close_matches  # only ever needed on the way out
+def _similar_hint(snapshot: Snapshot, identity: str, viewer: Viewer | None) -> str:
+    """The hint for an unknown name: documents with similar names."""
+    from difflib import get_close_matches  # lazy: for error messages only
 
-    known: dict[str, DocId] = {}
-    for document, title in view.titles(visible_to(viewer), COMPARABLE) or ():
+    documents_by_name: dict[str, DocId] = {}
+    for document, title in snapshot.titles(visible_to(viewer), MAX_COMPARED) or ():
         for name in (document.casefold(), _key(document), _key(document).rpartition("/")[2], _key(title)):
-            known.setdefault(name, document)
+            documents_by_name.setdefault(name, document)
     written = identity.casefold(), _key(identity)
-    close = [known[name] for text in dict.fromkeys(written) for name in get_close_matches(text, known, SHOWN)]
-    named_alike = list(dict.fromkeys(close))[:SHOWN]
-    return f"did you mean {_listed(named_alike)}?" if named_alike else "`watersmeet list` shows what there is"
+    close = [
+        documents_by_name[name]
+        for text in dict.fromkeys(written)
+        for name in get_close_matches(text, documents_by_name, MAX_SHOWN)
+    ]
+    similar = list(dict.fromkeys(close))[:MAX_SHOWN]
+    return f"did you mean {_listed(similar)}?" if similar else "`watersmeet list` shows all documents"
 
 
 def _listed(found: list[DocId]) -> str:
-    return ", ".join(map(repr, found[:SHOWN]))
+    return ", ".join(map(repr, found[:MAX_SHOWN]))

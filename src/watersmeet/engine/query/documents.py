@@ -1,4 +1,4 @@
-"""Reading documents back: one, all, or those that it is linked with."""
+"""Document reads: one, all, or the linked ones."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from watersmeet.engine.query.visibility import is_limited
 from watersmeet.present.reassemble import LEVELS, reassemble
 
 
-def get(view: Snapshot, meant: DocumentMatch, viewer: Viewer | None = None) -> dict[str, Any]:
-    document, chunk = meant
-    record = view.record(document)
+def get(snapshot: Snapshot, match: DocumentMatch, viewer: Viewer | None = None) -> dict[str, Any]:
+    document, chunk = match
+    record = snapshot.record(document)
     if record is None:
         raise NotFound(f"no document called {document!r}")
-    passages = [p for p in view.passages_of(document) if chunk in (None, p.id)]
+    passages = [p for p in snapshot.passages_of(document) if chunk in (None, p.id)]
     fields = record.fields
     text = passages[0].text if chunk else reassemble(record.title, passages, fields.get(LEVELS))
     if is_limited(viewer) and "record" in fields:
         from watersmeet.engine.registry.visibility import visible_fields, visible_text
 
-        fields, text = visible_fields(view, fields, viewer), visible_text(view, fields, text, viewer)
+        fields, text = visible_fields(snapshot, fields, viewer), visible_text(snapshot, fields, text, viewer)
     return {
         "document": document,
         "kind": record.kind,
@@ -37,13 +37,13 @@ def get(view: Snapshot, meant: DocumentMatch, viewer: Viewer | None = None) -> d
         "fields": {key: value for key, value in fields.items() if not key.startswith("@")},
         "links": [
             {"target": k.target, "heading": k.heading, "alias": k.alias, "type": k.type}
-            for k in view.links_of(document)
+            for k in snapshot.links_of(document)
         ],
         "chunks": [{"id": p.id, "headings": list(p.headings), **p.place.to_json()} for p in passages],
     }
 
 
-def listing(view: Snapshot, seen: Condition = ANY) -> list[dict[str, Any]]:
+def listing(snapshot: Snapshot, visible: Condition = ANY) -> list[dict[str, Any]]:
     return [
         {
             "document": record.document,
@@ -52,24 +52,24 @@ def listing(view: Snapshot, seen: Condition = ANY) -> list[dict[str, Any]]:
             "modified": record.modified.isoformat() if record.modified else None,
             "chunks": record.chunks,
         }
-        for record in view.records(seen)
+        for record in snapshot.records(visible)
     ]
 
 
-def related(view: Snapshot, document: DocId, seen: Condition = ANY) -> Ranking:
-    """Neighbours by links in both directions; one that links to everything says little and counts less."""
+def related(snapshot: Snapshot, document: DocId, visible: Condition = ANY) -> Ranking:
+    """Neighbours by links in both directions; documents with many links count less."""
     strength: dict[DocId, float] = defaultdict(float)
     paths: defaultdict[DocId, list[str]] = defaultdict(list)
-    links = view.links(seen)
+    links = snapshot.links(visible)
     for source, target, type in links.edges([document], whole=True)[document] or ():
         other = target if source == document else source
         strength[other] += 1.0 if source == document else 0.9
         paths[other].append(f"{source} -> {target} ({type})")
-    strength = {other: strength[other] for other in view.only(strength, seen)}
+    strength = {other: strength[other] for other in snapshot.only(strength, visible)}
     degrees = links.degrees(strength)
     scored = {other: s / math.log2(2 + degrees[other]) for other, s in strength.items()}
     best = max(scored.values(), default=1.0)
-    first = links.first_chunks(scored, seen)
+    first = links.first_chunks(scored, visible)
     hits = []
     for rank, other in enumerate(sorted(scored, key=lambda d: (-scored[d], d)), 1):
         score = scored[other] / best
@@ -77,8 +77,8 @@ def related(view: Snapshot, document: DocId, seen: Condition = ANY) -> Ranking:
     return Ranking.of("related", hits)
 
 
-def check_sound(view: Snapshot) -> None:
-    """Raise if something was left out that is damaged."""
-    if view.damaged:
-        names = ", ".join(view.damaged)
-        raise IndexDamaged(f"the catalogue is damaged in {names}", "`watersmeet sync` reads it again")
+def check_sound(snapshot: Snapshot) -> None:
+    """Raise if damaged rows were left out."""
+    if snapshot.damaged:
+        names = ", ".join(snapshot.damaged)
+        raise IndexDamaged(f"the catalogue is damaged in {names}", "run `watersmeet sync`, which reads the files again")

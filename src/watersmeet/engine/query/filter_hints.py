@@ -1,4 +1,4 @@
-"""Why do the filters of a search leave nothing? Said for whoever found nothing."""
+"""Hints about filters that match no document, for searches without results."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from watersmeet.core.visibility import Viewer
 
 ALWAYS = frozenset({"kind", "path", "document", "collection", "tag", "tags", "status"})
-"""What can be filtered by in every index."""
+"""Filter keys that exist in every index."""
 OPEN = frozenset({"kind", "tag"})
-"""Fields whose values anyone may be told, as far as they see the documents; others are for the index's owner."""
-SHOWN = 5
-COMPARABLE = 5_000
+"""Fields whose values are shown to every viewer, from visible documents; others only to the owner of the index."""
+MAX_SHOWN = 5
+MAX_COMPARED = 5_000
 
 
 def requested_condition(request: Request, understand: Sequence[str]) -> Condition:
-    """What a request filters by, also by the `#tags` in its query where the recipe reads them."""
+    """The condition of a request, with the `#tags` of its query if the recipe reads them."""
     if "tags" not in understand or "#" not in request.query:
         return request.condition
     from watersmeet.query.tags import Tags
@@ -30,29 +30,29 @@ def requested_condition(request: Request, understand: Sequence[str]) -> Conditio
     return Tags().apply(Plan(request.query, condition=request.condition)).condition
 
 
-def filter_hints(view: Snapshot, condition: Condition, viewer: Viewer | None = None) -> list[str]:
-    """A sentence for each filter that can only ever find nothing: no document has the field, or the value."""
-    known = view.fields(visible_to(viewer)) | ALWAYS
-    said = []
+def filter_hints(snapshot: Snapshot, condition: Condition, viewer: Viewer | None = None) -> list[str]:
+    """A hint for each filter that matches nothing: no document has the field, or the value."""
+    fields = snapshot.fields(visible_to(viewer)) | ALWAYS
+    hints = []
     for key, values in (*condition.fields.items(), *condition.also):
-        if key.casefold() not in known:
-            said.append(f"no document has the field {key!r}; {nearest(key, known)}")
+        if key.casefold() not in fields:
+            hints.append(f"no document has the field {key!r}; {nearest(key, fields)}")
         else:
-            said += _values(view, "tag" if key.casefold() == "tags" else key, values, viewer)
-    return list(dict.fromkeys(said))
+            hints += _value_hints(snapshot, "tag" if key.casefold() == "tags" else key, values, viewer)
+    return list(dict.fromkeys(hints))
 
 
-def _values(view: Snapshot, key: str, values: Sequence[str], viewer: Viewer | None) -> Iterator[str]:
+def _value_hints(snapshot: Snapshot, key: str, values: Sequence[str], viewer: Viewer | None) -> Iterator[str]:
     for value in values:
-        if not _any(view, key, value, viewer):
-            yield f"no document has {_told(key, value)}{_instead(view, key, value, viewer)}"
+        if not _exists(snapshot, key, value, viewer):
+            yield f"no document has {_description(key, value)}{_suggestion(snapshot, key, value, viewer)}"
 
 
-def _any(view: Snapshot, key: str, value: str, viewer: Viewer | None) -> bool:
-    return bool(view.newest(Condition({key: (value,)}, gates=visible_to(viewer).gates), 1))
+def _exists(snapshot: Snapshot, key: str, value: str, viewer: Viewer | None) -> bool:
+    return bool(snapshot.newest(Condition({key: (value,)}, gates=visible_to(viewer).gates), 1))
 
 
-def _told(key: str, value: str) -> str:
+def _description(key: str, value: str) -> str:
     if key in ("kind", "tag"):
         return f"the {key} {value!r}"
     if key == "path":
@@ -60,22 +60,26 @@ def _told(key: str, value: str) -> str:
     return f"{key}={value}"
 
 
-def _instead(view: Snapshot, key: str, value: str, viewer: Viewer | None) -> str:
+def _suggestion(snapshot: Snapshot, key: str, value: str, viewer: Viewer | None) -> str:
     if key == "path":
         below = f"{value.rstrip('/')}/**"
-        return f"; did you mean {below!r}?" if _any(view, key, below, viewer) else "; for example '*.md' or 'guides/**'"
+        return (
+            f"; did you mean {below!r}?"
+            if _exists(snapshot, key, below, viewer)
+            else "; for example '*.md' or 'guides/**'"
+        )
     if key.casefold() not in OPEN and viewer is not None and not viewer.all:
         return ""
-    there = view.values_of(key.casefold(), visible_to(viewer))
-    if not there:
-        return "; there are none"
-    shown = _nearest(value.casefold(), there)
-    return f"; there are: {', '.join(shown)}{', ...' if len(there) > len(shown) else ''}"
+    existing = snapshot.values_of(key.casefold(), visible_to(viewer))
+    if not existing:
+        return "; no document has one"
+    shown = _nearest(value.casefold(), existing)
+    return f"; there are: {', '.join(shown)}{', ...' if len(existing) > len(shown) else ''}"
 
 
-def _nearest(value: str, there: Sequence[str]) -> list[str]:
-    """Those that are written most alike first, then the commonest."""
+def _nearest(value: str, values: Sequence[str]) -> list[str]:
+    """Similarly spelled values first, then the most frequent."""
     from difflib import get_close_matches
 
-    close = get_close_matches(value, there[:COMPARABLE], SHOWN)
-    return list(dict.fromkeys([*close, *there]))[:SHOWN]
+    close = get_close_matches(value, values[:MAX_COMPARED], MAX_SHOWN)
+    return list(dict.fromkeys([*close, *values]))[:MAX_SHOWN]

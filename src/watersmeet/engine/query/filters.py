@@ -1,4 +1,4 @@
-"""What a user wrote as flags or query parameters, understood."""
+"""Requests and filters from flags, query parameters or keyword arguments."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 from watersmeet.core.errors import ConfigError, nearest
 from watersmeet.core.model import EXPANSIONS, Condition, Request
 
-MOST_RESULTS = 1000
+MAX_RESULTS = 1000
 CONDITION = ("filters", "since", "before", "exclude")
-"""What a condition is made of, by the names that all faces use."""
+"""Options that become a condition; all faces use these names."""
 Filters = Mapping[str, Any] | Iterable[str]
 """Values by key, one or a list; or each as `key=value`."""
 
@@ -29,26 +29,26 @@ _UNITS = {
 
 
 def build_request(query: Request | str, options: Mapping[str, Any]) -> Request:
-    """The request that a query and options by name come to."""
+    """A request from a query and options by name."""
     if not isinstance(query, Request | str):
         raise ConfigError(f"a query is a text, not {query!r}", 'for example engine.search("rotate keys")')
-    known = [field.name for field in fields(Request) if field.name != "query"]
+    valid = [field.name for field in fields(Request) if field.name != "query"]
     for name in options:
-        if name not in known and name not in CONDITION:
-            raise ConfigError(f"search has no option {name!r}", nearest(name, [*known, *CONDITION]))
-    given = {name: value for name, value in options.items() if name not in CONDITION}
-    if len(given) < len(options):
-        if "condition" in given:
-            raise ConfigError("a condition and filters exclude each other", "say all of it in one of them")
-        given["condition"] = condition(
+        if name not in valid and name not in CONDITION:
+            raise ConfigError(f"search has no option {name!r}", nearest(name, [*valid, *CONDITION]))
+    values = {name: value for name, value in options.items() if name not in CONDITION}
+    if len(values) < len(options):
+        if "condition" in values:
+            raise ConfigError("condition and filters cannot be combined", "put all filters into one of them")
+        values["condition"] = condition(
             options.get("filters") or (),
             options.get("since") or "",
             options.get("before") or "",
             exclude=options.get("exclude") or (),
         )
-    request = replace(Request(query) if isinstance(query, str) else query, **given)
-    if not isinstance(request.top_n, int) or not 1 <= request.top_n <= MOST_RESULTS:
-        raise ConfigError(f"top_n must be from 1 to {MOST_RESULTS}, not {request.top_n!r}")
+    request = replace(Request(query) if isinstance(query, str) else query, **values)
+    if not isinstance(request.top_n, int) or not 1 <= request.top_n <= MAX_RESULTS:
+        raise ConfigError(f"top_n must be from 1 to {MAX_RESULTS}, not {request.top_n!r}")
     for name in ("min_score", "min_confidence"):
         if not 0 <= getattr(request, name) <= 1:
             raise ConfigError(f"{name} must be from 0 to 1, not {getattr(request, name)!r}")
@@ -58,18 +58,18 @@ def build_request(query: Request | str, options: Mapping[str, Any]) -> Request:
 
 
 def filter_value(value: object) -> str:
-    """A value as it is written in front matter: 5.0 and 5 are one number."""
+    """A filter value as text; 5.0 and 5 are equal."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _pairs(filters: Filters) -> Iterator[str]:
-    """Each as `key=value`."""
+    """Filters, each as `key=value`."""
     if isinstance(filters, str):
         yield filters
     elif isinstance(filters, Mapping):
         for key, values in filters.items():
             if "=" in key:
-                raise ConfigError(f"a filter cannot be called {key!r}", "a key has no = in it")
+                raise ConfigError(f"{key!r} is not a filter key", "remove the = from it")
             for value in values if isinstance(values, list | tuple | set) else [values]:
                 yield f"{key}={filter_value(value)}"
     elif isinstance(filters, Iterable):
@@ -85,33 +85,33 @@ def condition(
     now: datetime | None = None,
     exclude: str | Iterable[str] = (),
 ) -> Condition:
-    """Filters, AND between keys and OR within one, a span of time, and documents to leave out.
+    """A condition: filters (AND between keys, OR within one), a time range and documents to exclude.
 
-    `key!=value` is a filter for what has not that value."""
+    `key!=value` excludes documents with that value."""
     by_key: dict[str, tuple[str, ...]] = {}
     without: dict[str, tuple[str, ...]] = {}
     for pair in _pairs(filters):
         key, sign, value = pair.partition("=")
-        kept = without if key.rstrip().endswith("!") else by_key
+        target = without if key.rstrip().endswith("!") else by_key
         key = key.strip().removesuffix("!").rstrip()
         if not sign or not key or not value.strip():
             hint = "for example --filter tag=setup, or --filter tag!=draft"
             raise ConfigError(f"the filter {pair!r} is not of the form key=value", hint)
         if key.startswith("@"):
-            raise ConfigError(f"a filter cannot be called {key!r}", "what begins with @ is the index's own")
-        key = next((known for known in kept if known.casefold() == key.casefold()), key)
-        kept[key] = (*kept.get(key, ()), value.strip())
-    unwanted = (exclude,) if isinstance(exclude, str) else tuple(exclude)
+            raise ConfigError(f"{key!r} is not a filter key", "keys that begin with @ are internal")
+        key = next((other for other in target if other.casefold() == key.casefold()), key)
+        target[key] = (*target.get(key, ()), value.strip())
+    excluded = (exclude,) if isinstance(exclude, str) else tuple(exclude)
     return Condition(
         by_key,
-        _when(since, now) if since else None,
-        _when(before, now) if before else None,
-        without=(*without.items(), *((("document", unwanted),) if unwanted else ())),
+        _parse_date(since, now) if since else None,
+        _parse_date(before, now) if before else None,
+        without=(*without.items(), *((("document", excluded),) if excluded else ())),
     )
 
 
-def _when(text: str | datetime, now: datetime | None = None) -> datetime:
-    """The start of a day, month or year (2026-01-31, 2026-01, 2026), a time, or how long ago (12h, 7d, 2w, 3m, 1y)."""
+def _parse_date(text: str | datetime, now: datetime | None = None) -> datetime:
+    """A date: start of a day, month or year (2026-01-31, 2026-01, 2026), a time, or an age (12h, 7d, 2w, 3m, 1y)."""
     plain = str(text).strip()
     ago = _AGO.fullmatch(plain.lower())
     try:
@@ -121,23 +121,23 @@ def _when(text: str | datetime, now: datetime | None = None) -> datetime:
             plain = f"{plain}-01-01"[:10]
         moment = datetime.fromisoformat(plain)
     except (ValueError, OverflowError):
-        raise ConfigError(f"{text!r} is not a date", "write 2026-01-31, or how long ago: 12h, 7d, 2w, 3m, 1y") from None
+        raise ConfigError(f"{text!r} is not a date", "write 2026-01-31, or an age: 12h, 7d, 2w, 3m, 1y") from None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def check_globs(texts: Iterable[str]) -> list[str]:
-    """Globs that can match something."""
+    """Globs, each checked to be able to match."""
     from watersmeet.common.globs import pattern
 
     found = list(texts)
     for text in found:
         if pattern(text, may_negate=False) is None:
-            raise ConfigError(f"the pattern {text!r} can match nothing", "for example --exclude 'drafts/**'")
+            raise ConfigError(f"the pattern {text!r} cannot match any file", "for example --exclude 'drafts/**'")
     return found
 
 
 def metadata_pairs(texts: Iterable[str]) -> dict[str, str]:
-    """`k=v` metadata."""
+    """Metadata from `key=value` texts."""
     found = {}
     for text in texts:
         key, sign, value = text.partition("=")

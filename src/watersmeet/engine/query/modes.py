@@ -1,4 +1,4 @@
-"""Which signals a mode lets vote, and which mode is meant when none is named."""
+"""Search modes: the signals of each, and the default mode."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from watersmeet.core.errors import ConfigError, nearest
 
 LEXICAL_SIGNALS = ("lexical", "exact")
 LINKS = ("graph", "neighbours")
-"""Derived from what the others found: they need no vectors."""
+"""Signals derived from the results of others; they need no vectors."""
 VECTORS = ("static", "sparse", "dense")
-"""The signals that need more than words: each asks the tier of its name."""
+"""Signals that need vectors or weighted terms, each those of the tier of its name."""
 MODES: dict[str, tuple[str, ...]] = {
     "lexical": LEXICAL_SIGNALS,
     "exact": ("exact",),
@@ -20,11 +20,11 @@ MODES: dict[str, tuple[str, ...]] = {
     "hybrid": (*LEXICAL_SIGNALS, *VECTORS),
 }
 ABSENT = "not in this index"
-"""Why a signal is silent for which no vectors were ever made; perhaps nobody wanted them."""
+"""The reason for an unused signal whose vectors were never made."""
 
 
 def needs_vectors(mode: str) -> bool:
-    """Whether a mode could use vectors; if it could not, nothing of them is even loaded."""
+    """Whether a mode can use vectors; if not, no vector code is loaded."""
     if mode and mode not in MODES:
         raise ConfigError(f"no mode called {mode!r}", nearest(mode, MODES))
     return not mode or any(signal in VECTORS for signal in MODES[mode])
@@ -33,9 +33,10 @@ def needs_vectors(mode: str) -> bool:
 def choose(
     mode: str, recipe: Sequence[str], coverage: Mapping[str, float], enough: float
 ) -> tuple[str, tuple[str, ...]]:
-    """The mode that runs and its signals: hybrid where there are vectors, unless another is named.
+    """The mode to run and its signals: hybrid if there are vectors, unless another is requested.
 
-    A vector signal votes once it has seen enough; asked by its own name, it says so if it has not.
+    In hybrid mode a vector signal is used once its coverage is `enough`. In its own mode it always runs, and fails with
+    the reason if its coverage is too low.
     """
     mode = mode or ("hybrid" if coverage else "lexical")
     if mode != "hybrid":
@@ -46,23 +47,23 @@ def choose(
 
 
 def mode_used(mode: str, ran: Collection[str]) -> str:
-    """The mode that the answer may claim: hybrid without a vector signal is lexical."""
+    """The mode to report: hybrid without a vector signal is lexical."""
     return "lexical" if mode == "hybrid" and not any(signal in VECTORS for signal in ran) else mode
 
 
 def percent(share: float) -> str:
-    """Rounded down: all is only what is all."""
+    """A share as a percentage, rounded down so that only a full share is 100%."""
     return f"{int(share * 100 + 1e-9)}%"
 
 
 def silent_signals(
-    asked: str, recipe: Sequence[str], voting: Collection[str], coverage: Mapping[str, float]
+    requested_mode: str, recipe: Sequence[str], voting: Collection[str], coverage: Mapping[str, float]
 ) -> dict[str, str]:
-    """The recipe's signals that do not vote though no mode forbids it, and why: silence is never unexplained."""
-    if asked not in ("", "hybrid"):
+    """Signals of the recipe that were not used though the mode allows them, each with the reason."""
+    if requested_mode not in ("", "hybrid"):
         return {}
     return {
-        name: f"has seen {percent(coverage[name])} of the chunks" if name in coverage else ABSENT
+        name: f"it covers {percent(coverage[name])} of the chunks" if name in coverage else ABSENT
         for name in recipe
         if name in VECTORS and name not in voting
     }

@@ -1,4 +1,4 @@
-"""Several indexes asked as one: each answers for itself, and how sure it is decides between them."""
+"""Search over several indexes: results are merged by score times confidence."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 class MultiIndex:
-    """Scores of two indexes cannot be compared: in each the best has 1. How likely each answer is right can be.
+    """Several indexes searched as one. Scores of two indexes are not comparable, since in each the best result has 1.
 
-    So a result counts for its score times the confidence of its index's answer; every result names its index.
+    So a result is ranked by its score times the confidence of its index's answer. Every result names its index.
     """
 
     def __init__(self, engines: Sequence[Engine]) -> None:
@@ -28,10 +28,10 @@ class MultiIndex:
 
     def search(self, request: Request | str, **options: Any) -> Answer:
         request = build_request(request, options)
-        every = replace(request, min_score=0.0)  # what is too low is known when all are compared
+        every = replace(request, min_score=0.0)  # min_score applies to the merged scores
         answers = [(engine.folder, engine.search(every)) for engine in self.engines]
         results = [one for one in _merged(answers, request.top_n) if one.score >= request.min_score]
-        sure = [answer.confidence for _, answer in answers if answer.confidence is not None and answer.results]
+        confidences = [answer.confidence for _, answer in answers if answer.confidence is not None and answer.results]
         modes = list(dict.fromkeys(answer.mode for _, answer in answers))
         failures = [replace(one, by=f"{one.by} ({folder})") for folder, answer in answers for one in answer.failures]
         silent = {f"{name} ({folder})": why for folder, answer in answers for name, why in answer.silent.items()}
@@ -45,49 +45,54 @@ class MultiIndex:
             took_ms=sum(answer.took_ms for _, answer in answers),
             timings=timings,
             silent=silent,
-            confidence=max(sure, default=answers[0][1].confidence),
+            confidence=max(confidences, default=answers[0][1].confidence),
             no_good_match=all(answer.no_good_match for _, answer in answers),
             routed=tuple(one for _, answer in answers for one in answer.routed),
             expansion=tuple(dict.fromkeys(term for _, answer in answers for term in answer.expansion)),
         )
 
     def unknown_fields(self, request: Request) -> list[str]:
-        """What is wrong with the filters in every one of them."""
+        """Hints about filters that match no document in any of the indexes."""
         first, *others = (engine.unknown_fields(request) for engine in self.engines)
         wrong = [{_problem(note) for note in other} for other in others]
         return [note for note in first if all(_problem(note) in other for other in wrong)]
 
     def why_not(self, request: Request, document: str, shown: int | None = None) -> WhyNot:
-        """Of the first index that has the document; a result there may still stand behind those of another."""
+        """Why a document is missing, by the first index that has it; results of other indexes may rank above it."""
         found = [(engine, engine.why_not(request, document, shown)) for engine in self.engines]
         engine, best = next((pair for pair in found if pair[1].place != "index"), found[0])
         if best.place != "result":
             return best
-        many = request.top_n if shown is None else shown
-        listed = [(one.index, one.document) for one in self.search(request).results[:many]]
+        limit = request.top_n if shown is None else shown
+        listed = [(one.index, one.document) for one in self.search(request).results[:limit]]
         if (engine.folder, best.document) in listed:
             rank = listed.index((engine.folder, DocId(best.document))) + 1
             return replace(best, rank=rank, reason=f"it is result {rank}")
-        return replace(best, place="cut", reason=f"it is result {best.rank} of {engine.folder}, behind those of others")
+        return replace(
+            best, place="cut", reason=f"it is result {best.rank} of {engine.folder}, below results of other indexes"
+        )
 
 
 def _problem(note: str) -> str:
-    """What is wrong, without what comes nearest in one index."""
+    """The problem of a hint, without its suggestion."""
     return note.partition(";")[0]
 
 
 def _merged(answers: Sequence[tuple[str, Answer]], top_n: int) -> tuple[Result, ...]:
     weighted: list[tuple[float, float, Result]] = []
     for folder, answer in answers:
-        sure = 1.0 if answer.confidence is None else answer.confidence
-        weighted += [(one.score * sure, sure, replace(one, index=folder)) for one in answer.results]
+        confidence = 1.0 if answer.confidence is None else answer.confidence
+        weighted += [(one.score * confidence, confidence, replace(one, index=folder)) for one in answer.results]
     weighted.sort(key=lambda item: -item[0])
     best = weighted[0][0] if weighted else 0.0
     return tuple(
         replace(
             one,
             score=score / best if best else 0.0,
-            evidence=(*one.evidence, Evidence("index", rank, score, {"path": f"{one.index}, confidence {sure:.3f}"})),
+            evidence=(
+                *one.evidence,
+                Evidence("index", rank, score, {"path": f"{one.index}, confidence {confidence:.3f}"}),
+            ),
         )
-        for rank, (score, sure, one) in enumerate(weighted[:top_n], 1)
+        for rank, (score, confidence, one) in enumerate(weighted[:top_n], 1)
     )

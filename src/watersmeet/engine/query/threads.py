@@ -1,4 +1,4 @@
-"""Threads for the fan-out: a handful that wait for work, and never keep the process from ending."""
+"""Daemon threads for the fan-out of a query, and a cache shared by threads."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ T = TypeVar("T")
 
 
 class Task(Generic[T]):
-    """Work handed out. `result` waits for it, raises what it raised, or `TimeoutError`.
+    """A task for a thread. `result` waits for its value and raises its error, or `TimeoutError`.
 
-    `then` is what whoever did the work does with its value, when nobody waits for it any more.
+    `then` is called with the value in the same thread, after waiting threads are released.
     """
 
     def __init__(self, work: Callable[[], T], then: Callable[[T], object] | None = None) -> None:
         self._work = work
         self._then = then
-        self._lock = Lock()  # a quarter of what an Event costs, and there are a dozen for each query
+        self._lock = Lock()  # costs a quarter of an Event, and a query has a dozen tasks
         self._lock.acquire()
         self._finished = False
         self._value: T | None = None
-        self._error: Exception | None = RuntimeError("it was interrupted")
+        self._error: Exception | None = RuntimeError("the task was interrupted")
 
     def run(self) -> None:
         try:
             self._value = value = self._work()
             self._error = None
-        except Exception as error:  # noqa: BLE001 - carried to whoever asks for the result
+        except Exception as error:  # noqa: BLE001 - raised again by `result`
             self._error = error
             return
         finally:
@@ -58,44 +58,44 @@ class Task(Generic[T]):
 
 
 class LruCache(Generic[T]):
-    """What was made of the last texts; who asks for one that another is making waits for that."""
+    """A cache by text. Threads that need a value being computed wait for it."""
 
-    def __init__(self, make: Callable[[str], T], most: int) -> None:
+    def __init__(self, make: Callable[[str], T], limit: int) -> None:
         self._make = make
-        self._most = most
-        self._made: dict[str, Task[T]] = {}
+        self._limit = limit
+        self._tasks_by_text: dict[str, Task[T]] = {}
         self._lock = Lock()
 
     def get(self, text: str) -> T:
         with self._lock:
-            task = self._made.get(text)
+            task = self._tasks_by_text.get(text)
             mine = task is None
             if task is None:
-                if len(self._made) >= self._most:
-                    self._made.clear()
-                task = self._made[text] = Task(partial(self._make, text))
+                if len(self._tasks_by_text) >= self._limit:
+                    self._tasks_by_text.clear()
+                task = self._tasks_by_text[text] = Task(partial(self._make, text))
         if mine:
             try:
                 task.run()
             finally:
                 if task.failed:
-                    self._made.pop(text, None)
+                    self._tasks_by_text.pop(text, None)
         return task.result()
 
     def clear(self) -> None:
-        self._made.clear()
+        self._tasks_by_text.clear()
 
 
 class Threads:
-    """So many in each lane, daemons: what hangs in one lane holds nobody up in another, nor the end of the process."""
+    """Daemon threads in lanes: a hanging task blocks neither other lanes nor the end of the process."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
         self._lanes: dict[str, _Lane] = {}
 
     def submit(self, task: Task[Any], lane: str = "") -> None:
         if lane not in self._lanes:
-            self._lanes.setdefault(lane, _Lane(self._most))
+            self._lanes.setdefault(lane, _Lane(self._limit))
         self._lanes[lane].submit(task)
 
     def close(self) -> None:
@@ -104,10 +104,10 @@ class Threads:
 
 
 class _Lane:
-    """Threads that are started one by one as they are needed."""
+    """Threads of one lane, started as needed."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
         self._tasks: SimpleQueue[Task[Any] | None] = SimpleQueue()
         self._started = 0
         self._idle = 0
@@ -117,7 +117,7 @@ class _Lane:
         with self._lock:
             if self._idle > 0:
                 self._idle -= 1
-            elif self._started < self._most:
+            elif self._started < self._limit:
                 self._started += 1
                 Thread(target=self._serve, name=f"watersmeet-{self._started}", daemon=True).start()
         self._tasks.put(task)
@@ -132,6 +132,6 @@ class _Lane:
                 task.run()
                 with self._lock:
                     self._idle += 1
-        finally:  # a panic in compiled code ends a thread: another may take its place
+        finally:  # a panic in compiled code ends a thread; another may be started
             with self._lock:
                 self._started -= 1

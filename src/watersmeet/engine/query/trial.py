@@ -1,4 +1,4 @@
-"""A search for the sake of measuring."""
+"""Evaluation searches: rankings of every signal, by document."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from watersmeet.core.model import ChunkId, DocId, Failure, Hit, Passage
-from watersmeet.engine.query.runner import Trace
+from watersmeet.engine.query.runner import SearchRun
 
 
 class Trial(NamedTuple):
-    """What each signal and the whole made of a query, as (document, score of its best chunk), best first.
+    """Rankings of a query, fused and by signal, as (document, score of its best chunk), best first.
 
-    `read` has the passages of each ranking, chunk by chunk, down to the first of a document that was looked for,
-    and none where it is not ranked; the whole's are under the empty name.
+    `read` has the passages of each ranking down to the first of a relevant document, none if there is none; those of
+    the fused ranking are under the empty name.
     """
 
     mode: str
@@ -34,25 +34,25 @@ def best_per_document(hits: Iterable[Hit], owners: Mapping[ChunkId, DocId]) -> l
     return list(best.items())
 
 
-def trial(trace: Trace, down_to: Collection[str], without: Collection[str]) -> Trial:
-    outcome = trace.outcome
-    took = trace.took_ms
+def trial(search_run: SearchRun, down_to: Collection[str], without: Collection[str]) -> Trial:
+    outcome = search_run.outcome
+    took = search_run.took_ms
     named = {"": outcome.ranking, **{ranking.by: ranking for ranking in outcome.rankings}}
-    searching = dict(trace.pipeline.signals)
+    searching = dict(search_run.pipeline.signals)
     deep = replace(outcome.plan, pool=max(outcome.plan.pool, outcome.plan.top_n))
-    again = named.keys() & (searching if deep.pool > outcome.plan.pool else trace.pipeline.follow)
+    again = named.keys() & (searching if deep.pool > outcome.plan.pool else search_run.pipeline.follow)
     named |= {name: searching[name].rank(deep) for name in again}
     hits = {name: [h for h in ranking.hits if h.chunk not in without] for name, ranking in named.items()}
-    owners = trace.view.documents_of({hit.chunk for found in hits.values() for hit in found})
+    owners = search_run.snapshot.documents_of({hit.chunk for found in hits.values() for hit in found})
     read = {}
     for name, found in hits.items():
         last = next((i for i, hit in enumerate(found) if owners[hit.chunk] in down_to), -1)
         read[name] = [hit.chunk for hit in found[: last + 1]]
     wanted = {chunk for chunks in read.values() for chunk in chunks}
-    passages = trace.view.passages(wanted) if wanted else {}
+    passages = search_run.snapshot.passages(wanted) if wanted else {}
     by_document = {name: best_per_document(found, owners) for name, found in hits.items()}
     texts = {name: [passages[chunk] for chunk in chunks] for name, chunks in read.items()}
-    sure = trace.confidence()
-    probability, fits = (sure.probability, sure.fits) if sure else (None, True)
+    confidence = search_run.confidence()
+    probability, fits = (confidence.probability, confidence.fits) if confidence else (None, True)
     fused = by_document.pop("")
-    return Trial(trace.mode, fused, by_document, outcome.failures, took, texts, probability, not fits)
+    return Trial(search_run.mode, fused, by_document, outcome.failures, took, texts, probability, not fits)

@@ -13,18 +13,18 @@ from watersmeet.engine.settings.settings import TwoStageSettings
 
 @dataclass(frozen=True, slots=True)
 class TwoStage:
-    """The same signals, fusion and weights both times."""
+    """A search for the best documents, then for sections in them, with the same signals and weights."""
 
     pipeline: Pipeline
-    view: Snapshot
+    snapshot: Snapshot
     settings: TwoStageSettings
 
     def run(self, plan: Plan) -> Outcome:
-        wide = replace(self.pipeline, stages=(), promise=False).run(
+        wide = replace(self.pipeline, stages=(), normalize=False).run(
             replace(plan, pool=self.settings.pool, explain=False)
         )
         best = self.documents(wide.fused)[: self.settings.documents]
-        if not best:  # nothing was found, so there is nothing to tell
+        if not best:  # no results
             return wide
         last = self.within(best, plan)
         timings = {f"first look: {name}": took for name, took in wide.timings.items()} | last.timings
@@ -43,33 +43,33 @@ class TwoStage:
         )
 
     def within(self, documents: tuple[DocId, ...], plan: Plan) -> Outcome:
-        """The second look: only into these."""
+        """The second stage: a search in these documents only."""
         condition = plan.condition.narrowed("document", documents)
         return self.pipeline.run(replace(plan, condition=condition, pool=self.settings.pool), self._capped)
 
     def documents(self, ranking: Ranking) -> tuple[DocId, ...]:
-        """The documents, those first whose chunks have most score in all."""
-        owners = self.view.documents_of([hit.chunk for hit in ranking.hits])
+        """Documents by the total score of their chunks, best first."""
+        owners = self.snapshot.documents_of([hit.chunk for hit in ranking.hits])
         totals: defaultdict[DocId, float] = defaultdict(float)
         for hit in ranking.hits:
             totals[owners[hit.chunk]] += hit.score
         return tuple(sorted(totals, key=lambda document: (-totals[document], document)))
 
     def _capped(self, ranking: Ranking) -> Ranking:
-        owners = self.view.documents_of([hit.chunk for hit in ranking.hits])
-        taken: Counter[DocId] = Counter()
+        owners = self.snapshot.documents_of([hit.chunk for hit in ranking.hits])
+        counts: Counter[DocId] = Counter()
         kept = []
         for hit in ranking.hits:
-            taken[owners[hit.chunk]] += 1
-            if taken[owners[hit.chunk]] <= self.settings.sections:
+            counts[owners[hit.chunk]] += 1
+            if counts[owners[hit.chunk]] <= self.settings.sections:
                 kept.append(hit)
         return Ranking(ranking.by, tuple(kept))
 
 
 @dataclass(frozen=True, slots=True)
 class TwoStageOutcome(Outcome):
-    """What came of the second look, and whence: who looked, for what plan, and what the first look saw."""
+    """The outcome of the second stage, with the path, the original plan and the outcome of the first stage."""
 
     path: TwoStage
-    asked: Plan
+    original_plan: Plan
     wide: Outcome

@@ -1,4 +1,4 @@
-"""What signals ask of vectors: the query embedded, the tier's store asked, and what it has not seen yet estimated."""
+"""Vector search for signals: embeds the query, searches the tier, and estimates scores of chunks not embedded yet."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from watersmeet.engine.index.tiers import Model
 
 SAMPLE = 400
-"""How many chunks show how one model's cosines compare with the other's."""
+"""Chunks sampled to map cosines of one model to those of the other."""
 
 
 def vector_searches(snapshot: Snapshot, visible: Condition, settings: Settings) -> dict[str, VectorSearch]:
-    """For each tier what its signal asks. Asked, it says why it cannot answer, if it cannot."""
+    """The vector search of each tier. A call raises the reason if the tier cannot be searched."""
     quick = TierSearch(snapshot, visible, settings, TIERS[0])
     others = {name: None if name == SPARSE else quick for name in TIERS[1:]}
     return {TIERS[0]: quick, **{name: TierSearch(snapshot, visible, settings, name, s) for name, s in others.items()}}
@@ -32,10 +32,10 @@ def vector_searches(snapshot: Snapshot, visible: Condition, settings: Settings) 
 
 @dataclass(slots=True, eq=False)
 class TierSearch:
-    """The `Meanings` port of one tier, over whatever moment its snapshot stands for.
+    """The `VectorSearch` port of one tier.
 
-    Chunks that its model has not read yet get an estimate from `stand_in`, a quicker model that has: they are put at
-    the same quantile of this model's cosines as they have of the other's.
+    Chunks that are not embedded yet get an estimate from `stand_in`, the tier of a quicker model: they get the cosine
+    at the same quantile in this model as they have in the other.
     """
 
     snapshot: Snapshot
@@ -44,7 +44,7 @@ class TierSearch:
     name: str
     stand_in: TierSearch | None = None
     _model: dict[str, Model] = field(default_factory=dict)
-    """The model, by the fingerprint of the vectors that it was compared with."""
+    """Cache of the model, by the fingerprint of the vectors that it was checked against."""
 
     def nearest(self, texts: Sequence[str], condition: Condition, limit: int) -> list[list[ScoredChunk]]:
         vectors, model = self._ready()
@@ -53,13 +53,11 @@ class TierSearch:
         other = self._other()
         if other is None:
             return found
-        likely = other[0].nearest([other[1].embed_query(text) for text in texts], condition, limit)
-        ranked = {near.chunk for one in found for near in one}.union(*likely)
+        candidates = other[0].nearest([other[1].embed_query(text) for text in texts], condition, limit)
+        ranked = {hit.chunk for one in found for hit in one}.union(*candidates)
         both = self.score(texts, ranked)
         return (
-            [sorted(one, key=lambda near: (-near.cosine, near.chunk))[:limit] for one in both]
-            if len(both) == 1
-            else both
+            [sorted(one, key=lambda hit: (-hit.cosine, hit.chunk))[:limit] for one in both] if len(both) == 1 else both
         )
 
     def score(self, texts: Sequence[str], ids: Collection[ChunkId]) -> list[list[ScoredChunk]]:
@@ -67,13 +65,13 @@ class TierSearch:
         queries = [model.embed_query(text) for text in texts]
         scored: list[list[ScoredChunk]] = []
         for text, query, found in zip(texts, queries, vectors.score(queries, ids), strict=True):
-            near = scored_chunks([(chunk, found[chunk]) for chunk in ids if chunk in found])
+            exact = scored_chunks([(chunk, found[chunk]) for chunk in ids if chunk in found])
             missing = [chunk for chunk in ids if chunk not in found]
-            scored.append(near + self._estimated(text, vectors, query, missing) if missing else near)
+            scored.append(exact + self._estimated(text, vectors, query, missing) if missing else exact)
         return scored
 
     def _ready(self) -> tuple[Vectors, Model]:
-        """The vectors and the model that made them; raises what is wrong with either."""
+        """The vectors and their model; raises if either cannot be used."""
         tier = self.snapshot.tiers().get(self.name)
         component = embedder_name(self.settings, self.name)
         if tier is None or not component:
@@ -82,7 +80,7 @@ class TierSearch:
         share, enough = self.snapshot.coverage(tier, self.visible), self.settings.section("index").min_coverage
         if share < enough:
             raise ModelProblem(
-                f"it has seen {percent(share)} of the chunks, and votes from {percent(enough)} on",
+                f"it covers {percent(share)} of the chunks and is used from {percent(enough)} on",
                 MISSING,
             )
         model = self._model.get(tier.fingerprint)
@@ -93,7 +91,7 @@ class TierSearch:
         return vectors, model
 
     def _other(self) -> tuple[Vectors, Model] | None:
-        """What estimates: nobody if this model has read everything, or if there is no other that can."""
+        """The stand-in's vectors and model; None if this tier is complete or the stand-in cannot be used."""
         tier = self.snapshot.tiers().get(self.name)
         if self.stand_in is None or tier is None or self.snapshot.coverage(tier, self.visible) >= 1:
             return None
@@ -103,24 +101,24 @@ class TierSearch:
             return None
 
     def _estimated(self, text: str, vectors: Vectors, query: Any, missing: Sequence[ChunkId]) -> list[ScoredChunk]:
-        """What this model would say of chunks that it has not read, as far as the stand-in can tell."""
+        """Estimated cosines of chunks that are not embedded yet."""
         other = self._other() if missing else None
         if other is None:
             return []
         import numpy as np
 
-        theirs_of, model = other
-        asked = model.embed_query(text)
-        (near,) = theirs_of.nearest([asked], self.visible, SAMPLE // 4)
-        sample = list(dict.fromkeys([*self.snapshot.sample(SAMPLE, self.visible), *near]))
-        (guessed,), (theirs,) = theirs_of.score([asked], missing), theirs_of.score([asked], sample)
+        other_vectors, model = other
+        other_query = model.embed_query(text)
+        (nearest,) = other_vectors.nearest([other_query], self.visible, SAMPLE // 4)
+        sample = list(dict.fromkeys([*self.snapshot.sample(SAMPLE, self.visible), *nearest]))
+        (guessed,), (theirs,) = other_vectors.score([other_query], missing), other_vectors.score([other_query], sample)
         (ours,) = vectors.score([query], sample)
         both = sorted(theirs.keys() & ours.keys())
         if not both or not guessed:
             return []
         scale_from: NDArray[Any] = np.sort([theirs[chunk] for chunk in both])
         scale_to: NDArray[Any] = np.sort([ours[chunk] for chunk in both])
-        if scale_to[0] == scale_to[-1]:  # all of them would get the same, which is no ranking
+        if scale_to[0] == scale_to[-1]:  # equal cosines give no ranking
             return []
         mapped = np.interp(list(guessed.values()), scale_from, scale_to)
         return [ScoredChunk(chunk, cosine, True) for chunk, cosine in zip(guessed, mapped.tolist(), strict=True)]
@@ -128,7 +126,7 @@ class TierSearch:
 
 def _absent(name: str, switched_off: bool, has_others: bool) -> ModelProblem:
     if switched_off:
-        return ModelProblem(f"{name} vectors are switched off", f"set index.vectors and index.{name}")
+        return ModelProblem(f"{name} vectors are switched off", f"set index.vectors = true and index.{name}")
     how = {"static": "sync", SPARSE: f"deepen --tier {SPARSE}"}.get(name, "deepen")
     hint = f"make them with `watersmeet {how}`" + (f"; {BY_ITSELF}" if has_others and how == "deepen" else "")
     return ModelProblem(f"the index holds no {name} vectors", hint)

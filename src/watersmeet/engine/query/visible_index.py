@@ -1,4 +1,4 @@
-"""An index as one viewer sees it: words, links, entities, vectors and the statistics of them are of nothing else."""
+"""The part of an index that one viewer may see, with word, link, entity and vector statistics of that part only."""
 
 from __future__ import annotations
 
@@ -19,83 +19,83 @@ from watersmeet.engine.settings.settings import Settings
 
 Assemble = Callable[[Settings, tuple[str, ...], tuple[str, ...] | None, dict[str, Any]], Pipeline]
 Pipelines = MutableMapping[tuple[object, ...], Pipeline]
-"""By what they were made for. They belong to a generation of the stores: a commit leaves them as they are."""
-MOST_PIPELINES = 128
+"""Cached pipelines, by settings and viewer. They depend on the generation of the stores, not on single commits."""
+MAX_PIPELINES = 128
 
 
 class VisibleIndex:
-    """Of one moment. `seen` is empty for those from whom nothing is withheld.
+    """A snapshot with the visibility of one viewer. `visible` is empty if nothing is hidden from the viewer.
 
-    `public_only`: of what is made for all viewers at once, only what is made of what everyone may see.
+    `_public_only`: of statistics shared by viewers, use only those computed from public documents.
     """
 
     def __init__(
-        self, index: Index, view: Snapshot, condition: Condition, pipelines: Pipelines, assemble: Assemble
+        self, index: Index, snapshot: Snapshot, condition: Condition, pipelines: Pipelines, assemble: Assemble
     ) -> None:
         gates = {key: allowed for key, allowed in condition.gates.items() if key == AUDIENCE_GATE}
-        self.view, self.visible = view, Condition(gates=view.needed(gates))
-        self._public_only = bool(gates and view.needed(audience_gates(EVERYONE)))
+        self.snapshot, self.visible = snapshot, Condition(gates=snapshot.needed(gates))
+        self._public_only = bool(gates and snapshot.needed(audience_gates(EVERYONE)))
         self._index, self._pipelines, self._assemble = index, pipelines, assemble
 
     @property
     def words(self) -> Words | None:
-        """The words of the index; None if nothing was ever synced into it."""
-        return self.view.words(self.visible)
+        """Word statistics; None if nothing was ever synced."""
+        return self.snapshot.words(self.visible)
 
     @property
     def entities(self) -> Entities:
-        """The entities of the index, if there is a registry in it."""
-        return self.view.entities(self.visible)
+        """Entities of the registry."""
+        return self.snapshot.entities(self.visible)
 
     @property
     def count(self) -> int:
-        """How many documents there are."""
-        return sum(self.view.kinds(self.visible).values())
+        """Number of visible documents."""
+        return sum(self.snapshot.kinds(self.visible).values())
 
     @property
     def coverage(self) -> Mapping[str, float]:
-        """The share of the chunks that each model has seen; empty if there are no vectors."""
-        return {name: self.view.coverage(tier, self.visible) for name, tier in self.view.tiers().items()}
+        """Share of the chunks with vectors, by tier; empty if there are no vectors."""
+        return {name: self.snapshot.coverage(tier, self.visible) for name, tier in self.snapshot.tiers().items()}
 
     @property
     def levels(self) -> dict[str, float]:
-        """How near the chunks are to one another, by each model."""
-        tiers = self.view.tiers().items()
+        """Usual cosine between chunks, by tier."""
+        tiers = self.snapshot.tiers().items()
         return {name: tier.public_level if self._public_only else tier.level for name, tier in tiers}
 
     def pipeline(self, settings: Settings, signals: tuple[str, ...], stages: tuple[str, ...] | None = None) -> Pipeline:
-        """The query path for these settings; `stages` go before those of the recipe."""
+        """The pipeline for these settings; `stages` replace those of the recipe."""
         if self.words is None:
-            raise NoIndex(f"nothing was ever synced into {self._index.place}", "fill it with `watersmeet sync PATH`")
+            raise NoIndex(f"nothing was ever synced into {self._index.place}", "run `watersmeet sync PATH`")
         gates = tuple(self.visible.gates.items())
-        key = (self.view.generation, gates, self._public_only, settings.recipe, signals, stages)
+        key = (self.snapshot.generation, gates, self._public_only, settings.recipe, signals, stages)
         if key not in self._pipelines:
-            if len(self._pipelines) >= MOST_PIPELINES:
+            if len(self._pipelines) >= MAX_PIPELINES:
                 self._pipelines.clear()
             self._pipelines[key] = self._assemble(settings, signals, stages, self._ports(settings, signals))
         return self._pipelines[key]
 
     def _ports(self, settings: Settings, signals: tuple[str, ...]) -> dict[str, Any]:
-        """What components may ask for. None of them is of one moment alone."""
-        view, seen = self.view, self.visible
+        """Ports that components may declare. All stay valid after a commit."""
+        snapshot, visible = self.snapshot, self.visible
         ports: dict[str, Any] = {
-            "words": view.words(seen),
-            "view": view,
-            "links": LazyPort(lambda: view.links(seen)),
-            "entities": LazyPort(lambda: view.entities(seen)),
-            "pair_scorer": LazyPort(lambda: _pairs(settings)),
+            "words": snapshot.words(visible),
+            "view": snapshot,
+            "links": LazyPort(lambda: snapshot.links(visible)),
+            "entities": LazyPort(lambda: snapshot.entities(visible)),
+            "pair_scorer": LazyPort(lambda: _pair_scorers(settings)),
             "weight_source": LazyPort(lambda: StoredWeights(self._index.state(CALIBRATION), settings)),
         }
         if any(signal in VECTORS for signal in signals):
             from watersmeet.engine.index.vocabulary import LiveConcepts
-            from watersmeet.engine.query.vector_search import vector_searches  # numpy is loaded here and not before
+            from watersmeet.engine.query.vector_search import vector_searches  # lazy: loads numpy
 
-            ports |= vector_searches(view, seen, settings)
-            ports["concepts"] = LiveConcepts(self._index.state, settings, view, whole=not self._public_only)
+            ports |= vector_searches(snapshot, visible, settings)
+            ports["concepts"] = LiveConcepts(self._index.state, settings, snapshot, whole=not self._public_only)
         return ports
 
 
-def _pairs(settings: Settings) -> Any:
-    from watersmeet.engine.query.pair_scorers import PairScorers
+def _pair_scorers(settings: Settings) -> Any:
+    from watersmeet.engine.models import PairScorers
 
     return PairScorers(settings)

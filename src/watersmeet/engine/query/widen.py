@@ -1,4 +1,4 @@
-"""More results than the pool gives: the first ones stay as they are, and a larger pool gives the rest."""
+"""Larger candidate pools for requests of more results than one pool gives; the first results stay unchanged."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from watersmeet.engine.query.two_stage import TwoStage
 
 
-WIDER, WIDEST = 5, 10_000
-"""So many times as large is the next pool that is searched for more documents, until one is as large as the second."""
+POOL_FACTOR, MAX_POOL = 5, 10_000
+"""Each further pool is this many times larger, up to the maximum."""
 
 
 def widen(path: Pipeline | TwoStage, plan: Plan, outcome: Outcome) -> Outcome:
-    """The outcome with as many results as the plan asks for, if there are so many.
+    """The outcome with as many results as requested, if the index has them.
 
-    A larger pool by itself would rank the first results otherwise, since scales and company depend on all candidates:
-    what is best must not depend on how many are asked for.
+    Results of the larger pool are only appended: score scales depend on all candidates, and the best results must not
+    change with the number requested.
     """
     cut = any(len(ranking.hits) >= plan.pool for ranking in outcome.rankings)
     if not cut or len(outcome.ranking.hits) >= plan.top_n or plan.pool >= plan.top_n:
@@ -29,31 +29,32 @@ def widen(path: Pipeline | TwoStage, plan: Plan, outcome: Outcome) -> Outcome:
     wide = path.run(replace(plan, pool=plan.top_n))
     return replace(
         outcome,
-        fused=_followed(outcome.fused, wide.fused),
-        ranking=_followed(outcome.ranking, wide.ranking, plan.top_n),
+        fused=_appended(outcome.fused, wide.fused),
+        ranking=_appended(outcome.ranking, wide.ranking, plan.top_n),
         timings={step: outcome.timings.get(step, 0.0) + took for step, took in wide.timings.items()},
     )
 
 
 def one_per_document(
-    path: Pipeline | TwoStage, plan: Plan, outcome: Outcome, view: PassageReader, max_chunks: int
+    path: Pipeline | TwoStage, plan: Plan, outcome: Outcome, snapshot: PassageReader, max_chunks: int
 ) -> Outcome:
-    """The best chunk of each document, so many at most. If the pool has too few documents, a larger one has more."""
+    """The best chunk of each document, at most `max_chunks`. If the pool has too few documents, larger ones are
+    tried."""
     from watersmeet.stage.per_document import PerDocument
 
-    best = PerDocument(view, max_chunks=1)
+    best = PerDocument(snapshot, max_chunks=1)
     found, pool, rankings = best.apply(outcome.ranking, plan), plan.pool, outcome.rankings
-    while len(found.hits) < max_chunks and pool < WIDEST and any(len(one.hits) >= pool for one in rankings):
-        pool *= WIDER
+    while len(found.hits) < max_chunks and pool < MAX_POOL and any(len(one.hits) >= pool for one in rankings):
+        pool *= POOL_FACTOR
         wide = path.run(replace(plan, pool=pool, top_n=pool))
-        ranking, fused = _followed(outcome.ranking, wide.ranking), _followed(outcome.fused, wide.fused)
+        ranking, fused = _appended(outcome.ranking, wide.ranking), _appended(outcome.fused, wide.fused)
         outcome, rankings = replace(outcome, ranking=ranking, fused=fused), wide.rankings
         found = best.apply(ranking, plan)
     return replace(outcome, ranking=Ranking(found.by, found.hits[:max_chunks], outcome.ranking.notes))
 
 
-def _followed(first: Ranking, more: Ranking, max_chunks: int | None = None) -> Ranking:
-    """Behind a ranking what another has besides, with no more score than the last has."""
+def _appended(first: Ranking, more: Ranking, max_chunks: int | None = None) -> Ranking:
+    """A ranking with the further hits of another behind it, their scores capped at the last one."""
     if not first.hits:
         return more
     have, last = {hit.chunk for hit in first.hits}, first.hits[-1].score

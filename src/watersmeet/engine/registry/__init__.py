@@ -1,4 +1,4 @@
-"""Servers, tools, agents and skills in the same engine."""
+"""The registry: servers, tools, agents and skills in the same index."""
 
 from watersmeet.engine.registry.register import Registered
 from watersmeet.engine.registry.registry import Registry

@@ -1,4 +1,4 @@
-"""From an entity to the documents that stand for it: itself, and one for each tool of a server."""
+"""Documents of an entity: one for itself, and one for each tool of a server."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from watersmeet.core.text_fields import digest
 from watersmeet.core.visibility import AUDIENCE_GATE, ENABLED_GATE, LIFECYCLE_GATE
 
 FORM = 4
-"""Changes when the documents made of a record do: what is registered is then not unchanged."""
+"""Version of the documents made of a record; raising it makes registered records count as changed."""
 BODY = "Body"
 _OURS = frozenset(["tag", "status", "enabled", "owner", "server", "record"])
 """Facets that metadata cannot set."""
@@ -36,22 +36,22 @@ _PLACE = ("path", "status", "enabled", "visibility", "groups", "owner", "extra")
 
 
 def hashes(entity: Entity) -> tuple[bytes, str]:
-    """What changes with anything that the record says; and what is the same for entities that say the same,
-    wherever they are and whoever may see them."""
+    """Two hashes: of the whole record, and of its content alone, which is equal for duplicates at other paths or with
+    other visibility."""
     whole = record(entity)
-    said = {key: value for key, value in whole.items() if key not in _PLACE}
-    content = json.dumps(said, sort_keys=True, default=str)
+    content_fields = {key: value for key, value in whole.items() if key not in _PLACE}
+    content = json.dumps(content_fields, sort_keys=True, default=str)
     place = json.dumps([FORM, [whole.get(key) for key in _PLACE]], sort_keys=True, default=str)
     return digest(place, content), digest(content).hex()
 
 
 def pages(entity: Entity, content: str, source: Mapping[str, Any]) -> Iterator[tuple[Document, list[Chunk]]]:
-    """Each document with its chunks, the entity's own first. `content` is the hash of what it says, and `source` what
-    its record says of it that was changed here. The name is the title, which every chunk is embedded with."""
+    """Documents with their chunks, the entity's own first. `content` is the content hash, and `source` the values of
+    its record that were changed in the index. The name is the title, which is embedded with every chunk."""
     own = {**_facets(entity), "record": record(entity), CONTENT: content, **({SOURCE: dict(source)} if source else {})}
     page = _document(entity, entity.path, entity.kind, entity.name, own)
     text = embedding_text(entity).removeprefix(entity.name).removeprefix("\n")
-    chunks = _said(page.id, text or entity.name, entity.examples)
+    chunks = _chunks(page.id, text or entity.name, entity.examples)
     for number, piece in enumerate(pieces(entity.body)):
         chunks.append(_chunk(page.id, (BODY,), piece, number))
     yield page, chunks
@@ -62,12 +62,12 @@ def pages(entity: Entity, content: str, source: Mapping[str, Any]) -> Iterator[t
 
 
 def tools_in(entity: Entity) -> tuple[Tool, ...]:
-    """The tools that are documents of their own; those of a virtual server are documents of the server behind it."""
+    """Tools with documents of their own; those of a virtual server are documents of its backends."""
     return entity.tools if entity.kind == SERVER else ()
 
 
 def _tool(entity: Entity, tool: Tool, facets: Mapping[str, Any]) -> tuple[Document, list[Chunk]]:
-    said = {
+    tool_record = {
         "kind": TOOL,
         "name": tool.name,
         "description": tool.description,
@@ -76,13 +76,13 @@ def _tool(entity: Entity, tool: Tool, facets: Mapping[str, Any]) -> tuple[Docume
         "server": entity.path,
         "server_name": entity.name,
     }
-    fields = {**facets, "server": entity.path, "record": said}
+    fields = {**facets, "server": entity.path, "record": tool_record}
     page = _document(entity, f"{entity.path}#{tool.name}", TOOL, tool.name, fields)
-    return page, _said(page.id, "\n".join(tool_text(tool, entity)), tool.examples)
+    return page, _chunks(page.id, "\n".join(tool_text(tool, entity)), tool.examples)
 
 
-def _said(document: DocId, text: str, examples: Sequence[str]) -> list[Chunk]:
-    """The text by itself, and once more with the queries that it answers: the better of the two counts.
+def _chunks(document: DocId, text: str, examples: Sequence[str]) -> list[Chunk]:
+    """Chunks of the text alone, and of the text with example queries; the better of the two counts.
 
     Measured on metatool: +.046 with two examples each, where appending them gives +.028 and a chunk of them +.031.
     """
@@ -105,7 +105,7 @@ def _document(entity: Entity, identity: str, kind: str, title: str, fields: Mapp
 
 
 def _facets(entity: Entity) -> dict[str, Any]:
-    """What can be filtered by: the metadata, and what decides who sees it; the latter cannot be overwritten."""
+    """Filterable fields: the metadata, and the gates of visibility, which metadata cannot overwrite."""
     return {
         **{key: value for key, value in entity.metadata.items() if key[:1] != "@" and key.casefold() not in _OURS},
         "status": entity.status,
@@ -121,12 +121,12 @@ def _chunk(document: DocId, headings: tuple[str, ...], text: str, number: int = 
     return Chunk(chunk_id(document, headings, number), document, text, headings)
 
 
-def pieces(body: str, most: int = 1600) -> Iterator[str]:
-    """A text in pieces of at most so many characters, cut between paragraphs, else lines, where there are some."""
+def pieces(body: str, max_chars: int = 1600) -> Iterator[str]:
+    """A text in pieces of at most `max_chars`, cut between paragraphs, else lines, else words."""
     rest = body.strip()
-    while len(rest) > most:
-        window = rest[: most + 1]
-        cut = next((at for mark in ("\n\n", "\n", " ") if (at := window.rfind(mark)) > most // 4), most)
+    while len(rest) > max_chars:
+        window = rest[: max_chars + 1]
+        cut = next((at for mark in ("\n\n", "\n", " ") if (at := window.rfind(mark)) > max_chars // 4), max_chars)
         yield rest[:cut].rstrip()
         rest = rest[cut:].lstrip()
     if rest:

@@ -1,4 +1,4 @@
-"""Lists of what is registered: words only, no model is asked."""
+"""Lists of registered records, by text match without models."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from watersmeet.engine.engine import Engine
 
 NAME, DESCRIPTION, TAGS, METADATA = 0.5, 0.25, 0.15, 0.1
-"""What it counts for in a search of skills where the query is found."""
+"""Score in a skill search for a match in each field."""
 
 
 def listing(
@@ -27,20 +27,20 @@ def listing(
     include_draft: bool = False,
     include_disabled: bool = False,
 ) -> list[dict[str, Any]]:
-    """The records of a kind, or of all, that hold the query anywhere, in whatever case; by path."""
+    """Records of one kind or all that contain the query, ignoring case, sorted by path."""
     if kind and kind not in (*KINDS, TOOL):
         raise ConfigError(f"no entity type called {kind!r}", nearest(kind, (*KINDS, TOOL)))
     allowed = gates(viewer, include_deprecated, include_draft, include_disabled)
     condition = Condition(fields={"kind": (kind,) if kind else KINDS}, gates=allowed)
-    with engine.snapshot() as view:
-        held = [found.fields["record"] for found in view.records(condition) if "record" in found.fields]
-        records = [visible_record(view, record, viewer) for record in held]
+    with engine.snapshot() as snapshot:
+        stored = [found.fields["record"] for found in snapshot.records(condition) if "record" in found.fields]
+        records = [visible_record(snapshot, record, viewer) for record in stored]
     low = query.casefold().strip()
     return [record for record in records if not low or low in _text(record)]
 
 
 def _text(record: dict[str, Any]) -> str:
-    """All that can be found of a record, without its schemas."""
+    """The searchable text of a record, without schemas."""
     if record["kind"] == TOOL:
         parts = [record["name"], record.get("description", ""), record.get("server", ""), record.get("server_name", "")]
         return "\n".join(parts).casefold()
@@ -52,10 +52,10 @@ def _text(record: dict[str, Any]) -> str:
 
 
 def skills_search(engine: Engine, q: str, viewer: Viewer | None = None) -> list[dict[str, Any]]:
-    """The skills that hold the query in their name, description, tags or metadata, the best first."""
+    """Skills with the query in their name, description, tags or metadata, best first."""
     low = q.casefold().strip()
     if not low:
-        raise ConfigError("there is no query", "say what the skill is about")
+        raise ConfigError("there is no query", "describe the skill")
     scored = []
     for record in listing(engine, SKILL, "", viewer):
         score = _score(entity_of(record), low)
@@ -71,12 +71,12 @@ def _score(entity: Entity, low: str) -> float:
         TAGS: "\n".join(entity.tags),
         METADATA: metadata_text(entity),
     }
-    return round(sum(worth for worth, text in places.items() if low in text.casefold()), 4)
+    return round(sum(weight for weight, text in places.items() if low in text.casefold()), 4)
 
 
 def tags(engine: Engine, viewer: Viewer | None = None) -> list[dict[str, Any]]:
-    """The tags of all that a search could show to the viewer, the commonest first."""
+    """Tags of all entities and documents that the viewer may see, most frequent first."""
     count = Counter(tag for record in listing(engine, "", "", viewer) for tag in dict.fromkeys(record["tags"]))
-    with engine.snapshot() as view:
-        count.update(view.tags(Condition(gates=gates(viewer)), without=(*KINDS, TOOL)))
+    with engine.snapshot() as snapshot:
+        count.update(snapshot.tags(Condition(gates=gates(viewer)), without=(*KINDS, TOOL)))
     return [{"tag": tag, "count": number} for tag, number in sorted(count.items(), key=lambda i: (-i[1], i[0]))]

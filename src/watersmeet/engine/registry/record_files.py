@@ -1,4 +1,4 @@
-"""From a file, a folder or a list of records to entities, each with where it was read."""
+"""Registry records from a file, a folder or a list, as entities with their origin."""
 
 from __future__ import annotations
 
@@ -16,27 +16,26 @@ from watersmeet.core.record_format import Format, Origin
 from watersmeet.engine import plugins
 from watersmeet.engine.components import build
 from watersmeet.engine.settings.settings import Settings
-from watersmeet.engine.sync.parsers import endings, parsers
-from watersmeet.engine.sync.parsing import parse_safely
+from watersmeet.engine.sync.parsers import endings, parse_safely, parsers
 from watersmeet.record.decode import decode
 
 FORMATS = ("gateway", "official", "catalogue", "card", "skill", "beir", "toolset")
-"""Who is asked whether it knows a record, in this order; then those of other packages."""
+"""Record formats in the order in which they are tried; then those of plug-ins."""
 LISTS = {"servers": KINDS[0], "agents": KINDS[1], "skills": KINDS[2], "virtual_servers": KINDS[3], "entities": ""}
-"""Lists that a record may be wrapped in, and what their items are if they do not say."""
+"""Keys of lists that records may be wrapped in, with the default kind of their items."""
 SKILL, CORPUS = "SKILL.md", "corpus.jsonl"
 _ENDINGS = ("*.json", "*.jsonl", "*.yaml", "*.yml", SKILL)
-_LARGEST = 1_000_000_000
-_WRAPPED = 8
-_NOBODY = "these tools say of no server that they are its: name it (--server PATH), or register its record with them"
-_HOW_TO_START = "it says how servers are started, not what they do; register what each answers to tools/list"
+_MAX_BYTES = 1_000_000_000
+_MAX_DEPTH = 8
+_NO_SERVER = "these tools name no server: name it (--server PATH), or register its record with them"
+_HOW_TO_START = "it says how to start servers, not what they do; register the answer of each to tools/list"
 _MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\n.*?^(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Tools of which their file does not say whose they are: those of a server that is named after it, or after the
-    folder of a tools.json. `more`: it is a page of a list that goes on."""
+    """A list of tools without a server: the server is named after the file, or after the folder of a tools.json.
+    `more`: the list goes on in another page."""
 
     where: str
     name: str
@@ -48,7 +47,7 @@ class Listed:
         return "/" + re.sub(r"[^\w.]+", "-", self.name.casefold()).strip("-.")
 
     def joined(self, other: Listed) -> Listed:
-        """Both lists as one."""
+        """Both lists as one, without duplicates."""
         return replace(self, tools=_united(self.tools, other.tools), more=other.more)
 
 
@@ -58,40 +57,40 @@ Item = tuple[str, Entity] | Listed | Refused
 def read(
     place: str | bytes | Iterable[Any], settings: Settings, kind: str = "", server: bool = False
 ) -> Iterator[Item]:
-    """`place`: a file or a folder, the bytes of a file, or records; `kind` is that of records that do not say.
+    """Read `place`: a file or a folder, the bytes of a file, or records. `kind`: of records that do not name theirs.
 
-    Tools of nobody that no file gives a name are refused, unless it is known of which `server` they are."""
+    Tools without a server are refused if there is no file name to use, unless the `server` is given."""
     if isinstance(place, str):
         yield from _place(place, settings, kind)
         return
     if isinstance(place, bytes):
-        found = understood(decode(place, "-"), Origin("-", "", kind))
+        found = recognized(decode(place, "-"), Origin("-", "", kind))
     else:
         values = ((f"record {number}", value) for number, value in enumerate(place, 1))
-        found = understood(values, Origin("", "", kind))
+        found = recognized(values, Origin("", "", kind))
     for item in found:
-        yield Refused(item.where, _NOBODY) if isinstance(item, Listed) and not server else item
+        yield Refused(item.where, _NO_SERVER) if isinstance(item, Listed) and not server else item
 
 
-def understood(values: Iterable[tuple[str, Any] | Refused], origin: Origin) -> Iterator[Item]:
-    """What each value says; tools of nobody are put together."""
+def recognized(values: Iterable[tuple[str, Any] | Refused], origin: Origin) -> Iterator[Item]:
+    """Entities of values by the first format that matches; tools without a server become one list."""
     formats: list[Format] = [build("record", name, {}) for name in (*FORMATS, *plugins.usable("record"))]
     loose: dict[str, Tool] = {}
     more = False
     for value in parse_safely(values, lambda reason: Refused(origin.where, reason)):
-        more = not isinstance(value, Refused) and _goes_on(value[1])
+        more = not isinstance(value, Refused) and _has_next_page(value[1])
         found = [value] if isinstance(value, Refused) else _safely(value[1], replace(origin, where=value[0]), formats)
         for where, item in ((item.record, item) if isinstance(item, Refused) else item for item in found):
             if not isinstance(item, Tool):
                 yield item if isinstance(item, Refused) else (where, item)
             elif loose.setdefault(item.name, item) is not item:
-                yield Refused(where, f"a tool called {item.name!r} was read before")
+                yield Refused(where, f"a tool called {item.name!r} was read already")
     if loose:
         yield Listed(origin.where or "records", origin.name, tuple(loose.values()), more)
 
 
-def _goes_on(value: Any) -> bool:
-    """Whether an answer to `tools/list` says that there is another page."""
+def _has_next_page(value: Any) -> bool:
+    """Whether an answer to `tools/list` has another page."""
     last = value[-1] if isinstance(value, list) and value else value
     answer = last.get("result", last) if isinstance(last, Mapping) else None
     return isinstance(answer, Mapping) and bool(answer.get("nextCursor"))
@@ -104,8 +103,8 @@ def _safely(value: Any, origin: Origin, formats: list[Format]) -> Iterator[Refus
 def _one(
     value: Any, origin: Origin, formats: list[Format], depth: int = 0
 ) -> Iterator[Refused | tuple[str, Entity | Tool]]:
-    if depth > _WRAPPED:
-        yield Refused(origin.where, f"lists within lists, more than {_WRAPPED} deep")
+    if depth > _MAX_DEPTH:
+        yield Refused(origin.where, f"lists are nested more than {_MAX_DEPTH} deep")
         return
     for format in formats:
         if format.knows(value):
@@ -122,11 +121,11 @@ def _one(
         yield from _one(value[key], inner, formats, depth + 1)
     if not wrapped:
         starts = isinstance(value, Mapping) and not {"mcpServers", "mcp_servers"}.isdisjoint(value)
-        yield Refused(origin.where, _HOW_TO_START if starts else "not a record of a known form")
+        yield Refused(origin.where, _HOW_TO_START if starts else "not a record in a known format")
 
 
 def _place(place: str, settings: Settings, kind: str) -> Iterator[Item]:
-    options = {**settings.of("source", "folder"), "include": list(_ENDINGS), "max_bytes": _LARGEST}
+    options = {**settings.of("source", "folder"), "include": list(_ENDINGS), "max_bytes": _MAX_BYTES}
     source: Source = build("source", "folder", options, endings=endings())
     if not os.path.exists(place):
         raise SourceProblem(f"{place} does not exist", "check the spelling of the path")
@@ -138,7 +137,7 @@ def _place(place: str, settings: Settings, kind: str) -> Iterator[Item]:
             found.append(item)
     skills = _skill_names(found)
     folders: dict[str, list[tuple[str, list[Item]]]] = {}
-    for item in _telling(found):
+    for item in _record_files(found):
         content = source.read(item)
         if isinstance(content, Skipped):
             yield Refused(content.path, content.reason)
@@ -147,14 +146,14 @@ def _place(place: str, settings: Settings, kind: str) -> Iterator[Item]:
         is_skill = item.uri.casefold().endswith(".md")
         values = _skill(item, content, settings) if is_skill else decode(content, item.uri)
         folder, _, name = item.name.rpartition("/")
-        folders.setdefault(folder, []).append((name, list(understood(values, origin))))
+        folders.setdefault(folder, []).append((name, list(recognized(values, origin))))
     for files in folders.values():
         yield from _together(sorted(files, key=lambda file: _natural(file[0])))
 
 
 def _together(files: list[tuple[str, list[Item]]]) -> Iterator[Item]:
-    """What the files of a folder say. A tools.json is of the server beside it; a page goes on in the next file."""
-    said: list[Item] = []
+    """Items of the files of a folder. A tools.json belongs to the server.json beside it; pages are joined."""
+    merged: list[Item] = []
     owners = [n for n, (name, items) in enumerate(files) if _stem(name) == "server" and _is_server(items)]
     for name, items in files:
         if len(owners) == 1 and _stem(name) == "tools" and len(items) == 1 and isinstance(items[0], Listed):
@@ -163,12 +162,12 @@ def _together(files: list[tuple[str, list[Item]]]) -> Iterator[Item]:
             items.clear()
     for _, items in files:
         for item in items:
-            last = said[-1] if said else None
+            last = merged[-1] if merged else None
             if isinstance(item, Listed) and isinstance(last, Listed) and last.more:
-                said[-1] = replace(last.joined(item), name=_folder(item.where))
+                merged[-1] = replace(last.joined(item), name=_folder(item.where))
             else:
-                said.append(item)
-    yield from said
+                merged.append(item)
+    yield from merged
 
 
 def _with_list(item: Item, listed: Listed) -> Item:
@@ -186,7 +185,7 @@ def _united(tools: tuple[Tool, ...], others: tuple[Tool, ...]) -> tuple[Tool, ..
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    """Page 10 comes after page 9."""
+    """A sort key in which page 10 comes after page 9."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]+)", name.casefold())]
 
 
@@ -199,16 +198,16 @@ def _folder(path: str) -> str:
 
 
 def _skill_names(found: list[Found]) -> dict[str, str]:
-    """What the folder of each skill is called, wherever the reading began: by its own name, and by those above it
-    as far as two skills would be called the same."""
+    """Names of skills by their folder, with parent folders where needed to tell two skills apart. They do not depend on
+    the folder that reading started in."""
     waiting = {item.uri: os.path.dirname(os.path.abspath(item.uri)).split(os.sep) for item in found}
     waiting = {path: parts for path, parts in waiting.items() if os.path.basename(path) == SKILL}
     names: dict[str, str] = {}
     depth = 1
     while waiting:
-        called = {path: "/".join(parts[-depth:]) for path, parts in waiting.items()}
-        count = Counter(name.casefold() for name in called.values())
-        for path, name in called.items():
+        candidates = {path: "/".join(parts[-depth:]) for path, parts in waiting.items()}
+        count = Counter(name.casefold() for name in candidates.values())
+        for path, name in candidates.items():
             if count[name.casefold()] == 1 or depth >= len(waiting[path]):
                 names[path] = name
                 del waiting[path]
@@ -216,11 +215,11 @@ def _skill_names(found: list[Found]) -> dict[str, str]:
     return names
 
 
-def _telling(found: list[Found]) -> list[Found]:
-    """Not what belongs to a skill, nor what else lies beside a corpus."""
+def _record_files(found: list[Found]) -> list[Found]:
+    """Files that may hold records: not other files of a skill, nor those beside a corpus."""
     files = {item.name for item in found}
 
-    def tells(name: str) -> bool:
+    def is_record(name: str) -> bool:
         folder, _, last = name.rpartition("/")
         inside = f"{folder}/" if folder else ""
         if last != SKILL and inside + CORPUS in files:
@@ -232,11 +231,11 @@ def _telling(found: list[Found]) -> list[Found]:
                 return last == SKILL
         return last == SKILL or SKILL not in files
 
-    return [item for item in found if tells(item.name)]
+    return [item for item in found if is_record(item.name)]
 
 
 def _name(item: Found) -> str:
-    """What a record of this file is called if it does not say: after its folder if that holds nothing else."""
+    """The default name of records of a file: its folder for a corpus or tools.json, else the file name."""
     folder, _, name = item.name.rpartition("/")
     if name == CORPUS:
         return folder or _folder(item.uri)

@@ -1,4 +1,4 @@
-"""The registry of an index: what is registered, and what can be asked of it."""
+"""The registry API of an index."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """`Engine.registry`."""
+    """Registered entities of an index: write, read and search them. Available as `Engine.registry`."""
 
     engine: Engine
 
@@ -44,10 +44,10 @@ class Registry:
         progress: ProgressCallback | None = None,
         seconds: float = math.inf,
     ) -> Registered:
-        """Everything that a file, a folder or a list of records holds, in any of the forms that `record/` knows.
+        """Register the records of a file, a folder or a list, in any format of `record/`.
 
-        `kind` is that of records that do not say theirs; `server` the path of the server whose tools are listed;
-        `seconds` how long the models may take at most.
+        `kind`: of records that do not name theirs. `server`: the path of the server that listed tools belong to.
+        `seconds`: time limit for embedding.
         """
         from watersmeet.engine.registry.record_files import read
 
@@ -55,7 +55,7 @@ class Registry:
         found = list(read(where, self.engine.settings, kind, bool(server)))
         if not found and isinstance(where, str) and os.path.isdir(where):
             raise SourceProblem(
-                f"there is nothing to register in {where}", "`watersmeet register --help` names the forms"
+                f"there is nothing to register in {where}", "`watersmeet register --help` lists the formats"
             )
         return self._register(found, deepen, progress or (lambda _: None), server, seconds)
 
@@ -66,19 +66,19 @@ class Registry:
         progress: ProgressCallback | None = None,
         seconds: float = math.inf,
     ) -> Registered:
-        """Register entities; one of the same path is replaced, with whatever was set of it."""
+        """Register entities. One at the same path is replaced, including its status and enabled."""
         found = [(entity.path, entity) for entity in entities]
         return self._register(found, deepen, progress or (lambda _: None), seconds=seconds, keep=False)
 
     def unregister(self, paths: str | Sequence[str]) -> int:
-        """Forget entities, with their tools; returns how many."""
-        wanted = [paths] if isinstance(paths, str) else paths
-        return register.unregister(self.engine.index, self.engine.settings, wanted)
+        """Remove entities with their tools; returns the number of entities."""
+        listed = [paths] if isinstance(paths, str) else paths
+        return register.unregister(self.engine.index, self.engine.settings, listed)
 
     def set_status(self, paths: str | Sequence[str], status: str) -> int:
-        """active, beta, deprecated or draft; how many that changed."""
+        """Set the status: active, beta, deprecated or draft; returns the number of changed entities."""
         if not status.strip():
-            raise ConfigError("no status was named", f"it is one of {', '.join(STATUSES)}")
+            raise ConfigError("the status is empty", f"use one of {', '.join(STATUSES)}")
         return self._change(paths, status=status_of(status))
 
     def enable(self, paths: str | Sequence[str]) -> int:
@@ -88,8 +88,8 @@ class Registry:
         return self._change(paths, enabled=False)
 
     def _change(self, paths: str | Sequence[str], **changes: Any) -> int:
-        wanted = [paths] if isinstance(paths, str) else paths
-        return register.change(self.engine.index, self.engine.settings, wanted, changes)
+        listed = [paths] if isinstance(paths, str) else paths
+        return register.change(self.engine.index, self.engine.settings, listed, changes)
 
     def _register(
         self,
@@ -103,7 +103,7 @@ class Registry:
         start = time.perf_counter()
         report = Registered()
         before = register.register(self.engine.index, self.engine.settings, found, report, progress, server, keep)
-        after = before if seconds < math.inf else 0  # in a hurry, what else no model has seen is not this write's
+        after = before if seconds < math.inf else 0  # with a time limit, embed only the rows of this write
         made = self.engine.deepen(progress, seconds, deepen, after)
         report.embedded = made.embedded
         report.warnings = [Refused(item.path, item.reason) for item in made.warnings]
@@ -121,48 +121,51 @@ class Registry:
         return found
 
     def spelled(self, path: str, viewer: Viewer | None = None) -> str:
-        """The path, as it is registered, of an entity or tool that the viewer may see; empty if there is none.
+        """The registered path of an entity or tool that the viewer may see; empty if there is none.
 
-        `/priv/`, `//priv`, `/PRIV` and `/a/../priv` are one path."""
+        `/priv/`, `//priv`, `/PRIV` and `/a/../priv` are the same path."""
         server, sign, tool = path.partition("#")
         same, key = same_path(server), link_key(DocId(""), entity_path(server), "wiki")
-        with self.engine.snapshot() as view:
-            if view.only([DocId(path)], visible_to(viewer)):
+        with self.engine.snapshot() as snapshot:
+            if snapshot.only([DocId(path)], visible_to(viewer)):
                 return path
-            alike = [name for name, rank in view.named(key, visible_to(viewer)).items() if rank == 0]
-            found = [DocId(f"{name}{sign}{tool}") for name in alike if same_path(name) == same]
-            return next(iter(sorted(view.only(found, visible_to(viewer)))), "")
+            candidates = [name for name, rank in snapshot.named(key, visible_to(viewer)).items() if rank == 0]
+            found = [DocId(f"{name}{sign}{tool}") for name in candidates if same_path(name) == same]
+            return next(iter(sorted(snapshot.only(found, visible_to(viewer)))), "")
 
-    # ------------------------------------------------------------ asking
+    # ------------------------------------------------------------ searching
 
     def search(self, request: EntityRequest | str) -> EntityAnswer:
-        """The best entities of all kinds, in groups, with the tools that answer to the query."""
+        """Search entities of all kinds; the answer groups them, with their matching tools."""
         from watersmeet.engine.registry.requests import EntityRequest
         from watersmeet.engine.registry.search import search
 
         return search(self.engine, EntityRequest(request) if isinstance(request, str) else request)
 
-    def find_tools(self, task: ToolRequest | str, **how: Any) -> ToolAnswer:
-        """The tools to call for a task; `how` are fields of `ToolRequest`, such as `intent`, `top_n` or `recipe`."""
+    def find_tools(self, task: ToolRequest | str, **options: Any) -> ToolAnswer:
+        """Find the tools to call for a task; `options` are fields of `ToolRequest`, such as `intent`, `top_n` or
+        `recipe`."""
         from watersmeet.engine.registry.find_tools import find_tools
         from watersmeet.engine.registry.requests import ToolRequest
 
-        return find_tools(self.engine, ToolRequest(task, **how) if isinstance(task, str) else replace(task, **how))
+        return find_tools(
+            self.engine, ToolRequest(task, **options) if isinstance(task, str) else replace(task, **options)
+        )
 
     def listing(self, kind: str = "", query: str = "", viewer: Viewer | None = None, **include: bool) -> list[Any]:
-        """The records of a kind that hold the query; `include_deprecated`, `include_draft`, `include_disabled`."""
+        """Records of a kind that contain the query; `include_deprecated`, `include_draft`, `include_disabled`."""
         from watersmeet.engine.registry.listing import listing
 
         return listing(self.engine, kind, query, viewer, **include)
 
     def skills_search(self, q: str, viewer: Viewer | None = None) -> list[dict[str, Any]]:
-        """The skills that hold the query, scored by where."""
+        """Skills that contain the query, scored by the fields that match."""
         from watersmeet.engine.registry.listing import skills_search
 
         return skills_search(self.engine, q, viewer)
 
     def tags(self, viewer: Viewer | None = None) -> list[dict[str, Any]]:
-        """Every tag, with how many entities carry it."""
+        """All tags, each with its number of entities."""
         from watersmeet.engine.registry.listing import tags
 
         return tags(self.engine, viewer)

@@ -1,4 +1,4 @@
-"""What a registry is asked: declared once, for Python, the command line, REST and MCP."""
+"""Registry requests, declared once for Python, the command line, REST and MCP."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from watersmeet.core.visibility import Viewer
 from watersmeet.engine.query.modes import MODES, needs_vectors
 from watersmeet.engine.settings.settings import recipes
 
-MOST_RESULTS = 50
-MOST_TOOLS = 100
-LONGEST = 512
+MAX_RESULTS = 50
+MAX_TOOLS = 100
+MAX_QUERY_CHARS = 512
 TYPES = (*KINDS, TOOL)
 COUNT = ("top_n", "limit", "max_results", "top_k", "topK")
-"""What people call the number of results."""
+"""Accepted names for the number of results."""
 
 
 def modes() -> tuple[str, ...]:
@@ -27,13 +27,15 @@ def modes() -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
+class _RegistryRequest:
     intent: str = option("", "what the answer is for", longest=2000, metavar="TEXT")
-    mode: str = option("", "how it is looked for; else the best there is", choices=modes, metavar="MODE")
-    recipe: str = option("", "which recipe answers; else as the settings say", choices=recipes, metavar="NAME")
-    strict: bool = option(False, "fail if any signal of the recipe could not vote")
-    viewer: Viewer | None = None  # none: whoever owns the index
-    stop: Callable[[], bool] | None = None  # asked between steps: whether nobody waits for it any more
+    mode: str = option(
+        "", "search mode; default: hybrid if there are vectors, else lexical", choices=modes, metavar="MODE"
+    )
+    recipe: str = option("", "recipe to use; default: that of the settings", choices=recipes, metavar="NAME")
+    strict: bool = option(False, "fail if any signal of the recipe cannot be used")
+    viewer: Viewer | None = None  # None: the owner of the index
+    stop: Callable[[], bool] | None = None  # called between steps: whether to cancel
     now: datetime | None = None
     condition: Condition = Condition()
 
@@ -53,57 +55,57 @@ class _Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class EntityRequest(_Asked):
-    """The best entities of all kinds, in groups."""
+class EntityRequest(_RegistryRequest):
+    """A search for entities of all kinds, in groups."""
 
-    query: str = option("", "what is looked for; #tag is a filter", longest=LONGEST, metavar="QUERY")
+    query: str = option("", "query; #tag is a filter", longest=MAX_QUERY_CHARS, metavar="QUERY")
     entity_types: tuple[str, ...] | None = option(
-        None, "only these types; all, if none is named", choices=lambda: TYPES, metavar="TYPE", flags=("--type",)
+        None, "only these types; default: all", choices=lambda: TYPES, metavar="TYPE", flags=("--type",)
     )
-    max_results: int = option(10, "how many in all", least=1, most=MOST_RESULTS, aliases=COUNT, flags=("-n",))
-    include_deprecated: bool = option(False, "also what is deprecated")
-    include_draft: bool = option(False, "also drafts")
-    include_disabled: bool = option(False, "also what is disabled")
+    max_results: int = option(10, "number of results in all", least=1, most=MAX_RESULTS, aliases=COUNT, flags=("-n",))
+    include_deprecated: bool = option(False, "include deprecated entities")
+    include_draft: bool = option(False, "include drafts")
+    include_disabled: bool = option(False, "include disabled entities")
     tags: tuple[str, ...] = option(
-        (), "with this tag or one below it; all of them, if several are named", metavar="TAG", flags=("--tag",)
+        (), "only with this tag or one below it; repeated: with all of them", metavar="TAG", flags=("--tag",)
     )
 
     def checked(self) -> None:
-        """Complains about what cannot be answered."""
-        if not 1 <= self.max_results <= MOST_RESULTS:
-            raise ConfigError(f"max_results is {self.max_results}", f"ask for 1 to {MOST_RESULTS}")
-        if len(self.query) > LONGEST:
-            raise ConfigError(f"the query has {len(self.query)} characters", f"at most {LONGEST} are read; shorten it")
+        """Raise if the request is invalid."""
+        if not 1 <= self.max_results <= MAX_RESULTS:
+            raise ConfigError(f"max_results is {self.max_results}", f"use 1 to {MAX_RESULTS}")
+        if len(self.query) > MAX_QUERY_CHARS:
+            raise ConfigError(f"the query has {len(self.query)} characters", f"shorten it to at most {MAX_QUERY_CHARS}")
         for name in self.entity_types or ():
             if name not in TYPES:
                 raise ConfigError(f"no entity type called {name!r}", nearest(name, TYPES))
         for tag in self.tags:
             if not tag.strip().lstrip("#"):
-                raise ConfigError(f"{tag!r} is no tag", "a tag has a name: --tag docs, or #docs in the query")
-        needs_vectors(self.mode)  # it refuses a mode that there is not, also where nothing is ranked
+                raise ConfigError(f"{tag!r} is not a tag", "a tag has a name: --tag docs, or #docs in the query")
+        needs_vectors(self.mode)  # raises for an unknown mode
         if not self.query.strip() and not self.tags:
-            raise ConfigError("neither a query nor tags", "say what you look for, or name a tag")
+            raise ConfigError("there is neither a query nor a tag", "give a query, or a tag")
 
 
 @dataclass(frozen=True, slots=True)
-class ToolRequest(_Asked):
-    """The tools to call for a task."""
+class ToolRequest(_RegistryRequest):
+    """A search for the tools to call for a task."""
 
     task: str = option(
         REQUIRED,
         "what is to be done, in words",
         least=1,
-        longest=LONGEST,
+        longest=MAX_QUERY_CHARS,
         metavar="TASK",
         example="what will the weather be like?",
     )
-    top_n: int = option(10, "how many tools", least=1, most=MOST_TOOLS, aliases=COUNT, flags=("-n",))
+    top_n: int = option(10, "number of tools", least=1, most=MAX_TOOLS, aliases=COUNT, flags=("-n",))
     pinned: tuple[str, ...] = option(
-        (), "always offer this one too: NAME or SERVER_PATH#NAME", metavar="TOOL", flags=("--pin",)
+        (), "always include this tool: NAME or SERVER_PATH#NAME", metavar="TOOL", flags=("--pin",)
     )
 
     def checked(self) -> None:
         if not self.task.strip():
-            raise ConfigError("there is no task", "say what the tools are for")
-        if not 1 <= self.top_n <= MOST_TOOLS:
-            raise ConfigError(f"top_n is {self.top_n}", f"ask for 1 to {MOST_TOOLS}")
+            raise ConfigError("there is no task", "describe what the tools are for")
+        if not 1 <= self.top_n <= MAX_TOOLS:
+            raise ConfigError(f"top_n is {self.top_n}", f"use 1 to {MAX_TOOLS}")

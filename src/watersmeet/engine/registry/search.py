@@ -1,4 +1,4 @@
-"""What is asked of a registry: the best entities of all kinds, in groups."""
+"""Entity search: the best entities of all kinds, in groups."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from watersmeet.core.model import Condition, Hit, Plan, Ranking
 from watersmeet.core.ports import Entities
 from watersmeet.core.visibility import Viewer, gates
 from watersmeet.engine.query.diagnostics import log_enabled, log_search
-from watersmeet.engine.query.runner import Trace, run
+from watersmeet.engine.query.runner import SearchRun, run
 from watersmeet.engine.query.visibility import open_lifecycle
 from watersmeet.engine.registry.requests import TYPES, EntityRequest
 from watersmeet.engine.registry.scope import EntityScope, Voters
@@ -26,29 +26,29 @@ if TYPE_CHECKING:
 
 
 def search(engine: Engine, request: EntityRequest) -> EntityAnswer:
-    """The best entities of all kinds, in groups, with the tools that answer to the query."""
+    """Search entities of all kinds; the answer groups them, with their matching tools."""
     request.checked()
     flags = (request.include_deprecated, request.include_draft, request.include_disabled)
     condition = request.condition
     for tag in request.tags:
         condition = condition.narrowed("tag", (tag.strip().lstrip("#"),))
-    text, condition = understood(request.query, condition, flags)
-    return _searched(engine, request, text, condition) if text else _listed(engine, request, condition)
+    text, condition = split_query(request.query, condition, flags)
+    return _ranked_answer(engine, request, text, condition) if text else _newest_answer(engine, request, condition)
 
 
-def understood(
+def split_query(
     query: str, condition: Condition, flags: tuple[bool, bool, bool] = (False, False, False)
 ) -> tuple[str, Condition]:
-    """The query without its `#tags`, and everything that must hold before anything is ranked."""
+    """The query without its `#tags`, and the condition with tags and gates."""
     from watersmeet.query.tags import Tags
 
     plan = Tags().apply(Plan(query.strip(), condition=condition))
-    usual = open_lifecycle(gates(None, *flags), plan.condition)
-    return plan.text, replace(plan.condition, gates={**plan.condition.gates, **usual})
+    allowed = open_lifecycle(gates(None, *flags), plan.condition)
+    return plan.text, replace(plan.condition, gates={**plan.condition.gates, **allowed})
 
 
 def scope_of(settings: Settings, types: tuple[str, ...]) -> EntityScope:
-    """Tools are searched with their servers, and servers for the sake of their tools."""
+    """The scope for some types: servers are searched together with their tools, and tools with their servers."""
     own: RegistrySettings = settings.section("registry")
     kinds = tuple(kind for kind in KINDS if kind in types or (kind == SERVER and TOOL in types))
     return EntityScope(
@@ -59,51 +59,53 @@ def scope_of(settings: Settings, types: tuple[str, ...]) -> EntityScope:
     )
 
 
-def _searched(engine: Engine, request: EntityRequest, text: str, condition: Condition) -> EntityAnswer:
+def _ranked_answer(engine: Engine, request: EntityRequest, text: str, condition: Condition) -> EntityAnswer:
     types = tuple(dict.fromkeys(request.entity_types or TYPES))
-    asked = request.request(text, request.max_results, condition)
+    search_request = request.request(text, request.max_results, condition)
     scope = scope_of(engine.settings_for(request.recipe), types)
-    with run(engine, asked, scope) as trace:
-        found = found_in(trace.outcome.ranking, trace.sight.entities, trace.view, request.viewer)
-        sure = trace.confidence()
-        logged(trace)
-        notes = () if found else _notes(trace.view, condition, request.viewer)
+    with run(engine, search_request, scope) as search_run:
+        found = found_entities(
+            search_run.outcome.ranking, search_run.visible_index.entities, search_run.snapshot, request.viewer
+        )
+        confidence = search_run.confidence()
+        log_run(search_run)
+        notes = () if found else _notes(search_run.snapshot, condition, request.viewer)
     if request.entity_types is not None:
         found = [item for item in found if (TOOL if item.tool else item.entity.kind) in types]
-    engine.note_search(trace, asked, [_name(item) for item in found])
+    engine.note_search(search_run, search_request, [_name(item) for item in found])
     groups: dict[str, Any] = grouped(found, text, tool_limit(request.max_results))
     return EntityAnswer(
         query=request.query,
-        search_mode="lexical-only" if trace.mode in ("lexical", "exact") else "hybrid",
-        mode=trace.mode,
-        recipe=trace.settings.recipe,
+        search_mode="lexical-only" if search_run.mode in ("lexical", "exact") else "hybrid",
+        mode=search_run.mode,
+        recipe=search_run.settings.recipe,
         **groups,
-        confidence=sure.probability if sure else None,
-        no_good_match=sure is not None and not sure.fits,
-        failures=trace.outcome.failures,
-        silent=trace.silent,
+        confidence=confidence.probability if confidence else None,
+        no_good_match=confidence is not None and not confidence.fits,
+        failures=search_run.outcome.failures,
+        silent=search_run.silent,
         notes=notes,
-        took_ms=trace.took_ms,
+        took_ms=search_run.took_ms,
     )
 
 
-def _listed(engine: Engine, request: EntityRequest, condition: Condition) -> EntityAnswer:
-    """Tags and nothing else: whatever carries them, the last changed first."""
+def _newest_answer(engine: Engine, request: EntityRequest, condition: Condition) -> EntityAnswer:
+    """The answer to a request with tags only: entities with them, last changed first."""
     from watersmeet.engine.query.visibility import search_gates
     from watersmeet.stage.distribute import Distribute
 
     start = time.perf_counter()
-    with engine.snapshot() as view:
-        seen = search_gates(view, request.request("", request.max_results, condition))
+    with engine.snapshot() as snapshot:
+        visible_condition = search_gates(snapshot, request.request("", request.max_results, condition))
         hits: list[Hit] = []
         for kind in dict.fromkeys(request.entity_types or KINDS):
-            chunks = view.newest(seen.narrowed("kind", (kind,)), request.max_results)
+            chunks = snapshot.newest(visible_condition.narrowed("kind", (kind,)), request.max_results)
             hits += [Hit(chunk, 1.0) for chunk in chunks]
         plan = Plan("", top_n=request.max_results)
-        entities = engine.sight(view, request.viewer).entities
+        entities = engine.visible_index(snapshot, request.viewer).entities
         ranking = Distribute(entities).apply(Ranking("listed", tuple(hits)), plan)
-        found = found_in(ranking, entities, view, request.viewer)
-        notes = () if found else _notes(view, condition, request.viewer)
+        found = found_entities(ranking, entities, snapshot, request.viewer)
+        notes = () if found else _notes(snapshot, condition, request.viewer)
     groups: dict[str, Any] = grouped(found, "", tool_limit(request.max_results))
     return EntityAnswer(
         query=request.query,
@@ -116,34 +118,36 @@ def _listed(engine: Engine, request: EntityRequest, condition: Condition) -> Ent
     )
 
 
-def _notes(view: Snapshot, condition: Condition, viewer: Viewer | None) -> tuple[str, ...]:
-    """For whoever found nothing: the tags that nothing has."""
+def _notes(snapshot: Snapshot, condition: Condition, viewer: Viewer | None) -> tuple[str, ...]:
+    """Hints about filters that match nothing, for an empty answer."""
     if not condition.has_filters:
         return ()
     from watersmeet.engine.query.filter_hints import filter_hints
 
-    return tuple(filter_hints(view, condition, viewer))
+    return tuple(filter_hints(snapshot, condition, viewer))
 
 
 def tool_limit(max_results: int) -> int:
-    """How many tools are named of each server, and of all."""
+    """Number of tools listed for each server, and in all."""
     return max(3, math.ceil(max_results * 0.6))
 
 
-def logged(trace: Trace) -> None:
+def log_run(search_run: SearchRun) -> None:
     if log_enabled():
-        log_search(trace.outcome, trace.view.passages([hit.chunk for hit in trace.outcome.ranking.hits]))
+        log_search(
+            search_run.outcome, search_run.snapshot.passages([hit.chunk for hit in search_run.outcome.ranking.hits])
+        )
 
 
-def found_in(ranking: Ranking, entities: Entities, view: Snapshot, viewer: Viewer | None) -> list[Found]:
-    """The hits with what was registered under them, as far as the viewer may see it; a tool with its server."""
+def found_entities(ranking: Ranking, entities: Entities, snapshot: Snapshot, viewer: Viewer | None) -> list[Found]:
+    """The entities of hits, without what the viewer may not see; a tool comes with its server."""
     leads = entities.heads([hit.chunk for hit in ranking.hits])
     shown = [(hit, leads[hit.chunk]) for hit in ranking.hits]
-    known = entities.entities({lead.server or lead.document for _, lead in shown})
-    known = dict(zip(known, visible(view, list(known.values()), viewer), strict=True))
+    found_by_id = entities.entities({lead.server or lead.document for _, lead in shown})
+    found_by_id = dict(zip(found_by_id, visible(snapshot, list(found_by_id.values()), viewer), strict=True))
     found = []
     for hit, lead in shown:
-        entity = known[lead.server or lead.document]
+        entity = found_by_id[lead.server or lead.document]
         name = lead.document.removeprefix(f"{entity.path}#")
         tool = next((tool for tool in entity.tools if tool.name == name), None) if lead.kind == TOOL else None
         if lead.kind != TOOL or tool:

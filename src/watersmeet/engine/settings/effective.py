@@ -1,4 +1,4 @@
-"""Every setting in effect, with where it comes from: what was set, and the defaults of what is used."""
+"""Effective settings with their origins: values that were set, and defaults of the components in use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def effective(settings: Settings) -> dict[str, tuple[Any, str]]:
         for key, field in options(find(kind, name)).items():
             found[f"{kind}.{name}.{key}"] = (default(field), DEFAULT)
     for path, value in leaves(settings.tables):
-        found.pop(path.rpartition(".")[0], None)  # a table that is empty unless it is filled
+        found.pop(path.rpartition(".")[0], None)  # the default of a table, now filled
         found[path] = (value, settings.origins.get(path, DEFAULT))
     found["recipe"] = (settings.recipe, settings.origins.get("recipe", DEFAULT))
     return dict(sorted(found.items()))

@@ -1,4 +1,4 @@
-"""One settings file, read within limits: a folder may come from a stranger, and so may the file in it."""
+"""Settings file parser with limits, since the file may be a stranger's."""
 
 from __future__ import annotations
 
@@ -10,51 +10,50 @@ from typing import Any
 from watersmeet.core.errors import ConfigError
 from watersmeet.core.system import READ
 
-LARGEST = 100_000
-"""Bytes of a file."""
-DOTS = 200
+MAX_BYTES = 100_000
+MAX_DOTS = 200
 """Dots in a line: a key of 30,000 parts fits in 60 kB and takes the parser 2 GB."""
 MAX_DEPTH = 20
-"""Tables and lists in one another."""
-BITS = 63
-"""Of a whole number, as TOML has it."""
+"""Nesting of tables and lists."""
+MAX_BITS = 63
+"""Of an integer, as in the TOML standard."""
 
 Table = dict[str, Any]
 
 
 def read(path: str) -> tuple[Table, bytes]:
-    """What a file sets, and exactly what was read."""
+    """The tables of a file, and its bytes."""
     try:
         content = _content(path)
         text = content.decode("utf8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}", "it must be UTF-8 text that you may read") from error
-    if max(line.count(".") for line in text.split("\n")) > DOTS:
+    if max(line.count(".") for line in text.split("\n")) > MAX_DOTS:
         raise ConfigError(
-            f"{path} cannot be read: a line has more than {DOTS} dots", "write shorter keys, or more lines"
+            f"{path} cannot be read: a line has more than {MAX_DOTS} dots", "write shorter keys, or more lines"
         )
     return parse(text, path), content
 
 
 def _content(path: str) -> bytes:
-    with open(os.open(path, READ), "rb") as file:  # else a FIFO would keep us waiting
+    with open(os.open(path, READ), "rb") as file:  # without blocking on a FIFO
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise ConfigError(
-                f"{path} cannot be read: it is no regular file", "put a file of settings there, or nothing"
+                f"{path} cannot be read: it is not a regular file", "replace it by a settings file, or remove it"
             )
-        content = file.read(LARGEST + 1)
-    if len(content) > LARGEST:
-        raise ConfigError(f"{path} cannot be read: it is longer than {LARGEST} bytes", "settings fit in far less")
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise ConfigError(f"{path} cannot be read: it is longer than {MAX_BYTES} bytes", "shorten it")
     return content
 
 
 def parse(text: str, origin: str) -> Table:
-    """TOML with numbers of a usual size, not nested without end."""
+    """Parse TOML, with limits for numbers and nesting."""
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{origin} is not valid TOML: {error}", "mend the line that it names") from error
-    except ValueError as error:  # Python converts no whole number of more than 4300 digits
+        raise ConfigError(f"{origin} is not valid TOML: {error}", "correct that line") from error
+    except ValueError as error:  # Python refuses integers of more than 4300 digits
         raise _too_large(origin) from error
     except RecursionError as error:
         raise _too_deep(origin) from error
@@ -70,7 +69,7 @@ def _check(table: Table, origin: str) -> None:
             raise _too_deep(origin)
         if isinstance(value, dict | list):
             rest += ((inner, depth + 1) for inner in (value.values() if isinstance(value, dict) else value))
-        elif isinstance(value, int) and value.bit_length() > BITS:
+        elif isinstance(value, int) and value.bit_length() > MAX_BITS:
             raise _too_large(origin)
 
 
@@ -80,5 +79,5 @@ def _too_large(origin: str) -> ConfigError:
 
 def _too_deep(origin: str) -> ConfigError:
     return ConfigError(
-        f"{origin} cannot be read: it is nested more than {MAX_DEPTH} deep", "settings are two or three deep"
+        f"{origin} cannot be read: it is nested more than {MAX_DEPTH} deep", "settings need at most three levels"
     )

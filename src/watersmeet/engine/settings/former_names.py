@@ -1,4 +1,4 @@
-"""Former names of settings and components, ours and the predecessors', with what to write now: for error messages."""
+"""Former names of settings and components, of watersmeet and of its predecessors, for hints in error messages."""
 
 from __future__ import annotations
 
@@ -8,47 +8,47 @@ from typing import Any
 _STAGES = 'put "{}" into pipeline.stages'
 _WEIGHTS = "write weights = {{ {} = … }} under [fusion.convex], or under [fusion.rrf] with that fusion"
 _CROSSENCODER = _STAGES.format("crossencoder")
-_GIVEN = "name the folders when you call `watersmeet sync PATH`"
-_SERVE = "say it when you start it: `watersmeet serve --help`"
-_NAMED = "set index.dense, and what it is called under [embed.onnx] or [embed.openai]"
+_FOLDERS = "name the folders when you call `watersmeet sync PATH`"
+_SERVE = "use the flags of `watersmeet serve --help`"
+_MODEL = "set index.dense, and the model under [embed.onnx] or [embed.openai]"
 
 SETTINGS = {
     "adaptive_weights_enabled": 'put "adapt" into pipeline.understand',
     "alpha": _WEIGHTS.format("dense"),
     "auto_min_documents": "write auto_min_documents under [two_stage]",
     "candidate_pool": "write pool under [two_stage], or under [pipeline]",
-    "chunk_overlap": "chunks do not overlap; the stage `context` adds what stands around a hit",
+    "chunk_overlap": "chunks do not overlap; the stage `context` adds the text around a hit",
     "chunk_size": "write max_chars under [chunk.headings]",
-    "code_search_enabled": 'identifiers are found by the signal "exact", which votes by default',
+    "code_search_enabled": 'identifiers are found by the signal "exact", which is used by default',
     "code_search_weight": _WEIGHTS.format("exact"),
     "dedup_enabled": _STAGES.format("dedupe"),
     "dedup_similarity_threshold": "write min_similarity under [stage.dedupe]",
     "documents_limit": "write documents under [two_stage]",
-    "documents_path": _GIVEN,
+    "documents_path": _FOLDERS,
     "ef_search": "nothing: the search is exact",
     "efsearch": "nothing: the search is exact",
-    "embedding_model": _NAMED,
-    "embedding_provider": _NAMED,
+    "embedding_model": _MODEL,
+    "embedding_provider": _MODEL,
     "exclude_hidden_dirs": "write hidden = true under [source.folder] to read them",
     "fusion_method": "write fusion under [pipeline]",
     "graph_weight": _WEIGHTS.format("neighbours"),
     "hybrid_alpha": _WEIGHTS.format("dense"),
-    "index_path": "say `--index DIR`, or let it be .watersmeet in the folder",
+    "index_path": "use `--index DIR`; the default is .watersmeet in the folder",
     "keyword_weight": _WEIGHTS.format("lexical"),
     "lexical_weight": _WEIGHTS.format("lexical"),
     "max_chunk_chars": "write max_chars under [chunk.headings]",
     "max_chunks_per_doc": f"{_STAGES.format('per_document')} and write max_chunks under [stage.per_document]",
-    "max_results": "say `--top-n N`",
+    "max_results": "use `--top-n N`",
     "min_chunk_chars": "write min_chars under [chunk.headings]",
     "mmr_enabled": _STAGES.format("dedupe"),
     "mmr_lambda": "write min_similarity under [stage.dedupe]",
     "ngram_dedup_enabled": _STAGES.format("dedupe"),
     "ngram_dedup_threshold": "write min_similarity under [stage.dedupe]",
-    "overlap_chars": "chunks do not overlap; the stage `context` adds what stands around a hit",
+    "overlap_chars": "chunks do not overlap; the stage `context` adds the text around a hit",
     "parent_retrieval_enabled": f"{_STAGES.format('context')} and write parent = true under [stage.context]",
     "query_expansion_enabled": 'put "expand" into pipeline.understand',
-    "recency_bias": f"{_STAGES.format('recency')}; its factors stand under [stage.recency]",
-    "recency_weight": f"{_STAGES.format('recency')}; its factors stand under [stage.recency]",
+    "recency_bias": f"{_STAGES.format('recency')}; its factors are under [stage.recency]",
+    "recency_weight": f"{_STAGES.format('recency')}; its factors are under [stage.recency]",
     "rerank": _CROSSENCODER,
     "rerank_enabled": _CROSSENCODER,
     "rerank_model": "write model under [stage.crossencoder]",
@@ -66,12 +66,12 @@ SETTINGS = {
     "sections_per_document": "write sections under [two_stage]",
     "semantic_weight": _WEIGHTS.format("dense"),
     "sparse_weight": _WEIGHTS.format("sparse"),
-    "top_k": "write pool under [pipeline], or say `--top-n N`",
-    "top_n": "say `--top-n N`",
+    "top_k": "write pool under [pipeline], or use `--top-n N`",
+    "top_n": "use `--top-n N`",
     "vector_search_ef_search": "nothing: the search is exact",
     "vector_weight": _WEIGHTS.format("dense"),
 }
-"""By the whole name, or by its last part."""
+"""Hints by the full dotted name, or by its last part."""
 
 RENAMED = {
     "fusion.convex.usual": "usual_lead",
@@ -97,18 +97,18 @@ RENAMED = {
     "query.sentences.least": "min_words",
     "query.sentences.most": "max_sentences",
 }
-"""Settings of ours that had another name until 0.1, by their dotted names."""
+"""Settings renamed in 0.1, by their former dotted names."""
 
 TABLES = {
     "chunking": "see [chunk.headings]",
-    "embedding": _NAMED,
-    "embeddings": _NAMED,
+    "embedding": _MODEL,
+    "embeddings": _MODEL,
     "hierarchical": "see [two_stage]",
     "indexing": "see [index] and [source.folder]",
-    "llm": _NAMED,
+    "llm": _MODEL,
     "loaders": "see [chunk.headings]",
-    "parsers": "endings choose the parser; [source.folder] include says which files are read",
-    "projects": _GIVEN,
+    "parsers": "the file ending selects the parser; [source.folder] include selects the files",
+    "projects": _FOLDERS,
     "rerank": f"{_CROSSENCODER}; see [stage.crossencoder]",
     "retrieval": "see [pipeline], [fusion.rrf] and [two_stage]",
     "router": "write rules under [query.route]",
@@ -117,7 +117,7 @@ TABLES = {
     "server": _SERVE,
     "vector_store": "nothing: vectors are files of the index; index.vectors = false switches them off",
 }
-"""Tables that there are not here."""
+"""Hints for tables of predecessors."""
 
 COMPONENTS = {
     ("query", "lean"): 'it is called "identifier_weight" now',
@@ -133,7 +133,7 @@ COMPONENTS = {
     ("fusion", "weighted"): 'write "linear", with weights under [fusion.linear]',
     ("fusion", "weighted_rrf"): 'write "rrf", with weights under [fusion.rrf]',
     ("signal", "bm25"): 'write "lexical"',
-    ("signal", "recency"): 'put "recency" into pipeline.stages: it is no signal',
+    ("signal", "recency"): 'put "recency" into pipeline.stages: it is a stage',
     ("signal", "semantic"): 'write "dense"',
     ("signal", "splade"): 'write "sparse", and index.sparse = "splade"',
     ("signal", "vector"): 'write "dense"',
@@ -154,12 +154,12 @@ COMPONENTS = {
 
 
 def component_hint(kind: str, name: str) -> str:
-    """What to write for a component of a predecessor; empty if none had one of this name."""
+    """The hint for a former component name; empty if there is none."""
     return COMPONENTS.get((kind, name.lower().replace("-", "_")), "")
 
 
 def setting_hint(name: str) -> str:
-    """What to write for a setting that has another name here, by its dotted name."""
+    """The hint for a former setting name, by its dotted name; empty if there is none."""
     name = name.lower()
     if name in RENAMED:
         return f"it is called {RENAMED[name]!r} now"
@@ -167,11 +167,11 @@ def setting_hint(name: str) -> str:
 
 
 def table_hint(name: str, values: Any) -> str:
-    """What to write for a table that there is not here: for each setting in it that is known, or for the whole."""
+    """The hint for an unknown table: for each of its settings that has one, or for the whole."""
     if not isinstance(values, Mapping):
         return setting_hint(name)
-    known = [f"for {path} {said}" for path in _names(name, values) if (said := setting_hint(path))]
-    return "; ".join(known) or TABLES.get(name.lower(), "")
+    hints = [f"for {path} {hint}" for path in _names(name, values) if (hint := setting_hint(path))]
+    return "; ".join(hints) or TABLES.get(name.lower(), "")
 
 
 def _names(prefix: str, values: Mapping[str, Any]) -> list[str]:

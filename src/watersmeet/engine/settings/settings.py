@@ -1,6 +1,6 @@
-"""Where settings come from: recipe, user's file, project's file, environment, flags; later ones win.
+"""Settings from recipe, user's file, project's file, environment and flags; later ones win.
 
-Nothing else reads the environment or looks for settings files.
+No other module reads the environment or settings files.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ RECIPES = os.path.join(os.path.dirname(__file__), "recipes")
 def _at_least(section: str, least: int, **values: float) -> None:
     for name, value in values.items():
         if not value >= least:
-            raise ConfigError(f"{section}.{name} cannot be {value}", f"it is {least} or more")
+            raise ConfigError(f"{section}.{name} cannot be {value}", f"use {least} or more")
 
 
-# Nobody compares or prints the sections; to compile for each how that is done costs a search's start 3 ms.
+# Without eq and repr: compiling those methods for all sections costs a search 3 ms at start.
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PipelineSettings:
-    """Which components answer a query, in which order."""
+    """Components of the query path, in order."""
 
     understand: list[str] = option([], "steps that read the query, in order")
-    signals: list[str] = option([], "what votes")
+    signals: list[str] = option([], "signals that rank candidates")
     follow: dict[str, str] = option(
-        {}, "signals that only rank what the others found, each as long as another one votes; '': it searches itself"
+        {}, "signals that only rank candidates of the others, each while the named signal has hits; '': search normally"
     )
-    fusion: str = option("rrf", "how the votes become one ranking")
-    stages: list[str] = option([], "what happens to the ranking afterwards, in order")
-    pool: int = option(100, "how many candidates each signal gives, at least")
-    pool_times: int = option(0, "... and at least this many times the results asked for")
-    deadline_ms: int = option(10_000, "a signal that takes longer is left out and named in the answer")
+    fusion: str = option("rrf", "how the rankings become one")
+    stages: list[str] = option([], "steps that change the fused ranking, in order")
+    pool: int = option(100, "minimum number of candidates of each signal")
+    pool_times: int = option(0, "... and at least this many times the requested results")
+    deadline_ms: int = option(10_000, "a slower signal is left out and named in the answer")
 
     def __post_init__(self) -> None:
         _at_least("pipeline", 1, pool=self.pool, deadline_ms=self.deadline_ms)
@@ -55,34 +55,34 @@ class PipelineSettings:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class IndexSettings:
-    """How documents become an index. Another text store, chunker or embedder needs `sync --recreate`."""
+    """How documents are indexed. Another text store, chunker or embedder needs `sync --recreate`."""
 
     store: str = option(
-        "local", "where an index is kept that is no address; `SCHEME://...` names its store itself", outside=True
+        "local", "store of an index in a folder; an address `SCHEME://...` names its store itself", outside=True
     )
     text: str = option("tantivy", "text store: tantivy or fts5")
     chunk: str = option("headings", "chunker")
-    source: str = option("folder", "the source that reads paths; an address is read by the one that takes it")
-    vectors: bool = option(True, "embed what is indexed")
-    static: str = option("static", "embedder of the quick vectors; empty: none")
-    sparse: str = option("terms", "encoder of the weighted terms: terms or splade; empty: none")
-    dense: str = option("onnx", "embedder of the deep vectors; empty: none")
+    source: str = option("folder", "source that reads paths; an address is read by the source of its scheme")
+    vectors: bool = option(True, "make vectors")
+    static: str = option("static", "embedder of the static (quick) vectors; empty: none")
+    sparse: str = option("terms", "encoder of the sparse vectors: terms or splade; empty: none")
+    dense: str = option("onnx", "embedder of the dense vectors; empty: none")
     dates: list[str] = option(
         ["matter", "git", "mtime"],
-        "what says when a document was last changed, in this order: its front matter (`modified`, `updated`), "
-        "the commit that it is as it was left by, its file; `name`, the date in its name, is known too",
+        "where the date of the last change comes from, first match first: front matter (`modified`, `updated`), "
+        "the last git commit with this content, the file's time; also possible: `name`, a date in the file name",
     )
-    min_coverage: float = option(0.9, "a vector signal votes once it has seen this share of the chunks", least=0)
+    min_coverage: float = option(0.9, "a vector signal is used once this share of the chunks has vectors", least=0)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WriterSettings:
-    """How an index is written."""
+    """Commits, locks and compaction of an index."""
 
-    batch_chunks: int = option(4000, "commit after so many chunks")
-    batch_seconds: float = option(3.0, "... or after so many seconds")
-    lock_seconds: float = option(5.0, "how long to wait for another writer while it does not get on")
-    grace_seconds: float = option(60.0, "how long replaced rows are kept for queries that still read them", least=0)
+    batch_chunks: int = option(4000, "commit after this many chunks")
+    batch_seconds: float = option(3.0, "... or after this many seconds")
+    lock_seconds: float = option(5.0, "how long to wait for another writer that makes no progress")
+    grace_seconds: float = option(60.0, "how long replaced rows are kept for running queries", least=0)
     compact_share: float = option(0.2, "compact when more than this share of the rows is dead", least=0)
 
     def __post_init__(self) -> None:
@@ -92,14 +92,14 @@ class WriterSettings:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TwoStageSettings:
-    """A wide net over all documents, then a second look into the best of them."""
+    """Two-stage search: first the best documents, then the best sections in them."""
 
-    enabled: bool = option(False, "always look twice")
-    auto: bool = option(False, "look twice from `auto_min_documents` documents on")
-    auto_min_documents: int = option(10, "how many documents make a second look worthwhile")
-    pool: int = option(200, "how many candidates each signal gives at the first look")
-    documents: int = option(5, "how many documents are looked into")
-    sections: int = option(10, "how many sections of each document may be in the result")
+    enabled: bool = option(False, "always search in two stages")
+    auto: bool = option(False, "search in two stages from `auto_min_documents` documents on")
+    auto_min_documents: int = option(10, "number of documents from which `auto` uses two stages")
+    pool: int = option(200, "candidates of each signal in the first stage")
+    documents: int = option(5, "documents that the second stage searches")
+    sections: int = option(10, "maximum number of sections of one document in the result")
 
     def __post_init__(self) -> None:
         _at_least("two_stage", 1, pool=self.pool, documents=self.documents, sections=self.sections)
@@ -110,16 +110,16 @@ class TwoStageSettings:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ServeSettings:
-    """What one server takes on at a time: `watersmeet serve` and `watersmeet mcp`."""
+    """Limits of a server: `watersmeet serve` and `watersmeet mcp`."""
 
-    workers: int = option(4, "how many questions are worked on at once")
-    waiting: int = option(256, "how many more may wait; the next is told to come back later")
-    seconds: float = option(30.0, "how long a question may take, waiting included")
-    body_bytes: int = option(1_000_000, "how long the body of a request may be")
-    rate: float = option(1000.0, "requests a second for each token, or each address without one")
-    failures: int = option(10, "wrong tokens a minute from one address before more of them are put off")
-    fresh_seconds: float = option(2.0, "with --in: a question after so long has the folder looked at again")
-    deepen: bool = option(True, "embed in the background what no model has read yet, while nobody asks")
+    workers: int = option(4, "requests handled at the same time")
+    waiting: int = option(256, "requests that may wait; further ones are refused with a retry time")
+    seconds: float = option(30.0, "timeout of a request, waiting included")
+    body_bytes: int = option(1_000_000, "maximum size of a request body")
+    rate: float = option(1000.0, "requests per second for each token, or each address without one")
+    failures: int = option(10, "wrong tokens per minute from one address before it is refused")
+    fresh_seconds: float = option(2.0, "with --in: check the folder for changes after this many seconds")
+    deepen: bool = option(True, "make missing vectors in the background while there are no requests")
 
     def __post_init__(self) -> None:
         _at_least("serve", 1, workers=self.workers, body_bytes=self.body_bytes, rate=self.rate, failures=self.failures)
@@ -128,25 +128,23 @@ class ServeSettings:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RegistrySettings:
-    """How servers, tools, agents and skills are searched."""
+    """Search of servers, tools, agents and skills."""
 
-    signals: list[str] = option([], "what votes on entities; none given: what votes on documents")
-    stages: list[str] = option(
-        ["entity", "unit", "tools", "distribute", "floor"], "what happens to the ranking of entities, in order"
-    )
-    lexical_signals: list[str] = option(["boost"], "what votes on entities where no model can")
+    signals: list[str] = option([], "signals for entities; empty: those for documents")
+    stages: list[str] = option(["entity", "unit", "tools", "distribute", "floor"], "stages for entities, in order")
+    lexical_signals: list[str] = option(["boost"], "signals for entities if no vectors can be used")
     lexical_stages: list[str] = option(
-        ["entity", "full_match", "tools", "distribute", "floor"], "... and what happens to the ranking then"
+        ["entity", "full_match", "tools", "distribute", "floor"], "... and the stages then"
     )
-    search_tools: bool = option(True, "tools are searched too, and hand their score on to their server")
-    pinned: list[str] = option([], "tools that find-tools always offers: their names, or SERVER_PATH#NAME")
+    search_tools: bool = option(True, "search tools too; their score counts for their server")
+    pinned: list[str] = option([], "tools that find-tools always includes: NAME or SERVER_PATH#NAME")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CalibrationSettings:
-    """Whether an index learns from use. What it learns stays in its folder; `calibrate --reset` forgets it."""
+    """Learning from use. The learned weights stay in the index; `calibrate --reset` deletes them."""
 
-    learn: bool = option(False, "learn from which results are opened; searches are then kept for half an hour")
+    learn: bool = option(False, "learn from opened results; searches are then stored for half an hour")
 
 
 SECTIONS: dict[str, type[Any]] = {
@@ -175,32 +173,32 @@ NAMED = {
     "index.sparse": "embed",
     "index.dense": "embed",
 }
-"""The settings that name components, and of which kind."""
+"""Settings that name components, with the kind."""
 OFF = frozenset({"index.static", "index.sparse", "index.dense"})
-"""Those that may be empty."""
-_CALLED = {"store": "text store"}
+"""Settings of components that may be empty."""
+_KIND_NAMES = {"store": "text store"}
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything that was set, and where each value came from."""
+    """All values that were set, with their origins."""
 
     recipe: str
     tables: Table
     origins: Mapping[str, str] = field(default_factory=dict)
-    layers: tuple[tuple[str, Table], ...] = ()  # what was set beside the recipe, and where
-    ignored: tuple[Ignored, ...] = ()  # what a folder's file set and may not
+    layers: tuple[tuple[str, Table], ...] = ()  # tables over the recipe, with their origins
+    ignored: tuple[Ignored, ...] = ()  # untrusted values of a folder's file
     _sections: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def section(self, name: str) -> Any:
-        if name not in self._sections:  # asked for with every query
+        if name not in self._sections:  # cached: every query reads it
             cls = SECTIONS[name]
             self._sections[name] = cls(**checked(cls, self.tables.get(name, {}), name))
         return self._sections[name]
 
     def under(self, recipe: str) -> Settings:
-        """The same files, environment and flags over another recipe."""
-        return replace(settled(recipe, self.layers), ignored=self.ignored)
+        """The same layers over another recipe."""
+        return replace(from_layers(recipe, self.layers), ignored=self.ignored)
 
     def of(self, kind: str, name: str) -> Table:
         """The table of a component."""
@@ -216,14 +214,14 @@ def load(
     flags: Mapping[str, Any] | None = None,
     config: str = "",
 ) -> Settings:
-    """Settings for a command that runs in the folder `start`. `config`: a file that the user has named, which is
-    trusted and stands in the place of those in folders."""
+    """Settings for a command in the folder `start`. `config`: a file named by the user, which is trusted and replaces
+    those in folders."""
     environ = os.environ if environ is None else environ
     user = os.path.join(config_folder(environ), FILE)
     layers = [(user, read(user)[0])] if os.path.isfile(user) else []
     ignored: tuple[Ignored, ...] = ()
     if config:
-        layers.append((config, _named(config)))
+        layers.append((config, _config_file(config)))
     elif files := _files(start, user):
         from watersmeet.engine.settings.trust import load_trusted
 
@@ -233,19 +231,21 @@ def load(
     for origin, table in layers:
         check(table, origin)
     chosen = recipe or next((t["recipe"] for _, t in reversed(layers) if "recipe" in t), "default")
-    made = replace(settled(chosen, tuple(layers)), ignored=ignored)
-    _check_stores(made)
-    return made
+    settings = replace(from_layers(chosen, tuple(layers)), ignored=ignored)
+    _check_stores(settings)
+    return settings
 
 
-def _named(config: str) -> Table:
+def _config_file(config: str) -> Table:
     if not os.path.isfile(config):
-        raise ConfigError(f"there is no file {config}", "--config names a file of settings such as watersmeet.toml")
+        raise ConfigError(
+            f"there is no file {config}", "--config takes the path of a settings file such as watersmeet.toml"
+        )
     return read(config)[0]
 
 
-def settled(recipe: str, layers: tuple[tuple[str, Table], ...]) -> Settings:
-    """A recipe, and over it the layers in their order."""
+def from_layers(recipe: str, layers: tuple[tuple[str, Table], ...]) -> Settings:
+    """Settings of a recipe with layers over it, in order."""
     tables: Table = {}
     origins: dict[str, str] = {}
     for origin, table in ((f"recipe {recipe}", _recipe(recipe)), *layers):
@@ -265,12 +265,12 @@ def _recipe(name: str) -> Table:
 
 
 def config_folder(environ: Mapping[str, str] | None = None) -> str:
-    """Where the user's settings and tokens are kept."""
-    return os.path.join(_place("XDG_CONFIG_HOME", ".config", environ), "watersmeet")
+    """The folder of the user's settings and tokens."""
+    return os.path.join(_user_folder("XDG_CONFIG_HOME", ".config", environ), "watersmeet")
 
 
-def _place(variable: str, below_home: str, environ: Mapping[str, str] | None) -> str:
-    """A folder of the user's. Never one below the working folder, which may be anybody's."""
+def _user_folder(variable: str, below_home: str, environ: Mapping[str, str] | None) -> str:
+    """A folder of the user. Never one below the working folder, whose content may be a stranger's."""
     environ = os.environ if environ is None else environ
     named, home = environ.get(variable, ""), environ.get("HOME", "")
     if os.path.isabs(named):
@@ -281,13 +281,13 @@ def _place(variable: str, below_home: str, environ: Mapping[str, str] | None) ->
 
 
 def _files(start: str, user: str) -> list[str]:
-    """The files upwards from where we are, the nearest first; the user's own is none of them."""
+    """Settings files in a folder and above it, nearest first, without the user's own."""
     found = [path for folder in upwards(start) if os.path.isfile(path := os.path.join(folder, FILE))]
     return [path for path in found if os.path.realpath(path) != os.path.realpath(user)]
 
 
 def upwards(start: str) -> Iterator[str]:
-    """A folder and all that it lies in."""
+    """A folder and its parents."""
     folder = os.path.realpath(start)
     yield folder
     while (parent := os.path.dirname(folder)) != folder:
@@ -296,17 +296,20 @@ def upwards(start: str) -> Iterator[str]:
 
 
 def cache_folder(environ: Mapping[str, str] | None = None) -> str:
-    """Where indexes of `--in` and other things that can be made again are kept."""
-    return os.path.join(_place("XDG_CACHE_HOME", ".cache", environ), "watersmeet")
+    """The cache folder: indexes of `--in` and other data that can be made again."""
+    return os.path.join(_user_folder("XDG_CACHE_HOME", ".cache", environ), "watersmeet")
 
 
 def secret(name: str) -> str:
-    """What the environment keeps under a name, such as a key; never shown and never stored."""
+    """A secret from an environment variable; never shown and never stored."""
     return os.environ.get(name, "")
 
 
 def from_environ(environ: Mapping[str, str]) -> Table:
-    """`WATERSMEET__FUSION__RRF__K=20` is `[fusion.rrf] k = 20`; a value is TOML, else JSON, else text."""
+    """Settings of environment variables: `WATERSMEET__FUSION__RRF__K=20` is `[fusion.rrf] k = 20`.
+
+    A value is TOML, else JSON, else text.
+    """
     tables: Table = {}
     for name, raw in sorted(environ.items()):
         if not name.startswith(PREFIX):
@@ -334,14 +337,14 @@ def _json_or_text(raw: str) -> Any:
 
 
 def check(tables: Mapping[str, Any], origin: str) -> None:
-    """Every name in the tables must be known: a typo is never silently ignored."""
+    """Raise for an unknown name in the tables, so that a typo is not ignored."""
     for top, table in tables.items():
         if top == "recipe":
             if not isinstance(table, str):
                 raise ConfigError(f"{origin}: recipe must be text, not {table!r}", 'for example recipe = "default"')
             continue
         if top not in SECTIONS and top not in KINDS:
-            from watersmeet.engine.settings import former_names  # only ever needed on the way out
+            from watersmeet.engine.settings import former_names  # lazy: for error messages only
 
             hint = former_names.table_hint(top, table) or nearest(top, ["recipe", *SECTIONS, *KINDS])
             raise ConfigError(f"{origin}: no setting called {top!r}", hint)
@@ -349,13 +352,13 @@ def check(tables: Mapping[str, Any], origin: str) -> None:
             raise ConfigError(f"{origin}: {top!r} is a table, not a value", f"write [{top}] and settings below it")
         if top in SECTIONS:
             checked(SECTIONS[top], table, top, origin)
-            _check_named(top, table, origin)
+            _check_components(top, table, origin)
             continue
         for name, inner in table.items():
             if not isinstance(inner, dict):
                 raise ConfigError(f"{origin}: {top}.{name} is a table, not a value", f"write [{top}.{name}]")
             values = checked(find(top, name), inner, f"{top}.{name}", origin)
-            if top == "query":  # a step needs nothing but its settings, and says itself what is wrong with them
+            if top == "query":  # query steps have no ports, and validate their settings themselves
                 _try(find(top, name), values, origin)
 
 
@@ -367,7 +370,7 @@ def _try(cls: type[Any], values: Table, origin: str) -> None:
 
 
 def _check_stores(settings: Settings) -> None:
-    """What a store says of its settings, of all files together: how much memory is enough depends on the threads."""
+    """Let stores validate their merged settings: the memory that is enough depends on the threads."""
     for name, table in settings.tables.get("store", {}).items():
         cls = find("store", name)
         ports = {each.name: "" for each in fields(cls) if each.init and "meaning" not in each.metadata}
@@ -375,8 +378,8 @@ def _check_stores(settings: Settings) -> None:
         _try(cls, {**ports, **table}, " and ".join(sorted(origins)))
 
 
-def _check_named(section: str, table: Mapping[str, Any], origin: str) -> None:
-    """Components that are chosen must be there, also those that only some modes use."""
+def _check_components(section: str, table: Mapping[str, Any], origin: str) -> None:
+    """Raise for a component that does not exist, also if only some modes use it."""
     for key, kind in NAMED.items():
         of, _, setting = key.partition(".")
         chosen = table.get(setting, []) if of == section else []
@@ -384,13 +387,13 @@ def _check_named(section: str, table: Mapping[str, Any], origin: str) -> None:
             if not name and key in OFF:
                 continue
             if not exists(kind, name) or not _fits(kind, name):
-                known = [one for one in available(kind) if _fits(kind, one)]
-                said = f"{origin}: {key} names {name!r}, no {_CALLED.get(kind, kind)}"
-                raise UnknownComponent(said, suggestion(kind, name, known))
+                valid = [one for one in available(kind) if _fits(kind, one)]
+                message = f"{origin}: {key} names {name!r}, which is no {_KIND_NAMES.get(kind, kind)}"
+                raise UnknownComponent(message, suggestion(kind, name, valid))
 
 
 def _fits(kind: str, name: str) -> bool:
-    """There are other stores than those of words, and nobody chooses these."""
+    """Whether a component can be chosen: of stores, only text stores."""
     return kind != "store" or hasattr(find(kind, name), "of_words")
 
 
@@ -404,7 +407,7 @@ def merge(low: Mapping[str, Any], high: Mapping[str, Any]) -> Table:
 
 
 def leaves(tables: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """(dotted path, value) of everything that is set."""
+    """All values, as (dotted path, value)."""
     for key, value in tables.items():
         path = f"{prefix}.{key}" if prefix else key
         if isinstance(value, dict):

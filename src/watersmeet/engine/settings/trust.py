@@ -1,8 +1,8 @@
-"""What a settings file that lies in a folder may set, and the folders whose files may set everything.
+"""Trust in settings files of folders: what an untrusted file may set, and the list of trusted folders.
 
-Folders come from elsewhere: a download, a share, a checkout. Their files say how to search, and no more. What names a
-path, an address, a model or a variable, or costs the user anything, counts once the user has said so: `watersmeet trust
-FOLDER`. That holds for the file as it is; changed, it must be trusted again.
+A folder may be a stranger's: a download, a share, a checkout. Its file may set how to search, and no more. Settings
+that name a path, an address, a model or a variable, or cause costs, are ignored until the user runs `watersmeet trust
+FOLDER`. Trust is given to the present content of the file; after a change it must be given again.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from watersmeet.engine.settings.file import Table, read
 from watersmeet.engine.settings.settings import FILE, NAMED, OFF, check, config_folder
 
 OPEN = frozenset({"pipeline", "two_stage", "chunk", "query", "signal", "fusion", "stage"})
-"""Tables that every folder may set, but for what reaches outside."""
+"""Tables that an untrusted file may set, except for options marked `outside`."""
 KEYS = frozenset({"recipe", "index.dates", "source.folder.include", "source.folder.exclude"})
-"""Single settings that it may. A recipe is one of ours: all that it sets is in our own files."""
-KEPT = "trusted.json"
-WAIT = 10.0
-SHOWN = 8
+"""Further settings that an untrusted file may set. Recipes are built in, so naming one is safe."""
+TRUST_FILE = "trusted.json"
+LOCK_SECONDS = 10.0
+MAX_SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """What of a file does not count. Without values it is the whole file, which belongs to another user."""
+    """Ignored values of an untrusted file. Without values, the whole file is ignored: it belongs to another user."""
 
     file: str
     values: Mapping[str, Any]
@@ -46,34 +46,34 @@ class Ignored:
 
     @property
     def what(self) -> str:
-        """The file and which settings of it."""
+        """A message with the file and its ignored settings."""
         if not self.values:
             return f"{self.file} belongs to another user and is ignored"
         listed = sorted(self.values)
-        more = f" and {len(listed) - SHOWN} more" if len(listed) > SHOWN else ""
-        return f"{self.file} is not trusted, ignored: {', '.join(listed[:SHOWN])}{more}"
+        more = f" and {len(listed) - MAX_SHOWN} more" if len(listed) > MAX_SHOWN else ""
+        return f"{self.file} is not trusted, ignored: {', '.join(listed[:MAX_SHOWN])}{more}"
 
     @property
     def hint(self) -> str:
-        return f"`watersmeet trust {shlex.quote(os.path.dirname(self.file))}` lets it count, if you know who wrote it"
+        return f"`watersmeet trust {shlex.quote(os.path.dirname(self.file))}` applies it, if you know who wrote it"
 
 
 def load_trusted(
     files: Sequence[str], start: str, environ: Mapping[str, str]
 ) -> tuple[list[tuple[str, Table]], tuple[Ignored, ...]]:
-    """The first of these files, as far as it counts, and what does not.
+    """The allowed values of the first of these files, and the ignored ones.
 
-    What another user has put into a folder further up, such as /tmp, is not even read."""
-    known = trusted(environ)
+    A file that another user has put into a parent folder, such as /tmp, is not read."""
+    hashes = trusted(environ)
     ignored: list[Ignored] = []
     for file in files:
         folder = os.path.dirname(file)
-        if folder not in known and folder != os.path.realpath(start) and _foreign(file):
+        if folder not in hashes and folder != os.path.realpath(start) and _foreign(file):
             ignored.append(Ignored(file, {}))
             continue
         tables, content = read(file)
         check(tables, file)
-        if known.get(folder) != _hash(content):
+        if hashes.get(folder) != _hash(content):
             tables, left = filter_untrusted(tables)
             ignored += [Ignored(file, left)] if left else []
         return [(file, tables)], tuple(ignored)
@@ -85,22 +85,22 @@ def _foreign(file: str) -> bool:
 
 
 def filter_untrusted(tables: Table) -> tuple[Table, dict[str, Any]]:
-    """What counts of a file that nobody has vouched for, and what does not, by its dotted name."""
-    counted: Table = {}
+    """The allowed values of an untrusted file, and the ignored ones by dotted name."""
+    allowed: Table = {}
     ignored: dict[str, Any] = {}
     for path, value in _settings(tables):
         if not harmless(path, value):
             ignored[".".join(path)] = value
             continue
-        table = counted
+        table = allowed
         for part in path[:-1]:
             table = table.setdefault(part, {})
         table[path[-1]] = value
-    return counted, ignored
+    return allowed, ignored
 
 
 def _settings(tables: Table) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Each setting: `recipe`, or of a section, or of a component."""
+    """All settings as (path, value): `recipe`, those of sections and of components."""
     for top, table in tables.items():
         if not isinstance(table, dict):
             yield (top,), table
@@ -113,9 +113,9 @@ def _settings(tables: Table) -> Iterator[tuple[tuple[str, ...], Any]]:
 
 
 def harmless(path: tuple[str, ...], value: Any) -> bool:
-    """Whether a stranger may set it."""
+    """Whether an untrusted file may set a value."""
     name = ".".join(path)
-    if name in KEYS or (name in OFF and value == ""):  # it may switch them off
+    if name in KEYS or (name in OFF and value == ""):  # switching off is allowed
         return True
     if path[0] not in OPEN:
         return False
@@ -126,10 +126,10 @@ def harmless(path: tuple[str, ...], value: Any) -> bool:
 
 
 def _reaches(kind: str, name: str) -> bool:
-    """Whether a component reaches outside as soon as it is chosen: what it reaches has a default, too. What code of
-    another package does, nobody here knows."""
+    """Whether a component has `outside` options, whose defaults apply as soon as it is chosen. Plug-ins always count as
+    such."""
     if not is_built_in(kind, name):
-        return exists(kind, name)  # `check` says it if not
+        return exists(kind, name)  # `check` raises if it does not
     return any(field.metadata.get("outside") for field in options(find(kind, name)).values())
 
 
@@ -137,8 +137,8 @@ def _reaches(kind: str, name: str) -> bool:
 
 
 def trusted(environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The real path of each folder, and the hash of its file as it was when it was trusted."""
-    path = os.path.join(config_folder(environ), KEPT)
+    """Trusted folders by real path, with the hash of the file at that time."""
+    path = os.path.join(config_folder(environ), TRUST_FILE)
     try:
         with open(path, encoding="utf8") as file:
             found = json.load(file)["folders"]
@@ -146,30 +146,30 @@ def trusted(environ: Mapping[str, str] | None = None) -> dict[str, str]:
     except FileNotFoundError:
         return {}
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise ConfigError(f"{path} cannot be read", "mend it, or delete it and trust your folders again") from error
+        raise ConfigError(f"{path} cannot be read", "repair it, or delete it and trust your folders again") from error
 
 
 def trust(folder: str) -> tuple[str, dict[str, Any]]:
-    """From now on all that the folder's file says counts; its real path, and what did not count before."""
-    real, file = _meant(folder)
+    """Trust the present file of a folder; returns its real path, and the values ignored so far."""
+    real, file = _settings_file(folder)
     tables, content = read(file)
     check(tables, file)
-    with _changing() as known:
-        known[real] = _hash(content)
+    with _changing() as folders:
+        folders[real] = _hash(content)
     return real, filter_untrusted(tables)[1]
 
 
 def distrust(folder: str) -> str:
-    """The real path of a folder of which only what is harmless counts again."""
+    """Stop trusting a folder; returns its real path."""
     real = os.path.realpath(folder)
-    with _changing() as known:
-        if known.pop(real, None) is None:
-            raise NotFound(f"{folder} is not trusted", "`watersmeet trust` lists the folders that are")
+    with _changing() as folders:
+        if folders.pop(real, None) is None:
+            raise NotFound(f"{folder} is not trusted", "`watersmeet trust` lists the trusted folders")
     return real
 
 
 def unchanged(folder: str) -> bool:
-    """Whether the file of a trusted folder is still the one that was trusted."""
+    """Whether the file of a trusted folder is unchanged since."""
     try:
         return _hash(read(os.path.join(folder, FILE))[1]) == trusted().get(folder)
     except ConfigError:
@@ -180,20 +180,20 @@ def _hash(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _meant(folder: str) -> tuple[str, str]:
+def _settings_file(folder: str) -> tuple[str, str]:
     real = os.path.realpath(folder)
     file = os.path.join(real, FILE)
     if not os.path.isfile(file):
-        raise SourceProblem(f"there is no {FILE} in {folder}", "name the folder that the file lies in")
+        raise SourceProblem(f"there is no {FILE} in {folder}", "name the folder with that file")
     return real, file
 
 
 @contextmanager
 def _changing() -> Iterator[dict[str, str]]:
-    """The folders, to change; one process at a time."""
+    """The trusted folders, to be changed under a lock."""
     home = config_folder()
     os.makedirs(home, mode=0o700, exist_ok=True)
-    with locked(home, WAIT, f"{KEPT}.lock"):
-        known = trusted()
-        yield known
-        replace_file(os.path.join(home, KEPT), json.dumps({"folders": known}, indent=1).encode(), 0o600)
+    with locked(home, LOCK_SECONDS, f"{TRUST_FILE}.lock"):
+        folders = trusted()
+        yield folders
+        replace_file(os.path.join(home, TRUST_FILE), json.dumps({"folders": folders}, indent=1).encode(), 0o600)

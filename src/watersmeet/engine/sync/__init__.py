@@ -1,1 +1,1 @@
-"""How do documents come into an index, and keep up with their sources?"""
+"""Sync: brings an index up to date with its sources, and makes vectors."""

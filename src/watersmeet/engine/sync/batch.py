@@ -1,4 +1,4 @@
-"""The commit point: what was prepared becomes searchable, all of a batch at once."""
+"""Batched commits: prepared changes become searchable together."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from watersmeet.core.text_fields import Prepared
 from watersmeet.core.writing import Changes, Put, Writer
 
 RENEW_SECONDS = 0.5
-"""How often a writer shows that it gets on."""
+"""How often a writer renews its lease."""
 
-SMALL = 10
-"""So many removed, moved or dated documents weigh as much as a new chunk."""
+SMALL_CHANGES_PER_CHUNK = 10
+"""This many removed, moved or dated documents count as one new chunk."""
 
 
 @dataclass(slots=True)
 class Batch:
-    """Collects changes and commits them; between two batches others may write."""
+    """A batch of changes. Between two commits other writers get a turn."""
 
     writer: Writer
     max_chunks: int
     max_seconds: float
     committed: Callable[[int], None] = lambda files: None
-    """Told how many files are safe."""
+    """Callback with the number of committed files."""
     refused: Callable[[Put], None] = lambda put: None
-    """Told of each document whose id somebody else has taken meanwhile."""
+    """Callback for each document whose id was taken meanwhile."""
     _changes: Changes = field(default_factory=Changes)
     _files: int = 0
     _chunks: int = 0
@@ -52,39 +52,39 @@ class Batch:
         self._changes.put.append(Put(document, tuple(prepared), hash, collection, file, moved_from))
 
     def place(self, document: DocId, prepared: Sequence[Prepared]) -> None:
-        """It says what it said, perhaps some lines further down or on another page."""
+        """Update the places of an unchanged document: its lines or pages may have moved."""
         self._changes.places.append((document, [p.chunk.place for p in prepared]))
         self._small += 1
 
     def date(self, document: DocId, modified: datetime | None, created: datetime | None) -> None:
-        """It says what it said, and counts as changed at another time."""
+        """Update the dates of an unchanged document."""
         self._changes.dates.append((document, modified, created))
         self._small += 1
 
     def record(self, change: RecordChange) -> None:
-        """Commit it with the documents that are made of it."""
+        """Commit a registry record together with its documents."""
         self._changes.records.append(change)
 
     def remove(self, document: DocId) -> None:
         self._changes.removed.append(document)
         self._small += 1
 
-    def file(self, root: int, found: Found, hash: bytes, seen: int) -> None:
-        """The file is wholly in this batch or an earlier one."""
-        self._changes.files.append((root, found, hash, seen))
+    def file(self, root: int, found: Found, hash: bytes, read_at: int) -> None:
+        """Record a file, all documents of which are in this batch or an earlier one."""
+        self._changes.files.append((root, found, hash, read_at))
         self._files += 1
 
     def forget(self, file: int) -> None:
         self._changes.forgotten.append(file)
 
     def cursor(self, root: int, cursor: str) -> None:
-        """Where the root's source goes on, once this batch is committed."""
+        """Store the cursor of a root's source with this batch."""
         self._changes.cursors[root] = cursor
 
     def maybe_commit(self) -> None:
-        """Commit if the batch is full or has waited for long enough; then whoever waits may write."""
+        """Commit if the batch is full or old enough, then let other writers have a turn."""
         now = time.monotonic()
-        full = self._chunks >= self.max_chunks or self._small >= SMALL * self.max_chunks
+        full = self._chunks >= self.max_chunks or self._small >= SMALL_CHANGES_PER_CHUNK * self.max_chunks
         if full or now - self._since > self.max_seconds:
             self.commit()
             self.writer.take_turns()
@@ -94,7 +94,7 @@ class Batch:
             self._renewed = now
 
     def commit(self, last: bool = False) -> None:
-        """`last`: of a sync, after which there is time to join what was written."""
+        """Commit the batch. `last`: of a sync, after which stores may merge their segments."""
         changes, files = self._changes, self._files
         refused = self.writer.commit(changes, last)
         self._changes, self._files, self._chunks, self._small = Changes(), 0, 0, 0

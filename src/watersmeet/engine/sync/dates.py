@@ -1,6 +1,6 @@
-"""When was a document last changed? What it says itself, else what its source says. And when was it begun?
+"""Dates of documents: last change and creation, from the document itself or from its source.
 
-`date:` and `created:` in a document, and a date in a file's name, say when it was begun, and nothing of its changes.
+`date:` and `created:` in a document, and a date in a file's name, are dates of creation, not of change.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from watersmeet.core.indexing import CarriedDates, Content, Dating, Found
 SOURCES = ("matter", "name", "git", "mtime")
 DEFAULT = ("matter", "git", "mtime")
 VERSION = 2
-"""Raised when the same document would get another date: then the next sync dates all of them again."""
+"""Raise this when documents would get other dates: the next sync then dates all of them again."""
 
 _DATE = re.compile(
     r"(?<!\d)((?:19|20)\d\d)([-._ ]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])"
@@ -26,12 +26,12 @@ _DATE = re.compile(
 
 @dataclass(slots=True)
 class Dates:
-    """Asked for each document that is read: what it says goes with what its source says, in this order."""
+    """Dating rules: tries the sources of dates in this order, with a cache for the current file."""
 
     order: Sequence[str]
     dating: Dating = field(default_factory=CarriedDates)
     _name: str = ""
-    _known: dict[str, datetime | None] = field(default_factory=dict)
+    _cached: dict[str, datetime | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for source in self.order:
@@ -40,28 +40,28 @@ class Dates:
 
     @property
     def rule(self) -> str:
-        """What an index was dated by."""
+        """The rule as text, stored in the index."""
         return f"{VERSION} {' '.join(self.order)}"
 
-    def of(self, said: datetime | None, item: Found, content: Content) -> datetime | None:
-        """When a document was last changed that says this of itself. `content` is what the file holds now."""
-        if self._name != item.name:  # one file may hold many documents
-            self._name, self._known = item.name, {}
+    def of(self, stated: datetime | None, item: Found, content: Content) -> datetime | None:
+        """The date of the last change; `stated` is that in the document, `content` the present file."""
+        if self._name != item.name:  # a file may hold many documents
+            self._name, self._cached = item.name, {}
         for source in self.order:
             if source == "matter":
-                found = said
+                found = stated
             else:
-                if source not in self._known:
+                if source not in self._cached:
                     by_name = source == "name"
-                    self._known[source] = named(item.name) if by_name else self.dating.of(item, content, source)
-                found = self._known[source]
+                    self._cached[source] = named(item.name) if by_name else self.dating.of(item, content, source)
+                found = self._cached[source]
             if found is not None:
                 return found
         return None
 
-    def begun(self, said: datetime | None, item: Found) -> datetime | None:
-        """When a document was begun that says this of itself."""
-        return said or named(item.name)
+    def created(self, stated: datetime | None, item: Found) -> datetime | None:
+        """The date of creation; `stated` is that in the document."""
+        return stated or named(item.name)
 
 
 def named(name: str) -> datetime | None:

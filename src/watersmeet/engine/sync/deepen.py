@@ -1,7 +1,7 @@
-"""Embed what a model has not seen yet, a window at a time; what is committed is kept, whatever happens next.
+"""Embedding of chunks without vectors, in windows; each window is committed.
 
-The writer lock is held only while a window is written, so that a sync or another reader never waits for a
-model. What queries retrieved comes first.
+The writer lock is held only while a window is written, so that a sync never waits for a model. Chunks that queries
+retrieved come first.
 """
 
 from __future__ import annotations
@@ -51,21 +51,21 @@ if TYPE_CHECKING:
     from watersmeet.engine.models import GuardedEmbedder
 
 WINDOWS = {"static": 8192, "dense": 64}
-"""How many chunks are committed at a time; of a tier that is not named, what its model does in a few seconds."""
-NARROWEST, WIDEST, SECONDS = 256, 8192, 5
-HASTY = 16
-"""... of a deep model that has less than those few seconds."""
-HASTY_STATIC = 1024
-"""... and of the quick one."""
-STREAM = {"static": 1024, "dense": 64}
-"""How many are kept in the cache at a time."""
-PATIENCE = 600.0
-"""Seconds to wait for a sync that is writing: what was embedded is in the cache, but why throw it away?"""
-SAMPLE, NEIGHBOUR, NEAREST, SHARE = 64, 10, 3, 5
-"""How many rows show how near the chunks are to one another, and at which neighbour that is looked for: the tenth, or
-where there are few, the one that a fifth of them are as near as, or at least the third."""
-CHANGED = 0.1
-"""... again once so large a share of the rows is new."""
+"""Chunks per commit, by tier; for other tiers, as many as the model embeds in a few seconds."""
+MIN_WINDOW, MAX_WINDOW, WINDOW_SECONDS = 256, 8192, 5
+SHORT_WINDOW = 16
+"""... with a time limit below those seconds."""
+SHORT_WINDOW_STATIC = 1024
+"""... and for static vectors."""
+CACHE_BATCH = {"static": 1024, "dense": 64}
+"""Vectors written to the cache at a time."""
+LOCK_SECONDS = 600.0
+"""Wait for a sync that is writing: failing would waste the window just embedded."""
+SAMPLE, NEIGHBOUR, MIN_NEIGHBOUR, NEIGHBOUR_SHARE = 64, 10, 3, 5
+"""Rows sampled for the usual cosine between chunks, and the neighbour whose cosine is taken: the tenth; in a small
+index the one at a fifth of the chunks, but at least the third."""
+REMEASURE_SHARE = 0.1
+"""... measured again once this share of the rows is new."""
 
 
 @dataclass(slots=True)
@@ -75,9 +75,9 @@ class DeepenResult:
 
 
 def facts_of(index: Index) -> Mapping[str, str]:
-    """What the index says of itself."""
-    with index.snapshot() as view:
-        return dict(view.facts())
+    """Facts stored in the index."""
+    with index.snapshot() as snapshot:
+        return dict(snapshot.facts())
 
 
 def deepen(
@@ -90,20 +90,22 @@ def deepen(
     after: int = 0,
     measure: bool = False,
 ) -> None:
-    """Bring one tier up to what is live, as far as the time allows, and note in `done` what was made.
+    """Embed the live chunks of one tier that have no vectors, within `seconds`, and add the counts to `done`.
 
-    `ModelProblem` if its model cannot be had, `IndexBusy` if another process is at it. Only rows behind `after` are
-    looked at. `measure`: how near the chunks are to one another is measured in any case."""
+    Raises `ModelProblem` if the model cannot be used, `IndexBusy` if another process embeds for this tier. `after`:
+    only rows above this one. `measure`: always measure the usual cosine between chunks again."""
     component = embedder_name(settings, name)
     if not component:
         return
-    with _alone(index, name), diagnose(index, settings):
+    with _tier_lock(index, name), diagnose(index, settings):
         model = model_of(settings, name, component)
         _Pass(settings, index, name, model, progress, done, seconds, after, measure).run()
 
 
 @dataclass(slots=True)
 class _Pass:
+    """One run of embedding for a tier."""
+
     settings: Settings
     index: Index
     name: str
@@ -118,11 +120,11 @@ class _Pass:
     took: float = 0.0
 
     def run(self) -> None:
-        with self.index.snapshot() as view:
-            outdated, meta = view.outdated, dict(view.facts())
+        with self.index.snapshot() as snapshot:
+            outdated, meta = snapshot.outdated, dict(snapshot.facts())
         check_models(self.settings, meta)
         if outdated:
-            with self.index.bookkeeping(PATIENCE):  # whoever writes makes an index of today of it
+            with self.index.bookkeeping(LOCK_SECONDS):  # opening for writing upgrades the index
                 pass
         tier, store = self._opened(meta)
         cache: VectorCache = build(
@@ -135,20 +137,20 @@ class _Pass:
         try:
             while time.perf_counter() - start < self.seconds:
                 rows, texts, missing = self._window(tier)
-                if not rows:  # the model is not even loaded if there is nothing for it to do
+                if not rows:  # the model is loaded only if there is work
                     if self.name == "dense" and not self.after:
                         embed_first.forget(self.index.state(EMBED_FIRST))
-                    whole = not self.after and not missing  # what is damaged is read again first
+                    whole = not self.after and not missing  # not with damaged rows, which are read again first
                     break
                 check(tier, self.model)
                 check_dimension(tier, self.model, self.model.dimension)
                 self.progress(Progress(f"embedding ({self.name})", self.written, self.written + missing, "chunks"))
-                made = self._made(tier, texts, rows, cache)
+                made = self._embed(tier, texts, rows, cache)
                 self.took = time.perf_counter() - start
                 tier = self._write(store, tier, rows, made)
                 self.written += len(rows)
-            tier = self._level(tier)
-            if whole and self.key == NEXT_TIERS:  # it has seen everything, and the next writer removes the one before
+            tier = self._measured(tier)
+            if whole and self.key == NEXT_TIERS:  # complete: it replaces the outdated tier
                 self._note(tier, lambda meta: replaced(meta, tier))
         finally:
             cache.close()
@@ -157,8 +159,8 @@ class _Pass:
             self.progress(Progress(f"embedding ({self.name})", self.written, self.written, "chunks"))
 
     def _opened(self, meta: Mapping[str, str]) -> tuple[Tier, Store]:
-        """What is to be filled, and its store: the tier that answers, or beside one of an earlier file of the model its
-        next; a new one in place of one that is damaged."""
+        """The tier to fill and its store: the current tier; its successor if an earlier file of the model made it; or a
+        new one if it is damaged."""
         tier = tiers_of(meta).get(self.name)
         if tier is not None and outdated(tier, self.model):
             self.key, tier = NEXT_TIERS, tiers_of(meta, NEXT_TIERS).get(self.name)
@@ -173,48 +175,48 @@ class _Pass:
             store.close()
             tier = new_tier(self.name, self.model, self.index, meta, tier.folder)
             store = self.index.vector_store(tier)
-        return self._compared(tier, store), store
+        return self._reconciled(tier, store), store
 
-    def _compared(self, tier: Tier, store: Store) -> Tier:
-        """A store that holds another number of rows than was noted, such as one from a backup, is looked through."""
-        with self.index.snapshot() as view:
-            thought = view.statistics().chunks - view.left(tier)
+    def _reconciled(self, tier: Tier, store: Store) -> Tier:
+        """Reconcile the catalogue with a store of another number of rows, such as one from a backup."""
+        with self.index.snapshot() as snapshot:
+            expected = snapshot.statistics().chunks - snapshot.left(tier)
         reader = store.reader()
-        if reader.size >= thought and reader.size == tier.rows:
+        if reader.size >= expected and reader.size == tier.rows:
             return tier
         tier = replace(tier, rows=reader.size)
-        with self.index.bookkeeping(PATIENCE) as catalogue:
+        with self.index.bookkeeping(LOCK_SECONDS) as catalogue:
             meta = catalogue.meta()
-            if tier.folder in [known.folder for known in all_tiers(meta)]:
+            if tier.folder in [other.folder for other in all_tiers(meta)]:
                 catalogue.expect_vectors(tier.folder, [Row(int(row)) for row in reader.rows()])
                 catalogue.set_meta(with_tier(meta, tier, self.key))
         return tier
 
     def _note(self, tier: Tier, entries: Callable[[Mapping[str, str]], dict[str, str]]) -> None:
-        """Under the lock: what the catalogue says of the tier, unless the index was begun anew meanwhile."""
-        with self.index.bookkeeping(PATIENCE) as catalogue:
+        """Store facts of the tier under the lock, unless the index was recreated meanwhile."""
+        with self.index.bookkeeping(LOCK_SECONDS) as catalogue:
             meta = catalogue.meta()
-            if tier.folder in [known.folder for known in all_tiers(meta)]:
+            if tier.folder in [other.folder for other in all_tiers(meta)]:
                 catalogue.note_vectors(entries(meta), tier.folder, ())
 
     def _window(self, tier: Tier) -> tuple[list[Row], list[str], int]:
-        """The next rows to embed with their texts, and how many are missing in all."""
-        with self.index.snapshot() as view:
+        """The next rows to embed with their texts, and the number of missing rows in all."""
+        with self.index.snapshot() as snapshot:
             first = embed_first.read(self.index.state(EMBED_FIRST)) if self.name == "dense" else []
-            found = view.unseen(tier, self._width(), first, self.after)
-            missing = view.left(tier, self.after)
-            damage_failures(view, self.index)
+            found = snapshot.unseen(tier, self._width(), first, self.after)
+            missing = snapshot.left(tier, self.after)
+            damage_failures(snapshot, self.index)
         texts = [f"{breadcrumb(title, headings)}\n{text}" for _, title, headings, text in found]
         return [row for row, *_ in found], texts, missing
 
     def _width(self) -> int:
-        """How many chunks to take next."""
-        if self.seconds < SECONDS:
-            return HASTY_STATIC if self.name == "static" else HASTY
+        """Number of chunks in the next window."""
+        if self.seconds < WINDOW_SECONDS:
+            return SHORT_WINDOW_STATIC if self.name == "static" else SHORT_WINDOW
         rate = self.written / max(1e-3, self.took)
-        return WINDOWS.get(self.name) or max(NARROWEST, min(WIDEST, int(SECONDS * rate)))
+        return WINDOWS.get(self.name) or max(MIN_WINDOW, min(MAX_WINDOW, int(WINDOW_SECONDS * rate)))
 
-    def _made(
+    def _embed(
         self, tier: Tier, texts: Sequence[str], rows: Sequence[Row], cache: VectorCache
     ) -> Matrix | list[Weighted]:
         if isinstance(self.model, GuardedEncoder):
@@ -226,17 +228,17 @@ class _Pass:
     def _vectors(
         self, model: GuardedEmbedder, tier: Tier, texts: Sequence[str], rows: Sequence[Row], cache: VectorCache
     ) -> Matrix:
-        """From the cache where it remembers, else from the model, remembered as it comes."""
+        """Vectors from the cache, else from the model; new ones are cached as they come."""
         import numpy as np
 
         keys = [key_of(text) for text in texts]
-        held = cache.get_many(tier.fingerprint, keys)
-        known = {key: vector for key, vector in held.items() if len(vector) == tier.dimension and vector.any()}
+        cached = cache.get_many(tier.fingerprint, keys)
+        valid = {key: vector for key, vector in cached.items() if len(vector) == tier.dimension and vector.any()}
         result = np.zeros((len(texts), tier.dimension), dtype=np.float32)
-        new = [place for place, key in enumerate(keys) if key not in known]
+        new = [place for place, key in enumerate(keys) if key not in valid]
         for place, key in enumerate(keys):
-            if key in known:
-                result[place] = known[key]
+            if key in valid:
+                result[place] = valid[key]
         self.done.cached += len(keys) - len(new)
 
         def keep(start: int, part: Matrix) -> None:
@@ -247,17 +249,17 @@ class _Pass:
 
         last = (0, result[:0])
         try:
-            for last in model.embed_stream([texts[place] for place in new], STREAM[self.name]):
+            for last in model.embed_stream([texts[place] for place in new], CACHE_BATCH[self.name]):
                 keep(*last)
-        except KeyboardInterrupt:  # perhaps just while this was being kept
+        except KeyboardInterrupt:  # perhaps while the last part was being cached
             cache.close()
             keep(*last)
             raise
         return result
 
     def _write(self, store: Store, tier: Tier, rows: Sequence[Row], made: Matrix | list[Weighted]) -> Tier:
-        """Under the lock: add what is still live, commit, and let readers know through the catalogue."""
-        with self.index.bookkeeping(PATIENCE) as catalogue:
+        """Add vectors of rows that are still live, under the lock, and note them in the catalogue."""
+        with self.index.bookkeeping(LOCK_SECONDS) as catalogue:
             meta = catalogue.meta()
             live = catalogue.live(rows)
             keep = [place for place, row in enumerate(rows) if row in live]
@@ -270,16 +272,16 @@ class _Pass:
             catalogue.note_vectors(with_tier(meta, tier, self.key), tier.folder, rows)
         return tier
 
-    def _level(self, tier: Tier) -> Tier:
-        """Measure how near the chunks are to one another, where that may have changed: all, and those for everyone."""
+    def _measured(self, tier: Tier) -> Tier:
+        """Measure the usual cosine between chunks if it may have changed: of all, and of public ones."""
         if self.name == SPARSE or not tier.rows:
             return tier
-        with self.index.snapshot() as view:
-            text = view.generation
-            known = tier if tier.level_text == text and not self.measure else replace(tier, level=0.0, public_level=0.0)
-            whole = _level(view, tier, ANY, known.level, known.level_rows)
-            everyone = Condition(gates=view.needed(visible_to(EVERYONE).gates))
-            part = _level(view, tier, everyone, known.public_level, known.public_level_rows) if everyone else whole
+        with self.index.snapshot() as snapshot:
+            text = snapshot.generation
+            old = tier if tier.level_text == text and not self.measure else replace(tier, level=0.0, public_level=0.0)
+            whole = _level(snapshot, tier, ANY, old.level, old.level_rows)
+            everyone = Condition(gates=snapshot.needed(visible_to(EVERYONE).gates))
+            part = _level(snapshot, tier, everyone, old.public_level, old.public_level_rows) if everyone else whole
         measured = replace(
             tier,
             level=whole[0],
@@ -293,27 +295,27 @@ class _Pass:
         return measured
 
 
-def _level(view: Snapshot, tier: Tier, seen: Condition, known: float, known_rows: int) -> tuple[float, int]:
-    """How near chunks are to one another, and how many they are: as it is known, unless much has changed."""
-    held = round(view.coverage(tier, seen) * view.statistics(seen).chunks)
-    if (known or held <= NEAREST) and abs(held - known_rows) <= CHANGED * known_rows:
-        return known, known_rows
-    return round(level(view.vectors(tier, seen), seen, held, view.sample(SAMPLE, seen)), 4), held
+def _level(snapshot: Snapshot, tier: Tier, visible: Condition, old: float, old_rows: int) -> tuple[float, int]:
+    """The usual cosine between chunks and their number; the old values, unless much has changed."""
+    count = round(snapshot.coverage(tier, visible) * snapshot.statistics(visible).chunks)
+    if (old or count <= MIN_NEIGHBOUR) and abs(count - old_rows) <= REMEASURE_SHARE * old_rows:
+        return old, old_rows
+    return round(level(snapshot.vectors(tier, visible), visible, count, snapshot.sample(SAMPLE, visible)), 4), count
 
 
-def level(vectors: Vectors, seen: Condition, held: int, sample: Sequence[ChunkId]) -> float:
-    """The median, over a sample of the chunks, of the cosine of one and a neighbour that is not among its nearest."""
-    if held <= NEAREST:  # too few to know
+def level(vectors: Vectors, visible: Condition, count: int, sample: Sequence[ChunkId]) -> float:
+    """The usual cosine between chunks: the median over a sample of the cosine to the tenth neighbour or so."""
+    if count <= MIN_NEIGHBOUR:  # too few to measure
         return 0.0
-    neighbour = max(NEAREST, min(NEIGHBOUR, held // SHARE))
-    found = [list(vectors.nearest([vector], seen, neighbour + 1)[0].values()) for vector in vectors.read(sample)]
-    near = sorted(cosines[-1] for cosines in found if cosines)
-    return near[len(near) // 2] if near else 0.0
+    neighbour = max(MIN_NEIGHBOUR, min(NEIGHBOUR, count // NEIGHBOUR_SHARE))
+    found = [list(vectors.nearest([vector], visible, neighbour + 1)[0].values()) for vector in vectors.read(sample)]
+    farthest = sorted(cosines[-1] for cosines in found if cosines)
+    return farthest[len(farthest) // 2] if farthest else 0.0
 
 
 @contextmanager
-def _alone(index: Index, name: str) -> Iterator[None]:
-    """Only one process embeds for a tier at a time; a second one is told who does."""
+def _tier_lock(index: Index, name: str) -> Iterator[None]:
+    """A lock per tier: only one process embeds for it. A second one gets `IndexBusy` with the name of the first."""
     with ExitStack() as stack:
         try:
             stack.enter_context(index.alone(f"deepen-{name}"))
@@ -321,6 +323,6 @@ def _alone(index: Index, name: str) -> Iterator[None]:
             who = str(busy).removesuffix(" is at it")
             raise IndexBusy(
                 f"{who} is embedding for {index.place} ({name})",
-                "wait until it is done: it makes all that are missing. Searching works meanwhile",
+                "wait until it is done: it makes all missing vectors. Searching works meanwhile",
             ) from None
         yield

@@ -1,7 +1,7 @@
-"""What to embed first: the chunks that queries retrieved while the deep model had not seen everything.
+"""Embedding priorities: chunks that queries retrieved while dense vectors were incomplete.
 
-It is a hint. A process writes it now and then, not with every query; whoever cannot write it at once leaves it be, and
-what is damaged names no chunk.
+It is only a hint. A process writes it now and then, not with every query, and skips a write if the state is locked.
+Damaged lines match no chunk.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from watersmeet.core.model import ChunkId
 if TYPE_CHECKING:
     from watersmeet.core.index import State
 
-MOST_BYTES = 1 << 20
-"""It grows to so many bytes."""
-PAUSE = 5.0
-"""Seconds between two writes of a process: to replace the whole costs more than many queries."""
+MAX_BYTES = 1 << 20
+"""Maximum size of the state."""
+WRITE_INTERVAL_SECONDS = 5.0
+"""Time between two writes of a process: one write costs more than many queries."""
 
 
 def note(state: State, ids: Sequence[ChunkId]) -> None:
-    """Remember the chunks that a query retrieved. No query waits or fails for it."""
-    due = _noted(state).add(ids)
+    """Note the chunks that a query retrieved, without waiting or failing."""
+    due = _buffer(state).add(ids)
     with suppress(IndexProblem):
-        if not _unknown(state.read() if due else None, due):
+        if not _new_lines(state.read() if due else None, due):
             return
         with state.changing(0) as change:
             content = change.read()
-            change.write((content or b"") + b"".join(_unknown(content, due)))
+            change.write((content or b"") + b"".join(_new_lines(content, due)))
 
 
 def read(state: State) -> list[ChunkId]:
-    """The chunks, in the order in which they were retrieved."""
+    """The noted chunks, in order of retrieval."""
     try:
         content = state.read() or b""
     except IndexProblem:
@@ -46,22 +46,22 @@ def read(state: State) -> list[ChunkId]:
 
 
 def forget(state: State) -> None:
-    """The deep model has seen everything."""
+    """Delete the notes, since dense vectors are complete."""
     if state.version() is not None:
         with suppress(IndexProblem), state.changing(0) as change:
             change.write(None)
 
 
-def _unknown(content: bytes | None, ids: Iterable[ChunkId]) -> list[bytes]:
-    """The lines to add; none if it is full."""
-    if content and len(content) >= MOST_BYTES:
+def _new_lines(content: bytes | None, ids: Iterable[ChunkId]) -> list[bytes]:
+    """Lines to add; none if the state is full."""
+    if content and len(content) >= MAX_BYTES:
         return []
-    known = set((content or b"").splitlines(keepends=True))
-    return [line for identity in ids if (line := f"{identity}\n".encode()) not in known]
+    existing = set((content or b"").splitlines(keepends=True))
+    return [line for identity in ids if (line := f"{identity}\n".encode()) not in existing]
 
 
-class _Noted:
-    """What the queries of this process retrieved since it was last written."""
+class _Buffer:
+    """A buffer of chunks retrieved by this process since the last write."""
 
     def __init__(self) -> None:
         self._ids: dict[ChunkId, None] = {}
@@ -69,17 +69,17 @@ class _Noted:
         self._lock = Lock()
 
     def add(self, ids: Sequence[ChunkId]) -> Iterable[ChunkId]:
-        """All that is to be written now; nothing if that was done a moment ago."""
+        """Add chunks; returns those to write now, none if the last write was a moment ago."""
         with self._lock:
             self._ids |= dict.fromkeys(ids)
             now = time.monotonic()
             if now < self._due:
                 return ()
-            self._due = now + PAUSE
-            taken, self._ids = self._ids, {}
-            return taken
+            self._due = now + WRITE_INTERVAL_SECONDS
+            due, self._ids = self._ids, {}
+            return due
 
 
 @lru_cache(maxsize=16)
-def _noted(state: State) -> _Noted:
-    return _Noted()
+def _buffer(state: State) -> _Buffer:
+    return _Buffer()

@@ -1,4 +1,4 @@
-"""The index of `--in`, which is only a cache of its folder."""
+"""Sync of the index of `--in`, which is only a cache of its folder."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from watersmeet.engine.sync.report import ProgressCallback, SyncReport
 
 
 def sync_folder_cache(engine: Engine, path: str, progress: ProgressCallback | None = None) -> SyncReport:
-    """Bring it up to date; one that this version cannot use is made anew, and nobody need know."""
+    """Sync the cached index of a folder; one that this version cannot use is recreated silently."""
     try:
         return engine.sync([path], deepen=False, progress=progress)
     except (IndexDamaged, IndexMismatch):

@@ -1,4 +1,4 @@
-"""What the parser and the chunker make of one file, without an index."""
+"""Parser and chunker output for one file, without an index."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from watersmeet.core.errors import SourceProblem
 from watersmeet.core.indexing import Skipped
 from watersmeet.engine.components import build
 from watersmeet.engine.settings.settings import Settings
-from watersmeet.engine.sync.parsers import endings, parsers
-from watersmeet.engine.sync.parsing import parse_safely, reader_of
+from watersmeet.engine.sync.parsers import endings, parse_safely, parsers, reader_of
 from watersmeet.engine.sync.sources import Sources
 
 
@@ -20,7 +19,7 @@ def inspect(path: str, settings: Settings) -> dict[str, Any]:
     kind, place = sources.locate(path)
     found = place.only
     if found is None:
-        raise SourceProblem(f"{path} is not a file", f"name a file that ends in {' '.join(endings())}")
+        raise SourceProblem(f"{path} is not a file", f"name a file with one of the endings {' '.join(endings())}")
     if isinstance(found, Skipped):
         raise SourceProblem(f"{found.path}: {found.reason}")
     content = sources.of(kind).read(found)
@@ -28,7 +27,7 @@ def inspect(path: str, settings: Settings) -> dict[str, Any]:
         raise SourceProblem(f"{content.path}: {content.reason}")
     parser = reader_of(parsers(settings), found)
     if parser is None:
-        raise SourceProblem(f"no parser reads {path}", f"name a file that ends in {' '.join(endings())}")
+        raise SourceProblem(f"no parser reads {path}", f"name a file with one of the endings {' '.join(endings())}")
     warnings = []
     documents = []
     for parsed in parse_safely(parser.parse(found, content), lambda reason: Skipped(found.uri, reason)):

@@ -1,19 +1,23 @@
-"""Which parser reads what: each says itself which media types and endings."""
+"""Parsers by media type and file ending, as each declares in `reads`; and safe parsing."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
+from typing import TypeVar
 
-from watersmeet.core.indexing import Parser
+from watersmeet.core.errors import WatersmeetError
+from watersmeet.core.indexing import Found, Parser
 from watersmeet.engine import plugins
 from watersmeet.engine.components import build, find, names
 from watersmeet.engine.settings.settings import Settings
 
+T = TypeVar("T")
+
 
 @cache
 def readers() -> Mapping[str, str]:
-    """From a media type or an ending such as `.md` to the parser that reads it: one of ours if there is one."""
+    """Parser names by media type or ending such as `.md`; built-in parsers before plug-ins."""
     found: dict[str, str] = {}
     for name in (*names("parse"), *plugins.usable("parse")):
         for form in find("parse", name).reads:
@@ -23,7 +27,7 @@ def readers() -> Mapping[str, str]:
 
 @cache
 def endings() -> tuple[str, ...]:
-    """The endings of files that some parser reads."""
+    """File endings that a parser reads."""
     return tuple(sorted(form for form in readers() if form.startswith(".")))
 
 
@@ -31,3 +35,37 @@ def parsers(settings: Settings) -> dict[str, Parser]:
     """A parser for each media type and ending."""
     made = {name: build("parse", name, settings.of("parse", name)) for name in dict.fromkeys(readers().values())}
     return {form: made[name] for form, name in readers().items()}
+
+
+def ending(name: str) -> str:
+    """The ending of a name, with the dot."""
+    return "." + name.rsplit(".", 1)[-1].casefold()
+
+
+def reader_of(parsers: Mapping[str, T], item: Found) -> T | None:
+    """The parser of an item, by its media type, else by the ending of its name."""
+    return parsers.get(item.media) or parsers.get(ending(item.name))
+
+
+def parse_safely(items: Iterable[T], failed: Callable[[str], T]) -> Iterator[T]:
+    """The items of a parser; an exception becomes a last item made by `failed` with the reason.
+
+    Parsers may raise anything: a RecursionError, a MemoryError, a panic of a library written in Rust.
+    """
+    try:
+        yield from items
+    except BaseException as error:
+        panic = type(error).__name__ == "PanicException"  # not a subclass of Exception, and cannot be imported
+        if isinstance(error, WatersmeetError) or not (panic or isinstance(error, Exception)):
+            raise
+        yield failed(reason(error))
+
+
+def reason(error: BaseException) -> str:
+    """The reason of an error, in one line."""
+    if isinstance(error, RecursionError):
+        return "cannot be read: nested too deeply"
+    if isinstance(error, MemoryError):
+        return "cannot be read: not enough memory"
+    text = str(error).partition("\n")[0][:200]
+    return f"cannot be read: {type(error).__name__}" + (f": {text}" if text else "")

@@ -1,4 +1,4 @@
-"""How much the models of an index have still to read: what a server embeds in the background."""
+"""Counts of chunks without vectors, which a server embeds in the background."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
 
 
 def pending_chunks(engine: Engine) -> dict[str, int]:
-    """How many chunks each tier's model has still to read, of the tiers that a sync brings up to date.
+    """Number of chunks without vectors, for each tier that a sync keeps up to date.
 
-    Nothing of an index of an earlier version, which only a writer upgrades, and nothing of one without any vectors: it
-    was made with `--no-vectors`, and the next sync adds them. What an earlier file of a model has read is read anew."""
-    with engine.snapshot() as view:
-        facts, found = view.facts(), {}
+    Empty for an index of an earlier version, which only a writer upgrades, and for one without any vectors: it was made
+    with `--no-vectors`, and the next sync adds them. Vectors of an earlier file of a model count as missing."""
+    with engine.snapshot() as snapshot:
+        facts, found = snapshot.facts(), {}
         words_only = bool(embedder_name(engine.settings, TIERS[0])) and not known_tiers(facts)
-        if view.outdated or words_only:
+        if snapshot.outdated or words_only:
             return {}
-        chunks = view.statistics().chunks
+        chunks = snapshot.statistics().chunks
         for name in due(engine.settings, facts):
             component = embedder_name(engine.settings, name)
-            following, tier = tiers_of(facts, NEXT_TIERS).get(name), view.tiers().get(name)
+            following, tier = tiers_of(facts, NEXT_TIERS).get(name), snapshot.tiers().get(name)
             if not component:
                 continue
-            left = chunks if tier is None else view.left(tier)
-            if following is not None:  # its last step is to take the other's place
-                left = max(1, view.left(following))
+            left = chunks if tier is None else snapshot.left(tier)
+            if following is not None:  # at least 1: replacing the old tier is still to do
+                left = max(1, snapshot.left(following))
             elif tier is not None and not left:
                 with suppress(ModelProblem):
                     left = chunks if outdated(tier, model_of(engine.settings, name, component)) else 0
@@ -42,7 +42,7 @@ def pending_chunks(engine: Engine) -> dict[str, int]:
 
 
 def can_embed(engine: Engine) -> bool:
-    """Whether vectors can be made at all: the settings want them, and the index can be written."""
+    """Whether vectors can be made: the settings enable them, and the index is writable."""
     index = engine.index
     if not engine.settings.section("index").vectors or not hasattr(index, "writer"):
         return False

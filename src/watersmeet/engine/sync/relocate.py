@@ -1,4 +1,4 @@
-"""A folder of an index that lies elsewhere now: how that is noticed, and how it is said."""
+"""Moved folders of an index: detection, hints and relocation."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ if TYPE_CHECKING:
 
 
 def gone_hint(path: str) -> str:
-    """What can be done about a root that is gone."""
+    """The hint for a missing root."""
     old = quote(path)
     return (
-        f"if it lies elsewhere now, `watersmeet relocate {old} NEW` says where; "
-        f"`watersmeet remove {old}` forgets what was read from it"
+        f"if it was moved, run `watersmeet relocate {old} NEW`; "
+        f"`watersmeet remove {old}` removes its documents from the index"
     )
 
 
 def moved_alone(catalogue: Writer) -> str:
-    """What is said of an index that was moved without the folder that it belongs to."""
+    """The warning for an index that was moved without its folder."""
     base = catalogue.away
-    theirs = next((root.path for root in catalogue.roots() if is_within(root.path, base)), base)
+    old = next((root.path for root in catalogue.roots() if is_within(root.path, base)), base)
     return (
-        f"this index was moved here without its files and goes on covering {base}: move it back, or give it another "
-        f"name; if the files lie elsewhere now, `watersmeet relocate {quote(theirs)} NEW` says where"
+        f"this index was moved here without its files and still covers {base}: move it back, or give it another "
+        f"name; if the files were moved too, run `watersmeet relocate {quote(old)} NEW`"
     )
 
 
 def relocate(index: Index, settings: Settings, old: str, new: str) -> int:
-    """The root at `old` is at `new` from now on: ids, rows and vectors stay. How many documents that are.
+    """Record that the root at `old` is now at `new`; ids, rows and vectors stay. Returns the number of documents.
 
-    Roots in it that went with it do so here, too.
+    Roots inside it that were moved with it are relocated too.
     """
     from watersmeet.engine.index.writer import open_for_writing
 
@@ -57,17 +57,17 @@ def relocate(index: Index, settings: Settings, old: str, new: str) -> int:
         root = _root_at(opened.catalogue.roots(), before, old)
         source = sources.of(root.kind)
         _check(opened.catalogue, source, root, place.uri)
-        along = _along(opened.catalogue, source, root, place.uri)
+        along = _moved_along(opened.catalogue, source, root, place.uri)
         return opened.catalogue.relocate([(root, place.uri), *along])
 
 
 def _check(catalogue: Writer, source: Source, root: Root, place: str) -> None:
-    """Raise if a root cannot be at a place. It may lie in another, or around it."""
+    """Raise if a root cannot be at a place. It may be inside another root, or around one."""
     for other in catalogue.roots():
         if other.id != root.id and other.path == place:
             raise ConfigError(
                 f"{place} is in this index already",
-                f"`watersmeet remove {quote(root.path)}` forgets what was read from the old place",
+                f"`watersmeet remove {quote(root.path)}` removes the documents of the old place",
             )
     was_file = catalogue.is_one_file(root)
     if was_file is not None and was_file is (source.locate(place).only is None):
@@ -75,22 +75,22 @@ def _check(catalogue: Writer, source: Source, root: Root, place: str) -> None:
         raise SourceProblem(f"{root.path} was a {was}, and {place} is a {now}", f"name the {was} that it is now")
 
 
-def _along(catalogue: Writer, source: Source, root: Root, place: str) -> list[tuple[Root, str]]:
-    """The roots in a root that are gone from there and are found in its new place; and where that is."""
+def _moved_along(catalogue: Writer, source: Source, root: Root, place: str) -> list[tuple[Root, str]]:
+    """Roots inside a root that are missing there and exist in its new place, with their new paths."""
     found = []
-    for other in _gone(catalogue, source, root.kind):
-        there = trimmed(place) + other.path[len(trimmed(root.path)) :]
+    for other in _missing(catalogue, source, root.kind):
+        new_path = trimmed(place) + other.path[len(trimmed(root.path)) :]
         if other.id == root.id or not source.within(other.path, root.path):
             continue
         with suppress(ConfigError, SourceProblem):
-            if source.locate(there).exists:
-                _check(catalogue, source, other, there)
-                found.append((other, there))
+            if source.locate(new_path).exists:
+                _check(catalogue, source, other, new_path)
+                found.append((other, new_path))
     return found
 
 
-def _gone(catalogue: Writer, source: Source, kind: str) -> list[Root]:
-    """The roots of a kind that are not where they were."""
+def _missing(catalogue: Writer, source: Source, kind: str) -> list[Root]:
+    """Roots of a kind that no longer exist."""
     return [root for root in catalogue.roots() if root.kind == kind and not source.locate(root.path).exists]
 
 
@@ -98,46 +98,47 @@ def _root_at(roots: Sequence[Root], place: Located, old: str) -> Root:
     for root in roots:
         if root.path in (place.uri, *place.spellings):
             return root
-    known = ", ".join(root.path for root in roots) or "none"
-    raise ConfigError(f"{old} is no folder of this index", f"those that it has: {known}")
+    paths = ", ".join(root.path for root in roots) or "none"
+    raise ConfigError(f"{old} is not a folder of this index", f"its folders: {paths}")
 
 
 def refuse_copy(catalogue: Writer, source: Source, place: SourceRoot) -> None:
-    """Raise if a place that is about to be added holds what was read from a root that is gone, and may be its new one.
+    """Raise if a place to be added has the files of a missing root, and so may be its new place.
 
-    What is other roots' there, or would come along with it, is no part of the comparison.
+    Files of other roots there, or of roots that would move along, are not compared.
     """
-    gone = _gone(catalogue, source, place.kind)
+    gone = _missing(catalogue, source, place.kind)
     if not gone:
         return
-    there = [item for item in source.scan(place, {}) if isinstance(item, Found)]
+    items = [item for item in source.scan(place, {}) if isinstance(item, Found)]
     for root in gone:
         try:
             _check(catalogue, source, root, place.uri)
         except (ConfigError, SourceProblem):
             continue
         theirs = [other.path for other in catalogue.roots()]
-        theirs += [path for _, path in _along(catalogue, source, root, place.uri)]
-        others = [item for item in there if not any(source.within(item.uri, path) for path in theirs)]
+        theirs += [path for _, path in _moved_along(catalogue, source, root, place.uri)]
+        others = [item for item in items if not any(source.within(item.uri, path) for path in theirs)]
         if _same(catalogue.files(root.id), others, source):
             raise SourceProblem(
-                f"{place.uri} holds what was read from {root.path}, which is gone",
-                f"say that it has moved: `watersmeet relocate {quote(root.path)} {quote(place.uri)}`; "
-                f"else forget the old one first: `watersmeet remove {quote(root.path)}`",
+                f"{place.uri} has the files of {root.path}, which is gone",
+                f"if it was moved, run `watersmeet relocate {quote(root.path)} {quote(place.uri)}`; "
+                f"else remove the old one first: `watersmeet remove {quote(root.path)}`",
             )
 
 
-def _same(known: Mapping[str, FileState], there: Sequence[Found], source: Source) -> bool:
-    """Whether most files of either side are those of the other: by name, and by time stamp or content."""
-    most = max(len(known), len(there))
-    pairs = [(known[item.name], item) for item in there if item.name in known]
-    if 2 * len(pairs) <= most:
+def _same(states: Mapping[str, FileState], items: Sequence[Found], source: Source) -> bool:
+    """Whether most files of both sides are equal: by name, and by time stamp or content."""
+    larger = max(len(states), len(items))
+    pairs = [(states[item.name], item) for item in items if item.name in states]
+    if 2 * len(pairs) <= larger:
         return False
-    return 2 * sum(_equal(state, item, source) for state, item in pairs) > most
+    return 2 * sum(_equal(state, item, source) for state, item in pairs) > larger
 
 
 def _equal(state: FileState, item: Found, source: Source) -> bool:
-    """Size and time, with which stamps of files begin, stay when one is moved; if only its time differs, it is read."""
+    """Whether a file is the same. A stamp begins with size and time, which a move keeps; if only the time differs, the
+    content is compared."""
     before, now = state.stamp.split()[:2], item.stamp.split()[:2]
     if before == now:
         return True

@@ -1,4 +1,4 @@
-"""What a sync says of itself: while it runs, and at the end."""
+"""Progress and final report of a sync."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from watersmeet.core.indexing import Skipped
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """`done` of `total` are safe on disk; `doing` says what is being done."""
+    """Progress: `done` of `total` are on disk; `doing` names the current step."""
 
     doing: str
     done: int
@@ -22,26 +22,26 @@ class Progress:
 ProgressCallback = Callable[[Progress], None]
 
 MAX_WARNINGS = 100
-"""So much of one kind is said of a file; the rest is counted."""
+"""Warnings of one kind listed for a file; further ones are only counted."""
 
 
 @dataclass(slots=True)
 class WarningList:
-    """What there is to say of the documents of one file: a file of a million may have a million."""
+    """A limited list of warnings about the documents of one file, which may have a million."""
 
     path: str
-    rest: str  # what the others are, behind their number
-    said: list[Skipped] = field(default_factory=list)
+    rest: str  # text after the number of further warnings
+    listed: list[Skipped] = field(default_factory=list)
     more: int = 0
 
     def add(self, reason: str) -> None:
-        if len(self.said) < MAX_WARNINGS:
-            self.said.append(Skipped(self.path, reason))
+        if len(self.listed) < MAX_WARNINGS:
+            self.listed.append(Skipped(self.path, reason))
         else:
             self.more += 1
 
     def all(self) -> list[Skipped]:
-        return [*self.said, Skipped(self.path, f"{self.more:,} {self.rest}")] if self.more else self.said
+        return [*self.listed, Skipped(self.path, f"{self.more:,} {self.rest}")] if self.more else self.listed
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""Which folders and addresses an index covers, and the sync of some of them."""
+"""Roots of an index: the folders and addresses that it covers, and their sync."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ from watersmeet.engine.index.writer import IndexWriter, open_for_writing
 from watersmeet.engine.plugins import broken
 from watersmeet.engine.settings.settings import Settings
 from watersmeet.engine.sync.dates import Dates
-from watersmeet.engine.sync.parsers import endings, parsers, readers
-from watersmeet.engine.sync.parsing import reader_of
+from watersmeet.engine.sync.parsers import endings, parsers, reader_of, readers
 from watersmeet.engine.sync.relocate import gone_hint, moved_alone, refuse_copy
 from watersmeet.engine.sync.report import ProgressCallback, SyncReport
 from watersmeet.engine.sync.root_sync import RootSync
@@ -35,7 +34,7 @@ from watersmeet.engine.sync.sources import Sources
 from watersmeet.engine.sync.spool import SpooledSource
 
 DEFAULT = "default"
-"""The collection of what is given none, and of which nothing is said."""
+"""The collection of roots without one; it is not shown."""
 
 
 def sync(
@@ -47,42 +46,39 @@ def sync(
     recreate: bool,
     progress: ProgressCallback,
 ) -> SyncReport:
-    """Without paths: all that the index knows of. `recreate` reads all of that again, too."""
+    """Sync these paths, or without paths all roots. `recreate`: also read all roots again."""
     if not all(map(os.fspath, paths)):
         raise ConfigError("an empty path was given", "is a variable not set? `watersmeet sync .` indexes this folder")
     if not paths and (collection or meta or not index.exists()):
-        raise ConfigError("no path was named", "say what to index: `watersmeet sync PATH`")
+        raise ConfigError("no path was given", "name what to index: `watersmeet sync PATH`")
     report = SyncReport()
     report.warnings += [Skipped(f"plug-in {name}", f"{why}; {why.hint}") for name, why in broken("parse").items()]
     sources = Sources(settings)
-    named = _named(sources, [os.fspath(path) for path in paths], report) if paths else {}
-    if not named:
-        _check_known(index)
+    requested = _requested(sources, [os.fspath(path) for path in paths], report) if paths else {}
+    if not requested:
+        _check_roots(index)
     with ExitStack() as stack:
-        fetched = _fetched(index, sources, named, recreate, progress, stack)
+        fetched = _fetched(index, sources, requested, recreate, progress, stack)
         opened = stack.enter_context(open_for_writing(index, settings, recreate=recreate))
         run = _Run(opened, sources, fetched, report, progress)
         if opened.catalogue.mended:
-            report.warnings.append(
-                Skipped(index.place, "the words were lost and have been made again from the catalogue")
-            )
+            report.warnings.append(Skipped(index.place, "the text store was lost and was rebuilt from the catalogue"))
         if opened.catalogue.away:
             report.warnings.append(Skipped(index.place, moved_alone(opened.catalogue)))
-        known = [] if named and not recreate else run.known(opened.catalogue.covered)
+        synced = [] if requested and not recreate else run.covered(opened.catalogue.covered)
         others = {
             uri: kind
-            for uri, kind in named.items()
-            if collection or meta or not any(sources.of(kind).within(uri, place) for place in known)
+            for uri, kind in requested.items()
+            if collection or meta or not any(sources.of(kind).within(uri, place) for place in synced)
         }
-        run.named(others, collection, meta)
+        run.requested(others, collection, meta)
         opened.compact()
         report.documents, report.chunks = opened.catalogue.counts()
     return report
 
 
-def _named(sources: Sources, uris: Sequence[str], report: SyncReport) -> dict[str, str]:
-    """What is to be read, with its kind. Files that cannot be are no part of the index; if nothing is left, that is an
-    error."""
+def _requested(sources: Sources, uris: Sequence[str], report: SyncReport) -> dict[str, str]:
+    """Places to read, with the kind of source. Unreadable files are reported as skipped; if nothing is left, raises."""
     places: dict[str, tuple[str, Located]] = {}
     for uri in uris:
         kind, place = sources.locate(uri)
@@ -93,7 +89,7 @@ def _named(sources: Sources, uris: Sequence[str], report: SyncReport) -> dict[st
     report.skipped += refused.values()
     if len(refused) == len(places):
         first = report.skipped[0]
-        raise SourceProblem(f"{first.path}: {first.reason}", "name a folder, or a file of a kind that can be read")
+        raise SourceProblem(f"{first.path}: {first.reason}", "name a folder, or a file that a parser reads")
     return {uri: kind for uri, (kind, _) in places.items() if uri not in refused}
 
 
@@ -103,39 +99,39 @@ def _refused(item: Found | Skipped | None) -> Skipped | None:
     return item if isinstance(item, Skipped) else None
 
 
-def _check_known(index: Index) -> None:
-    """Raise if an index cannot say which folders to read. Which they are is read once nobody else can change it."""
+def _check_roots(index: Index) -> None:
+    """Raise if the index has no readable list of roots. The roots themselves are read later, under the lock."""
     try:
         roots = index.root_places()
     except (IndexDamaged, IndexMismatch) as problem:
         raise type(problem)(
-            f"{problem}; which folders it held cannot be read", "name them: `watersmeet sync PATH... --recreate`"
+            f"{problem}; the list of its folders cannot be read", "name them: `watersmeet sync PATH... --recreate`"
         ) from None
     if not roots:
-        raise ConfigError("this index knows of no folder", "say what to index: `watersmeet sync PATH`")
+        raise ConfigError("this index covers no folder", "name what to index: `watersmeet sync PATH`")
 
 
 def _fetched(
     index: Index,
     sources: Sources,
-    named: Mapping[str, str],
+    requested: Mapping[str, str],
     recreate: bool,
     progress: ProgressCallback,
     stack: ExitStack,
 ) -> dict[str, SpooledSource]:
-    """What slow sources say, by their addresses: read before the index is locked, and kept as long as the stack."""
+    """Spooled contents of slow sources, by address: read before the index is locked, deleted with the stack."""
     fetched: dict[str, SpooledSource] = {}
-    wanted = {uri: kind for uri, kind in named.items() if sources.is_slow(kind)}
-    if named and not wanted and not recreate:
+    slow = {uri: kind for uri, kind in requested.items() if sources.is_slow(kind)}
+    if requested and not slow and not recreate:
         return fetched
-    from tempfile import TemporaryDirectory  # most syncs need none
+    from tempfile import TemporaryDirectory  # lazy: few syncs need it
 
-    known = index.known_roots(lambda root: sources.is_slow(root.kind))
-    if not named or recreate:
-        wanted |= {uri: state.root.kind for uri, state in known.items()}
+    indexed = index.known_roots(lambda root: sources.is_slow(root.kind))
+    if not requested or recreate:
+        slow |= {uri: state.root.kind for uri, state in indexed.items()}
     rule = Dates(sources.settings.section("index").dates).rule
-    for uri, kind in wanted.items():
-        state = None if recreate else known.get(uri)
+    for uri, kind in slow.items():
+        state = None if recreate else indexed.get(uri)
         again = state is None or state.facts.get(_dated_by(state.root)) != rule
         place = stack.enter_context(TemporaryDirectory(prefix="watersmeet-"))
         fetched[uri] = SpooledSource(sources.of(kind), place, state.files if state else {}, again)
@@ -144,13 +140,13 @@ def _fetched(
 
 
 def _dated_by(root: Root) -> str:
-    """The fact that says by which rule a root was dated."""
+    """Name of the fact with the dating rule of a root."""
     return f"dates.{root.id}"
 
 
 @dataclass(slots=True)
 class _Run:
-    """A sync that holds the index."""
+    """A running sync, with the index open for writing."""
 
     index: IndexWriter
     sources: Sources
@@ -158,24 +154,24 @@ class _Run:
     report: SyncReport
     progress: ProgressCallback
 
-    def known(self, uris: Sequence[str]) -> list[str]:
-        """Sync what the index covers, as far as it is there; which that is. What is gone is said to be."""
+    def covered(self, uris: Sequence[str]) -> list[str]:
+        """Sync roots of the index that exist, and return them; missing ones become warnings."""
         kinds = {root.path: root.kind for root in self.index.catalogue.roots()}
-        there = []
+        existing = []
         for uri in uris:
             try:
                 kind, place = self.sources.locate(uri, kinds.get(uri, ""))
                 if not place.exists:
-                    self.report.warnings.append(Skipped(uri, f"it is gone; {gone_hint(uri)}"))
+                    self.report.warnings.append(Skipped(uri, f"it does not exist; {gone_hint(uri)}"))
                     continue
-                there.append(uri)
+                existing.append(uri)
                 self.one(uri, kind, "", {})
-            except (SourceProblem, UnknownComponent) as problem:  # the others need not wait for it
+            except (SourceProblem, UnknownComponent) as problem:  # go on with the other roots
                 self.report.warnings.append(Skipped(uri, str(problem)))
-        return there
+        return existing
 
-    def named(self, places: Mapping[str, str], collection: str, meta: Mapping[str, str]) -> None:
-        """What cannot be read, or is not to be read twice, is left out and said. If that is all, it is an error."""
+    def requested(self, places: Mapping[str, str], collection: str, meta: Mapping[str, str]) -> None:
+        """Sync requested places; those that cannot be read become warnings, unless all fail."""
         problems: dict[str, SourceProblem] = {}
         for uri, kind in places.items():
             try:
@@ -189,7 +185,9 @@ class _Run:
     def one(self, uri: str, kind: str, collection: str, meta: Mapping[str, str]) -> None:
         source = self.sources.of(kind)
         if source.slow and uri not in self.fetched:
-            self.report.warnings.append(Skipped(uri, "it came into the index meanwhile; the next sync reads it"))
+            self.report.warnings.append(
+                Skipped(uri, "it was added by another process meanwhile; the next sync reads it")
+            )
             return
         if source.slow:
             self.fetched[uri].check()
@@ -197,13 +195,13 @@ class _Run:
         root, scope = _root_for(self.index.catalogue, source, SourceRoot(kind, uri), collection, meta, self.report)
         around = [other for other in before if other.path != uri and _lies_in(source, kind, uri, other)]
         if around and root.id not in [other.id for other in before]:
-            # it has come back: what was read of it is no longer another's
+            # a former root is added again: the outer root gives up its files
             outer = max(around, key=lambda other: len(other.path))
             self.read(source, outer, _part(source, outer, uri), uri)
         self.read(source, root, scope, uri)
 
     def read(self, source: Source, root: Root, scope: str, uri: str) -> None:
-        """Bring a root, or a part of it, up to date."""
+        """Sync a root, or a part of it."""
         catalogue, settings = self.index.catalogue, self.sources.settings
         names = settings.section("index")
         dates = Dates(names.dates)
@@ -241,40 +239,40 @@ def _root_for(
     meta: Mapping[str, str],
     report: SyncReport,
 ) -> tuple[Root, str]:
-    """The root that a place is or lies in, and which part of the root it is. One that was let go of comes back."""
+    """The root of a place and its scope there; a new root if there is none, or if the place was a root before."""
     roots, uri = catalogue.roots(), place.uri
     around = [root for root in roots if _lies_in(source, place.kind, uri, root)]
-    root = max(around, key=lambda root: len(root.path), default=None)  # a root may lie in another
+    root = max(around, key=lambda root: len(root.path), default=None)  # roots may be nested
     if root and uri == root.path:
         return _in_collection(catalogue, root, collection, meta), ""
     if root and uri not in catalogue.former_roots():
         if collection or meta:
-            raise ConfigError(f"{uri} is part of {root.path}", "a collection is given to the whole of it")
+            raise ConfigError(f"{uri} is part of {root.path}", "set the collection or metadata for the whole of it")
         return root, _part(source, root, uri)
     refuse_copy(catalogue, source, place)
-    name, prefix = _called(catalogue, source, place, roots)
+    name, prefix = _name_and_prefix(catalogue, source, place, roots)
     for root in roots:
         if root.kind == place.kind and source.within(root.path, uri):
-            report.warnings.append(Skipped(root.path, "it is in this index already, and keeps its ids"))
-    chosen = catalogue.collection(collection or (_unused(catalogue, name) if meta else DEFAULT), meta)
+            report.warnings.append(Skipped(root.path, "it is in this index already; its documents keep their ids"))
+    chosen = catalogue.collection(collection or (_new_collection_name(catalogue, name) if meta else DEFAULT), meta)
     return catalogue.add_root(uri, name, chosen, prefix, place.kind), ""
 
 
 def _lies_in(source: Source, kind: str, uri: str, root: Root) -> bool:
-    """Whether something is a root, or a part of one that can be read by itself."""
+    """Whether a place is a root, or a part of one that can be read separately."""
     return uri == root.path or (kind == root.kind and not source.slow and source.within(uri, root.path))
 
 
 def _part(source: Source, root: Root, uri: str) -> str:
-    """A place in a root, as a scope of it."""
+    """The scope of a place in a root."""
     return slashed(uri[len(trimmed(root.path)) + 1 :]) + ("/" if source.locate(uri).only is None else "")
 
 
-def _called(catalogue: Writer, source: Source, place: SourceRoot, roots: Sequence[Root]) -> tuple[str, str]:
-    """A new root's name, and the prefix that its documents have from now on: none if it is the first.
+def _name_and_prefix(catalogue: Writer, source: Source, place: SourceRoot, roots: Sequence[Root]) -> tuple[str, str]:
+    """The name of a new root, and the prefix of its documents: none for the first root.
 
-    One that was let go of has again what it had. The name is nobody else's, and that of no folder or document that has
-    no prefix in front of it.
+    A former root gets its former ones. The name differs from those of other roots, and from folders and documents
+    without a prefix.
     """
     former = catalogue.former_roots()
     if place.uri in former:
@@ -296,14 +294,16 @@ def _in_collection(catalogue: Writer, root: Root, collection: str, meta: Mapping
     if not collection and not meta:
         return root
     own = catalogue.collections()[root.collection]
-    chosen = catalogue.collection(collection or (_unused(catalogue, root.name) if own == DEFAULT else own), meta)
+    chosen = catalogue.collection(
+        collection or (_new_collection_name(catalogue, root.name) if own == DEFAULT else own), meta
+    )
     if chosen != root.collection:
         catalogue.set_root_collection(root.id, chosen)
     return replace(root, collection=chosen)
 
 
-def _unused(catalogue: Writer, name: str) -> str:
-    """A name for a collection that nobody else is in."""
+def _new_collection_name(catalogue: Writer, name: str) -> str:
+    """A collection name that is not in use."""
     return _unique(name, {DEFAULT, *catalogue.collections().values()})
 
 
@@ -312,7 +312,7 @@ def _unique(name: str, taken: Collection[str]) -> str:
 
 
 def remove(index: Index, settings: Settings, ids: Sequence[DocId]) -> int:
-    """Documents by their ids, and whole folders by their names or paths."""
+    """Remove documents by id, and roots by name or path; returns the number of documents."""
     with open_for_writing(index, settings) as opened:
         changes, roots = Changes(), []
         records = opened.catalogue.records(changes.records.append)
@@ -329,7 +329,7 @@ def remove(index: Index, settings: Settings, ids: Sequence[DocId]) -> int:
                     records.delete(identity, found.version)
             owner = opened.catalogue.owner(identity)
             if owner is None:
-                roots.append(_root_called(opened.catalogue, Sources(settings), identity))
+                roots.append(_root_named(opened.catalogue, Sources(settings), identity))
                 continue
             documents[identity] = None
             if owner[1] is not None:
@@ -346,11 +346,11 @@ def remove(index: Index, settings: Settings, ids: Sequence[DocId]) -> int:
     return len(documents)
 
 
-def _root_called(catalogue: Writer, sources: Sources, name: str) -> Root:
+def _root_named(catalogue: Writer, sources: Sources, name: str) -> Root:
     if not name:
-        raise ConfigError("an empty name was given", "is a variable not set? `watersmeet list` shows what there is")
+        raise ConfigError("an empty name was given", "is a variable not set? `watersmeet list` shows all documents")
     roots = catalogue.roots()
-    with suppress(SourceProblem):  # no path, but perhaps a name
+    with suppress(SourceProblem):  # not a path, but perhaps a name
         _, place = sources.locate(name)
         for root in roots:
             if root.path in (place.uri, *place.spellings):
@@ -358,4 +358,4 @@ def _root_called(catalogue: Writer, sources: Sources, name: str) -> Root:
     for root in roots:
         if root.name == name.rstrip("/"):
             return root
-    raise NotFound(f"no document or folder called {name!r}", "`watersmeet list` shows what there is")
+    raise NotFound(f"no document or folder called {name!r}", "`watersmeet list` shows all documents")

@@ -1,4 +1,4 @@
-"""Which source reads an address."""
+"""Sources by address."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 @dataclass(slots=True)
 class Sources:
-    """The sources of the settings, each made when it is first needed."""
+    """The sources of the settings, created when first needed."""
 
     settings: Settings
-    _made: dict[str, Source] = field(default_factory=dict)
+    _sources: dict[str, Source] = field(default_factory=dict)
 
     @property
     def of_paths(self) -> str:
-        """The kind that reads what is no address of another."""
+        """The source of paths and of addresses without a source of their own."""
         kind: str = self.settings.section("index").source
         return kind
 
@@ -36,22 +36,22 @@ class Sources:
         return self.of_paths
 
     def of(self, kind: str) -> Source:
-        if kind not in self._made:
-            self._made[kind] = build("source", kind, self.settings.of("source", kind), endings=endings())
-        return self._made[kind]
+        if kind not in self._sources:
+            self._sources[kind] = build("source", kind, self.settings.of("source", kind), endings=endings())
+        return self._sources[kind]
 
     def is_slow(self, kind: str) -> bool:
-        """One that is no longer installed is none: whoever needs it says so."""
+        """Whether a source is slow. False for one that is not installed, which raises when it is used."""
         try:
             return find("source", kind).slow is True
         except UnknownComponent:
             return False
 
     def locate(self, uri: str, kind: str = "") -> tuple[str, Located]:
-        """What an address is, and the kind that reads it: that which it has in an index, else by how it begins."""
+        """Locate an address, with the kind of its source: the given one, else by its scheme."""
         kind = kind or self.kind_of(uri)
         return kind, self.of(kind).locate(uri)
 
     def gone(self, uris: Sequence[str]) -> list[str]:
-        """Those of which their source says that there is nothing any more."""
+        """Addresses that no longer exist."""
         return [uri for uri in uris if not self.locate(uri)[1].exists]

@@ -1,6 +1,6 @@
-"""Sparse vectors on demand: made when a command first asks for them, and not by every sync.
+"""Sparse vectors on demand: made when a command first needs them, not by every sync.
 
-A server does not make them while somebody waits: its answer names them as a failure, with the command that does.
+A server does not make them during a request: its answer has a failure with the command that does.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 
 
 def lacks_sparse(engine: Engine, mode: str, signals: Sequence[str] = ()) -> bool:
-    """Whether a search in this mode asks for sparse vectors, and too few are there for it.
+    """Whether a search in this mode needs sparse vectors and the index has too few.
 
-    `signals`: what votes, if not what the settings say."""
+    `signals`: the signals in use, if not those of the settings."""
     settings = engine.settings
     voting = signals or settings.section("pipeline").signals
-    asked = mode == SPARSE or (mode in ("", "hybrid") and SPARSE in voting)
-    if not asked or not embedder_name(settings, SPARSE):
+    needed = mode == SPARSE or (mode in ("", "hybrid") and SPARSE in voting)
+    if not needed or not embedder_name(settings, SPARSE):
         return False
-    with engine.snapshot() as view:
-        if view.outdated:
-            return False  # whoever only looks changes nothing: an older version beside this one goes on
-        share = engine.sight(view, None).coverage.get(SPARSE, 0.0)
+    with engine.snapshot() as snapshot:
+        if snapshot.outdated:
+            return False  # a search does not upgrade the index, which an older version may still use
+        share = engine.visible_index(snapshot, None).coverage.get(SPARSE, 0.0)
     return bool(share < settings.section("index").min_coverage)
 
 
 def make_sparse(engine: Engine, progress: ProgressCallback) -> None:
-    """Make them. If the index cannot be written the search goes on, and its answer names what is missing."""
+    """Make sparse vectors. If the index cannot be written, the search goes on without them and reports a failure."""
     with suppress(IndexProblem):
         engine.deepen(progress, tiers=(SPARSE,))

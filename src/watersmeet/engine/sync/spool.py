@@ -1,4 +1,4 @@
-"""Slow sources are read before the index is locked: what they say is put aside, and written afterwards."""
+"""Spooling of slow sources: they are read before the index is locked, and written afterwards."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from watersmeet.engine.sync.root_sync import unchanged
 
 @dataclass(slots=True)
 class SpooledSource(Source):
-    """A source that says again what another one said, with the contents in a folder."""
+    """A source that replays the scan of another, with the contents in a folder."""
 
     source: Source
     folder: str
     before: Mapping[str, FileState]
-    """What was known when the source was asked."""
+    """File states of the index when the source was scanned."""
     again: bool
-    """Whether it was asked for everything, be it known or not."""
+    """Whether unchanged items were read too."""
     began: int = field(default_factory=time.time_ns)
-    """When: nothing that changed later has been seen."""
+    """When the scan started; later changes may be missing."""
     problem: SourceProblem | None = None
     _offers: list[Offer] = field(default_factory=list)
     _contents: dict[str, str | Skipped] = field(default_factory=dict)
 
     def fetch(self, root: SourceRoot, progress: ProgressCallback) -> None:
-        """Ask the source, and read what is new or may have changed."""
-        known = {} if self.again else {name: state.stamp for name, state in self.before.items() if state.stamp}
+        """Scan the source, and read items that are new or may have changed."""
+        stamps = {} if self.again else {name: state.stamp for name, state in self.before.items() if state.stamp}
         try:
-            for item in self.source.scan(root, known):
+            for item in self.source.scan(root, stamps):
                 self._offers.append(item)
                 if isinstance(item, Found) and (self.again or not unchanged(self.before.get(item.name), item)):
-                    self._contents[item.name] = self._put_aside(item)
+                    self._contents[item.name] = self._spool(item)
                     progress(Progress("fetching", len(self._contents), 0))
         except SourceProblem as problem:
             self.problem = problem
@@ -47,11 +47,11 @@ class SpooledSource(Source):
             self.problem = SourceProblem(f"{root.uri}: {error}")
 
     def check(self) -> None:
-        """Raise if the source could say nothing at all."""
+        """Raise if the source failed without any item."""
         if self.problem is not None and not self._offers:
             raise self.problem
 
-    def _put_aside(self, item: Found) -> str | Skipped:
+    def _spool(self, item: Found) -> str | Skipped:
         path = os.path.join(self.folder, str(len(self._contents)))
         try:
             stream = self.source.open(item)
@@ -76,8 +76,8 @@ class SpooledSource(Source):
             return stream.read()
 
     def open(self, found: Found) -> BinaryIO | Skipped:
-        kept = self._contents.get(found.name) or Skipped(found.uri, "it was not read")
-        return kept if isinstance(kept, Skipped) else open(kept, "rb")
+        content = self._contents.get(found.name) or Skipped(found.uri, "it was not read")
+        return content if isinstance(content, Skipped) else open(content, "rb")
 
     def dating(self, found: Collection[Found]) -> Dating:
         return self.source.dating(found)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from watersmeet.core.ceilings import apply_ceilings, capped_only, enforce_ceilings
 from watersmeet.core.model import Ceiling, Evidence, Hit, Plan, Ranking
+from watersmeet.engine.query.ceilings import apply_ceilings, capped_only, enforce_ceilings
 from watersmeet.fusion.convex import Convex
 from watersmeet.fusion.rrf import Rrf
 
