@@ -1,8 +1,9 @@
 """Neighbours signal: documents one link away from the hits of the other signals.
 
-A document has a vote here only if it is linked with a better one. That vote has a ceiling
-(`engine.query.ceilings`), a share of the score of the better document, so that no link lifts a document above the one
-that it came from. The closer a document's own score is to that ceiling, the less the link counts; one that no other signal found gets the whole vote.
+A document has a vote here only if it is linked with a better one. That vote has a ceiling (`engine.query.ceilings`),
+a share of the score of the better document, so that no link lifts a document above the one that it came from. The
+closer a document's own score is to that ceiling, the less the link counts; one that no other signal found gets the
+whole vote.
 """
 
 from __future__ import annotations
