@@ -168,7 +168,7 @@ def chosen(by_set: dict[str, list[Judged]]) -> dict[str, Any]:
         )
         variant, point, support = family[int(others.argmax())]
         scores = quality(by_set[name], variant, point, support).tolist()
-        table[name] = figures(scores) | {"constants": f"{variant}, {point}, company {support:g}"}
+        table[name] = figures(scores) | {"constants": f"{variant}, {point}, document_support {support:g}"}
     return table
 
 

@@ -47,7 +47,7 @@ def scores_of(snapshot: MemorySnapshot, scores: dict[ChunkId, float] | Sequence[
 
 
 class HashedMeanings:
-    """`Meanings` over the vectors that the snapshot holds; `estimated` chunks say so."""
+    """`VectorSearch` over the vectors that the snapshot holds; `estimated` chunks say so."""
 
     def __init__(self, snapshot: MemorySnapshot, estimated: Collection[ChunkId] = ()) -> None:
         self._vectors, self._estimated = MemoryVectors(snapshot, snapshot.vectors_by_tier[STATIC.name], ANY), estimated
@@ -68,7 +68,7 @@ class HashedMeanings:
 
 
 class TermMeanings:
-    """`Meanings` over the weighted terms that the shipped `terms` embedder makes of the documents."""
+    """`VectorSearch` over the weighted terms that the shipped `terms` embedder makes of the documents."""
 
     def __init__(self, given: Sequence[Given]) -> None:
         filling, self._model = MemoryFilling(), Terms(related=0)

@@ -1,1 +1,1 @@
-"""Wires it from settings; owns threads, the writer lock and the commit point."""
+"""The engine: builds pipelines from settings, syncs and searches; owns threads, the writer lock and commits."""

@@ -114,7 +114,7 @@ def default(field: dataclasses.Field[Any]) -> Any:
 
 
 def checked(cls: type[Any], table: Mapping[str, Any], where: str, origin: str = "") -> dict[str, Any]:
-    """A table of settings with its names and types checked; `origin` is where it was written."""
+    """A settings table with checked names and types; `origin` is the file or variable, for errors."""
     written = f"{origin}: " if origin else ""
     valid = options(cls)
     for key in table:

@@ -125,15 +125,15 @@ def test_vectors_from_a_backup_are_looked_through(engine: Engine, vault: Path, t
 def test_an_index_that_is_begun_anew_meanwhile_is_filled(
     engine: Engine, vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    level = deepening._Pass._level
+    level = deepening._Pass._measured
 
     def meanwhile(one: deepening._Pass, tier: deepening.Tier) -> deepening.Tier:
-        monkeypatch.setattr(deepening._Pass, "_level", level)
+        monkeypatch.setattr(deepening._Pass, "_measured", level)
         with opened(tmp_path) as other:
             other.sync([vault], recreate=True, deepen=False)
         return level(one, tier)
 
-    monkeypatch.setattr(deepening._Pass, "_level", meanwhile)
+    monkeypatch.setattr(deepening._Pass, "_measured", meanwhile)
     engine.sync([vault])
     assert kept(engine) == counted(engine)
     engine.deepen()

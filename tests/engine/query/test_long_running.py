@@ -152,7 +152,7 @@ class TestEmbedFirst:
 
     def test_it_does_not_grow_without_end(self, behind: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(embed_first, "MAX_BYTES", 100)
-        monkeypatch.setattr(embed_first, "PAUSE", 0.0)
+        monkeypatch.setattr(embed_first, "WRITE_INTERVAL_SECONDS", 0.0)
         for number in range(20):
             behind.search(f"tide number{number}")
         assert 100 <= Path(behind.folder, EMBED_FIRST).stat().st_size < 300

@@ -16,7 +16,7 @@ question without one."""
 
 @dataclass(frozen=True, slots=True)
 class Classification:
-    """The answer of `classify`; `weights` are those of ADR-003 for meaning and words."""
+    """The classification of a query; `weights` are those of ADR-003 for semantic and keyword search."""
 
     query: str
     kind: str

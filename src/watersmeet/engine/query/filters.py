@@ -15,7 +15,7 @@ MAX_RESULTS = 1000
 CONDITION = ("filters", "since", "before", "exclude")
 """Options that become a condition; all faces use these names."""
 Filters = Mapping[str, Any] | Iterable[str]
-"""Values by key, one or a list; or each as `key=value`."""
+"""Filters: values by key, one or a list; or texts `key=value`."""
 
 _AGO = re.compile(r"(\d{1,5})([hdwmy])")
 _YEAR_OR_MONTH = re.compile(r"\d{4}(-\d\d)?")

@@ -1,4 +1,4 @@
-"""The query path, in the order it happens: signals in parallel, fusion, stages."""
+"""The query pipeline: query steps, signals in parallel, fusion, stages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two-stage retrieval: first which documents, then which of their sections. It wraps the pipeline."""
+"""Two-stage search: first the best documents, then their best sections. It wraps the pipeline."""
 
 from __future__ import annotations
 

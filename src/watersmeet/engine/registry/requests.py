@@ -30,9 +30,9 @@ def modes() -> tuple[str, ...]:
 class _RegistryRequest:
     intent: str = option("", "what the answer is for", longest=2000, metavar="TEXT")
     mode: str = option(
-        "", "search mode; default: hybrid if there are vectors, else lexical", choices=modes, metavar="MODE"
+        "", "search mode (default: hybrid, or lexical without vectors)", choices=modes, metavar="MODE"
     )
-    recipe: str = option("", "recipe to use; default: that of the settings", choices=recipes, metavar="NAME")
+    recipe: str = option("", "recipe to use (default: that of the settings)", choices=recipes, metavar="NAME")
     strict: bool = option(False, "fail if any signal of the recipe cannot be used")
     viewer: Viewer | None = None  # None: the owner of the index
     stop: Callable[[], bool] | None = None  # called between steps: whether to cancel
@@ -60,14 +60,14 @@ class EntityRequest(_RegistryRequest):
 
     query: str = option("", "query; #tag is a filter", longest=MAX_QUERY_CHARS, metavar="QUERY")
     entity_types: tuple[str, ...] | None = option(
-        None, "only these types; default: all", choices=lambda: TYPES, metavar="TYPE", flags=("--type",)
+        None, "only these types (default: all)", choices=lambda: TYPES, metavar="TYPE", flags=("--type",)
     )
     max_results: int = option(10, "number of results in all", least=1, most=MAX_RESULTS, aliases=COUNT, flags=("-n",))
     include_deprecated: bool = option(False, "include deprecated entities")
     include_draft: bool = option(False, "include drafts")
     include_disabled: bool = option(False, "include disabled entities")
     tags: tuple[str, ...] = option(
-        (), "only with this tag or one below it; repeated: with all of them", metavar="TAG", flags=("--tag",)
+        (), "only with this tag or one below it; several: with all of them", metavar="TAG", flags=("--tag",)
     )
 
     def checked(self) -> None:

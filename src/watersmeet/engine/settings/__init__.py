@@ -1,1 +1,1 @@
-"""Which settings are there, and where do they come from?"""
+"""Settings: sections, sources and trust."""

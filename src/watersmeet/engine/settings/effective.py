@@ -13,7 +13,7 @@ DEFAULT = "default"
 
 
 def effective(settings: Settings) -> dict[str, tuple[Any, str]]:
-    """Dotted path to (value, origin)."""
+    """Effective settings: (value, origin) by dotted path."""
     found: dict[str, tuple[Any, str]] = {}
     for name, cls in SECTIONS.items():
         for key, field in options(cls).items():

@@ -117,7 +117,7 @@ class ServeSettings:
     seconds: float = option(30.0, "timeout of a request, waiting included")
     body_bytes: int = option(1_000_000, "maximum size of a request body")
     rate: float = option(1000.0, "requests per second for each token, or each address without one")
-    failures: int = option(10, "wrong tokens per minute from one address before it is refused")
+    failures: int = option(10, "wrong tokens per minute from one address before further ones get status 429")
     fresh_seconds: float = option(2.0, "with --in: check the folder for changes after this many seconds")
     deepen: bool = option(True, "make missing vectors in the background while there are no requests")
 
