@@ -61,7 +61,7 @@ def test_export_gives_all_that_is_kept(here: Path) -> None:
 
 
 def test_reset_goes_alone() -> None:
-    with pytest.raises(ConfigError, match="alone"):
+    with pytest.raises(ConfigError, match="cannot be combined"):
         CliRunner().invoke(cli, ["calibrate", "--reset", "--judgements", "judged.jsonl"], catch_exceptions=False)
 
 

@@ -51,7 +51,7 @@ def fails(done: subprocess.CompletedProcess[str], *said: str, code: int = 2) -> 
         (["sync", "nowhere"], ["nowhere", "spelling"]),
         (["sync", "guides", "nowhere"], ["nowhere"]),
         (["sync", ".", "--meta", "sdk"], ["'sdk'", "--meta sdk=python"]),
-        (["sync", ".", "--include", "["], ["'['", "match nothing"]),
+        (["sync", ".", "--include", "["], ["'['", "cannot match any file"]),
         (["sync", ".", "--index", "ideas.txt"], ["ideas.txt"]),
         (["related"], ["ID"]),
         (["related", "index.md", "-n", "0"], ["--top-n"]),

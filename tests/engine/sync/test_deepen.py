@@ -91,7 +91,7 @@ def endpoint() -> Iterator[Endpoint]:
 def opened(folder: Path, **environ: str) -> Engine:
     """An engine as a new process has it."""
     models._instance.cache_clear()
-    openai._known.clear()
+    openai._dimensions.clear()
     names = {f"WATERSMEET__{key}": value for key, value in environ.items()}
     return Engine(folder / "index", load(start=str(folder), environ=names))
 
