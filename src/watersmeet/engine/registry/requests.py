@@ -29,9 +29,7 @@ def modes() -> tuple[str, ...]:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _RegistryRequest:
     intent: str = option("", "what the answer is for", longest=2000, metavar="TEXT")
-    mode: str = option(
-        "", "search mode (default: hybrid, or lexical without vectors)", choices=modes, metavar="MODE"
-    )
+    mode: str = option("", "search mode (default: hybrid, or lexical without vectors)", choices=modes, metavar="MODE")
     recipe: str = option("", "recipe to use (default: that of the settings)", choices=recipes, metavar="NAME")
     strict: bool = option(False, "fail if any signal of the recipe cannot be used")
     viewer: Viewer | None = None  # None: the owner of the index
