@@ -4,39 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from text_stores import TextStoreTests, entry, fill
 from watersmeet.core.errors import IndexDamaged, IndexMismatch
-from watersmeet.core.indexing import Entry
-from watersmeet.core.model import Row
-from watersmeet.core.ports import Term, TextReader
+from watersmeet.core.ports import Term
 from watersmeet.store.local.fts5 import Fts5
 
 
-def entry(row: int, body: str = "", **fields: str) -> Entry:
-    return Entry(Row(row), {"body": body, **fields})
-
-
-def fill(store: Fts5, *entries: Entry) -> TextReader:
-    with store.writer() as writer:
-        writer.add(entries)
-        writer.commit()
-    return store.reader()
-
-
-def test_words_are_stemmed_forms_are_not_and_equal_scores_come_by_row(tmp_path: Path) -> None:
-    store = Fts5(str(tmp_path / "text"))
-    reader = fill(store, entry(2, "tides", forms="TRN-1"), entry(1, "tides"), entry(3, "stones", forms="trn-1"))
-    assert [row for row, _ in reader.match([Term("body", "tide")], 9)] == [1, 2]
-    assert [row for row, _ in reader.match([Term("forms", "TRN-1")], 9)] == [2]
-    assert reader.score([Term("body", "tide")], [Row(3), Row(99)]) == {}
-    assert (reader.size, reader.frequency("body", "tide"), reader.frequency("forms", "TRN-1")) == (3, 2, 1)
-    store.close()
-
-
-def test_what_stands_for_a_word(tmp_path: Path) -> None:
-    reader = fill(Fts5(str(tmp_path / "text")), entry(1, "tides"))
-    assert reader.analyse("body", "tides") == reader.analyse("body", "tide") == "tide"
-    assert reader.analyse("forms", "Tides") == "Tides"
-    assert reader.analyse("body", "the") == ""
+class TestFts5(TextStoreTests):
+    store = Fts5
 
 
 def test_hidden_signs_of_the_query_language_are_only_text(tmp_path: Path) -> None:
