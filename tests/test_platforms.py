@@ -15,6 +15,7 @@ from watersmeet.core import system
 from watersmeet.core.locks import FileLock
 from watersmeet.store.local._paths import Paths
 
+pytestmark = pytest.mark.slow  # each starts processes
 IMPORT_ALL = """
 import importlib, pkgutil, sys
 import watersmeet

@@ -13,6 +13,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+pytestmark = pytest.mark.slow  # each starts processes
 ROOT = Path(__file__).parents[2]
 HANDBOOK = ROOT / "examples" / "handbook"
 WITHOUT = """
