@@ -106,7 +106,8 @@ def cut(folder: Path) -> str:
 
 @probe("an index is edited, moved and deleted from, then compacted: are its scores those of a fresh one?")
 def history(folder: Path) -> str:
-    argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(ROOT / "tests/engine/query/test_edit_history.py")]
+    test = str(ROOT / "tests/engine/query/test_edit_history.py")
+    argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test]
     done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
     require(done.returncode == 0, done.stdout[-300:])
     return "all scores, levels and terms are equal to a millionth, with tantivy and with FTS5"
