@@ -34,6 +34,7 @@ QUESTION_WORDS = STOPWORDS | frozenset(
 
 MAX_WORD_LENGTH = 64
 MAX_FORM_LENGTH = 128
+MAX_ABBREVIATION = 5
 
 # Combining marks that belong to a word, in scripts that `\w` would split.
 _MARKS = (
@@ -165,6 +166,12 @@ def is_code(surface: str) -> bool:
     if not is_identifier(surface) or surface.isdigit():
         return False
     return surface.startswith("-") or not (surface.islower() and surface.replace("-", "").isalpha())
+
+
+def is_abbreviation(surface: str) -> bool:
+    """Whether a token is short capitals, which sentences are full of: AI, API, PMs."""
+    capitals = surface.removesuffix("s") if surface[:-1].isupper() else surface
+    return capitals.isalpha() and capitals.isupper() and len(capitals) <= MAX_ABBREVIATION
 
 
 def identifiers(text: str) -> list[str]:

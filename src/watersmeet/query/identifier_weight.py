@@ -11,15 +11,20 @@ from watersmeet.core.options import option
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class IdentifierWeight:
-    """A query step: the exact signal counts by the share of codes in the query, semantic signals count less."""
+    """A query step: the exact signal counts by the share of codes in the query, semantic signals count less.
+
+    Short capitals beside other words are no codes: a sentence about AI, APIs or PMs asks for no identifier.
+    """
 
     min_weight: float = option(0.1, "least factor on the weight of the exact signal")
     semantic_discount: float = option(0.5, "by how much semantic signals count less for a query of identifiers only")
 
     def apply(self, plan: Plan) -> Plan:
         content = [s for s in tokens.surfaces(plan.text) if s.lower() not in tokens.QUESTION_WORDS]
-        codes = sum(tokens.is_code(surface) for surface in content)
-        share = codes / len(content) if content else 0.0
+        codes = [surface for surface in content if tokens.is_code(surface)]
+        if len(codes) < len(content):  # capitals in a sentence
+            codes = [surface for surface in codes if not tokens.is_abbreviation(surface)]
+        share = len(codes) / len(content) if content else 0.0
         semantic = 1 - self.semantic_discount * share
         factors = {"exact": max(self.min_weight, share), "static": semantic, "dense": semantic}
         return replace(plan, factors={**plan.factors, **factors})
