@@ -1,7 +1,7 @@
 """Exact matches of rare identifiers first, before similar identifiers.
 
-A page about 75.1720 may share more words with "30 CFR 75.1725", and be semantically closer, than the only page that has
-it.
+An identifier names one thing: a text without it is no answer, however near. A page about 75.1720 may share more words
+with "30 CFR 75.1725", and be semantically closer, than the only page that has it.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ class ExactFirst:
 
     words: Words
     max_chunks: int = option(3, "an identifier that is in more chunks than this is ignored")
+    lead: float = option(10.0, "how many times higher than all others they score, at least", least=0)
 
     def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
         if not ranking.hits or (plan.only and "exact" not in plan.only):
@@ -33,11 +34,9 @@ class ExactFirst:
         matching = {hit.chunk for hit in ranking.hits}
         for terms in wanted.values():
             matching &= self.words.score(terms, matching).keys()
-        if all(hit.chunk in matching for hit in ranking.hits[: len(matching)]):  # already first
-            return ranking
-        best = ranking.hits[0].score
+        gain = self.lead * ranking.hits[0].score
         return ranking.raised(
-            "exact_first", dict.fromkeys(matching, best), {chunk: {"identifiers": [*wanted]} for chunk in matching}
+            "exact_first", dict.fromkeys(matching, gain), {chunk: {"identifiers": [*wanted]} for chunk in matching}
         )
 
     def _rare(self, surface: str) -> list[Term]:
