@@ -91,6 +91,19 @@ class RouteMatch(NamedTuple):
     only: tuple[str, ...]
 
 
+class Operator(NamedTuple):
+    """An operator typed into the query: phrase, without, tag, path or kind. `reason`: why it is searched as text."""
+
+    name: str
+    value: str
+    applied: bool = True
+    reason: str = ""
+
+    def __str__(self) -> str:
+        text = f'phrase "{self.value}"' if self.name == "phrase" else f"{self.name} {self.value}"
+        return text if self.applied else f"{text}: {self.reason}; searched as text"
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """A query plan: everything that the query steps found out, for signals, fusion and stages."""
@@ -107,6 +120,7 @@ class Plan:
     anchors: tuple[str, ...] = ()  # identifiers as written
     expansion: tuple[str, ...] = ()  # related terms, for semantic signals only
     sentences: tuple[str, ...] = ()  # its sentences, if it asks for several things: for semantic signals only
+    operators: tuple[Operator, ...] = ()  # operators of the query, also those that do not apply
     only: tuple[str, ...] = ()  # the signals that may run; empty: all
     routed: tuple[RouteMatch, ...] = ()  # the router rules that matched
     weights: Mapping[str, float] = field(default_factory=dict)  # override the fusion's weights
@@ -122,6 +136,10 @@ class Plan:
     def weight(self, by: str, weights: Mapping[str, float], otherwise: float = 1.0) -> float:
         """Weight of a signal: from the plan, else from the fusion's settings."""
         return self.weights.get(by, weights.get(by, otherwise)) * self.factors.get(by, 1.0)
+
+    def applied(self, operator: str) -> tuple[str, ...]:
+        """Values of an operator of the query, as far as it applies."""
+        return tuple(one.value for one in self.operators if one.name == operator and one.applied)
 
     @property
     def semantic_text(self) -> str:
@@ -146,6 +164,17 @@ def similarity(evidence: Iterable[Evidence]) -> float | None:
     """Cosine by the best model that has a vector of the hit itself, not an estimate."""
     cosines = {e.by: e.score for e in evidence if e.by in ("static", "dense") and not e.detail.get("estimated")}
     return cosines.get("dense", cosines.get("static"))
+
+
+SURE = 0.85
+"""From this confidence on, an answer is called sure."""
+
+
+def confidence_words(confidence: float | None, no_good_match: bool) -> str:
+    """A confidence in words: sure, likely or nothing fits; empty for a query that only filters."""
+    if confidence is None:
+        return ""
+    return "nothing fits" if no_good_match else "sure" if confidence >= SURE else "likely"
 
 
 class Hit(NamedTuple):
@@ -413,3 +442,5 @@ class Answer:
     no_good_match: bool = option(False, "no result fits: those listed are only the nearest")
     expansion: tuple[str, ...] = option((), "related terms added to the query for semantic signals")
     routed: tuple[RouteMatch, ...] = option((), "router rules that matched, and what they added")
+    operators: tuple[Operator, ...] = option((), "operators typed into the query, and whether they apply")
+    confidence_words: str = option("", "the confidence in words: sure, likely or nothing fits; empty: it only filters")

@@ -263,8 +263,10 @@ class Engine:
             silent=search_run.silent,
             confidence=confidence.probability if confidence else None,
             no_good_match=confidence is not None and not confidence.fits,
+            confidence_words=confidence.words if confidence else "",
             expansion=search_run.outcome.plan.expansion,
             routed=search_run.outcome.plan.routed,
+            operators=search_run.outcome.plan.operators,
         )
 
     def note_search(self, search_run: SearchRun, request: Request, documents: Sequence[str]) -> None:

@@ -179,6 +179,8 @@ class SearchReply:
             made["timings"] = {step: round(took, 3) for step, took in self.answer.timings.items()}
             made |= {"expansion": list(self.answer.expansion)} if self.answer.expansion else {}
             made["routed"] = [routed_json(one) for one in self.answer.routed]
+        if self.answer.operators:
+            made["operators"] = [one._asdict() for one in self.answer.operators]
         if self.pack is not None:
             made["pack"] = self.pack.to_json(self.brief)
         if self.missing is not None:
@@ -216,6 +218,7 @@ def run_search(
         notes = engine.unknown_fields(request)
     if not answer.results and 0 < (answer.confidence or 0.0) < params.min_confidence:
         notes = [*notes, below_confidence(answer.confidence, params.min_confidence)]
+    notes = [*notes, *(str(one) for one in answer.operators if not one.applied)]
     if answer.no_good_match and answer.results:
         notes = [*notes, no_good_match(answer.confidence)]
     reply = _within_budget(SearchReply(params, answer, None, None, notes, output))

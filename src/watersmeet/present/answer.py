@@ -65,6 +65,7 @@ def to_json(answer: Answer) -> dict[str, Any]:
         "took_ms": round(answer.took_ms, 3),
         "silent": dict(answer.silent),
         "confidence": answer.confidence,
+        "confidence_words": answer.confidence_words,
         "no_good_match": answer.no_good_match,
     }
 

@@ -110,6 +110,7 @@ class _Answer:
     confidence: float | None = option(
         None, "how likely one of the first three results answers the query", least=0, most=1
     )
+    confidence_words: str = option("", "the confidence in words: sure, likely or nothing fits")
     no_good_match: bool = option(False, "no result fits: those listed are only the nearest")
     failures: tuple[Failure, ...] = ()
     silent: Mapping[str, str] = option({}, "signals of the recipe that were not used, and why")

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from watersmeet.core.model import ChunkId, DocId, Passage, Plan, Ranking
+from watersmeet.core.model import ChunkId, DocId, Passage, Plan, Ranking, confidence_words
 from watersmeet.core.ports import Words
 from watersmeet.core.statistics import lead
 from watersmeet.core.tokens import forms, identifiers, is_code
@@ -82,6 +82,10 @@ MODELS = {
 class Confidence:
     probability: float
     fits: bool
+
+    @property
+    def words(self) -> str:
+        return confidence_words(self.probability, not self.fits)
 
 
 class ConfidenceInput(NamedTuple):

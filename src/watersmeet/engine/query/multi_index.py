@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.errors import ConfigError
-from watersmeet.core.model import Answer, DocId, Evidence, Request, Result
+from watersmeet.core.model import Answer, DocId, Evidence, Request, Result, confidence_words
 from watersmeet.engine.query.filters import build_request
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ class MultiIndex:
         failures = [replace(one, by=f"{one.by} ({folder})") for folder, answer in answers for one in answer.failures]
         silent = {f"{name} ({folder})": why for folder, answer in answers for name, why in answer.silent.items()}
         timings = {f"{step} ({folder})": took for folder, answer in answers for step, took in answer.timings.items()}
+        best = max(confidences, default=answers[0][1].confidence)
+        nothing = all(answer.no_good_match for _, answer in answers)
         return Answer(
             query=request.query,
             mode="hybrid" if "hybrid" in modes else modes[0],
@@ -45,9 +47,11 @@ class MultiIndex:
             took_ms=sum(answer.took_ms for _, answer in answers),
             timings=timings,
             silent=silent,
-            confidence=max(confidences, default=answers[0][1].confidence),
-            no_good_match=all(answer.no_good_match for _, answer in answers),
+            confidence=best,
+            no_good_match=nothing,
+            confidence_words=confidence_words(best, nothing),
             routed=tuple(one for _, answer in answers for one in answer.routed),
+            operators=tuple(dict.fromkeys(one for _, answer in answers for one in answer.operators)),
             expansion=tuple(dict.fromkeys(term for _, answer in answers for term in answer.expansion)),
         )
 

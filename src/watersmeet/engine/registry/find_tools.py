@@ -53,6 +53,7 @@ def find_tools(engine: Engine, request: ToolRequest) -> ToolAnswer:
         recipe=settings.recipe,
         confidence=confidence.probability if confidence else None,
         no_good_match=confidence is not None and not confidence.fits,
+        confidence_words=confidence.words if confidence else "",
         failures=(*search_run.outcome.failures, *missing),
         silent=search_run.silent,
         took_ms=search_run.took_ms,

@@ -82,6 +82,7 @@ def _ranked_answer(engine: Engine, request: EntityRequest, text: str, condition:
         **groups,
         confidence=confidence.probability if confidence else None,
         no_good_match=confidence is not None and not confidence.fits,
+        confidence_words=confidence.words if confidence else "",
         failures=search_run.outcome.failures,
         silent=search_run.silent,
         notes=notes,

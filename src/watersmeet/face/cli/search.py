@@ -86,6 +86,8 @@ def search_command(
             print(f"related terms, for vector search: {', '.join(found.answer.expansion)}", file=sys.stderr)
         for one in found.answer.routed if explain and not quiet else ():
             print(routed_line(one), file=sys.stderr)
+        for operator in found.answer.operators if explain and not quiet else ():
+            print(f"operator: {operator}", file=sys.stderr)
         _print(found.answer, explain, quiet, form)
         if found.missing:
             print(found.missing)

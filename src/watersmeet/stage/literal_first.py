@@ -1,0 +1,87 @@
+"""Literal matches first: the page or section that the query names letter for letter, and a single word as written.
+
+A longer page on the same subject shares more words with a title, and is semantically closer, than the page that has the
+title. A single word has one literal meaning: what contains it answers before what is merely near.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from watersmeet.core.model import ChunkId, Passage, Plan, Ranking
+from watersmeet.core.options import option
+from watersmeet.core.passages import passage_words
+from watersmeet.core.ports import PassageReader, Term, Words
+from watersmeet.core.tokens import QUESTION_WORDS, surfaces
+from watersmeet.core.tokens import words as words_of
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LiteralFirst:
+    """A stage: first what has the query as its title or heading, if few do; then, for a single word, what contains it
+    as written; then with another ending."""
+
+    words: Words
+    view: PassageReader
+    depth: int = option(30, "hits whose titles and headings are read")
+    max_words: int = option(15, "a longer query is not compared with titles")
+    max_documents: int = option(3, "a title or heading of more documents than this is too common to decide")
+
+    def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
+        if not ranking.hits or (plan.only and "lexical" not in plan.only):
+            return ranking
+        query = words_of(plan.text)
+        gains, notes = self._word(ranking, plan.text)
+        best = ranking.hits[0].score
+        if 0 < len(query) <= self.max_words:
+            for chunk in self._named(ranking, query, gains):
+                gains[chunk] = 3 * best
+                notes[chunk] = {"matches": "title or heading"}
+        return ranking.raised("literal_first", gains, notes)
+
+    def _named(self, ranking: Ranking, query: list[str], matching: Collection[ChunkId]) -> list[ChunkId]:
+        """Chunks of the first hits whose title or heading is the query: of a page its first passage there."""
+        first = sorted(ranking.hits, key=lambda hit: hit.chunk not in matching)[: self.depth]
+        passages = self.view.passages([hit.chunk for hit in first])
+        pages: dict[str, ChunkId] = {}
+        sections: dict[str, ChunkId] = {}
+        for hit in first:
+            passage = passages.get(hit.chunk)
+            if passage is None:
+                continue
+            if words_of(passage.title) == query:
+                if passage.document not in pages or _start(passage) < _start(passages[pages[passage.document]]):
+                    pages[passage.document] = hit.chunk
+            elif _has_heading(passage, query):
+                sections.setdefault(passage.document, hit.chunk)
+        found = pages or sections
+        return list(found.values()) if len(found) <= self.max_documents else []
+
+    def _word(self, ranking: Ranking, text: str) -> tuple[dict[ChunkId, float], dict[ChunkId, dict[str, str]]]:
+        """Gains of the chunks that contain the only word of the query."""
+        content = [surface for surface in surfaces(text) if surface.lower() not in QUESTION_WORDS]
+        query = words_of(content[0]) if len(content) == 1 else []
+        if len(query) != 1 or not self.words.frequency("body", query[0]):
+            return {}, {}
+        best = ranking.hits[0].score
+        matching = self.words.score([Term("body", query[0])], [hit.chunk for hit in ranking.hits]).keys()
+        passages = self.view.passages(matching)
+        gains, notes = {}, {}
+        for chunk in matching:
+            written = chunk in passages and query[0] in passage_words(passages[chunk])
+            gains[chunk] = 2 * best if written else best
+            notes[chunk] = {"word": content[0]}
+        return gains, notes
+
+
+def _has_heading(passage: Passage, words: list[str]) -> bool:
+    """Whether the last heading, or that of a short section joined to the passage, has exactly these words."""
+    own = passage.headings[-1:]
+    joined = [line for line in passage.text.split("\n") if line.startswith("#")] if "#" in passage.text else []
+    return any(words_of(heading) == words for heading in (*own, *joined))
+
+
+def _start(passage: Passage) -> tuple[int, int]:
+    """Order of passages in a page: by depth of the heading, then by line."""
+    return len(passage.headings), passage.lines[0] if passage.lines else 0
