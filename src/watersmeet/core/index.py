@@ -28,6 +28,8 @@ FOLDER = ".watersmeet"
 CURRENT_TIERS, NEXT_TIERS, TIERS_BEFORE_REBUILD = "tiers", "next_tiers", "tiers_again"
 """Keys of `Snapshot.facts`: tiers that are searched, tiers that are being built to replace them, and names of the tiers
 that there were before the index was rebuilt."""
+LEVEL_VERSION = "general-1:"
+"""How `Tier.level` is measured, in front of `Tier.level_text`."""
 WAITING_RECORDS = "registered"
 """Key of `Snapshot.facts`: records saved from a damaged index, to be registered again."""
 
@@ -68,11 +70,16 @@ class Tier:
     folder: str  # name of its store; no two models share one
     rows: int = 0
     rate: float = 0.0  # chunks a second, when last measured
-    level: float = 0.0  # typical cosine of a chunk and its tenth nearest neighbour
+    level: float = 0.0  # how near general queries come: the mean cosine of their first results
     level_rows: int = 0  # number of rows when it was measured
     public_level: float = 0.0  # the same for chunks that everyone may see
     public_level_rows: int = 0
-    level_text: str = ""  # generation of the text store at that time
+    level_text: str = ""  # how it was measured, and the generation of the text store at that time
+
+    @property
+    def measured(self) -> bool:
+        """Whether the level was measured as it is now; if not, the next sync measures it."""
+        return self.level_text.startswith(LEVEL_VERSION)
 
 
 class Unseen(NamedTuple):

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from watersmeet import Engine
-from watersmeet.core.model import Condition, Hit, Passage, Plan, Ranking, Request
+from watersmeet.core.model import Condition, Hit, Operator, Passage, Plan, Ranking, Request
 from watersmeet.core.place import Place
-from watersmeet.engine.query.confidence import IDENTIFIER_FLOOR, MODELS, ConfidenceInput, confidence, model_name
+from watersmeet.engine.query.confidence import (
+    IDENTIFIER_FLOOR,
+    MODELS,
+    NAMED_FLOOR,
+    ConfidenceInput,
+    confidence,
+    model_name,
+)
 from watersmeet.engine.settings.settings import load
 from watersmeet.present.answer import to_json
 from watersmeet.query.words import Words
@@ -124,11 +132,47 @@ def test_a_rare_word_that_is_there_tells_more_than_a_common_one() -> None:
     assert asked("rare", "rare", "common") > asked("common", "rare", "common")
 
 
-def test_a_cosine_counts_by_how_near_the_documents_are_to_one_another() -> None:
-    assert asked("rare", "rare", cosine=0.8, level=0.6) > asked("rare", "rare", cosine=0.8, level=0.9)
-    assert asked("rare", "rare", cosine=0.8, level=0.7) == pytest.approx(
-        asked("rare", "rare", cosine=0.6, level=0.5), abs=0.05
+def test_a_cosine_counts_by_how_near_general_queries_come() -> None:
+    near = asked("rare", "rare", "common", cosine=0.8, level=0.6)
+    assert near > asked("rare", "rare", "common", cosine=0.8, level=0.9)
+    assert asked("rare", "rare", "common", cosine=0.8, level=0.7) == pytest.approx(
+        asked("rare", "rare", "common", cosine=0.6, level=0.5), abs=0.05
     )
+
+
+def test_a_literal_match_is_never_flagged() -> None:
+    assert asked("rare", "rare", cosine=0.1) == IDENTIFIER_FLOOR  # the only word of the query
+    titled = replace(passage("other words"), title="Rare, common")
+    found = confidence(
+        ConfidenceInput(Plan("rare common", words=("rare", "common")), [], [titled], {}, Vocabulary(), {}, {})
+    )
+    assert found is not None
+    assert (found.probability, found.words) == (NAMED_FLOOR, "sure")
+    phrase = Plan("rare common", words=("rare", "common"), operators=(Operator("phrase", "rare common"),))
+    found = confidence(ConfidenceInput(phrase, [], [passage("rare common")], {}, Vocabulary(), {}, {}))
+    assert found is not None
+    assert found.probability == NAMED_FLOOR
+
+
+@pytest.mark.model
+def test_other_words_for_a_page_are_not_flagged(tmp_path: Path) -> None:
+    pages = {
+        "Sign in": "Enter your e-mail address and your password, then press Continue.",
+        "Billing": "Invoices are sent on the first of each month.",
+        "Export": "Download all your notes as a zip file.",
+        "Themes": "Pick a light or a dark look.",
+        "Devices": "Your notes are copied to all of them.",
+    }
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    for title, text in pages.items():
+        (folder / f"{title}.md").write_text(f"# {title}\n\n{text}\n")
+    with Engine(tmp_path / "index", load(start=str(tmp_path), environ={})) as engine:
+        engine.sync([folder])
+        answer, foreign = engine.search("login"), engine.search("photosynthesis")
+    assert answer.results[0].title == "Sign in"
+    assert (answer.no_good_match, foreign.no_good_match) == (False, True)
+    assert foreign.confidence_words == "nothing fits"
 
 
 def coded(query: str, *, text: str = "Region D40", first: str = "c") -> float:
@@ -164,8 +208,9 @@ def test_the_model_is_that_of_what_voted() -> None:
     assert model_name(ranked("lexical", "static", "dense"), levels) == "dense"
     assert model_name(ranked("lexical", "static"), levels) == "static"
     assert model_name(ranked("lexical", "dense"), {}) == "words"
-    assert model_name(ranked("dense"), levels) == "words"
-    assert set(MODELS) == {"dense", "static", "words"}
+    assert model_name(ranked("dense"), levels) == "dense_alone"
+    assert model_name(ranked("dense"), {}) == "words"
+    assert set(MODELS) == {"dense", "static", "dense_alone", "words"}
 
 
 def test_what_a_document_goes_by_counts_as_said_in_it(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def status(visible_index: VisibleIndex, settings: Settings, index: Index, viewer
             "coverage": coverage.get(name, 0.0),
             "model": tier.model,
             "rate": tier.rate,
-            "level": levels[name],
+            "level": levels.get(name, 0.0),
             "seconds_left": round(missing / tier.rate, 1) if tier.rate else None,
         }
     for name in due(settings, snapshot.facts()):

@@ -1,9 +1,9 @@
 """Confidence of an answer: the probability that one of the first three results answers the query.
 
 A logistic model, trained on queries that the documents answer and on queries of other collections, which they do not
-(benchmarks/confidence.py; docs/decisions/0009). Its features: the query words found in the results, whether lexical and
-vector rankings agree, the lead of the first result, and its cosine less the usual cosine between these documents. Raw
-cosines are not comparable between collections.
+(benchmarks/confidence.py; docs/decisions/0009 and 0031). Its features: the query words found in the results, whether
+lexical and vector rankings agree, the lead of the first result, and its cosine less the one that general queries reach
+in this index. Raw cosines are not comparable between collections. Literal matches have a minimum confidence.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ READ = 3
 AGREE = 10
 """Documents of each ranking that are compared; at most a quarter of the index, since on all of it any two agree."""
 IDENTIFIER_FLOOR = 0.8
-"""Minimum confidence where at least a third of the query is identifiers and the first result has all of them, or where
-all query words are registry words of one of the first results."""
+"""Minimum confidence where at least a third of the query is identifiers and the first result has all of them, where all
+query words are registry words of one of the first results, or where the first result has the only word of the query."""
+NAMED_FLOOR = 0.9
+"""Minimum confidence where the query is the title or heading of the first result, or a phrase that it has."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -44,38 +46,39 @@ class Model:
 
 MODELS = {
     "dense": Model(
-        -4.559,
+        -6.12,
         {
-            "shared": 4.334,
-            "endings": 0.731,
-            "agreed": 1.95,
-            "near": 9.404,
-            "length": 0.998,
-            "lead": 0.535,
-            "lexical_lead": 0.292,
+            "shared": 3.751,
+            "endings": 0.591,
+            "agreed": 2.224,
+            "near": 11.63,
+            "length": 1.01,
+            "lead": 0.433,
+            "lexical_lead": 0.365,
         },
-        0.552,
+        0.303,
     ),
     "static": Model(
-        -5.219,
+        -5.991,
         {
-            "shared": 4.863,
-            "endings": 1.298,
-            "agreed": 2.234,
-            "near": 2.288,
-            "length": 1.058,
-            "lead": 0.303,
-            "lexical_lead": 0.393,
+            "shared": 4.192,
+            "endings": 1.499,
+            "agreed": 2.792,
+            "near": 3.859,
+            "length": 0.926,
+            "lead": 0.293,
+            "lexical_lead": 0.432,
         },
-        0.499,
+        0.382,
     ),
+    "dense_alone": Model(-1.846, {"near": 15.73, "lead": 0.685}, 0.5),
     "words": Model(
         -4.67,
         {"shared": 5.069, "endings": 0.317, "unknown": -0.733, "length": 1.09, "lexical_lead": 0.365},
         0.499,
     ),
 }
-"""By the best vector signal that ran; `words` if none did."""
+"""By the best vector signal that ran; `words` if none did; `dense_alone` if the index has no word of the query."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -112,20 +115,22 @@ def confidence(context: ConfidenceInput) -> Confidence | None:
     if not context.plan.words:
         return None
     name = model_name(context.rankings, context.levels)
-    probability = MODELS[name].probability(features(name, context))
-    if probability < IDENTIFIER_FLOOR and (_holds_identifiers(context) or _matches_registry_words(context)):
-        probability = IDENTIFIER_FLOOR
+    probability = max(MODELS[name].probability(features(name, context)), _floor(context))
     return Confidence(round(probability, 4), probability >= MODELS[name].threshold)
 
 
 def model_name(rankings: Sequence[Ranking], levels: Mapping[str, float]) -> str:
     """The model to use: that of the best vector signal, if the lexical signal has hits too."""
     by = {ranking.by for ranking in rankings if ranking.hits}
-    return next((name for name in ("dense", "static") if {name, "lexical"} <= by and levels.get(name)), "words")
+    if "lexical" not in by:
+        return "dense_alone" if "dense" in by and levels.get("dense") else "words"
+    return next((name for name in ("dense", "static") if name in by and levels.get(name)), "words")
 
 
 def features(name: str, context: ConfidenceInput) -> dict[str, float]:
     by = {ranking.by: ranking for ranking in context.rankings if ranking.hits}
+    if name == "dense_alone":
+        return {"near": by["dense"].hits[0].score - context.levels["dense"], "lead": _lead(by["dense"])}
     frequency = {word: context.words.frequency("body", word) for word in context.plan.words}
     weights = {word: math.log(1 + context.words.size / (1 + count)) for word, count in frequency.items()}
     whole = math.fsum(weights.values())
@@ -150,6 +155,18 @@ def candidates(rankings: Sequence[Ranking]) -> set[ChunkId]:
     """Chunks whose documents `confidence` needs as `owners`."""
     deep = 4 * AGREE
     return {hit.chunk for ranking in rankings if ranking.by in ("lexical", *MODELS) for hit in ranking.hits[:deep]}
+
+
+def _floor(context: ConfidenceInput) -> float:
+    """Minimum confidence of a literal match."""
+    first, plan = context.read[0], context.plan
+    query = words_of(plan.text)
+    if plan.applied("phrase") or any(words_of(name) == query for name in (first.title, *first.headings[-1:])):
+        return NAMED_FLOOR
+    has_word = len(plan.words) == 1 and plan.words[0] in words_of(" ".join((*first.headings, first.title, first.text)))
+    if has_word or _holds_identifiers(context) or _matches_registry_words(context):
+        return IDENTIFIER_FLOOR
+    return 0.0
 
 
 def _holds_identifiers(context: ConfidenceInput) -> bool:

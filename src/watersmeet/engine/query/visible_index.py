@@ -59,8 +59,8 @@ class VisibleIndex:
 
     @property
     def levels(self) -> dict[str, float]:
-        """Usual cosine between chunks, by tier."""
-        tiers = self.snapshot.tiers().items()
+        """Mean cosine of general queries and their first results, by tier."""
+        tiers = [(name, tier) for name, tier in self.snapshot.tiers().items() if tier.measured]
         return {name: tier.public_level if self._public_only else tier.level for name, tier in tiers}
 
     def pipeline(self, settings: Settings, signals: tuple[str, ...], stages: tuple[str, ...] | None = None) -> Pipeline:

@@ -14,14 +14,15 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from watersmeet.core.errors import IndexBusy, IndexDamaged
-from watersmeet.core.index import CURRENT_TIERS, NEXT_TIERS, Index, Snapshot, Tier, Vectors
-from watersmeet.core.model import ANY, ChunkId, Condition, Row
+from watersmeet.core.errors import IndexBusy, IndexDamaged, ModelProblem
+from watersmeet.core.index import CURRENT_TIERS, LEVEL_VERSION, NEXT_TIERS, Index, Snapshot, Tier, Vectors
+from watersmeet.core.model import ANY, Condition, Row
 from watersmeet.core.text_fields import breadcrumb
 from watersmeet.core.vectors import VectorCache, key_of
 from watersmeet.core.visibility import EVERYONE
 from watersmeet.engine.components import build
 from watersmeet.engine.index.damage import damage_failures, diagnose
+from watersmeet.engine.index.general_queries import GENERAL_QUERIES
 from watersmeet.engine.index.state_names import EMBED_FIRST
 from watersmeet.engine.index.tiers import (
     SPARSE,
@@ -46,7 +47,7 @@ from watersmeet.engine.sync.report import Progress, ProgressCallback
 
 if TYPE_CHECKING:
     from watersmeet.core.sparse import Weighted
-    from watersmeet.core.vectors import Matrix
+    from watersmeet.core.vectors import Matrix, Vector
     from watersmeet.engine.index.tiers import Model
     from watersmeet.engine.models import GuardedEmbedder
 
@@ -61,11 +62,8 @@ CACHE_BATCH = {"static": 1024, "dense": 64}
 """Vectors written to the cache at a time."""
 LOCK_SECONDS = 600.0
 """Wait for a sync that is writing: failing would waste the window just embedded."""
-SAMPLE, NEIGHBOUR, MIN_NEIGHBOUR, NEIGHBOUR_SHARE = 64, 10, 3, 5
-"""Rows sampled for the usual cosine between chunks, and the neighbour whose cosine is taken: the tenth; in a small
-index the one at a fifth of the chunks, but at least the third."""
 REMEASURE_SHARE = 0.1
-"""... measured again once this share of the rows is new."""
+"""How near general queries come is measured again once this share of the rows is new."""
 
 
 @dataclass(slots=True)
@@ -93,7 +91,7 @@ def deepen(
     """Embed the live chunks of one tier that have no vectors, within `seconds`, and add the counts to `done`.
 
     Raises `ModelProblem` if the model cannot be used, `IndexBusy` if another process embeds for this tier. `after`:
-    only rows above this one. `measure`: always measure the usual cosine between chunks again."""
+    only rows above this one. `measure`: always measure again how near general queries come."""
     component = embedder_name(settings, name)
     if not component:
         return
@@ -149,7 +147,7 @@ class _Pass:
                 self.took = time.perf_counter() - start
                 tier = self._write(store, tier, rows, made)
                 self.written += len(rows)
-            tier = self._measured(tier)
+            tier = self._measured(tier, cache)
             if whole and self.key == NEXT_TIERS:  # complete: it replaces the outdated tier
                 self._note(tier, lambda meta: replaced(meta, tier))
         finally:
@@ -272,45 +270,64 @@ class _Pass:
             catalogue.note_vectors(with_tier(meta, tier, self.key), tier.folder, rows)
         return tier
 
-    def _measured(self, tier: Tier) -> Tier:
-        """Measure the usual cosine between chunks if it may have changed: of all, and of public ones."""
+    def _measured(self, tier: Tier, cache: VectorCache) -> Tier:
+        """Measure how near general queries come if it may have changed: to all chunks, and to public ones."""
         if self.name == SPARSE or not tier.rows:
             return tier
         with self.index.snapshot() as snapshot:
-            text = snapshot.generation
+            text = f"{LEVEL_VERSION}{snapshot.generation}"
             old = tier if tier.level_text == text and not self.measure else replace(tier, level=0.0, public_level=0.0)
-            whole = _level(snapshot, tier, ANY, old.level, old.level_rows)
             everyone = Condition(gates=snapshot.needed(visible_to(EVERYONE).gates))
-            part = _level(snapshot, tier, everyone, old.public_level, old.public_level_rows) if everyone else whole
+            level, public = old.level, old.public_level
+            rows, public_rows = (_count(snapshot, tier, visible) for visible in (ANY, everyone))
+            if _changed(level, rows, old.level_rows) or _changed(public, public_rows, old.public_level_rows):
+                try:
+                    queries = self._general_queries(tier, cache)
+                except ModelProblem:  # all vectors were cached, and the model cannot be used: measured another time
+                    return tier
+                level = _level(snapshot.vectors(tier, ANY), ANY, queries)
+                public = _level(snapshot.vectors(tier, everyone), everyone, queries) if everyone else level
+            else:
+                rows, public_rows = old.level_rows, old.public_level_rows
         measured = replace(
             tier,
-            level=whole[0],
-            level_rows=whole[1],
-            public_level=part[0],
-            public_level_rows=part[1],
+            level=level,
+            level_rows=rows,
+            public_level=public,
+            public_level_rows=public_rows,
             level_text=text,
         )
         if measured != tier:
             self._note(tier, lambda meta: with_tier(meta, measured, self.key))
         return measured
 
+    def _general_queries(self, tier: Tier, cache: VectorCache) -> Sequence[Vector]:
+        """Vectors of the general queries, from the cache if they were needed before."""
+        import numpy as np
 
-def _level(snapshot: Snapshot, tier: Tier, visible: Condition, old: float, old_rows: int) -> tuple[float, int]:
-    """The usual cosine between chunks and their number; the old values, unless much has changed."""
-    count = round(snapshot.coverage(tier, visible) * snapshot.statistics(visible).chunks)
-    if (old or count <= MIN_NEIGHBOUR) and abs(count - old_rows) <= REMEASURE_SHARE * old_rows:
-        return old, old_rows
-    return round(level(snapshot.vectors(tier, visible), visible, count, snapshot.sample(SAMPLE, visible)), 4), count
+        keys = [key_of(f"query\n{text}") for text in GENERAL_QUERIES]
+        cached = cache.get_many(tier.fingerprint, keys)
+        if not all(key in cached and len(cached[key]) == tier.dimension for key in keys):
+            assert not isinstance(self.model, GuardedEncoder)  # noqa: S101 - for the type checker: it makes vectors
+            made = np.stack([self.model.embed_query(text) for text in GENERAL_QUERIES])
+            check_dimension(tier, self.model, made.shape[1])
+            return list(cache.put_many(tier.fingerprint, keys, made))
+        return [cached[key] for key in keys]
 
 
-def level(vectors: Vectors, visible: Condition, count: int, sample: Sequence[ChunkId]) -> float:
-    """The usual cosine between chunks: the median over a sample of the cosine to the tenth neighbour or so."""
-    if count <= MIN_NEIGHBOUR:  # too few to measure
-        return 0.0
-    neighbour = max(MIN_NEIGHBOUR, min(NEIGHBOUR, count // NEIGHBOUR_SHARE))
-    found = [list(vectors.nearest([vector], visible, neighbour + 1)[0].values()) for vector in vectors.read(sample)]
-    farthest = sorted(cosines[-1] for cosines in found if cosines)
-    return farthest[len(farthest) // 2] if farthest else 0.0
+def _count(snapshot: Snapshot, tier: Tier, visible: Condition) -> int:
+    """Number of visible chunks with a vector."""
+    return round(snapshot.coverage(tier, visible) * snapshot.statistics(visible).chunks)
+
+
+def _changed(level: float, rows: int, old_rows: int) -> bool:
+    return bool(rows) and (not level or abs(rows - old_rows) > REMEASURE_SHARE * old_rows)
+
+
+def _level(vectors: Vectors, visible: Condition, queries: Sequence[Vector]) -> float:
+    """Mean cosine of the queries and their first results."""
+    first = [max(found.values()) for query in queries for found in vectors.nearest([query], visible, 1) if found]
+    return round(sum(first) / len(first), 4) if first else 0.0
 
 
 @contextmanager
