@@ -13,6 +13,7 @@ from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from watersmeet.common.stems import LANGUAGE
 from watersmeet.core.errors import (
     ConfigError,
     DiskFull,
@@ -345,7 +346,7 @@ class _Engine:
 
         stops = Filter.custom_stopword(sorted(STOPWORDS))
         split = Tokenizer.whitespace
-        self.words = TextAnalyzerBuilder(split()).filter(stops).filter(Filter.stemmer("english")).build()
+        self.words = TextAnalyzerBuilder(split()).filter(stops).filter(Filter.stemmer(LANGUAGE)).build()
         self.forms = TextAnalyzerBuilder(split()).build()
         builder = SchemaBuilder()
         for name in WORD_FIELDS:
