@@ -265,6 +265,7 @@ class Engine:
             no_good_match=confidence is not None and not confidence.fits,
             expansion=search_run.outcome.plan.expansion,
             routed=search_run.outcome.plan.routed,
+            spelling=search_run.outcome.plan.respelled,
         )
 
     def note_search(self, search_run: SearchRun, request: Request, documents: Sequence[str]) -> None:

@@ -48,6 +48,7 @@ class MultiIndex:
             confidence=max(confidences, default=answers[0][1].confidence),
             no_good_match=all(answer.no_good_match for _, answer in answers),
             routed=tuple(one for _, answer in answers for one in answer.routed),
+            spelling=tuple(dict.fromkeys(one for _, answer in answers for one in answer.spelling)),
             expansion=tuple(dict.fromkeys(term for _, answer in answers for term in answer.expansion)),
         )
 

@@ -57,6 +57,10 @@ _TABLES = (
 _ADD_WORDS = "INSERT INTO words (rowid, body, title, headings, names, tags) VALUES (?, ?, ?, ?, ?, ?)"
 _ADD_FORMS = "INSERT INTO forms (rowid, form) VALUES (?, ?)"
 _COUNT_WORDS = "SELECT count(*) FROM words WHERE words MATCH ?"
+_COUNT_TERMS = (
+    "SELECT v.term, v.doc FROM json_each(?1) j CROSS JOIN temp.vocabulary v ON v.term = j.value WHERE v.col = ?2"
+)
+_VOCABULARY = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab(main, words, col)"
 _COUNT_FORMS = "SELECT count(*) FROM forms WHERE forms MATCH ?"
 
 # A subquery is [expression, boost, weight of each column].
@@ -276,6 +280,15 @@ class _Reader:
             return 0
         count = _COUNT_FORMS if field == EXACT_FIELD else _COUNT_WORDS
         return int(self._fetch(count, [_expression(field, token)])[0][0])
+
+    def frequencies(self, field: str, texts: Sequence[str]) -> list[int]:
+        if checked_field(field) == EXACT_FIELD:
+            return [self.frequency(field, text) for text in texts]
+        stems(texts)  # cached, in one call
+        tokens = [_token(field, text) for text in texts]
+        self._fetch(_VOCABULARY)
+        found = dict(self._fetch(_COUNT_TERMS, [json.dumps(list(dict.fromkeys(tokens))), field]))
+        return [found.get(token, 0) for token in tokens]
 
     def analyse(self, field: str, text: str) -> str:
         return _token(checked_field(field), text)

@@ -13,7 +13,7 @@ from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from watersmeet.common.stems import LANGUAGE
+from watersmeet.common.stems import LANGUAGE, stems
 from watersmeet.core.errors import (
     ConfigError,
     DiskFull,
@@ -295,6 +295,17 @@ class _Reader:
         token = self._engine.analyse(checked_field(field), text)
         with _TranslatedErrors(self._folder):
             return self._searcher.doc_freq(field, token) if token else 0
+
+    def frequencies(self, field: str, texts: Sequence[str]) -> list[int]:
+        exact = checked_field(field) == EXACT_FIELD
+        tokens = texts if exact else stems([plain(text) for text in texts])
+        known = [
+            token if len(text) <= MAX_TOKEN_LENGTH and (exact or text not in STOPWORDS) else ""
+            for text, token in zip(texts, tokens, strict=True)
+        ]
+        count = self._searcher.doc_freq
+        with _TranslatedErrors(self._folder):
+            return [count(field, token) if token else 0 for token in known]
 
     def analyse(self, field: str, text: str) -> str:
         return self._engine.analyse(checked_field(field), text)
