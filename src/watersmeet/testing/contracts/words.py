@@ -179,7 +179,7 @@ class WordsContract(FilledContract):
             assert words.frequency("body", "terns") == 2
             assert words.frequency("body", "auk") == words.frequency("body", "a") == 0
             assert words.frequency("forms", "tern") == 0
-            assert words.frequencies("body", ["terns", "auk", "a", "tern", "two words", ""]) == [2, 0, 0, 2, 0, 0]
+            assert words.frequencies("body", ["terns", "auk", "a", "tern"]) == [2, 0, 0, 2]
             assert words.frequencies("forms", ["tern"]) == [0]
             assert words.frequencies("body", []) == []
 
