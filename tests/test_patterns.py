@@ -23,10 +23,12 @@ SOURCE = Path(watersmeet.__file__).parent
 METHODS = ("match", "fullmatch", "search", "findall", "finditer", "sub", "subn", "split")
 
 MADE = {
+    "core/model.py": [r"\ba[\s\-]+a\b", r"\ba1\b"],
     "core/tokens.py": [tokens._UNICODE, tokens._JOINT_UNICODE, tokens._CAMEL, tokens._ACCENTS, tokens._UNSPACED],
     "face/cli/pretty.py": [r"(?i)(?<!\w)(?:a\-a|aa|a)(?:'?\w{0,3})(?!\w)"],
     "face/clients/toml_entry.py": [r"^\s*\[\s*mcp_servers\s*\.\s*(?:a|\"a\"|'a')\s*(?:\..*)?\]\s*(?:#.*)?$"],
     "face/rest/page.py": [],  # reads the page that is shipped
+    "query/spelling.py": [r"(?<![^\W_])(aa|Aa|AA)(?![^\W_])"],
     "stage/anchor.py": [r"(?<!\w)a\s+a(?!\w)", r"(?<!\w)d40(?!\w)"],
 }
 """Patterns with a part that is not known before, as they may come to be."""

@@ -71,3 +71,20 @@ def test_the_rule_of_the_router_is_shown(run: Run, fresh: Path) -> None:
     assert json.loads(search("pay", "--explain", "--json").stdout)["routed"] == []
     assert "routed" not in json.loads(search("refund", "--json").stdout)
     assert "router" not in search("refund").stderr + search("pay", "--explain").stderr
+
+
+def test_other_spellings_are_shown(run: Run, fresh: Path) -> None:
+    def search(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return run("search", *arguments, cwd=fresh)
+
+    (fresh / "tumours.md").write_text(
+        "# Tumours\n\nMetastases grow slowly, the login page too. We log hours.\n", "utf8"
+    )
+    assert run("sync", ".", cwd=fresh).returncode == 0
+    assert "spelling: matasteses -> metastases" in search("matasteses").stderr.splitlines()
+    assert "spelling: log in also login" in search("log in", "--explain").stderr.splitlines()
+    assert "spelling" not in search("log in").stderr + search("metastases", "--explain").stderr
+    assert "spelling" not in search("matasteses", "--quiet").stderr
+    found = json.loads(search("matasteses", "--json").stdout)
+    assert found["spelling"] == [{"word": "matasteses", "written": "metastases", "instead": True}]
+    assert "spelling" not in json.loads(search("metastases", "--json").stdout)

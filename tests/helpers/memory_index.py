@@ -253,6 +253,9 @@ class MemoryWords(_Scored):
         self._postings = Postings([stored.counts[n] for stored, n in placed], public)
         self.size, self.frequency = self._postings.size, self._postings.frequency
 
+    def frequencies(self, field: str, texts: Sequence[str]) -> list[int]:
+        return [self.frequency(field, text) for text in texts]
+
     def scores(self, query: Sequence[Term]) -> dict[ChunkId, float]:
         return {self._ids[n]: score for n, score in self._postings.scores(query).items()}
 

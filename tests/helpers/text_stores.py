@@ -31,6 +31,10 @@ class TextStoreTests:
         assert [row for row, _ in reader.match([Term("forms", "TRN-1")], 9)] == [2]
         assert reader.score([Term("body", "tide")], [Row(3), Row(99)]) == {}
         assert (reader.size, reader.frequency("body", "tide"), reader.frequency("forms", "TRN-1")) == (3, 2, 1)
+        assert reader.frequencies("body", ["tides", "unheard", "tide"]) == [2, 0, 2]
+        assert reader.frequencies("forms", ["TRN-1", "trn-1"]) == [
+            reader.frequency("forms", t) for t in ("TRN-1", "trn-1")
+        ]
         store.close()
 
     def test_what_stands_for_a_word(self, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
@@ -104,6 +105,14 @@ class Operator(NamedTuple):
         return text if self.applied else f"{text}: {self.reason}; searched as text"
 
 
+class Respelling(NamedTuple):
+    """A word of the query and how the corpus writes it. `instead`: the corpus lacks the word as it was written."""
+
+    word: str
+    written: tuple[str, ...]
+    instead: bool = True
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """A query plan: everything that the query steps found out, for signals, fusion and stages."""
@@ -112,6 +121,8 @@ class Plan:
     words: tuple[str, ...] = ()
     forms: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    variants: Mapping[str, float] = field(default_factory=dict)  # compounds of the words, weighted: for lexical search
+    respelled: tuple[Respelling, ...] = ()
     intent: str = ""
     intent_words: tuple[str, ...] = ()
     intent_weight: float = 0.0  # weight of an intent word relative to a query word
@@ -142,10 +153,20 @@ class Plan:
         return tuple(one.value for one in self.operators if one.name == operator and one.applied)
 
     @property
+    def spelled_text(self) -> str:
+        """The query with the words that the corpus lacks as the corpus writes them."""
+        text = self.text
+        for word, written, instead in self.respelled:
+            if instead:
+                pattern = r"[\s\-]+".join(map(re.escape, word.split()))
+                text = re.sub(rf"\b{pattern}\b", " ".join(written), text, flags=re.IGNORECASE)
+        return text
+
+    @property
     def semantic_text(self) -> str:
         """Text to embed: the query, its related terms, and the intent if a step has weighted it."""
         intent = self.intent if self.intent_weight > 0 else ""
-        return " ".join(part for part in (self.text, *self.expansion, intent) if part)
+        return " ".join(part for part in (self.spelled_text, *self.expansion, intent) if part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -440,6 +461,7 @@ class Answer:
         None, "how likely one of the first three results answers the query; none: it only filters", least=0, most=1
     )
     no_good_match: bool = option(False, "no result fits: those listed are only the nearest")
+    spelling: tuple[Respelling, ...] = option((), "words of the query, and how the documents write them")
     expansion: tuple[str, ...] = option((), "related terms added to the query for semantic signals")
     routed: tuple[RouteMatch, ...] = option((), "router rules that matched, and what they added")
     operators: tuple[Operator, ...] = option((), "operators typed into the query, and whether they apply")

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import re
 import threading
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
+from watersmeet.common import stems
 from watersmeet.core import tokens
 from watersmeet.core.options import option
 from watersmeet.core.sparse import Weighted
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 _MIN_LENGTH = 3
 _BLOCK = 256
 _MAX_CACHED = 1 << 17
-_VOWEL = re.compile("[aeiouy]")
 _loading = threading.Lock()
 
 
@@ -55,7 +54,7 @@ class Terms:
     @property
     def fingerprint(self) -> str:
         related = (self.related, self.strongest, self.discount, self.least) if self.related else ()
-        settings = [tokens.VERSION, *related, self.k1, self.b, self.length]
+        settings = [tokens.VERSION, stems.VERSION, *related, self.k1, self.b, self.length]
         model = Static(self.folder).fingerprint if self.related else ""
         return hashlib.blake2b(f"{settings} {model}".encode(), digest_size=12).hexdigest()
 
@@ -127,35 +126,12 @@ def term_of(word: str) -> int:
     if term is None:
         if len(_terms) > _MAX_CACHED:
             _terms.clear()
-        digest = hashlib.blake2b(stem(word).encode(), digest_size=8).digest()
+        digest = hashlib.blake2b(stems.stem(word).encode(), digest_size=8).digest()
         term = _terms[word] = int.from_bytes(digest, "little") >> 1
     return term
 
 
 _terms: dict[str, int] = {}
-
-
-def stem(word: str) -> str:
-    """English stem of a word: without plural, -ed, -ing, -ly, and a final e or y."""
-    if len(word) <= _MIN_LENGTH or not (word.isascii() and word.isalpha()):
-        return word
-    if word.endswith("ies") and len(word) > 4:
-        word = word[:-3] + "y"
-    elif word.endswith(("sses", "shes", "ches", "xes")):
-        word = word[:-2]
-    elif word.endswith("s") and not word.endswith(("ss", "us", "is")):
-        word = word[:-1]
-    for ending in ("ing", "ed", "ly"):
-        root = word.removesuffix(ending)
-        if root != word and len(root) >= _MIN_LENGTH and _VOWEL.search(root):
-            doubled = root[-1] == root[-2] and root[-1] not in "lsz"
-            word = root[:-1] if doubled else root
-            break
-    if len(word) > _MIN_LENGTH and word.endswith("e"):
-        word = word[:-1]
-    if len(word) > _MIN_LENGTH and word.endswith("y"):
-        word = word[:-1] + "i"
-    return word
 
 
 class _Related(NamedTuple):

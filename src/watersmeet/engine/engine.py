@@ -267,6 +267,7 @@ class Engine:
             expansion=search_run.outcome.plan.expansion,
             routed=search_run.outcome.plan.routed,
             operators=search_run.outcome.plan.operators,
+            spelling=search_run.outcome.plan.respelled,
         )
 
     def note_search(self, search_run: SearchRun, request: Request, documents: Sequence[str]) -> None:

@@ -12,7 +12,7 @@ from watersmeet.core.model import EXPANSIONS, Answer, Condition, Request
 from watersmeet.core.options import REQUIRED, option
 from watersmeet.engine.query.modes import MODES
 from watersmeet.engine.settings.settings import recipes
-from watersmeet.present.answer import breakdown, explain_line, result_json, routed_json
+from watersmeet.present.answer import breakdown, explain_line, result_json, routed_json, spelling_json
 from watersmeet.present.answer import to_json as plain_json
 
 if TYPE_CHECKING:
@@ -174,6 +174,7 @@ class SearchReply:
 
     def to_json(self) -> dict[str, Any]:
         made = plain_json(replace(self.answer, results=()))
+        made |= {"spelling": [spelling_json(one) for one in self.answer.spelling]} if self.answer.spelling else {}
         made["results"] = [self.result_json(result) for result in self.shown]
         if self.params.explain:
             made["timings"] = {step: round(took, 3) for step, took in self.answer.timings.items()}

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from watersmeet.core.model import Answer, ChunkId, Evidence, Passage, Ranking, Result, RouteMatch, similarity
+from watersmeet.core.model import (
+    Answer,
+    ChunkId,
+    Evidence,
+    Passage,
+    Ranking,
+    Respelling,
+    Result,
+    RouteMatch,
+    similarity,
+)
 from watersmeet.core.place import located
 from watersmeet.present.reassemble import context_of, in_context
 
@@ -83,6 +93,16 @@ def routed_line(routed: RouteMatch) -> str:
     added += [f"weight {name}={weight:g}" for name, weight in routed.weights.items()]
     added += [f"only {', '.join(routed.only)}"] if routed.only else []
     return f"router: rule {routed.rule} ({routed.match}) adds {', '.join(added)}"
+
+
+def spelling_line(respelling: Respelling) -> str:
+    """`spelling: matasteses -> metastases`; with `also`, what was added to a word that the corpus has."""
+    arrow = "->" if respelling.instead else "also"
+    return f"spelling: {respelling.word} {arrow} {' '.join(respelling.written)}"
+
+
+def spelling_json(respelling: Respelling) -> dict[str, Any]:
+    return {"word": respelling.word, "written": " ".join(respelling.written), "instead": respelling.instead}
 
 
 def result_json(result: Result) -> dict[str, Any]:

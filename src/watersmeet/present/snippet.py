@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from watersmeet.common.stems import stems as stems_of
 from watersmeet.core.tokens import QUESTION_WORDS, words
-from watersmeet.core.word_endings import stem
 
 LINES = 3
 WIDTH = 160
@@ -64,7 +64,7 @@ def _has_words(line: str) -> bool:
 
 def _stems(found: Iterable[str]) -> set[str]:
     """Stems of words."""
-    return {stem(word) for word in found}
+    return set(stems_of(list(found)))
 
 
 def cut(line: str, stems: set[str], width: int) -> str:
@@ -73,7 +73,8 @@ def cut(line: str, stems: set[str], width: int) -> str:
     if len(line) <= width:
         return line
     low = line.casefold()
-    first = min((at for at in (low.find(word) for word in stems) if at >= 0), default=0)
+    starts = (low.find(stem.removesuffix("i")) for stem in stems)  # easi is the stem of easy
+    first = min((at for at in starts if at >= 0), default=0)
     start = 0
     if first > width * 2 // 3:
         start = min(first - width // 3, len(line) - width + 2)

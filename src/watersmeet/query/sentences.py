@@ -22,5 +22,5 @@ class Sentences:
     max_sentences: int = option(5, "a query of more sentences stays whole")
 
     def apply(self, plan: Plan) -> Plan:
-        parts = tuple(part.strip() for part in _END.split(plan.text) if len(part.split()) >= self.min_words)
+        parts = tuple(part.strip() for part in _END.split(plan.spelled_text) if len(part.split()) >= self.min_words)
         return replace(plan, sentences=parts if 2 <= len(parts) <= self.max_sentences else ())

@@ -42,7 +42,7 @@ class Lexical:
             "names": self.names,
             "tags": self.tags,
         }
-        query_words = dict.fromkeys(plan.words, 1.0)
+        query_words = {**plan.variants, **dict.fromkeys(plan.words, 1.0)}
         intent_words = dict.fromkeys(plan.intent_words, plan.intent_weight) if query_words else {}
         return [
             Term(field, word, boost * weight)

@@ -71,6 +71,9 @@ class ClusterWords(_Searched):
         number = epoch.terms.get((field, token_of(field, text)))
         return epoch.frequency(number, self._snapshot.audiences(self._visible)) if number is not None else 0
 
+    def frequencies(self, field: str, texts: Sequence[str]) -> list[int]:
+        return [self.frequency(field, text) for text in texts]
+
     def _query(self, terms: Sequence[Term]) -> dict[int, float]:
         return self._snapshot.epoch.query(terms, self._snapshot.audiences(self._visible))
 

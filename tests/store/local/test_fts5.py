@@ -7,6 +7,8 @@ import pytest
 from text_stores import TextStoreTests, entry, fill
 from watersmeet.core.errors import IndexDamaged, IndexMismatch
 from watersmeet.core.ports import Term
+from watersmeet.engine.engine import Engine
+from watersmeet.engine.settings.settings import load
 from watersmeet.store.local.fts5 import Fts5
 
 
@@ -42,3 +44,24 @@ def test_fts5_of_another_format_is_a_mismatch(tmp_path: Path) -> None:
     for use in (Fts5(str(tmp_path)).reader, Fts5(str(tmp_path)).writer):
         with pytest.raises(IndexMismatch):
             use()
+
+
+def test_an_older_format_is_written_again_by_the_next_sync(tmp_path: Path) -> None:
+    import sqlite3
+
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "tides.md").write_text("# Tides\n\nThe sea rises easily.\n")
+    index = str(tmp_path / "index")
+    settings = load(environ={}, start=str(tmp_path), flags={"index": {"text": "fts5", "vectors": False}})
+    with Engine(index, settings) as engine:
+        engine.sync([tmp_path / "docs"])
+        (file,) = Path(index).glob("text-*/text.db")
+    with sqlite3.connect(file) as connection:
+        connection.execute("PRAGMA user_version = 1")
+    connection.close()
+    with Engine(index, settings) as engine:
+        with pytest.raises(IndexDamaged, match="older version") as raised:
+            engine.search("easily")
+        assert "sync" in raised.value.hint
+        engine.sync()
+        assert [result.document for result in engine.search("easily").results] == ["tides.md"]

@@ -52,6 +52,7 @@ class MultiIndex:
             confidence_words=confidence_words(best, nothing),
             routed=tuple(one for _, answer in answers for one in answer.routed),
             operators=tuple(dict.fromkeys(one for _, answer in answers for one in answer.operators)),
+            spelling=tuple(dict.fromkeys(one for _, answer in answers for one in answer.spelling)),
             expansion=tuple(dict.fromkeys(term for _, answer in answers for term in answer.expansion)),
         )
 

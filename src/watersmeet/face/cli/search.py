@@ -30,7 +30,7 @@ from watersmeet.face.cli.common import (
 )
 from watersmeet.face.cli.params import flags, from_flags
 from watersmeet.face.search import OutputFormat, SearchParams, filters_of, run_search
-from watersmeet.present.answer import breadcrumb, breakdown, explain_line, location, routed_line
+from watersmeet.present.answer import breadcrumb, breakdown, explain_line, location, routed_line, spelling_line
 from watersmeet.present.snippet import snippet
 
 if TYPE_CHECKING:
@@ -82,6 +82,9 @@ def search_command(
         if found.found:
             print(found.pack.text)
     else:
+        for respelling in () if quiet else found.answer.spelling:
+            if respelling.instead or explain:
+                print(spelling_line(respelling), file=sys.stderr)
         if explain and found.answer.expansion and not quiet:
             print(f"related terms, for vector search: {', '.join(found.answer.expansion)}", file=sys.stderr)
         for one in found.answer.routed if explain and not quiet else ():

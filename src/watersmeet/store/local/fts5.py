@@ -18,7 +18,7 @@ from threading import RLock
 from types import TracebackType
 from typing import Any, ClassVar, Self
 
-from watersmeet.common.stems import WORD_TOKENS, Stems
+from watersmeet.common.stems import stem, stems
 from watersmeet.core.errors import DiskFull, IndexBusy, IndexDamaged, IndexMismatch, IndexProblem, NoIndex
 from watersmeet.core.files import can_write, make_private, private
 from watersmeet.core.indexing import Entry
@@ -42,7 +42,9 @@ from watersmeet.store.local._text import (
 from watersmeet.store.local._wal import use_wal
 
 FILE = "text.db"
-FORMAT = 1
+FORMAT = 2
+WORD_TOKENS = "tokenize = \"unicode61 remove_diacritics 0 categories 'L* M* N* P* S* C*'\""
+"""Tokenizer that splits at spaces only: our stems stay whole in FTS5."""
 _NOT_WRITTEN = (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE)
 WRITER_WAIT_SECONDS = 1.0
 """Seconds to wait for another writer."""
@@ -55,6 +57,10 @@ _TABLES = (
 _ADD_WORDS = "INSERT INTO words (rowid, body, title, headings, names, tags) VALUES (?, ?, ?, ?, ?, ?)"
 _ADD_FORMS = "INSERT INTO forms (rowid, form) VALUES (?, ?)"
 _COUNT_WORDS = "SELECT count(*) FROM words WHERE words MATCH ?"
+_COUNT_TERMS = (
+    "SELECT v.term, v.doc FROM json_each(?1) j CROSS JOIN temp.vocabulary v ON v.term = j.value WHERE v.col = ?2"
+)
+_VOCABULARY = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab(main, words, col)"
 _COUNT_FORMS = "SELECT count(*) FROM forms WHERE forms MATCH ?"
 
 # A subquery is [expression, boost, weight of each column].
@@ -71,15 +77,13 @@ Subqueries = dict[tuple[str, bool], list[list[Any]]]
 """Subqueries by table, and by whether the score is constant."""
 
 
-class _Analyser(Stems):
-    """The tokenizer of a field: forms of one word get the same token, so that it counts once."""
-
-    def analyse(self, field: str, text: str) -> str:
-        if len(text) > MAX_TOKEN_LENGTH or len(text.split()) != 1 or text.strip() != text:
-            return ""
-        if field == EXACT_FIELD:
-            return text
-        return "" if text in STOPWORDS else self.stem(plain(text))
+def _token(field: str, text: str) -> str:
+    """The token of a word in the index; empty if it has none. Forms of one word have one token, so it counts once."""
+    if len(text) > MAX_TOKEN_LENGTH or len(text.split()) != 1 or text.strip() != text:
+        return ""
+    if field == EXACT_FIELD:
+        return text
+    return "" if text in STOPWORDS else stem(plain(text))
 
 
 class _ConnectionPool:
@@ -89,7 +93,6 @@ class _ConnectionPool:
         self.lock = RLock()  # reentrant: garbage collection may give back a connection inside these methods
         self.idle: list[sqlite3.Connection] = []
         self.file = (0, 0)
-        self.analyser = _Analyser()
 
     def take(self, file: tuple[int, int]) -> sqlite3.Connection | None:
         with self.lock:
@@ -139,7 +142,7 @@ class Fts5:
                     connection.execute("COMMIT")
                     connection.execute("BEGIN IMMEDIATE")
                 undo.pop_all()
-        return _Writer(path, connection, self._pool.analyser)
+        return _Writer(path, connection)
 
     def reader(self) -> _Reader:
         """A reader of the newest commit."""
@@ -159,7 +162,7 @@ class Fts5:
                 if _format(connection, path) == 0:  # this read starts the snapshot
                     raise NoIndex(f"there is no text index in {self.folder}", REMAKE_HINT)
                 undo.pop_all()
-            reader = _Reader(path, connection, self._pool.analyser)
+            reader = _Reader(path, connection)
             weakref.finalize(reader, self._pool.give_back, connection, file)
             return reader
 
@@ -182,22 +185,20 @@ class Fts5:
     def close(self) -> None:
         with self._pool.lock:
             self._pool.clear()
-            self._pool.analyser.close()
 
 
 class _Writer:
     """A writer, which holds SQLite's write lock until it is closed."""
 
-    def __init__(self, path: str, connection: sqlite3.Connection, analyser: _Analyser) -> None:
+    def __init__(self, path: str, connection: sqlite3.Connection) -> None:
         self._path = path
         self._open: sqlite3.Connection | None = connection
-        self._analyser = analyser
 
     def add(self, entries: Iterable[Entry]) -> None:
         connection = self._connection()
         for entry in entries:
             texts = {checked_field(name): plain(text) for name, text in entry.fields.items()}
-            words = (_without_stopwords(texts.get(name, "")) for name in WORD_FIELDS)
+            words = (_stemmed(texts.get(name, "")) for name in WORD_FIELDS)
             exact = " ".join(_hex(form) for form in texts.get(EXACT_FIELD, "").split())
             with _translated_errors(self._path):
                 connection.execute(_ADD_WORDS, (entry.row, *words))
@@ -219,7 +220,7 @@ class _Writer:
         return 1
 
     def analyse(self, field: str, text: str) -> str:
-        return self._analyser.analyse(checked_field(field), text)
+        return _token(checked_field(field), text)
 
     def row_count(self) -> int:
         with _translated_errors(self._path):
@@ -251,10 +252,9 @@ class _Writer:
 class _Reader:
     """A reader of one commit, held open by its own transaction."""
 
-    def __init__(self, path: str, connection: sqlite3.Connection, analyser: _Analyser) -> None:
+    def __init__(self, path: str, connection: sqlite3.Connection) -> None:
         self._path = path
         self._connection = connection
-        self._analyser = analyser
 
     @property
     def size(self) -> int:
@@ -275,13 +275,23 @@ class _Reader:
         return {Row(row): score for row, score in self._scores(subqueries, len(rows), rows)}
 
     def frequency(self, field: str, text: str) -> int:
-        if not self._analyser.analyse(checked_field(field), text):
+        token = _token(checked_field(field), text)
+        if not token:
             return 0
         count = _COUNT_FORMS if field == EXACT_FIELD else _COUNT_WORDS
-        return int(self._fetch(count, [_expression(field, text)])[0][0])
+        return int(self._fetch(count, [_expression(field, token)])[0][0])
+
+    def frequencies(self, field: str, texts: Sequence[str]) -> list[int]:
+        if checked_field(field) == EXACT_FIELD:
+            return [self.frequency(field, text) for text in texts]
+        stems(texts)  # cached, in one call
+        tokens = [_token(field, text) for text in texts]
+        self._fetch(_VOCABULARY)
+        found = dict(self._fetch(_COUNT_TERMS, [json.dumps(list(dict.fromkeys(tokens))), field]))
+        return [found.get(token, 0) for token in tokens]
 
     def analyse(self, field: str, text: str) -> str:
-        return self._analyser.analyse(checked_field(field), text)
+        return _token(checked_field(field), text)
 
     def average(self, field: str) -> float:
         return 0.0  # FTS5 does not expose it
@@ -290,12 +300,12 @@ class _Reader:
         """Groups terms with the same boosts into one expression: FTS5 weighs columns, not words."""
         found: Subqueries = {}
         weights: dict[str, tuple[str, dict[str, float]]] = {}
-        for (name, token, constant), term in distinct(terms, self._analyser.analyse).items():
+        for (name, token, constant), term in distinct(terms, _token).items():
             if constant or name == EXACT_FIELD:
                 table = "forms" if name == EXACT_FIELD else "words"
-                found.setdefault((table, constant), []).append([_expression(name, term.text), term.boost])
+                found.setdefault((table, constant), []).append([_expression(name, token), term.boost])
             else:
-                weights.setdefault(token, (_quoted(term.text), {}))[1][name] = term.boost
+                weights.setdefault(token, (_quoted(token), {}))[1][name] = term.boost
         by_boosts: dict[tuple[float, ...], list[str]] = {}
         for quoted, by_name in weights.values():
             by_boosts.setdefault(tuple(by_name.get(name, 0.0) for name in WORD_FIELDS), []).append(quoted)
@@ -327,8 +337,9 @@ class _Reader:
             return self._connection.execute(sql, values).fetchall()
 
 
-def _without_stopwords(text: str) -> str:
-    return " ".join(word for word in text.split() if word not in STOPWORDS)
+def _stemmed(text: str) -> str:
+    """Stems of the words of a text that are no stop words."""
+    return " ".join(stems([word for word in text.split() if word not in STOPWORDS]))
 
 
 def _hex(form: str) -> str:
@@ -340,8 +351,8 @@ def _quoted(text: str) -> str:
     return '"' + plain(text).replace('"', '""') + '"'
 
 
-def _expression(field: str, text: str) -> str:
-    return _quoted(_hex(plain(text))) if field == EXACT_FIELD else f"{field} : {_quoted(text)}"
+def _expression(field: str, token: str) -> str:
+    return _quoted(_hex(plain(token))) if field == EXACT_FIELD else f"{field} : {_quoted(token)}"
 
 
 def _connect(path: str, mode: str, timeout: float = 10) -> sqlite3.Connection:
@@ -354,6 +365,8 @@ def _connect(path: str, mode: str, timeout: float = 10) -> sqlite3.Connection:
 
 def _format(connection: sqlite3.Connection, path: str) -> int:
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if 0 < version < FORMAT:  # stems of SQLite's own; the next sync writes it again
+        raise IndexDamaged(f"{path} has format {version}, of an older version", REMAKE_HINT)
     if version not in (0, FORMAT):
         raise IndexMismatch(f"{path} has format {version}; this version reads {FORMAT}", REBUILD)
     return version

@@ -91,6 +91,12 @@ class LiveWords:
         private = self._private_reader()
         return self._text.frequency(field, text) + (private.frequency(field, text) if private else 0)
 
+    def frequencies(self, field: str, texts: Sequence[str]) -> list[int]:
+        counts, private = self._text.frequencies(field, texts), self._private_reader()
+        if private:
+            counts = [count + own for count, own in zip(counts, private.frequencies(field, texts), strict=True)]
+        return counts
+
     def match(self, terms: Sequence[Term], condition: Condition, limit: int) -> list[tuple[ChunkId, float]]:
         if limit < 1:
             return []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -40,6 +42,16 @@ class PrivateWords:
 
     def frequency(self, field: str, text: str) -> int:
         return len(self._postings(field, self._text.analyse(field, text)))
+
+    def frequencies(self, field: str, texts: Sequence[str]) -> list[int]:
+        """The frequency of each word, read in one query."""
+        tokens = [self._text.analyse(field, text) for text in texts]
+        rows = self._snapshot.query(
+            "SELECT word, row FROM withheld_words WHERE field = ? AND word IN (SELECT value FROM json_each(?))",
+            [field, json.dumps(list(dict.fromkeys(tokens)))],
+        )
+        counts = Counter(word for word, row in rows if row in self._lengths)
+        return [counts[token] if token else 0 for token in tokens]
 
     def reweighted(self, terms: Sequence[Term]) -> list[Term]:
         """The terms for the text store, which knows only its own rows, with rarity over all visible rows."""

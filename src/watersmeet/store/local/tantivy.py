@@ -13,6 +13,7 @@ from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from watersmeet.common.stems import LANGUAGE, stems
 from watersmeet.core.errors import (
     ConfigError,
     DiskFull,
@@ -295,6 +296,17 @@ class _Reader:
         with _TranslatedErrors(self._folder):
             return self._searcher.doc_freq(field, token) if token else 0
 
+    def frequencies(self, field: str, texts: Sequence[str]) -> list[int]:
+        exact = checked_field(field) == EXACT_FIELD
+        tokens = texts if exact else stems([plain(text) for text in texts])
+        known = [
+            token if len(text) <= MAX_TOKEN_LENGTH and (exact or text not in STOPWORDS) else ""
+            for text, token in zip(texts, tokens, strict=True)
+        ]
+        count = self._searcher.doc_freq
+        with _TranslatedErrors(self._folder):
+            return [count(field, token) if token else 0 for token in known]
+
     def analyse(self, field: str, text: str) -> str:
         return self._engine.analyse(checked_field(field), text)
 
@@ -345,7 +357,7 @@ class _Engine:
 
         stops = Filter.custom_stopword(sorted(STOPWORDS))
         split = Tokenizer.whitespace
-        self.words = TextAnalyzerBuilder(split()).filter(stops).filter(Filter.stemmer("english")).build()
+        self.words = TextAnalyzerBuilder(split()).filter(stops).filter(Filter.stemmer(LANGUAGE)).build()
         self.forms = TextAnalyzerBuilder(split()).build()
         builder = SchemaBuilder()
         for name in WORD_FIELDS:

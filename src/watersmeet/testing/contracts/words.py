@@ -179,6 +179,9 @@ class WordsContract(FilledContract):
             assert words.frequency("body", "terns") == 2
             assert words.frequency("body", "auk") == words.frequency("body", "a") == 0
             assert words.frequency("forms", "tern") == 0
+            assert words.frequencies("body", ["terns", "auk", "a", "tern"]) == [2, 0, 0, 2]
+            assert words.frequencies("forms", ["tern"]) == [0]
+            assert words.frequencies("body", []) == []
 
     def test_private_words_are_found_by_those_who_may_see_them(self, snapshot: Snapshot) -> None:
         terms = body("zeppelin")
@@ -193,6 +196,8 @@ class WordsContract(FilledContract):
             assert set(ids(words.match(terms, viewer, 10))) == wanted
             assert words.frequency("body", "zeppelin") == len(wanted)
             assert words.frequency("forms", "ZEP-77") == len(wanted & {ops})
+            assert words.frequencies("body", ["unheard", "zeppelins"]) == [0, len(wanted)]
+            assert words.frequencies("forms", ["ZEP-77"]) == [len(wanted & {ops})]
             assert words.score(terms, wanted) == pytest.approx(dict(words.match(terms, viewer, 10)), abs=CLOSE)
 
     def test_sizes_count_visible_chunks(self, snapshot: Snapshot) -> None:
