@@ -309,12 +309,13 @@ class DocumentsView(CatalogueView):
 
     # ------------------------------------------------------------ counts
 
-    def sample(self, limit: int, visible: Condition = ANY, *, outside: bool = False) -> list[ChunkId]:
+    def sample(self, limit: int, visible: Condition = ANY, *, outside: bool = False, since: int = 0) -> list[ChunkId]:
         """A random but repeatable sample: the lowest ids, which are hashes and independent of the index's history."""
         where, values = self.where(visible)
         where = f"NOT ({where or 'true'})" if outside else where
-        joined = f"JOIN documents d ON d.id = c.document WHERE {where}" if where else ""
-        found = self.query(f"SELECT c.id FROM chunks c {joined} ORDER BY c.id LIMIT ?", [*values, limit])
+        joined = f"JOIN documents d ON d.id = c.document AND {where}" if where else ""
+        sql = f"SELECT c.id FROM chunks c {joined} {'WHERE c.row > ?' if since else ''} ORDER BY c.id LIMIT ?"
+        found = self.query(sql, [*values, *([since] if since else []), limit])
         return [chunk for (chunk,) in found]
 
     def text_bytes(self, visible: Condition = ANY) -> int:
