@@ -20,7 +20,6 @@ from watersmeet.store.local._counts import recount
 from watersmeet.store.local._place_columns import place_of
 from watersmeet.store.local.catalogue import AS_WRITTEN, Catalogue
 
-
 TEXT_FORM = "text_form"
 """Entry of `meta`: the version of what is indexed of a document."""
 
@@ -34,8 +33,8 @@ class StoredChunk(NamedTuple):
 
 
 def read_back(catalogue: Catalogue) -> Iterator[tuple[Document, list[StoredChunk]]]:
-    """Each document with its live chunks, and with those fields whose words are indexed: of an entity its record. In catalogues of older versions, tags and aliases
-    are in lower case and in alphabetical order."""
+    """Each document with its live chunks, and with the fields whose words are indexed: of an entity its record. In
+    catalogues of older versions, tags and aliases are in lower case and in alphabetical order."""
     rows = catalogue.db.execute(
         "SELECT d.id, d.name, d.kind, d.title, d.path, d.file, d.fields,"
         " c.row, c.id, c.text, c.headings, substr(c.hash, 1, 16), c.first, c.last, c.place"
