@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from functools import cache
 from itertools import islice
 
+from watersmeet.core.tokens import words_of
+
 NAMES = {
     "ar": "Arabic", "bg": "Bulgarian", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English",
     "es": "Spanish", "fi": "Finnish", "fr": "French", "he": "Hebrew", "hi": "Hindi", "hu": "Hungarian",
@@ -54,6 +56,8 @@ _SHARED = frozenset(
 )
 """Words that count only beside others: they are English, parts of names, or abbreviations."""
 
+_MEANINGFUL = frozenset({"fichier"})
+"""Common words of manuals that describe a topic."""
 _LETTERS = {
     "de": "äöüß", "fr": "éèêëàâçîïôùûœ", "es": "áéíóúñ", "it": "àèéìòù", "pt": "ãõçáéíóúâê", "pl": "ąćęłńóśźż",
     "cs": "áčďéěíňóřšťúůýž", "sv": "åäö", "da": "æøå", "fi": "äö", "hu": "áéíóöőúüű", "ro": "ăâîșțşţ", "tr": "çğışöü",
@@ -108,6 +112,12 @@ def _by_word() -> dict[str, tuple[str, ...]]:
         for word in dict.fromkeys(words.split()):
             found.setdefault(word, []).append(language)
     return {word: tuple(languages) for word, languages in found.items()}
+
+
+@cache
+def common_words(language: str) -> frozenset[str]:
+    """Common words of a language in Latin script, as the tokenizer writes them; not those that also mean something."""
+    return frozenset(word for text in _COMMON.get(language, "").split() for word in words_of(text)) - _MEANINGFUL
 
 
 def language_of_query(text: str) -> str:
