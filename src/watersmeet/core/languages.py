@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 from itertools import islice
 
-from watersmeet.core.tokens import words_of
+from watersmeet.core.tokens import surfaces, words_of
 
 NAMES = {
     "ar": "Arabic", "bg": "Bulgarian", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English",
@@ -65,7 +65,6 @@ _LETTERS = {
 }  # fmt: skip
 """Letters of languages in Latin script that English does not have."""
 _LETTER_SETS = {language: frozenset(letters) for language, letters in _LETTERS.items()}
-_WORD = re.compile(r"[^\W\d_]+")
 _SCRIPTS = {
     "ja": r"[\u3040-\u30ff\u31f0-\u31ff]",
     "zh": r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]",
@@ -110,7 +109,8 @@ def _by_word() -> dict[str, tuple[str, ...]]:
     found: dict[str, list[str]] = {}
     for language, words in _COMMON.items():
         for word in dict.fromkeys(words.split()):
-            found.setdefault(word, []).append(language)
+            if len(word) > 1 or not word.isascii() or language == "en":  # single letters are names in formulas and code
+                found.setdefault(word, []).append(language)
     return {word: tuple(languages) for word, languages in found.items()}
 
 
@@ -126,7 +126,7 @@ def language_of_query(text: str) -> str:
     language = language_of(beginning)
     if language in ("", "en"):
         return language
-    by_word, words = _by_word(), [word.lower() for word in _WORD.findall(beginning)]
+    by_word, words = _by_word(), _words(beginning)
     if sum("en" in by_word.get(word, ()) for word in words) >= MIN_ENGLISH:
         return ""
     if language not in _COMMON:
@@ -143,10 +143,15 @@ def language_of(text: str) -> str:
         script = _script(text)
         if script:
             return script
-    words = [word.lower() for word in _WORD.findall(text)]
+    words = _words(text)
     if len(words) < MIN_WORDS:
         return ""
     return _latin(words)
+
+
+def _words(text: str) -> list[str]:
+    """Words in lower case, without identifiers and numbers."""
+    return [surface.lower() for surface in surfaces(text) if surface.isalpha()]
 
 
 def _script(text: str) -> str:
