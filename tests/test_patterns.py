@@ -17,13 +17,14 @@ from typing import Any
 import pytest
 
 import watersmeet
-from watersmeet.core import tokens
+from watersmeet.core import languages, tokens
 
 SOURCE = Path(watersmeet.__file__).parent
 METHODS = ("match", "fullmatch", "search", "findall", "finditer", "sub", "subn", "split")
 
 MADE = {
     "core/model.py": [r"\ba[\s\-]+a\b", r"\ba1\b"],
+    "core/languages.py": [*languages._SCRIPTS.values()],
     "core/tokens.py": [tokens._UNICODE, tokens._JOINT_UNICODE, tokens._CAMEL, tokens._ACCENTS, tokens._UNSPACED],
     "face/cli/pretty.py": [r"(?i)(?<!\w)(?:a\-a|aa|a)(?:'?\w{0,3})(?!\w)"],
     "face/clients/toml_entry.py": [r"^\s*\[\s*mcp_servers\s*\.\s*(?:a|\"a\"|'a')\s*(?:\..*)?\]\s*(?:#.*)?$"],

@@ -27,6 +27,23 @@ def test_recall_first_rank_and_hit() -> None:
     assert scores["hit@1"] == [0.0, 1.0]
 
 
+def test_recall_hit_and_precision_at_other_depths() -> None:
+    relevant = dict.fromkeys("abcdefgh", 1)
+    found = ["x", "a", "b", "x2", "x3", "c", "x4", "x5", "x6", "d", "e"]
+    scores = judge([Question("q", "text", relevant), question(z=1)], [found, ["w", "x", "y", "u", "v", "z"]])
+    assert scores["recall@10"] == [4 / 8, 1.0]
+    assert scores["recall@100"] == [5 / 8, 1.0]
+    assert scores["hit@5"] == [1.0, 0.0]
+    assert scores["precision@1"] == [0.0, 0.0]
+    assert scores["precision@3"] == pytest.approx([2 / 3, 0.0])
+    assert scores["precision@5"] == pytest.approx([2 / 5, 0.0])
+    assert scores["precision@10"] == pytest.approx([4 / 10, 1 / 10])
+
+
+def test_precision_counts_missing_results_as_wrong() -> None:
+    assert judge([question(a=1)], [["a"]])["precision@5"] == pytest.approx([1 / 5])
+
+
 def test_what_comes_after_the_tenth_rank_does_not_count_in_ndcg_and_mrr() -> None:
     scores = judge([question(a=1)], [[*(f"x{i}" for i in range(10)), "a"]])
     assert scores["ndcg@10"] == scores["mrr@10"] == [0.0]

@@ -13,6 +13,7 @@ from watersmeet.evaluate.data import load
 from watersmeet.evaluate.evaluation import Evaluation, evaluate, to_json
 from watersmeet.evaluate.html import html
 from watersmeet.evaluate.markdown import markdown, rows, verdict
+from watersmeet.evaluate.metrics import SHOWN
 from watersmeet.evaluate.plots import bars, differences, dots, escape, histogram
 from watersmeet.evaluate.trec import write_run
 
@@ -48,7 +49,7 @@ def test_markdown_has_the_same_rows(compared: Evaluation) -> None:
     text = markdown(report)
     table = [line for line in text.splitlines() if line.startswith("| ")]
     assert len(table) == 1 + len(rows(report))
-    assert {line.replace("\\|", "").count("|") for line in table} == {10}
+    assert {line.replace("\\|", "").count("|") for line in table} == {3 + len(SHOWN)}
     assert "## Largest gains" in text
     assert verdict(report["comparison"]) in text
     assert "fused 1 against" in text

@@ -140,3 +140,19 @@ def test_a_pack_is_printed_with_citations_and_keeps_its_budget() -> None:
     assert answer["pack"]["text"] == shown.stdout.strip()
     assert "pack" not in json.loads(run("search", "rotate keys", "--json").stdout)
     assert run("search", "zebra", "--budget", "120").exit_code == 1
+
+
+def test_csv_has_a_row_for_every_query(here: Path) -> None:
+    made = run("eval", fixtures(here), "--csv", "rows.csv")
+    assert made.exit_code == 0, made.output
+    head = made.stdout.splitlines()[1].split("\t")
+    assert {"ndcg@10", "recall@100", "mrr@10", "hit@1", "pack@500", "hit@5", "recall@10", "precision@5"} <= set(head)
+    lines = (here / "rows.csv").read_text("utf8").splitlines()
+    assert lines[0].startswith("id,query,classes,relevant,rank,first,confidence,no_good_match,ndcg@10,")
+    assert len(lines) == 1 + 8
+
+
+def test_csv_that_cannot_be_written_is_an_error(here: Path) -> None:
+    made = run("eval", fixtures(here), "--csv", "no/such/folder/rows.csv")
+    assert isinstance(made.exception, SourceProblem)
+    assert "no/such/folder/rows.csv cannot be written" in str(made.exception)

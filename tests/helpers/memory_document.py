@@ -14,6 +14,7 @@ from watersmeet.core.facets import facets_of
 from watersmeet.core.model import Passage, Row
 from watersmeet.core.names import ALIAS, WORDS_ONLY, link_key, names_of
 from watersmeet.core.ports import DocumentHead
+from watersmeet.core.text_fields import description
 from watersmeet.core.tokens import words
 from watersmeet.testing.contracts.corpus import Given
 
@@ -42,6 +43,7 @@ class StoredDocument:
         names += [value for key, value in self.facets if key == "tag"]
         self.name_words = frozenset(word for name in names for word in words(name))
         words_only = self.record.get("metadata", {}).get(WORDS_ONLY.get(self.document.kind, ""))
+        words_only = words_only or description(self.fields)
         self.words_only = frozenset(words(str(words_only))) if words_only else None
         self.counts = [{name: Counter(tokens_of(name, one[name])) for name in FIELDS} for one in fields_by_chunk]
 

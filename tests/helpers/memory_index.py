@@ -197,9 +197,9 @@ class MemorySnapshot:
     def text_bytes(self, visible: Condition = ANY) -> int:
         return sum(len(chunk.text.encode()) for stored in self.where(visible) for chunk in stored.chunks)
 
-    def sample(self, limit: int, visible: Condition = ANY, *, outside: bool = False) -> list[ChunkId]:
+    def sample(self, limit: int, visible: Condition = ANY, *, outside: bool = False, since: int = 0) -> list[ChunkId]:
         rows = {*self.rows(ANY)} - {*self.rows(visible)} if outside else self.rows(visible)
-        return sorted(self.id_of[row] for row in rows)[:limit]
+        return sorted(self.id_of[row] for row in rows if row > since)[:limit]
 
     def last_row(self) -> int:
         return max(self.rows(ANY), default=0)

@@ -143,6 +143,19 @@ def test_terms_are_gathered_again_when_enough_has_changed(
     assert "drawbridge" in json.loads(file.read_text("utf8"))["terms"]
 
 
+@pytest.mark.model
+def test_terms_of_one_new_note_are_added_to_a_large_index(
+    opened: Open, tmp_path: Path, write: Callable[..., Path]
+) -> None:
+    engine = opened(INDEX__DENSE="")
+    engine.sync([write({f"note{n}.md": f"# Note {n}\n\nOn the tide of day {n}.\n" for n in range(80)})])
+    file = tmp_path / "index" / "concept_vocabulary.json"
+    engine.sync([write({"more.md": "# Moat\n\nThe drawbridge talks oauth2 to S3.\n"})])
+    stored = json.loads(file.read_text("utf8"))
+    assert {"drawbridge", "oauth2", "s3", "tide"} <= set(stored["terms"])
+    assert (stored["chunks"], stored["changes"]) == (81, 1)
+
+
 def test_without_vectors_there_is_no_vocabulary(engine: Engine, vault: Path, tmp_path: Path) -> None:
     engine.sync([vault])
     assert not (tmp_path / "index" / "concept_vocabulary.json").exists()

@@ -140,7 +140,7 @@ class Documents(PassageReader, Surroundings, Newest, Protocol):
         ...
 
     def words_only(self, documents: Collection[DocId]) -> dict[DocId, frozenset[str]]:
-        """Words that entities are found by and that are in no text."""
+        """Words that documents are found by and that are in no text: descriptive fields, words of a registry record."""
         ...
 
     def collections_of(self, documents: Collection[str]) -> set[str]: ...
@@ -228,9 +228,10 @@ class Snapshot(Documents, Protocol):
         """Total size of all texts."""
         ...
 
-    def sample(self, most: int, visible: Condition = ANY, *, outside: bool = False) -> list[ChunkId]:
+    def sample(self, most: int, visible: Condition = ANY, *, outside: bool = False, since: int = 0) -> list[ChunkId]:
         """A repeatable random sample of at most `most` chunks, independent of the index's history; with `outside`, of
-        the chunks that the condition does not let through."""
+        the chunks that the condition does not let through; with `since`, of those added since `last_row` returned this
+        number."""
         ...
 
     def last_row(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,33 @@ def breadcrumb(title: str, headings: Sequence[str]) -> str:
     return " > ".join(path if path and path[0] == title else [title, *path] if title else path)
 
 
+FORM = "2"
+"""Version of what is indexed of a document; in an index with an earlier one, the documents concerned are read again."""
+DESCRIPTIVE = frozenset({"description", "summary", "keywords", "keyword", "author", "authors"})
+"""Front matter and metadata fields whose words find a document, though they are in no text of it."""
+MAX_DESCRIPTION = 4_000
+"""Characters of these fields that are indexed."""
+
+
+def description(fields: Mapping[str, Any]) -> str:
+    """Texts of the descriptive fields. Those of a registry entity are in its record, and its text has them."""
+    if isinstance(fields.get("record"), dict):
+        return ""
+    texts = [text for key, value in fields.items() if key.casefold() in DESCRIPTIVE for text in _texts(value)]
+    return "\n".join(texts)[:MAX_DESCRIPTION] if texts else ""
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """A text, the texts of a list, or the name of each person who is written as a mapping."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item.get("name") if isinstance(item, dict) else item)
+    elif isinstance(value, dict):
+        yield from _texts(value.get("name"))
+
+
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """A chunk with the tokens of each field, ready for a text store."""
@@ -29,7 +56,9 @@ class Prepared:
 
 
 def prepare(document: Document, chunks: Sequence[Chunk], also: str = "") -> list[Prepared]:
-    """Chunks with their fields. `also` is extra text, indexed with the first chunk and never shown."""
+    """Chunks with their fields. `also` is extra text, indexed with the first chunk and never shown; so are the
+    descriptive fields of the document."""
+    also = "\n".join(filter(None, (also, description(document.fields))))
     title = " ".join(tokens.words(document.title))
     stem = document.id.rsplit("/", 1)[-1].rsplit(".", 1)[0] if is_page(document.id) else ""
     names = " ".join(tokens.words("\n".join((stem, *document.aliases))))

@@ -24,7 +24,8 @@ class Embedder(Protocol):
 
     Vectors of two embedders may be compared only if their `fingerprint` is the same: it covers the model's files and
     every setting that changes a vector. An embedder may have `replaces`: fingerprints of earlier files of the same
-    model, whose vectors may be searched with its own until they are replaced. A text's vector does not depend on the
+    model, whose vectors may be searched with its own until they are replaced; and `reads`: codes of the languages that
+    it reads, empty if unknown, in which case it is used for all. A text's vector does not depend on the
     other texts of its batch. Every failure is a `ModelProblem`.
 
     Its class may set `remote` (it calls another machine, which may not answer) and `quick` (it is so fast that vectors

@@ -75,6 +75,19 @@ def fingerprint(files: Sequence[Path], settings: Mapping[str, Any]) -> str:
     return digest.hexdigest()
 
 
+def languages(path: Path) -> tuple[str, ...]:
+    """Language codes listed in a `languages.json`; empty if there is none."""
+    try:
+        found = json.loads(path.read_text("utf8"))
+    except FileNotFoundError:
+        return ()
+    except (OSError, ValueError) as error:
+        raise ModelProblem(f"cannot read {path}: {error}", 'it is a list of codes, such as ["de", "en"]') from error
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        raise ModelProblem(f"{path} is not a list of language codes", 'write, for instance, ["de", "en"]')
+    return tuple(found)
+
+
 def unreadable(path: Path, error: OSError) -> ModelProblem:
     kind = ModelMissing if isinstance(error, FileNotFoundError) else ModelProblem
     return kind(f"cannot read {path}: {error.strerror or error}", f"put the model's files into {path.parent}")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from watersmeet.core.options import option
-from watersmeet.embed._common import fingerprint, usable
+from watersmeet.embed._common import fingerprint, languages, usable
 from watersmeet.embed._encoder import Encoder, encoder, graph_file, replaces, stamp
 from watersmeet.embed._locate import locate
 
@@ -42,6 +42,7 @@ class Onnx:
     pooling: str = option("", "cls or mean; empty: what the model's configuration says")
     query_prefix: str = option("", "what the model wants before a query")
     text_prefix: str = option("", "what the model wants before a text")
+    languages: tuple[str, ...] = option((), "codes of the languages it reads (de, en); empty: as in its languages.json")
     download: bool = option(True, "fetch an owner/model from the hub when it is not on this machine")
 
     @property
@@ -66,6 +67,11 @@ class Onnx:
     def replaces(self) -> frozenset[str]:
         """Fingerprints of earlier files of the same weights, from the folder's `replaces.json`."""
         return replaces(self._folder() / "replaces.json")
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """Languages that the model reads, from the setting or the folder's `languages.json`; empty: unknown."""
+        return tuple(self.languages) or languages(self._folder() / "languages.json")
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         import numpy as np

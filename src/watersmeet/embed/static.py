@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from watersmeet.core.errors import ModelProblem
 from watersmeet.core.options import option
-from watersmeet.embed._common import clean, fingerprint, in_slices, unit, unreadable
+from watersmeet.embed._common import clean, fingerprint, in_slices, languages, unit, unreadable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,6 +35,13 @@ class Static:
     quick: ClassVar[bool] = True
 
     folder: str = option("", "a folder made by scripts/quantise_static.py; empty: the shipped potion-base-8M")
+
+    languages: tuple[str, ...] = option((), "codes of the languages it reads (de, en); empty: as in its languages.json")
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """Languages that the table is for, from the setting or the folder's `languages.json`."""
+        return self.languages or languages(self._path() / "languages.json")
 
     @property
     def name(self) -> str:

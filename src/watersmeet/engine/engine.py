@@ -124,12 +124,14 @@ class Engine:
 
         Text and static vectors come first, then dense vectors. Sparse vectors are made only if the index has some
         already or the recipe uses them. `recreate`: read everything again, into new stores."""
+        from watersmeet.engine.index.languages import refresh as refresh_languages
         from watersmeet.engine.sync.roots import sync
 
         progress = progress or (lambda _: None)
         start = time.perf_counter()
         report = sync(self.index, self.settings, paths, collection, meta or {}, recreate, progress)
         self._embed((), report, progress, deep=deepen)
+        refresh_languages(self.index)
         prune(self._searched, self._learning)
         report.took_ms = (time.perf_counter() - start) * 1000
         return report

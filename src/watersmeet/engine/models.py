@@ -115,6 +115,11 @@ class _TierModel(Guard[N], Generic[N, Q]):
     def embed_query(self, text: str) -> Q:
         return self._queries.get(text)
 
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """Codes of the languages that the model reads; empty if it does not say."""
+        return self.call(lambda model: tuple(getattr(model, "reads", ())))
+
     @abstractmethod
     def _embed_query(self, model: N, text: str) -> Q: ...
 

@@ -7,7 +7,7 @@ from typing import Any
 from watersmeet.engine.calibration.posterior import grid
 from watersmeet.evaluate.evaluation import Evaluation
 from watersmeet.evaluate.markdown import confidence_line, facts, ranks_line, rows, verdict
-from watersmeet.evaluate.metrics import MAIN, NAMES
+from watersmeet.evaluate.metrics import MAIN, SHOWN
 from watersmeet.evaluate.plots import bars, differences, dots, escape, histogram, plane
 from watersmeet.evaluate.run import WHOLE
 from watersmeet.evaluate.sweep import Sweep
@@ -83,12 +83,12 @@ def _page(title: str, parts: list[str]) -> str:
 
 
 def _table(report: dict[str, Any]) -> str:
-    head = "".join(f"<th>{name}</th>" for name in ("", "queries", *NAMES))
+    head = "".join(f"<th>{name}</th>" for name in ("", "queries", *SHOWN))
     lines, before = [], ""
     for part, name, queries, metrics in rows(report):
         kind = "main" if part == "whole" else "part" if part != before else ""
         before = part
-        cells = "".join(f"<td>{metrics[m]:.3f}</td>" if m in metrics else "<td>–</td>" for m in NAMES)
+        cells = "".join(f"<td>{metrics[m]:.3f}</td>" if m in metrics else "<td>–</td>" for m in SHOWN)
         lines.append(f'<tr class="{kind}"><td>{escape(name)}</td><td>{queries}</td>{cells}</tr>')
     return f'<h2>Metrics</h2><div class="scroll"><table><tr>{head}</tr>{"".join(lines)}</table></div>'
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from watersmeet.evaluate.compare import LEVEL
-from watersmeet.evaluate.metrics import NAMES
+from watersmeet.evaluate.metrics import SHOWN
 from watersmeet.evaluate.run import WHOLE
 
 Row = tuple[str, str, int, dict[str, float]]
@@ -84,9 +84,9 @@ def markdown(report: dict[str, Any]) -> str:
         lines += [f"> {report['note']}", ""]
     if "comparison" in report:
         lines += [f"{verdict(report['comparison'])}.", ""]
-    lines += ["| | queries | " + " | ".join(NAMES) + " |", "|---|" + "--:|" * (len(NAMES) + 1)]
+    lines += ["| | queries | " + " | ".join(SHOWN) + " |", "|---|" + "--:|" * (len(SHOWN) + 1)]
     for _, name, queries, metrics in rows(report):
-        cells = " | ".join(f"{metrics[m]:.3f}" if m in metrics else "–" for m in NAMES)
+        cells = " | ".join(f"{metrics[m]:.3f}" if m in metrics else "–" for m in SHOWN)
         lines.append(f"| {_cell(name)} | {queries} | {cells} |")
     if confidence_line(report):
         lines += ["", f"{confidence_line(report)}."]

@@ -11,9 +11,15 @@ from watersmeet.evaluate.data import Question
 from watersmeet.evaluate.run import BUDGETS
 
 RANKED = ("ndcg@10", "recall@100", "mrr@10", "hit@1")
+DEPTHS = ("recall@10", "hit@5", "precision@1", "precision@3", "precision@5", "precision@10")
+"""The same measures at other depths, and precision: the share of relevant documents among the first ones."""
 PACKED = tuple(f"pack@{budget}" for budget in BUDGETS)
-NAMES = (*RANKED, *PACKED)
+NAMES = (*RANKED, *DEPTHS, *PACKED)
+SHOWN = (*RANKED, *PACKED, "hit@5", "recall@10", "precision@5")
+"""Columns of the tables; JSON and CSV have all."""
 MAIN = "ndcg@10"
+
+_LIBRARY_KINDS = {"ndcg": "nDCG", "recall": "R", "mrr": "RR", "hit": "Success", "precision": "P"}
 
 Scores = dict[str, list[float]]
 """For each metric, its value for each question that has a relevant document, in order."""
@@ -29,8 +35,13 @@ def measures() -> tuple[Any, dict[Any, str]]:
             "`eval` and `tune` need the package ir-measures, which is not installed",
             f'install it with: {python} -m pip install "watersmeet[eval]"',
         ) from None
-    named = zip(("nDCG@10", "R@100", "RR@10", "Success@1"), RANKED, strict=True)
-    return ir_measures, {ir_measures.parse_measure(theirs): ours for theirs, ours in named}
+    return ir_measures, {ir_measures.parse_measure(_library_name(name)): name for name in (*RANKED, *DEPTHS)}
+
+
+def _library_name(name: str) -> str:
+    """Name of a measure in ir-measures."""
+    kind, _, depth = name.partition("@")
+    return f"{_LIBRARY_KINDS[kind]}@{depth}"
 
 
 def judge(
@@ -43,7 +54,7 @@ def judge(
     # The scores only encode our order, which is what is judged.
     run = {str(i): {d: -float(rank) for rank, d in enumerate(found)} for i, found in enumerate(rankings)}
     qrels = {str(i): dict(question.relevant) for i, question in enumerate(questions)}
-    scores: Scores = {name: [0.0] * len(questions) for name in RANKED}
+    scores: Scores = {name: [0.0] * len(questions) for name in (*RANKED, *DEPTHS)}
     if any(run.values()):
         for found in library.iter_calc(list(named), qrels, run):
             scores[named[found.measure]][int(found.query_id)] = float(found.value)

@@ -25,6 +25,7 @@ from watersmeet.core.index import Tier
 from watersmeet.core.model import ChunkId, DocId
 from watersmeet.core.names import ALIAS, WORDS_ONLY, link_key, names_of
 from watersmeet.core.sparse import Weighted
+from watersmeet.core.text_fields import description
 from watersmeet.core.tokens import words
 from watersmeet.core.visibility import AUDIENCE_GATE, is_restricted
 from watersmeet.testing.contracts.corpus import Given
@@ -282,7 +283,7 @@ def _document(key: int, given: Given, audience: int, commit: int) -> tuple[Any, 
     facets = sorted({*facets_of(d)})
     called = [name for name, rank in names_of(d.id, d.aliases).items() if rank == ALIAS or "/" not in name]
     called += [value for name, value in facets if name == "tag"]
-    known = record.get("metadata", {}).get(WORDS_ONLY.get(d.kind, ""))
+    known = record.get("metadata", {}).get(WORDS_ONLY.get(d.kind, "")) or description(d.fields)
     fields = {**d.fields, **({CREATED: created} if created else {})}
     words_of = sorted({word for one in called for word in words(one)}), sorted(set(words(str(known)))) if known else []
     head = (key, d.id, d.kind, d.title, d.path, d.modified, created, given.collection)

@@ -142,13 +142,13 @@ class ClusterSnapshot(ClusterDocuments):
             for kind, collection, d, c, size in found
         ]
 
-    def sample(self, limit: int, visible: Condition = ANY, *, outside: bool = False) -> list[ChunkId]:
+    def sample(self, limit: int, visible: Condition = ANY, *, outside: bool = False, since: int = 0) -> list[ChunkId]:
         where, values = self.where(visible)
         live = LIVE.format("c")
         found = self.ask(
             f"SELECT c.id FROM chunks c JOIN documents d ON d.key = c.document WHERE {live}"
-            f' AND ({where}) = %s ORDER BY c.id COLLATE "C" LIMIT %s',
-            [self.version, self.version, *values, not outside, limit],
+            f' AND ({where}) = %s AND c.row > %s ORDER BY c.id COLLATE "C" LIMIT %s',
+            [self.version, self.version, *values, not outside, since, limit],
         )
         return [ChunkId(chunk) for (chunk,) in found]
 

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 from watersmeet.core import vocabulary
 from watersmeet.core.errors import ModelProblem, WatersmeetError
 from watersmeet.core.index import Check, Index, Tier
+from watersmeet.core.languages import named
 from watersmeet.core.model import ANY, Request
 from watersmeet.engine import plugins
 from watersmeet.engine.calibration import state
 from watersmeet.engine.index.fingerprint import REBUILD_HINT, check_fingerprint, fingerprint
+from watersmeet.engine.index.languages import HINT, language_shares, unread
 from watersmeet.engine.index.state_names import CALIBRATION
 from watersmeet.engine.index.tiers import TIERS, check_models, embedder_name, model_of, outdated
 from watersmeet.engine.index.vocabulary import terms_in, terms_of
@@ -26,9 +28,11 @@ if TYPE_CHECKING:
 ORDER = (
     *("trust", "index", "catalogue", "documents", "format", "settings", "text store", "private words"),
     *("static vectors", "sparse vectors", "dense vectors", "static model", "sparse model", "dense model"),
-    *("replaced rows", "sources", "stores", "vocabulary", "calibration", "disk", "writer"),
+    *("replaced rows", "sources", "stores", "languages", "vocabulary", "calibration", "disk", "writer"),
 )
 """Order of the checks."""
+MIN_REPORTED = 0.05
+"""Share of passages in languages that a model does not read, from which `doctor` names it."""
 
 
 def check(index: Index, settings: Settings) -> list[Check]:
@@ -39,7 +43,7 @@ def check(index: Index, settings: Settings) -> list[Check]:
     checks += [_with_model(one, index, settings) for one in stored]
     with suppress(WatersmeetError):  # a check has reported it
         checks += _built(index, settings)
-    checks += [_vocabulary(index), _calibration(index)]
+    checks += [_languages(index, settings), _vocabulary(index), _calibration(index)]
     return sorted(checks, key=lambda one: ORDER.index(one.name) if one.name in ORDER else 0)
 
 
@@ -110,6 +114,24 @@ def _model(settings: Settings, tier: str, component: str) -> Check:
     except WatersmeetError as error:
         return Check(name, False, str(error), error.hint)
     return Check(name, True, f"{component}: {model.name}")
+
+
+def _languages(index: Index, settings: Settings) -> Check:
+    """Share of the passages in languages that no model of the settings reads; for information."""
+    shares = language_shares(index)
+    if not shares:
+        return Check("languages", True, "not measured yet")
+    detail = ", ".join(f"{named([language])} {share:.0%}" for language, share in list(shares.items())[:3])
+    share_unread = {}
+    for tier in TIERS:
+        component = embedder_name(settings, tier)
+        with suppress(WatersmeetError):  # a broken model has its own check
+            share_unread[tier] = unread(shares, model_of(settings, tier, component).reads) if component else 0.0
+    tiers = [tier for tier, share in share_unread.items() if share >= MIN_REPORTED]
+    if not tiers:
+        return Check("languages", True, detail)
+    share = max(share_unread.values())
+    return Check("languages", True, f"{detail}; {' and '.join(tiers)} cannot read {share:.0%} of the passages", HINT)
 
 
 def _vocabulary(index: Index) -> Check:

@@ -4,4 +4,5 @@ from __future__ import annotations
 
 CALIBRATION = "calibration.json"
 RECENT_SEARCHES = "searched.jsonl"
+LANGUAGES = "languages.json"
 EMBED_FIRST = "embed_first"

@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.index import Index, Snapshot
+from watersmeet.engine.index.languages import language_shares
 from watersmeet.engine.index.tiers import due, embedder_name
 from watersmeet.engine.query.visibility import is_limited, statistics
 from watersmeet.engine.query.visible_index import VisibleIndex
@@ -40,6 +41,7 @@ def status(visible_index: VisibleIndex, settings: Settings, index: Index, viewer
             signals[name] = {"coverage": 0.0, "model": component, "rate": 0.0, "seconds_left": None}
     return {
         **facts,
+        "languages": {} if is_limited(viewer) else language_shares(index),
         "signals": signals,
         "fingerprint": {**built, **_models(snapshot)},
         "size_bytes": facts["size_bytes"] if is_limited(viewer) else index.size_bytes(),

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 TIER = "static"
 WINDOW = 4096
 """Chunks read at a time."""
-MAX_CHUNKS = 20_000
-"""Of more chunks, a random sample: it has the frequent terms too, and takes about a second."""
 LOCK_SECONDS = 5.0
 CHECKSUM_BYTES = 4
 """Length of the checksum after the vectors, which detects damage and vectors of other terms."""
@@ -50,28 +48,25 @@ def vectors_in(states: States, name: str) -> State:
 
 
 def refresh(index: Index, settings: Settings, measure: bool = False) -> list[Skipped]:
-    """Collect the terms again if enough chunks have changed, or if `measure` is set; returns warnings."""
+    """Collect the terms of all chunks if enough of them have changed, or if `measure` is set; otherwise add those of
+    new chunks. Returns warnings."""
     if not embedder_name(settings, TIER):
         return []
     with index.snapshot() as snapshot:
         tier = snapshot.tiers().get(TIER)
         if tier is None:
             return []
-        text, last = snapshot.generation, snapshot.last_row()
         everyone = Condition(gates=snapshot.needed(visible_to(EVERYONE).gates))
         chunks, public = snapshot.statistics().chunks, snapshot.statistics(everyone).chunks
         counts = {vocabulary.PUBLIC: public, vocabulary.PRIVATE: chunks - public}
-        stale = [
-            name
+        made = {
+            name: terms
             for name, count in counts.items()
-            if count and (measure or not _current(index.state, snapshot, everyone, name, count, tier, chunks > public))
-        ]
-        sampled = {name: snapshot.sample(MAX_CHUNKS, everyone, outside=name == vocabulary.PRIVATE) for name in stale}
-        counted = {name: vocabulary.gather(_texts(snapshot, sampled[name])) for name in stale}
+            if count and (terms := _collected(index.state, snapshot, everyone, name, count, tier, measure))
+        }
     try:
-        for name, terms in counted.items():
-            made = vocabulary.vocabulary(terms, counts[name], last, tier.fingerprint, text, name)
-            _replace(terms_in(index.state, name), vocabulary.encode(made))
+        for name, terms in made.items():
+            _replace(terms_in(index.state, name), vocabulary.encode(terms))
         if chunks == public:
             for state in (terms_in(index.state, vocabulary.PRIVATE), vectors_in(index.state, vocabulary.PRIVATE)):
                 _replace(state, None)
@@ -93,16 +88,21 @@ def _replace(state: State, content: bytes | None) -> None:
             change.write(content)
 
 
-def _current(
-    states: States, snapshot: Snapshot, everyone: Condition, name: str, chunks: int, tier: Tier, private: bool
-) -> bool:
-    """Whether the stored terms are up to date. Those of an older version may include private ones."""
-    stored = terms_of(terms_in(states, name))
-    if stored is None or (name == vocabulary.PUBLIC and private and not stored.public):
-        return False
-    added = snapshot.added_since(stored.last_row, everyone)
-    added = snapshot.added_since(stored.last_row) - added if name == vocabulary.PRIVATE else added
-    return stored.is_current(chunks, added, tier.fingerprint, snapshot.generation)
+def _collected(
+    states: States, snapshot: Snapshot, everyone: Condition, name: str, count: int, tier: Tier, measure: bool
+) -> vocabulary.Terms | None:
+    """New terms of one part of the index, which has `count` chunks; None if the stored ones are up to date."""
+    stored, private = terms_of(terms_in(states, name)), name == vocabulary.PRIVATE
+    if stored is not None and not measure:
+        added = snapshot.added_since(stored.last_row, everyone)
+        added = snapshot.added_since(stored.last_row) - added if private else added
+        if stored.is_current(count, added, tier.fingerprint, snapshot.generation):
+            if not added:
+                return None
+            chunks = snapshot.sample(added, everyone, outside=private, since=stored.last_row)
+            return stored.with_added(vocabulary.gather(_texts(snapshot, chunks)), count, added, snapshot.last_row())
+    terms = vocabulary.gather(_texts(snapshot, snapshot.sample(count, everyone, outside=private)))
+    return vocabulary.vocabulary(terms, count, snapshot.last_row(), tier.fingerprint, snapshot.generation, name)
 
 
 def _texts(snapshot: Snapshot, chunks: Sequence[ChunkId]) -> Iterator[str]:

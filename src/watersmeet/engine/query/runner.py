@@ -163,8 +163,11 @@ def run(engine: Engine, request: Request, scope: Scope = PASSAGES, explain: bool
         visible_index = engine.visible_index(snapshot, request.viewer)
         recipe_signals = scope.signals(settings)
         coverage = askable(visible_index.coverage, recipe_signals, settings) if vectors else {}
-        mode, chosen = choose(request.mode, recipe_signals, coverage, index.min_coverage)
-        signals = scope.voting(mode, chosen, coverage, index.min_coverage)
+        abstaining = _abstaining(engine.index, settings, request, coverage)
+        voters = {name: share for name, share in coverage.items() if name not in abstaining}
+        requested_mode = "lexical" if abstaining and not voters else request.mode
+        mode, chosen = choose(requested_mode, recipe_signals, voters, index.min_coverage)
+        signals = scope.voting(mode, chosen, voters, index.min_coverage)
         path = scope.path(visible_index, settings, mode, signals, plan)
         outcome = path.run(plan)
         if not scope.answered(outcome, signals):  # fallback: no requested signal could run
@@ -177,8 +180,9 @@ def run(engine: Engine, request: Request, scope: Scope = PASSAGES, explain: bool
         )
         mode = mode_used(mode, [ranking.by for ranking in outcome.rankings])
         silent = silent_signals(request.mode, recipe_signals, signals, coverage)
+        silent |= {name: reason for name, reason in abstaining.items() if name in recipe_signals}
         if request.strict:
-            check_strict(outcome.failures, silent, settings)
+            check_strict(outcome.failures, silent, settings, abstaining)
         if vectors and embedder_name(settings, "dense") and coverage.get("dense", 0.0) < 1:
             _embed_first(engine.index, outcome)
         yield SearchRun(
@@ -191,6 +195,15 @@ def run(engine: Engine, request: Request, scope: Scope = PASSAGES, explain: bool
             silent,
             lambda: outcome_confidence(visible_index, snapshot, outcome),
         )
+
+
+def _abstaining(index: Index, settings: Settings, request: Request, coverage: Mapping[str, float]) -> Mapping[str, str]:
+    """Vector signals that do not vote because of the language, with the reason; none if one was requested by name."""
+    if not coverage or request.mode not in ("", "hybrid"):
+        return {}
+    from watersmeet.engine.index.languages import abstentions  # not needed by a search for words
+
+    return abstentions(index, settings, request.query, coverage)
 
 
 def _embed_first(index: Index, outcome: Outcome) -> None:
@@ -220,7 +233,9 @@ def confidence_input(visible_index: VisibleIndex, snapshot: Snapshot, outcome: O
     )
 
 
-def check_strict(failures: Sequence[Failure], silent: Mapping[str, str], settings: Settings) -> None:
+def check_strict(
+    failures: Sequence[Failure], silent: Mapping[str, str], settings: Settings, abstaining: Collection[str] = ()
+) -> None:
     """Raise for a failed step, and for an unused signal that the settings have a model for."""
     for failure in failures:
         raise Degraded(f"{failure.by} could not run: {failure.reason}", failure.hint)
@@ -228,4 +243,6 @@ def check_strict(failures: Sequence[Failure], silent: Mapping[str, str], setting
         if embedder_name(settings, name):
             words_only = silent.get(TIERS[0]) == ABSENT
             hint = "run `watersmeet deepen` to make the missing vectors" if words_only else MISSING
+            if name in abstaining:
+                hint = "use --mode lexical, or a model for this language"
             raise Degraded(f"{name} not used: {reason}", hint)

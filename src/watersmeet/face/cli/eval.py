@@ -17,7 +17,8 @@ from watersmeet.evaluate.data import Dataset
 from watersmeet.evaluate.data import load as load_dataset
 from watersmeet.evaluate.evaluation import Evaluation, evaluate, to_json
 from watersmeet.evaluate.markdown import confidence_line, facts, markdown, ranks_line, rows, verdict
-from watersmeet.evaluate.metrics import NAMES, measures
+from watersmeet.evaluate.metrics import SHOWN, measures
+from watersmeet.evaluate.query_csv import write_csv
 from watersmeet.evaluate.saved import gate, read, save
 from watersmeet.evaluate.trec import write_run
 from watersmeet.face.cli.common import common, for_people, loaded, print_json, table
@@ -46,6 +47,7 @@ REPORTS = (".md", ".html")
 @click.option("--gate", "gate_file", default="", metavar="FILE", help="Exit 1 if significantly worse than this save.")
 @click.option("--run-out", default="", metavar="FILE", help="Write the ranking as a TREC run.")
 @click.option("--report", "reports", multiple=True, metavar="FILE", help="Write a report: FILE.md or FILE.html.")
+@click.option("--csv", "csv_file", default="", metavar="FILE", help="Write a row of metrics for every query, as CSV.")
 @click.option("--fresh", is_flag=True, help="Index the dataset anew.")
 @common
 def eval_command(
@@ -62,6 +64,7 @@ def eval_command(
     gate_file: str,
     run_out: str,
     reports: tuple[str, ...],
+    csv_file: str,
     fresh: bool,
     index: str,
     as_json: bool,
@@ -92,7 +95,7 @@ def eval_command(
             progress=callback,
         )
     report = to_json(evaluation)
-    passed = _save_outputs(evaluation, report, save_to, gate_file, run_out, reports)
+    passed = _save_outputs(evaluation, report, save_to, gate_file, run_out, reports, csv_file)
     if as_json:
         print_json(report)
     else:
@@ -134,6 +137,7 @@ def _save_outputs(
     gate_file: str,
     run_out: str,
     reports: tuple[str, ...],
+    csv_file: str,
 ) -> bool:
     """Write the requested files; returns whether the gate, if there is one, was passed."""
     passed = True
@@ -147,6 +151,8 @@ def _save_outputs(
     try:
         if run_out:
             write_run(run_out, evaluation.questions, evaluation.run)
+        if csv_file:
+            write_csv(csv_file, evaluation)
         for file in reports:
             Path(file).write_text(_report(file, evaluation, report), "utf8")
     except OSError as error:
@@ -171,13 +177,13 @@ def _print(report: dict[str, Any], quiet: bool) -> None:
         print(f"{report['dataset']}: {facts(report)}")
         if report.get("note"):
             print(f"\n{report['note']}\n")
-    head = ["", "queries", *NAMES]
+    head = ["", "queries", *SHOWN]
     if not for_people():
         print("\t".join(head))
     table(
         head,
         [
-            [name, str(count), *(f"{metrics[m]:.3f}" if m in metrics else "-" for m in NAMES)]
+            [name, str(count), *(f"{metrics[m]:.3f}" if m in metrics else "-" for m in SHOWN)]
             for _, name, count, metrics in rows(report)
         ],
     )

@@ -8,9 +8,12 @@ from typing import Any
 
 import click
 
+from watersmeet.core.languages import named
 from watersmeet.engine.index.tiers import MISSING, TIERS
 from watersmeet.engine.query.modes import percent
 from watersmeet.face.cli.common import common, opened, print_json
+
+MAX_LANGUAGES = 5
 
 
 @click.command("status", epilog="Example: watersmeet status --json")
@@ -32,10 +35,16 @@ def _lines(status: dict[str, Any]) -> list[tuple[str, str]]:
         ("index", status["index"]),
         *(("folder", root) for root in status["roots"]),
         *((name, ", ".join(f"{k} {count}" for k, count in status[name].items())) for name in ("kinds", "collections")),
+        *([("languages", _languages(status["languages"]))] if status["languages"] else []),
         *((name, _covered(signal)) for name, signal in status["signals"].items()),
         *_missing(status["signals"]),
         ("calibration", _calibrated(status["calibration"])),
     ]
+
+
+def _languages(shares: dict[str, float]) -> str:
+    """Share of the passages in each of the most common languages."""
+    return ", ".join(f"{named([language])} {share:.0%}" for language, share in list(shares.items())[:MAX_LANGUAGES])
 
 
 def _missing(signals: dict[str, Any]) -> list[tuple[str, str]]:

@@ -12,6 +12,7 @@ from watersmeet.core.documents import CREATED, Link
 from watersmeet.core.index import Record, Statistics
 from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Passage, Row
 from watersmeet.core.names import ALIAS, WORDS_ONLY, link_key
+from watersmeet.core.text_fields import description
 from watersmeet.core.tokens import words
 from watersmeet.core.visibility import AUDIENCE_GATE, PUBLIC
 from watersmeet.store.local._checksums import CHUNK, HEAD, chunk_is_sound, fields_are_sound, head_is_sound
@@ -96,14 +97,22 @@ class DocumentsView(CatalogueView):
         return {document: cached_names[document] for document in documents}
 
     def words_only(self, documents: Collection[DocId]) -> dict[DocId, frozenset[str]]:
-        """Words that entities are found by but that are in no text: the registry of a skill, the author of a virtual
-        server."""
+        """Words that documents are found by but that are in no text: descriptive fields, the registry of a skill, the
+        author of a virtual server."""
+        names = json.dumps(list(documents))
         found = self.query(
             "SELECT d.name, json_extract(d.fields, '$.record.metadata.' || k.value) FROM json_each(?) j"
             " JOIN documents d ON d.name = j.value JOIN json_each(?) k ON k.key = d.kind",
-            [json.dumps(list(documents)), json.dumps(WORDS_ONLY)],
+            [names, json.dumps(WORDS_ONLY)],
         )
-        return {document: frozenset(words(str(text))) for document, text in found if text}
+        texts = {document: str(text) for document, text in found if text}
+        pages = self.query(
+            "SELECT d.name, d.fields FROM json_each(?) j JOIN documents d ON d.name = j.value"
+            " WHERE json_valid(d.fields) AND d.fields -> '$.record' IS NULL",
+            [names],
+        )
+        texts |= {document: text for document, fields in pages if (text := description(json.loads(fields)))}
+        return {document: frozenset(words(text)) for document, text in texts.items()}
 
     def tags(self, condition: Condition, without: Collection[str]) -> dict[str, int]:
         """The number of documents with each tag, without those of some kinds."""
@@ -309,12 +318,13 @@ class DocumentsView(CatalogueView):
 
     # ------------------------------------------------------------ counts
 
-    def sample(self, limit: int, visible: Condition = ANY, *, outside: bool = False) -> list[ChunkId]:
+    def sample(self, limit: int, visible: Condition = ANY, *, outside: bool = False, since: int = 0) -> list[ChunkId]:
         """A random but repeatable sample: the lowest ids, which are hashes and independent of the index's history."""
         where, values = self.where(visible)
         where = f"NOT ({where or 'true'})" if outside else where
-        joined = f"JOIN documents d ON d.id = c.document WHERE {where}" if where else ""
-        found = self.query(f"SELECT c.id FROM chunks c {joined} ORDER BY c.id LIMIT ?", [*values, limit])
+        joined = f"JOIN documents d ON d.id = c.document AND {where}" if where else ""
+        sql = f"SELECT c.id FROM chunks c {joined} {'WHERE c.row > ?' if since else ''} ORDER BY c.id LIMIT ?"
+        found = self.query(sql, [*values, *([since] if since else []), limit])
         return [chunk for (chunk,) in found]
 
     def text_bytes(self, visible: Condition = ANY) -> int:

@@ -14,6 +14,7 @@ from watersmeet.core.errors import IndexDamaged, IndexMismatch
 from watersmeet.core.files import private
 from watersmeet.core.index import CURRENT_TIERS, NEXT_TIERS, TIERS_BEFORE_REBUILD, WAITING_RECORDS
 from watersmeet.core.locks import writable
+from watersmeet.core.text_fields import FORM
 from watersmeet.store.local._checksums import damage
 from watersmeet.store.local._connect import FILE, RECREATE_HINT, sqlite_errors
 from watersmeet.store.local._counts import stores
@@ -22,7 +23,7 @@ from watersmeet.store.local._private_words import PUBLIC_TEXT
 from watersmeet.store.local._records import sound_records
 from watersmeet.store.local._turns import WriterLock, busy_root, tighten_index, writer_lock
 from watersmeet.store.local.catalogue import Catalogue
-from watersmeet.store.local.read_back import reread
+from watersmeet.store.local.read_back import TEXT_FORM, read_described_again, reread
 from watersmeet.store.local.rebuild_text import next_folder, rebuild, registered
 from watersmeet.store.local.writer import LocalWriter, LocalWriterOptions
 
@@ -76,6 +77,9 @@ def _settle(writer: LocalWriter, recreate: bool) -> None:
         return
     options.engine.check(meta)
     meta |= repair(writer, meta)
+    if meta.get(TEXT_FORM) != FORM:
+        read_described_again(writer)
+        writer.set_meta({TEXT_FORM: FORM})
     rebuilt = rebuild(writer, options.open_text, options.text, meta, writer.renew)
     writer.mended = bool(rebuilt)
     meta |= rebuilt
@@ -116,7 +120,7 @@ def _begin_anew(writer: LocalWriter, meta: dict[str, str]) -> None:
     meta[TIERS_BEFORE_REBUILD] = json.dumps(_tier_names(meta))
     built = json.dumps(writer.options.engine.fingerprint, sort_keys=True)
     meta |= {"fingerprint": built, "text_folder": text, CURRENT_TIERS: "{}", NEXT_TIERS: "{}"}
-    meta[PUBLIC_TEXT] = text
+    meta[PUBLIC_TEXT], meta[TEXT_FORM] = text, FORM
     _sweep(writer, text, keep_vectors=False)
     writer.open_text(writer.options.text, text)
     writer.clear(meta | registered(writer, meta))  # last: the catalogue must never name a store that does not exist

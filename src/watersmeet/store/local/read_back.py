@@ -13,11 +13,15 @@ from watersmeet.core.documents import Chunk, Document
 from watersmeet.core.entities import TOOL
 from watersmeet.core.model import Row
 from watersmeet.core.names import ALIAS
+from watersmeet.core.text_fields import DESCRIPTIVE, description
 from watersmeet.store.local import _mentions, _private_words, _records
 from watersmeet.store.local._checksums import HASH, fields_are_sound, seal_meta, unsound
 from watersmeet.store.local._counts import recount
 from watersmeet.store.local._place_columns import place_of
 from watersmeet.store.local.catalogue import AS_WRITTEN, Catalogue
+
+TEXT_FORM = "text_form"
+"""Entry of `meta`: the version of what is indexed of a document."""
 
 
 class StoredChunk(NamedTuple):
@@ -29,8 +33,8 @@ class StoredChunk(NamedTuple):
 
 
 def read_back(catalogue: Catalogue) -> Iterator[tuple[Document, list[StoredChunk]]]:
-    """Each document with its live chunks; an entity has its record. In catalogues of older versions, tags and aliases
-    are in lower case and in alphabetical order."""
+    """Each document with its live chunks, and with the fields whose words are indexed: of an entity its record. In
+    catalogues of older versions, tags and aliases are in lower case and in alphabetical order."""
     rows = catalogue.db.execute(
         "SELECT d.id, d.name, d.kind, d.title, d.path, d.file, d.fields,"
         " c.row, c.id, c.text, c.headings, substr(c.hash, 1, 16), c.first, c.last, c.place"
@@ -39,8 +43,11 @@ def read_back(catalogue: Catalogue) -> Iterator[tuple[Document, list[StoredChunk
     for (key, name, kind, title, path, file, text), found in groupby(rows, key=lambda row: row[:7]):
         fields = json.loads(text)
         aliases, tags = fields.get(AS_WRITTEN) or (_aliases(catalogue, key), _tags(catalogue, key))
-        record = {"record": fields["record"]} if file is None and "record" in fields else {}
-        document = Document(name, kind, title, path, aliases=tuple(aliases), tags=tuple(tags), fields=record)
+        if file is None:
+            indexed = {"record": fields["record"]} if "record" in fields else {}
+        else:
+            indexed = {"description": description(fields)}
+        document = Document(name, kind, title, path, aliases=tuple(aliases), tags=tuple(tags), fields=indexed)
         yield (
             document,
             [
@@ -110,6 +117,17 @@ def reread(catalogue: Catalogue) -> list[dict[str, Any]]:
                 records |= {record["path"]: record for record in _records.sound_records(db)}
         recount(db)
     return list(records.values())
+
+
+def read_described_again(catalogue: Catalogue) -> None:
+    """Marks the files of documents with descriptive fields to be read again: an earlier version did not index them."""
+    names = json.dumps(sorted(DESCRIPTIVE))
+    described = (
+        "SELECT d.file FROM documents d WHERE d.file IS NOT NULL AND json_valid(d.fields) AND EXISTS"
+        " (SELECT 1 FROM json_each(d.fields) f JOIN json_each(?) n ON lower(f.key) = n.value)"
+    )
+    with catalogue.transaction() as db:
+        catalogue.read_again(db, f"id IN ({described})", [(names,)])
 
 
 def _registered(db: sqlite3.Connection, fields: bytes) -> dict[str, Any] | None:

@@ -137,7 +137,7 @@ HARBOUR: tuple[Given, ...] = (
         (("Keys",), "Rotate keys every quarter with `rotate_keys(user_id)`."),
         (("Keys", "Errors"), "TRN-1042 means that the key has expired. Rotate it at once."),
         tags=("security", "ops"),
-        fields={"status": "beta", "level": 5},
+        fields={"status": "beta", "level": 5, "Author": "Ines Moreau", "keywords": ["credentials", "KMS-9"]},
         modified=day(3, 1),
         links=(Link("Setup", alias="how it is set up"), Link("Setup", heading="Ports")),
     ),

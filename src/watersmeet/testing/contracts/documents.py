@@ -138,8 +138,10 @@ class DocumentsContract(FilledContract):
         }
 
     def test_words_that_stand_in_no_text(self, snapshot: Snapshot) -> None:
-        assert snapshot.words_only([DocId("/knots"), DocId("/weather"), DocId(SETUP)]) == {
-            DocId("/knots"): frozenset({"bosun", "locker"})
+        found = snapshot.words_only([DocId("/knots"), DocId("/weather"), DocId(SETUP), DocId("guides/keys.md")])
+        assert found == {
+            DocId("/knots"): frozenset({"bosun", "locker"}),
+            DocId("guides/keys.md"): frozenset({"ines", "moreau", "credentials", "kms", "9"}),
         }
 
     def test_collections_of_documents(self, snapshot: Snapshot) -> None:
@@ -175,7 +177,7 @@ class DocumentsContract(FilledContract):
 
     def test_fields_are_those_that_documents_have(self, snapshot: Snapshot) -> None:
         text = Condition({"path": ("guides/*",)})
-        assert snapshot.fields(text) == {"tag", "status", "level", "published", "teams", "sdk"}
+        assert snapshot.fields(text) == {"tag", "status", "level", "published", "teams", "sdk", "author", "keywords"}
         assert {"region", "enabled", "server"} <= snapshot.fields()
 
     def test_values_come_by_how_common_they_are(self, snapshot: Snapshot) -> None:

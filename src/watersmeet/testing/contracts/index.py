@@ -187,6 +187,7 @@ class IndexContract(FilledContract):
         with small.index.snapshot() as snapshot:
             last = snapshot.last_row()
             assert snapshot.added_since(last) == 0
+            assert snapshot.sample(1000, since=last) == []
         small.put([NEW, page("c.md", ((), "An auk."), fields={"@audience": ["user:ada"]})])
         with small.index.snapshot() as snapshot:
             assert snapshot.added_since(last) == 3

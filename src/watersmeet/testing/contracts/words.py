@@ -75,7 +75,10 @@ class WordsContract(FilledContract):
             words_of(snapshot).match([Term("colour", "red")], ANY, 10)
 
     def test_what_stands_in_no_text_is_found_all_the_same(self, snapshot: Snapshot) -> None:
-        assert ids(words_of(snapshot).match(body("bosun"), ANY, 10)) == [chunk_of("/knots")]
+        words = words_of(snapshot)
+        assert ids(words.match(body("bosun"), ANY, 10)) == [chunk_of("/knots")]
+        assert ids(words.match(body("moreau"), ANY, 10)) == [chunk_of("guides/keys.md")]
+        assert ids(words.match([Term("forms", "KMS-9")], ANY, 10)) == [chunk_of("guides/keys.md")]
 
     # ------------------------------------------------------------ order and scores
 
