@@ -17,7 +17,9 @@ SERVERS = [
     Entity(SERVER, "/remote", "Hosted Atlassian", "Work with Jira issues."),
     Entity(SERVER, "/keboola", "Keboola", "Data flows", tools=(Tool("create_flow", EXAMPLES),)),
     Entity(SERVER, "/close", "Close", "Streamline sales.", tags=("sales",)),
-    Entity(SERVER, "/mail", "Mail", "Letters", tools=(Tool("send", "Send a letter."), Tool("jira_letter", "Prints it."))),
+    Entity(
+        SERVER, "/mail", "Mail", "Letters", tools=(Tool("send", "Send a letter."), Tool("jira_letter", "Prints it."))
+    ),
     Entity(SERVER, "/stripe", "Stripe", "Payments"),
     Entity(SERVER, "/stripe-remote", "Stripe", "Payments", tools=(Tool("create_invoice", "Creates an invoice."),)),
     *(Entity(SERVER, f"/common/{n}", f"Ledger {n}", "Books") for n in range(6)),
@@ -40,15 +42,16 @@ def scores(entities: Entities, task: str, before: dict[str, float], **options: f
 def test_a_tool_that_is_about_something_else_gets_half_of_the_named_server(entities: Entities) -> None:
     before = {"/keboola#create_flow": 1.0, "/atlassian": 0.8, "/remote": 0.7, "/mail#send": 0.5}
     made = scores(entities, "create a jira ticket", before)
-    assert made == {"/atlassian": 0.8, "/remote": 0.7, "/keboola#create_flow": 0.4, "/mail#send": 0.2}
+    assert made == {"/atlassian": 2.0, "/remote": 1.9, "/keboola#create_flow": 1.0, "/mail#send": 0.5}
     assert list(made) == ["/atlassian", "/remote", "/keboola#create_flow", "/mail#send"]
-    made = scores(entities, "create a jira ticket", before, share=0.1)
-    assert made["/keboola#create_flow"] == 0.08
+    assert scores(entities, "create a jira ticket", before, share=0.8)["/atlassian"] == 1.25
+    lowest = {**before, "/atlassian": 0.0}  # as the last of a scaled ranking
+    assert scores(entities, "create a jira ticket", lowest)["/atlassian"] == 2.0
 
 
 def test_the_name_or_the_path_of_a_server_is_a_name(entities: Entities) -> None:
     made = scores(entities, "update a page with atlassian", {"/keboola#create_flow": 1.0, "/atlassian": 0.8})
-    assert made == {"/atlassian": 0.8, "/keboola#create_flow": 0.4}
+    assert made == {"/atlassian": 2.0, "/keboola#create_flow": 1.0}
 
 
 @pytest.mark.parametrize(
@@ -59,7 +62,6 @@ def test_the_name_or_the_path_of_a_server_is_a_name(entities: Entities) -> None:
         ("add it to the ledger", {"/mail#send": 1.0, "/common/1": 0.8}),  # not rare
         ("a stripe refund", {"/mail#send": 1.0, "/stripe": 0.8}),  # a server of this name lists tools
         ("create a jira ticket", {"/mail#jira_letter": 1.0, "/atlassian": 0.8, "/mail#send": 0.7}),  # names a tool too
-        ("create a jira ticket", {"/keboola#create_flow": 1.0, "/atlassian": 0.2}),  # the server does not fit
         ("create a jira ticket", {"/keboola#create_flow": 1.0}),  # it was not found
         ("create a jira ticket", {"/atlassian": 1.0, "/keboola#create_flow": 0.4}),  # already low enough
         ("create a jira ticket", {}),
@@ -69,9 +71,10 @@ def test_otherwise_nothing_changes(entities: Entities, task: str, before: dict[s
     assert scores(entities, task, before) == before
 
 
-def test_the_evidence_has_the_factor(entities: Entities) -> None:
+def test_the_evidence_has_the_bonus(entities: Entities) -> None:
     chunks = entities.first_chunks(["/atlassian", "/keboola#create_flow"], ANY)
     ranking = Ranking("fused", (Hit(chunks["/keboola#create_flow"], 1.0), Hit(chunks["/atlassian"], 1.0)))
     made = NamedFirst(entities).apply(ranking, Plan("a jira ticket"))
-    (evidence,) = made.hits[1].evidence
-    assert (evidence.by, evidence.rank, evidence.score, dict(evidence.detail)) == ("named_first", 2, 0.5, {"factor": 0.5})
+    (evidence,) = made.hits[0].evidence
+    assert (evidence.by, evidence.rank, evidence.score) == ("named_first", 1, 2.0)
+    assert evidence.detail == {"bonus": 1.0}

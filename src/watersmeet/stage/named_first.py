@@ -19,7 +19,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 @dataclass(frozen=True, slots=True)
 class NamedFirst:
-    """A stage that limits the scores of what lacks a name that the query gives.
+    """A stage that raises servers that the query names, and what is about them, above the rest.
 
     In "create a jira ticket" the word `jira` is rare and names a server that lists no tools, so a tool that is about
     something else is not the answer, even if an example in its description mentions the word. Tools and servers are
@@ -31,8 +31,7 @@ class NamedFirst:
     """
 
     entities: Entities
-    share: float = option(0.5, "highest score of a hit without the name, as a share of the best one with it")
-    min_share: float = option(0.3, "a named server counts from this share of the best score on")
+    share: float = option(0.5, "highest score of a hit without the name, as a share of the best named server's")
     rare_share: float = option(0.02, "a word is rare if at most this share of the servers mention it")
     rare_always: int = option(5, "... or at most this many")
 
@@ -44,15 +43,13 @@ class NamedFirst:
         shown = [leads[hit.chunk] for hit in ranking.hits]
         names = {word: servers for word, servers in names.items() if not _names_a_tool(word, shown)}
         named = frozenset[DocId]().union(*names.values())
-        best = next((hit.score for hit in ranking.hits if leads[hit.chunk].document in named), 0.0)
-        if best <= max(0.0, self.min_share * ranking.hits[0].score):
+        best = next((hit.score for hit in ranking.hits if leads[hit.chunk].document in named), None)
+        if best is None:
             return ranking
         about = named | self._about(shown, names)
-        others = [hit for hit in ranking.hits if leads[hit.chunk].document not in about]
-        if not others or others[0].score <= self.share * best:
-            return ranking
-        factor = self.share * best / others[0].score
-        return ranking.multiplied("named_first", {hit.chunk: factor for hit in others})
+        other = next((hit.score for hit in ranking.hits if leads[hit.chunk].document not in about), 0.0)
+        gain = max(0.0, other / self.share - best)
+        return ranking.raised("named_first", {h.chunk: gain for h in ranking.hits if leads[h.chunk].document in about})
 
     def _names(self, plan: Plan) -> dict[str, frozenset[DocId]]:
         """Rare words of the query that name servers, each with the servers that it names."""
