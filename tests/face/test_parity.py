@@ -112,7 +112,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
             patch.setenv(name, value)
         with Engine(folder / "index", load(start=str(folder))) as engine:
             assert engine.sync([HANDBOOK]).embedded
-            assert engine.registry.register(SERVERS).registered == 3
+            assert engine.registry.register(SERVERS).registered == 4
             engine.deepen(tiers=("sparse",))
     return folder
 
