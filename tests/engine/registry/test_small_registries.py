@@ -80,7 +80,7 @@ def test_where_status_is_a_plain_field_nothing_changes(engine: Engine, tmp_path:
 def test_a_frequent_word_keeps_no_entity_above_the_floor(tmp_path: Path) -> None:
     """Three hundred servers mention a word of the query in passing; only one mentions its rare word."""
     servers = [Entity("mcp_server", f"/s{n}", f"Store {n}", "Goods", metadata={"team": "plan"}) for n in range(300)]
-    rare = Entity("mcp_server", "/trains", "Trains", "Rails", metadata={"team": "journey"})
+    rare = Entity("mcp_server", "/trains", "Trains", "Rails", metadata={"team": "journey plan"})
     travel = Entity("a2a_agent", "/agents/travel", "Travel agent", "Plans by air")
     with opened(tmp_path, INDEX__VECTORS="false") as engine:
         engine.registry.put(rare, *servers, travel)
