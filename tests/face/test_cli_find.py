@@ -22,6 +22,7 @@ ENTITIES = [
         tags=("docs",),
         tools=(Tool("query-docs", "Query the\ndocs", {"type": "object"}), Tool("resolve", "Find an id")),
     ),
+    Entity("mcp_server", "/slack", "Slack", "Interact with Slack workspaces", tags=("chat",)),
     Entity("skill", "/skills/pdf", "pdf", "Fill in forms", status="draft"),
 ]
 
@@ -42,7 +43,7 @@ def test_tools_for_a_task_as_json(index: str) -> None:
     result = call(index, "find-tools", "query", "the", "docs", "--intent", "a library", "--top-n", "1", "--json")
     assert result.exit_code == 0, result.output
     answer = json.loads(result.stdout)
-    assert {"task", "tools", "failures", "took_ms"} <= answer.keys()
+    assert {"task", "tools", "servers", "failures", "took_ms"} <= answer.keys()
     assert answer["task"] == "query the docs"
     (tool,) = answer["tools"]
     assert tool["tool_name"] == "query-docs"
@@ -55,6 +56,18 @@ def test_tools_for_a_task_as_lines(index: str) -> None:
     assert first[:2] == ["query-docs", "/context7"]
     assert "Query the docs" in first
     assert second[0] == "resolve"
+
+
+def test_a_server_without_tools_is_named_with_the_reason(index: str) -> None:
+    result = call(index, "find-tools", "query the docs on slack")
+    assert result.exit_code == 0, result.output
+    first, second, *_ = (line.split("\t") for line in result.stdout.splitlines())
+    assert first[:4] == ["(none listed)", "/slack", "1.00", "Interact with Slack workspaces"]
+    assert first[4].startswith("name has slack")
+    assert second[:2] == ["query-docs", "/context7"]
+    alone = call(index, "find-tools", "slack", "--json")
+    assert alone.exit_code == 0
+    assert json.loads(alone.stdout)["tools"] == []
 
 
 def test_nothing_found_is_exit_code_1(index: str) -> None:

@@ -69,7 +69,7 @@ SERVERS = [
         "tools": [{"name": f"{verb}_{name}", "description": f"Can {verb} the {name}"} for verb in ("list", "send")],
     }
     for name in ("invoices", "letters", "parcels")
-]
+] + [{"kind": "mcp_server", "path": "/post-office", "name": "Post office", "description": "Send a parcel abroad"}]
 
 
 def questions() -> list[dict[str, Any]]:
@@ -112,7 +112,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
             patch.setenv(name, value)
         with Engine(folder / "index", load(start=str(folder))) as engine:
             assert engine.sync([HANDBOOK]).embedded
-            assert engine.registry.register(SERVERS).registered == 3
+            assert engine.registry.register(SERVERS).registered == 4
             engine.deepen(tiers=("sparse",))
     return folder
 
@@ -260,4 +260,7 @@ def test_tools_are_found_the_same(
     rest = site.ask("/api/find-tools?task=send%20a%20parcel&top_n=4").json()
     found = engine.registry.find_tools("send a parcel", top_n=4).to_json()
     assert found["tools"][0]["tool_name"] == "send_parcels"
-    assert asyncio.run(ask())["tools"] == rest["tools"] == command["tools"] == found["tools"]
+    mcp = asyncio.run(ask())
+    assert mcp["tools"] == rest["tools"] == command["tools"] == found["tools"]
+    assert mcp["servers"] == rest["servers"] == command["servers"] == found["servers"]
+    assert [server["server_path"] for server in found["servers"]] == ["/post-office"]

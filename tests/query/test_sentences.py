@@ -20,7 +20,17 @@ from watersmeet.query.sentences import Sentences
         ),
         ("Rotate the keys of all users. Thanks!", ()),
         ("first thing to do here\nsecond thing to do here", ("first thing to do here", "second thing to do here")),
-        (" ".join("A sentence of five words." for _ in range(6)), ()),
+        (
+            "Write a report on the harbour, and then send it to the crew",
+            ("Write a report on the harbour", "send it to the crew"),
+        ),
+        (
+            "book the flight to Oslo, also find me a hotel as well as a car",
+            ("book the flight to Oslo", "find me a hotel as well as a car"),
+        ),
+        ("compare the tides of Oslo and the tides of Bergen", ()),
+        (" ".join("A sentence of five words." for _ in range(8)), ("A sentence of five words.",) * 8),
+        (" ".join("A sentence of five words." for _ in range(9)), ()),
         ("", ()),
     ],
 )

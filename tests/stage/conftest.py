@@ -14,7 +14,7 @@ from watersmeet import Engine
 from watersmeet.core.entities import Entity
 from watersmeet.core.model import Condition, Hit, Passage, Ranking
 from watersmeet.core.place import Place
-from watersmeet.core.ports import DocumentHead, Term
+from watersmeet.core.ports import DocumentHead, Mention, Term
 from watersmeet.core.tokens import forms
 from watersmeet.engine.settings.settings import load
 
@@ -64,6 +64,12 @@ class Shelf:
 
     def entities(self, documents: Collection[str]) -> dict[str, Entity]:
         return {}  # notes are none
+
+    def kinds(self) -> dict[str, int]:
+        return {"note": len(self.held)}
+
+    def mentioning(self, words: Sequence[str], condition: Condition, limit: int) -> list[Mention]:
+        return []
 
     def frequency(self, field: str, text: str) -> int:
         return sum(text in forms(passage.text) for passage in self.held.values())

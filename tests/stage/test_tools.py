@@ -79,3 +79,19 @@ def test_without_servers_or_words_there_are_no_tools(entities: Entities) -> None
     assert list(told(entities, Tools(entities).apply(ranking(entities, {"/pdf": 1.0}), Plan("segments")))) == ["/pdf"]
     assert list(told(entities, Tools(entities).apply(ranking(entities, {"/docs": 1.0}), Plan("")))) == ["/docs"]
     assert Tools(entities).apply(Ranking("fused"), Plan("segments")).hits == ()
+
+
+def test_on_a_shared_scale_the_score_is_that_of_the_signals(entities: Entities) -> None:
+    stage = Tools(entities, shared_scale=True)
+    before = ranking(entities, {"/strava": 1.0, "/strava#strava_segments": 0.9, "/strava#getStats": 0.8, "/docs": 0.5})
+    made = told(entities, stage.apply(before, Plan("strava docs")))
+    assert made == {"/strava": 1.0, "/strava#strava_segments": 0.9, "/docs": 0.5}  # getStats says none of the words
+
+
+def test_if_no_signal_ranks_tools_name_and_description_count_as_those_of_an_entity(entities: Entities) -> None:
+    stage = Tools(entities, shared_scale=True)
+    before = ranking(entities, {"/strava": 8 / 13.5, "/docs": 8 / 13.5})
+    made = told(entities, stage.apply(before, Plan("strava page season", top_n=20)))
+    assert made["/strava#strava_segments"] == 3 / 13.5
+    assert made["/strava#getStats"] == 2 / 13.5
+    assert made["/docs#page_0"] == 5 / 13.5

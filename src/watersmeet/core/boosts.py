@@ -179,6 +179,13 @@ def _grade(name_text: str, description_text: str, wanted: tuple[str, ...]) -> fl
     return weighted * (1 - _COVERAGE) + coverage * _COVERAGE
 
 
+def place_score(tool: Tool, words: Collection[str]) -> float:
+    """Boost of a tool as a share of a full match, as for an entity that has a name and a description only."""
+    wanted = frozenset(map(singular, words))
+    texts = {"name": (tool.name,), "description": (tool.description, *tool.examples)}
+    return sum(PLACES[place] for place, text in texts.items() if not wanted.isdisjoint(text_words(*text))) / MAX_BOOST
+
+
 def _may_contain(texts: Iterable[str], words: Collection[str]) -> bool:
     """Cheap filter before tokenizing: false only if none of the words can occur in the texts."""
     low = " ".join(texts).lower()

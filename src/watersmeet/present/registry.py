@@ -152,12 +152,24 @@ class OfferedTool:
     why: str
 
 
+@dataclass(frozen=True, slots=True)
+class OfferedServer:
+    server_path: str
+    server_name: str
+    description: str
+    score: float
+    why: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolAnswer(_Answer):
     """The tools to call for a task, the best first."""
 
     task: str
     tools: tuple[OfferedTool, ...] = field(default=())
+    servers: tuple[OfferedServer, ...] = option(
+        (), "servers that fit and list no tools; their scores compare with those of the tools"
+    )
 
     def to_json(self) -> dict[str, Any]:
         return _to_json(self)

@@ -1,4 +1,4 @@
-"""Sentences of a query that asks for several things, to be embedded separately."""
+"""Sentences and clauses of a query that asks for several things, to be embedded separately."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from dataclasses import dataclass, replace
 from watersmeet.core.model import Plan
 from watersmeet.core.options import option
 
-_END = re.compile(r"(?<=[.!?;])\s+|\n+")
+_NEXT = r"(?:then|also|finally|additionally)"
+_END = re.compile(rf"(?<=[.!?;])\s+|\n+|,?\s+and\s+{_NEXT}\s+|,\s+{_NEXT}\s+|,\s+as\s+well\s+as\s+", re.IGNORECASE)
+"""The end of a sentence, or words that begin another request: `and then`, `, also`. A plain `and` joins two things of
+one request more often than two requests."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -19,7 +22,7 @@ class Sentences:
     """
 
     min_words: int = option(4, "a sentence of fewer words is not searched separately")
-    max_sentences: int = option(5, "a query of more sentences stays whole")
+    max_sentences: int = option(8, "a query of more sentences stays whole")
 
     def apply(self, plan: Plan) -> Plan:
         parts = tuple(part.strip() for part in _END.split(plan.spelled_text) if len(part.split()) >= self.min_words)

@@ -1,28 +1,34 @@
-"""Score floor for scaled scores, where the last hit is at 0 however well it matches."""
+"""Score floor for scaled scores: a low score is no reason to drop what mentions a rare word of the query."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from watersmeet.core.boosts import grade_tools, matched_places, query_words
-from watersmeet.core.entities import TOOL
+from watersmeet.core.boosts import grade_tools, matched_places
+from watersmeet.core.entities import KINDS, TOOL
 from watersmeet.core.model import Plan, Ranking
 from watersmeet.core.options import option
 from watersmeet.core.ports import DocumentHead, Entities
+from watersmeet.core.rare_words import rare_mentions
 
 
 @dataclass(frozen=True, slots=True)
 class FloorUnlessMentioned:
-    """A stage that drops hits far below the best, unless the entity mentions a word of the query."""
+    """A stage that drops hits far below the best, unless the entity mentions a rare word of the query.
+
+    A frequent word keeps nothing: in a large registry some entity mentions it for any query.
+    """
 
     entities: Entities
     share: float = option(0.2, "hits below this share of the best score are dropped")
     min_results: int = option(3, "... but never so that fewer than this remain")
+    rare_share: float = option(0.01, "a word is rare if at most this share of the entities mention it")
+    rare_always: int = option(3, "... or at most this many")
 
     def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
         above = ranking.reaching(self.share, self.min_results)
         kept, below = ranking.hits[:above], ranking.hits[above:]
-        words = query_words(plan.text)
+        words = tuple(rare_mentions(self.entities, plan, KINDS, self.rare_share, self.rare_always)) if below else ()
         leads = self.entities.heads([hit.chunk for hit in below]) if words else {}
         mentioned = [hit for hit in below if words and self._mentions(leads[hit.chunk], words)]
         return Ranking("floor_unless_mentioned", (*kept, *mentioned))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from watersmeet.core.boosts import grade_tools, query_words
-from watersmeet.core.entities import SERVER, TOOL
+from watersmeet.core.boosts import grade_tools, place_score, query_words
+from watersmeet.core.entities import SERVER, TOOL, Tool
 from watersmeet.core.model import DocId, Evidence, Hit, Plan, Ranking
 from watersmeet.core.options import option
 from watersmeet.core.ports import Entities
@@ -18,11 +19,15 @@ class Tools:
 
     Tools of a server that is not among the first hits are left out, and so are tools that match no word. If the request
     excludes tools, nothing changes.
+
+    With `shared_scale` a score means the same for a tool as for an entity: it is that of the signals, if they rank
+    tools. If they do not, name and description count as in the boost of an entity, as a share of a full match.
     """
 
     entities: Entities
     share: float = option(0.6, "most tools, as a share of the requested results")
     min_tools: int = option(3, "... or this many, if that is more")
+    shared_scale: bool = option(False, "scores of tools on the scale of the other entities")
 
     def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
         if plan.kinds and TOOL not in plan.kinds:
@@ -33,22 +38,32 @@ class Tools:
         first = [leads[hit.chunk] for hit in rest[: plan.top_n]]
         servers = [lead.document for lead in first if lead.kind == SERVER]
         words, most = query_words(plan.text), max(self.min_tools, math.ceil(plan.top_n * self.share))
-        found: dict[DocId, tuple[float, DocId]] = {}
+        found: dict[DocId, tuple[float, float, DocId]] = {}
         for server, entity in self.entities.entities(servers).items() if words else ():
-            for tool, grade in grade_tools(entity.tools, words, most):
-                found[DocId(f"{server}#{tool.name}")] = (grade, server)
+            for tool, grade in grade_tools(entity.tools, words, len(entity.tools) if self.shared_scale else most):
+                name = DocId(f"{server}#{tool.name}")
+                score = self._shared(tool, words, tool_hits.get(name), bool(tool_hits)) if self.shared_scale else grade
+                if score is not None:
+                    found[name] = (score, grade, server)
         order = {server: place for place, server in enumerate(servers)}
-        best = sorted(found, key=lambda name: (-found[name][0], order[found[name][1]], name))[:most]
+        best = sorted(found, key=lambda n: (-found[n][0], -found[n][1], order[found[n][2]], n))[:most]
         chunks = self.entities.first_chunks(best, plan.condition)
         hits = [
             tool_hits.get(name, Hit(chunks[name], 0.0))._replace(score=found[name][0])
             for name in best
             if name in chunks
         ]
-        servers_of = {chunks[name]: found[name][1] for name in chunks}
+        servers_of = {chunks[name]: found[name][2] for name in chunks}
         ordered = sorted([*rest, *hits], key=lambda hit: -hit.score)
         for place, hit in enumerate(ordered):
             if hit.chunk in servers_of:
                 evidence = Evidence("tools", place + 1, hit.score, {"server": servers_of[hit.chunk]})
                 ordered[place] = hit._replace(evidence=(*hit.evidence, evidence))
         return Ranking("tools", tuple(ordered))
+
+    @staticmethod
+    def _shared(tool: Tool, words: Sequence[str], hit: Hit | None, ranked: bool) -> float | None:
+        """Score of a tool on the scale of the other entities; None if the signals rank tools and not this one."""
+        if ranked:
+            return hit.score if hit else None
+        return place_score(tool, words)

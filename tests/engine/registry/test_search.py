@@ -63,12 +63,22 @@ def test_only_tools_that_say_the_word(engine: Engine, recipe: str, mode: str) ->
     assert [tool["tool_name"] for tool in answer["servers"][0]["matching_tools"]] == ["strava_segments"]
 
 
-@pytest.mark.parametrize(("recipe", "mode"), PATHS)
-def test_a_tool_has_the_same_score_on_every_path(engine: Engine, recipe: str, mode: str) -> None:
-    (tool,) = [t for t in ask(engine, "query docs", recipe, mode)["tools"] if t["tool_name"] == "query-docs"]
+@pytest.mark.parametrize("mode", ["hybrid", "lexical"])
+def test_in_the_recipe_registry_a_tool_has_the_same_score_on_every_path(engine: Engine, mode: str) -> None:
+    (tool,) = [t for t in ask(engine, "query docs", "registry", mode)["tools"] if t["tool_name"] == "query-docs"]
     assert tool["relevance_score"] == 1.0
-    (tool,) = ask(engine, "strava", recipe, mode)["tools"]
+    (tool,) = ask(engine, "strava", "registry", mode)["tools"]
     assert tool["relevance_score"] == 0.65
+
+
+def test_tools_and_entities_have_one_scale(engine: Engine) -> None:
+    answer = ask(engine, "strava", mode="lexical")
+    assert answer["servers"][0]["relevance_score"] == round((5 + 3 + 1) / 13.5, 4)  # path, name and a tool
+    (tool,) = answer["tools"]
+    assert tool["relevance_score"] == round(3 / 13.5, 4)  # its name
+    answer = ask(engine, "segments nearby")
+    assert answer["tools"][0]["relevance_score"] == answer["servers"][0]["relevance_score"] == 1.0
+    assert answer["tools"][0]["tool_name"] == "strava_segments"
 
 
 @pytest.mark.parametrize("recipe", ["", "registry"])

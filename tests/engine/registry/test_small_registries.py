@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from registries import PATHS, ask, opened, paths
+from registries import PATHS, ask, opened, paths, ranked
 from watersmeet import Engine
 from watersmeet.core.entities import Entity, Tool
 from watersmeet.core.model import Condition, Request
@@ -75,3 +75,20 @@ def test_where_status_is_a_plain_field_nothing_changes(engine: Engine, tmp_path:
         made.sync([tmp_path / "notes"])
         assert made.search("okapi").results
         assert made.search("okapi", condition=Condition({"status": ("draft",)})).results
+
+
+def test_a_frequent_word_keeps_no_entity_above_the_floor(tmp_path: Path) -> None:
+    """Three hundred servers mention a word of the query in passing; only one mentions its rare word."""
+    servers = [Entity("mcp_server", f"/s{n}", f"Store {n}", "Goods", metadata={"team": "plan"}) for n in range(300)]
+    rare = Entity("mcp_server", "/trains", "Trains", "Rails", metadata={"team": "journey plan"})
+    travel = Entity("a2a_agent", "/agents/travel", "Travel agent", "Plans by air")
+    with opened(tmp_path, INDEX__VECTORS="false") as engine:
+        engine.registry.put(rare, *servers, travel)
+        answer = ask(engine, "travel agents that plan a journey", mode="lexical")
+        scores = {item["path"]: item["relevance_score"] for item in ranked(answer)}
+        assert scores["/agents/travel"] == round((5 + 3 + 2) / 13.5, 4)
+        assert scores["/trains"] == round(1 / 13.5, 4)
+        below = [path for path, score in scores.items() if score < 0.2 * scores["/agents/travel"]]
+        assert len(below) <= 3  # what the floor always leaves, and /trains
+        kept = ask(engine, "travel agents that plan", mode="lexical")
+        assert len(ranked(kept)) == 3

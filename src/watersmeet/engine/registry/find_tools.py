@@ -1,4 +1,4 @@
-"""Tool search: the tools to call for a task."""
+"""Tool search: the tools to call for a task, and servers that fit but list no tools."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.boosts import query_words as words_of
 from watersmeet.core.boosts import singular, text_words
-from watersmeet.core.entities import TOOL
-from watersmeet.core.model import Condition, DocId, Failure, Hit
-from watersmeet.core.ports import Entities
+from watersmeet.core.entities import SERVER, TOOL
+from watersmeet.core.model import ChunkId, Condition, DocId, Failure, Hit
+from watersmeet.core.ports import DocumentHead, Entities
 from watersmeet.engine.query.modes import LEXICAL_SIGNALS
 from watersmeet.engine.query.runner import run
 from watersmeet.engine.query.visibility import search_gates
@@ -17,38 +17,43 @@ from watersmeet.engine.registry.requests import ToolRequest
 from watersmeet.engine.registry.scope import EntityScope, Voters
 from watersmeet.engine.registry.search import log_run, split_query
 from watersmeet.engine.settings.settings import RegistrySettings
-from watersmeet.present.registry import OfferedTool, ToolAnswer
+from watersmeet.present.registry import OfferedServer, OfferedTool, ToolAnswer
 
 if TYPE_CHECKING:
     from watersmeet.engine.engine import Engine
 
-_SCOPE = EntityScope((TOOL,), Voters((), ("top", "unit")), Voters(LEXICAL_SIGNALS, ("unit",)))
+MIN_SERVER_SCORE = 0.2
+"""Lowest score of a server that is named, as a share of the best tool or server."""
 
 
 def find_tools(engine: Engine, request: ToolRequest) -> ToolAnswer:
-    """The tools to call, best first, with their input schemas; pinned tools are always included."""
+    """The tools to call, best first, with their input schemas, and servers that fit and list no tools; pinned tools are
+    always included."""
     request.checked()
     settings, top_n = engine.settings_for(request.recipe), request.top_n
     own: RegistrySettings = settings.section("registry")
     text, condition = split_query(request.task, request.condition)
     search_request = request.request(text, top_n, condition)
-    with run(engine, search_request, _SCOPE) as search_run:
-        entities = search_run.visible_index.entities
-        leads = entities.heads([hit.chunk for hit in search_run.outcome.ranking.hits])
-        found = {leads[hit.chunk].document: hit for hit in search_run.outcome.ranking.hits}
+    with run(engine, search_request, _scope(own)) as search_run:
+        entities, hits = search_run.visible_index.entities, search_run.outcome.ranking.hits
+        leads = entities.heads([hit.chunk for hit in hits])
+        found = {leads[hit.chunk].document: hit for hit in hits if leads[hit.chunk].kind == TOOL}
+        servers = _servers(hits, leads, top_n)
         condition = search_gates(search_run.snapshot, search_request)
         always, missing = _pinned(dict.fromkeys((*own.pinned, *request.pinned)), entities, condition)
-        room = max(0, top_n - len([name for name in always if name not in found]))
-        shown = [name for place, name in enumerate(found) if place < room or name in always]
-        shown += [name for name in always if name not in found]
-        records = entities.records(shown)
+        first = list(found)[:top_n]
+        room = max(0, top_n - len([name for name in always if name not in first]))
+        shown = [name for place, name in enumerate(first) if place < room or name in always]
+        shown += sorted((name for name in always if name not in first), key=lambda name: -_score(found.get(name)))
+        records = entities.records([*shown, *servers])
         confidence = search_run.confidence()
         log_run(search_run)
-    engine.note_search(search_run, search_request, list(shown))
+    engine.note_search(search_run, search_request, [*shown, *servers])
     words = words_of(text)
     return ToolAnswer(
         task=request.task,
         tools=tuple(_offered(records[name], found.get(name), name in always, words) for name in shown),
+        servers=tuple(_offered_server(records[name], hit, words) for name, hit in servers.items()),
         mode=search_run.mode,
         recipe=settings.recipe,
         confidence=confidence.probability if confidence else None,
@@ -58,6 +63,24 @@ def find_tools(engine: Engine, request: ToolRequest) -> ToolAnswer:
         silent=search_run.silent,
         took_ms=search_run.took_ms,
     )
+
+
+def _scope(own: RegistrySettings) -> EntityScope:
+    """Tools; with `registry.toolless_servers` also servers, in one ranking, so that their scores compare."""
+    stages = tuple(own.tool_stages)
+    return EntityScope(
+        searched=(TOOL, SERVER) if own.toolless_servers else (TOOL,),
+        voters=Voters((), stages),
+        words=Voters(LEXICAL_SIGNALS, tuple(stage for stage in stages if stage != "top")),
+        tools_first=own.toolless_servers,
+    )
+
+
+def _servers(hits: Sequence[Hit], leads: Mapping[ChunkId, DocumentHead], top_n: int) -> dict[DocId, Hit]:
+    """Servers among the first results of both kinds, at most half as many as tools are requested."""
+    first = {leads[hit.chunk].document: hit for hit in hits[:top_n] if leads[hit.chunk].kind == SERVER}
+    fitting = [(name, hit) for name, hit in first.items() if hit.score >= MIN_SERVER_SCORE]
+    return dict(fitting[: -(-top_n // 2)])
 
 
 def _pinned(
@@ -71,6 +94,10 @@ def _pinned(
     return dict.fromkeys(identity for identity, _ in tools), missing
 
 
+def _score(hit: Hit | None) -> float:
+    return round(hit.score, 4) if hit else 0.0
+
+
 def _offered(record: Mapping[str, Any], hit: Hit | None, pinned: bool, words: Sequence[str]) -> OfferedTool:
     return OfferedTool(
         tool_name=record["name"],
@@ -78,19 +105,36 @@ def _offered(record: Mapping[str, Any], hit: Hit | None, pinned: bool, words: Se
         server_name=record.get("server_name", ""),
         description=record.get("description", ""),
         inputSchema=record.get("inputSchema") or {},
-        score=round(hit.score, 4) if hit else 0.0,
+        score=_score(hit),
         why="; ".join(_reasons(record, hit, pinned, words)),
     )
 
 
-def _reasons(record: Mapping[str, Any], hit: Hit | None, pinned: bool, words: Sequence[str]) -> list[str]:
-    """Reasons for a tool: query words in its name and description, and its ranks by signal."""
+def _offered_server(record: Mapping[str, Any], hit: Hit, words: Sequence[str]) -> OfferedServer:
+    return OfferedServer(
+        server_path=record["path"],
+        server_name=record["name"],
+        description=record.get("description", ""),
+        score=_score(hit),
+        why="; ".join(_reasons(record, hit, False, words, ("name", "tags", "description"))),
+    )
+
+
+def _reasons(
+    record: Mapping[str, Any],
+    hit: Hit | None,
+    pinned: bool,
+    words: Sequence[str],
+    places: Sequence[str] = ("name", "description"),
+) -> list[str]:
+    """Reasons for a tool or server: query words in its name and description, and its ranks by signal."""
     reasons = ["pinned"] if pinned else []
-    for place in ("name", "description"):
-        tool_words = text_words(record.get(place) or "")
-        shared = [word for word in words if singular(word) in tool_words]
+    for place in places:
+        value = record.get(place) or ""
+        present = text_words(*([value] if isinstance(value, str) else value))
+        shared = [word for word in words if singular(word) in present]
         if shared:
-            reasons.append(f"{place} has {', '.join(shared)}")
+            reasons.append(f"{place} has {', '.join(shared)}" if place != "tags" else f"tags have {', '.join(shared)}")
     if hit is not None:
         ranks = [f"{e.by}#{e.rank}" for e in hit.evidence if "contribution" in e.detail and not e.detail.get("filled")]
         reasons += [", ".join(ranks)] if ranks else []

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
+from watersmeet.core.entities import SERVER
 from watersmeet.core.model import ChunkId, Evidence, Hit, Plan, Ranking
 from watersmeet.core.ports import Entities, Signal
 from watersmeet.engine.query.modes import MODES, VECTORS
@@ -32,7 +33,7 @@ class Voters(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class EntityScope:
     """A scope of entities: `searched` kinds are ranked, `kinds` may be in the result, and `words` is the lexical
-    fallback.
+    fallback. `tools_first`: of servers only those that list no tools, and as many tools as if only tools were searched.
 
     There is no two-stage search: a hit already represents its whole document.
     """
@@ -41,6 +42,7 @@ class EntityScope:
     voters: Voters
     words: Voters
     kinds: tuple[str, ...] = ()
+    tools_first: bool = False
 
     def signals(self, settings: Settings) -> tuple[str, ...]:
         return self.voters.signals or tuple(settings.section("pipeline").signals)
@@ -69,12 +71,16 @@ class EntityScope:
         """The pipeline of these voters, with each signal ranking by kind."""
         pipeline = visible_index.pipeline(settings, *voters)
         fills = pipeline.fusion.fills
-        limit = candidates(plan.top_n, len(self.searched), MIN_PER_KIND_FILLED if fills else MIN_PER_KIND)
+        kinds = 1 if self.tools_first else len(self.searched)
+        limit = candidates(plan.top_n, kinds, MIN_PER_KIND_FILLED if fills else MIN_PER_KIND)
         min_shown = max(MIN_SHOWN_PER_KIND, -(-plan.top_n // 2))  # more are not needed: scores are filled in later
+        min_shown = plan.top_n if self.tools_first else min_shown
         wrapped = []
         for by, signal in pipeline.signals:
             enough = min_shown if fills and by != "boost" else 0  # boost statistics are by kind
-            wrapped.append((by, PerKind(by, signal, visible_index.entities, self.searched, limit, enough)))
+            wrapped.append(
+                (by, PerKind(by, signal, visible_index.entities, self.searched, limit, enough, self.tools_first))
+            )
         fusion = _SingleRanking() if len(wrapped) == 1 else pipeline.fusion
         return replace(pipeline, signals=wrapped, derived=(), fusion=fusion, normalize=False)
 
@@ -122,6 +128,7 @@ class PerKind:
     kinds: tuple[str, ...]
     limit: int  # candidates of each kind
     enough: int  # of a kind, so that it is not searched again; 0: search each kind separately at once
+    toolless: bool = False  # leave out servers that list tools
 
     def rank(self, plan: Plan) -> Ranking:
         """Search all kinds at once, then again each kind with too few hits: mostly none or one."""
@@ -153,6 +160,10 @@ class PerKind:
     def _by_entity(self, hits: list[Hit], notes: Mapping[ChunkId, Mapping[str, Any]]) -> Ranking:
         hits.sort(key=lambda hit: (-hit.score, -notes.get(hit.chunk, {}).get("words", 0), hit.chunk))
         leads = self.entities.heads([hit.chunk for hit in hits])
+        if self.toolless:
+            servers = {lead.document for hit in hits if (lead := leads[hit.chunk]).kind == SERVER}
+            listing = {name for name, entity in self.entities.entities(servers).items() if entity.tools}
+            hits = [hit for hit in hits if leads[hit.chunk].document not in listing]
         best: dict[ChunkId, Hit] = {}
         for hit in hits:
             best.setdefault(leads[hit.chunk].chunk, hit)

@@ -137,6 +137,8 @@ class RegistrySettings:
         ["entity", "full_match", "tools", "distribute", "floor"], "... and the stages then"
     )
     search_tools: bool = option(True, "search tools too; their score counts for their server")
+    tool_stages: list[str] = option(["top", "unit"], "stages of find-tools, in order")
+    toolless_servers: bool = option(False, "find-tools also names servers that fit and list no tools")
     pinned: list[str] = option([], "tools that find-tools always includes: NAME or SERVER_PATH#NAME")
 
 
@@ -166,6 +168,7 @@ NAMED = {
     "registry.stages": "stage",
     "registry.lexical_signals": "signal",
     "registry.lexical_stages": "stage",
+    "registry.tool_stages": "stage",
     "index.text": "store",
     "index.chunk": "chunk",
     "index.source": "source",

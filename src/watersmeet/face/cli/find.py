@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from watersmeet.present.registry import EntityAnswer, ToolAnswer
 
 NOTHING = "nothing is registered in this index; `watersmeet register FILE` adds entities"
+TOOLLESS = "(none listed)"
+"""In place of a tool: the server fits, and its record lists no tools."""
 _NAMES = ("tool_name", "server_name", "agent_name", "skill_name")
 
 
@@ -28,22 +30,21 @@ _NAMES = ("tool_name", "server_name", "agent_name", "skill_name")
 @flags(ToolRequest, without=("task",))
 @common
 def find_tools_command(task: tuple[str, ...], index: str, as_json: bool, quiet: bool, **values: Any) -> None:
-    """Find the tools to call for TASK, with the server of each and why it was chosen."""
+    """Find the tools to call for TASK, with the server of each and why it was chosen.
+
+    Servers that fit and list no tools are named too."""
     request = from_flags(ToolRequest, values, task=" ".join(task))
     with Engine(find_index(index), loaded(recipe=request.recipe)) as engine:
         ensure_sparse(engine, request.mode, quiet or as_json, engine.settings.section("registry").signals)
         answer = engine.registry.find_tools(request)
-        registered = bool(answer.tools) or _registered(engine)
+        found = bool(answer.tools or answer.servers)
+        registered = found or _registered(engine)
     if as_json:
         print_json(answer.to_json())
     else:
-        _print_notes(answer, bool(answer.tools))
-        rows = [
-            [tool.tool_name, tool.server_path, f"{tool.score:.2f}", _line(tool.description), tool.why]
-            for tool in answer.tools
-        ]
-        _print(["tool", "server", "score", "what it does", "why"], rows, quiet, registered)
-    if not answer.tools:
+        _print_notes(answer, found)
+        _print_offers(answer, quiet, registered)
+    if not found:
         sys.exit(1)
 
 
@@ -86,6 +87,21 @@ def find_entities_command(query: tuple[str, ...], index: str, as_json: bool, qui
 
 def _registered(engine: Engine) -> bool:
     return not set(TYPES).isdisjoint(engine.status()["kinds"])
+
+
+def _print_offers(answer: ToolAnswer, quiet: bool, registered: bool) -> None:
+    """Print tools and then servers without tools; the servers first if the best of them fits better than any tool."""
+    tools = [
+        [tool.tool_name, tool.server_path, f"{tool.score:.2f}", _line(tool.description), tool.why]
+        for tool in answer.tools
+    ]
+    servers = [
+        [TOOLLESS, server.server_path, f"{server.score:.2f}", _line(server.description), server.why]
+        for server in answer.servers
+    ]
+    ahead = bool(servers) and (not tools or answer.servers[0].score > answer.tools[0].score)
+    rows = [*servers, *tools] if ahead else [*tools, *servers]
+    _print(["tool", "server", "score", "what it does", "why"], rows, quiet, registered)
 
 
 def _print(head: list[str], rows: list[list[str]], quiet: bool, registered: bool) -> None:
