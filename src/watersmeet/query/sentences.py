@@ -9,7 +9,7 @@ from watersmeet.core.model import Plan
 from watersmeet.core.options import option
 
 _NEXT = r"(?:then|also|finally|additionally)"
-_END = re.compile(rf"(?<=[.!?;])\s+|\n+|,?\s+and\s+{_NEXT}\s+|,\s+{_NEXT}\s+|,\s+as\s+well\s+as\s+", re.IGNORECASE)
+_END = re.compile(rf"(?<=[.!?;])\s|\n|,? and {_NEXT} |, {_NEXT} |, as well as ", re.IGNORECASE)
 """The end of a sentence, or words that begin another request: `and then`, `, also`. A plain `and` joins two things of
 one request more often than two requests."""
 
@@ -25,5 +25,6 @@ class Sentences:
     max_sentences: int = option(8, "a query of more sentences stays whole")
 
     def apply(self, plan: Plan) -> Plan:
-        parts = tuple(part.strip() for part in _END.split(plan.spelled_text) if len(part.split()) >= self.min_words)
+        text = "\n".join(" ".join(line.split()) for line in plan.spelled_text.splitlines())
+        parts = tuple(part.strip() for part in _END.split(text) if len(part.split()) >= self.min_words)
         return replace(plan, sentences=parts if 2 <= len(parts) <= self.max_sentences else ())

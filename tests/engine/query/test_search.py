@@ -179,7 +179,7 @@ def test_explain_says_who_put_it_there(regions: Engine) -> None:
 
     result = regions.search("tell me about Region D40").results[0]
     assert explain_line(result) == "[lexical#1, exact#1] Region D40"
-    total = sum(evidence.detail["contribution"] for evidence in result.evidence)
+    total = sum(evidence.detail.get("contribution", 0.0) for evidence in result.evidence)
     assert total == pytest.approx(result.fusion_score, abs=1e-9)
 
 

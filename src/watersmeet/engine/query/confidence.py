@@ -27,6 +27,9 @@ AGREE = 10
 IDENTIFIER_FLOOR = 0.8
 """Minimum confidence where at least a third of the query is identifiers and the first result has all of them, where all
 query words are registry words of one of the first results, or where the first result has the only word of the query."""
+SYNONYM_WORDS = 3
+"""If the index has no word of the query, nearness alone decides for so many words: they may be other words for what it
+has. That it has none of many words says that it has no answer."""
 NAMED_FLOOR = 0.9
 """Minimum confidence where the query is the title or heading of the first result, or a phrase that it has."""
 
@@ -114,16 +117,16 @@ def confidence(context: ConfidenceInput) -> Confidence | None:
         return Confidence(0.0, False)
     if not context.plan.words:
         return None
-    name = model_name(context.rankings, context.levels)
+    name = model_name(context.rankings, context.levels, len(context.plan.words))
     probability = max(MODELS[name].probability(features(name, context)), _floor(context))
     return Confidence(round(probability, 4), probability >= MODELS[name].threshold)
 
 
-def model_name(rankings: Sequence[Ranking], levels: Mapping[str, float]) -> str:
+def model_name(rankings: Sequence[Ranking], levels: Mapping[str, float], query_words: int = 1) -> str:
     """The model to use: that of the best vector signal, if the lexical signal has hits too."""
     by = {ranking.by for ranking in rankings if ranking.hits}
     if "lexical" not in by:
-        return "dense_alone" if "dense" in by and levels.get("dense") else "words"
+        return "dense_alone" if query_words <= SYNONYM_WORDS and "dense" in by and levels.get("dense") else "words"
     return next((name for name in ("dense", "static") if name in by and levels.get(name)), "words")
 
 
