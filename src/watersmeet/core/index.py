@@ -28,6 +28,8 @@ FOLDER = ".watersmeet"
 CURRENT_TIERS, NEXT_TIERS, TIERS_BEFORE_REBUILD = "tiers", "next_tiers", "tiers_again"
 """Keys of `Snapshot.facts`: tiers that are searched, tiers that are being built to replace them, and names of the tiers
 that there were before the index was rebuilt."""
+QUERY_ENCODER = "query_encoder"
+"""Key of `Snapshot.facts`: the tuned encoder of queries, as JSON."""
 WAITING_RECORDS = "registered"
 """Key of `Snapshot.facts`: records saved from a damaged index, to be registered again."""
 

@@ -4,4 +4,5 @@ from __future__ import annotations
 
 CALIBRATION = "calibration.json"
 RECENT_SEARCHES = "searched.jsonl"
+OPENED_RESULTS = "opened.jsonl"
 EMBED_FIRST = "embed_first"

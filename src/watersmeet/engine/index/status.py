@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.index import Index, Snapshot
+from watersmeet.engine.index.query_encoder import query_encoder_state
 from watersmeet.engine.index.tiers import due, embedder_name
 from watersmeet.engine.query.visibility import is_limited, statistics
 from watersmeet.engine.query.visible_index import VisibleIndex
@@ -34,6 +35,8 @@ def status(visible_index: VisibleIndex, settings: Settings, index: Index, viewer
             "level": levels[name],
             "seconds_left": round(missing / tier.rate, 1) if tier.rate else None,
         }
+        if encoder := query_encoder_state(snapshot.facts(), tier):
+            signals[name]["query_encoder"] = encoder
     for name in due(settings, snapshot.facts()):
         component = embedder_name(settings, name)
         if component and name not in signals:
