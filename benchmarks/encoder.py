@@ -22,10 +22,10 @@ DATA = SHARED / "data" / "eval"
 SETS = "metatool,ultratool_en_test,cosqa,k8s_anchor,scifact_train"
 
 
-def measure(name: str, minutes: float, seed: int) -> dict[str, Any]:
+def measure(folder: Path, minutes: float, seed: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="encoder-") as scratch:
         tuned = tune_encoder(
-            load_dataset(DATA / name), settings("default"), "", Path(scratch), minutes, seed, lambda step: None
+            load_dataset(folder), settings("default"), "", Path(scratch), minutes, seed, lambda step: None
         )
     return tuned.to_json()
 
@@ -54,12 +54,13 @@ def markdown(result: dict[str, Any]) -> str:
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--sets", default=SETS)
+    arguments.add_argument("--data", type=Path, default=DATA)
     arguments.add_argument("--minutes", type=float, default=2.0)
     arguments.add_argument("--seed", type=int, default=0)
     options = arguments.parse_args()
     where, sets = machine(), {}
     for name in options.sets.split(","):
-        sets[name] = measure(name, options.minutes, options.seed)
+        sets[name] = measure(options.data / name, options.minutes, options.seed)
         print(name, sets[name]["verdict"], flush=True)
     result = keep("encoder", {**where, "seed": options.seed, "minutes": options.minutes, "sets": sets, "load": load()})
     text = markdown(result)
