@@ -2,7 +2,8 @@
 
     python benchmarks/encoder.py [--sets metatool,cosqa] [--minutes 2] [--seed 0]
 
-It needs the extras `train` and `eval`. Nothing is stored in the indexes.
+It needs the extras `train` and `eval`. Nothing is stored in the indexes. Confidence is looked at too: the share of
+other sets' queries that are flagged as without an answer, before and after.
 """
 
 from __future__ import annotations
@@ -15,25 +16,45 @@ from typing import Any
 from _common import RESULTS, SHARED, keep, load, machine
 from quality import settings
 
+from watersmeet.engine.engine import Engine
 from watersmeet.evaluate.data import load as load_dataset
 from watersmeet.evaluate.encoder.tune import tune_encoder
+from watersmeet.evaluate.index import indexed
 
 DATA = SHARED / "data" / "eval"
 SETS = "metatool,ultratool_en_test,cosqa,k8s_anchor,scifact_train"
 
 
+FOREIGN = "cranfield,med,zoomcamp_faq,anthropic_codebase_qa,cosqa,scifact_train,bfcl_functions"
+EACH = 15
+"""Queries of each other set."""
+
+
 def measure(folder: Path, minutes: float, seed: int) -> dict[str, Any]:
+    dataset = load_dataset(folder)
     with tempfile.TemporaryDirectory(prefix="encoder-") as scratch:
-        tuned = tune_encoder(
-            load_dataset(folder), settings("default"), "", Path(scratch), minutes, seed, lambda step: None
-        )
-    return tuned.to_json()
+        tuned = tune_encoder(dataset, settings("default"), "", Path(scratch), minutes, seed, lambda step: None)
+        foreign = {
+            name: flagged(folder, {"embed": {"onnx": {"query_model": model}}})
+            for name, model in (("before", "granite-30m"), ("after", scratch))
+        }
+    return {**tuned.to_json(), "foreign_flagged": foreign}
+
+
+def flagged(folder: Path, flags: dict[str, Any]) -> float:
+    """The share of other sets' queries that are answered with `no_good_match`."""
+    others = [load_dataset(folder.parent / name) for name in FOREIGN.split(",") if name != folder.name]
+    texts = [question.text for other in others for question in other.limited(EACH, 0).questions]
+    dataset, chosen = load_dataset(folder), settings("default", flags)
+    with Engine(indexed(dataset, chosen, "", lambda step: None).folder, chosen) as engine:
+        return round(sum(engine.search(text).no_good_match for text in texts) / len(texts), 3)
 
 
 def markdown(result: dict[str, Any]) -> str:
     lines = [
-        "| set | trained on | reported | nDCG@10 | MRR@10 | hit@1 | difference of nDCG@10 | stored | training, CPU |",
-        "|---|--:|--:|--:|--:|--:|--:|---|--:|",
+        "| set | trained on | reported | nDCG@10 | MRR@10 | hit@1 | difference of nDCG@10 | stored | "
+        "mean confidence | other sets' queries flagged | training, CPU |",
+        "|---|--:|--:|--:|--:|--:|--:|---|--:|--:|--:|",
     ]
     for name, found in result["sets"].items():
         d, before, after = found["comparison"], found["before"], found["after"]
@@ -41,7 +62,8 @@ def markdown(result: dict[str, Any]) -> str:
         lines.append(
             f"| {name} | {found['train']} | {found['report']} | {' | '.join(figures)} | "
             f"{d['delta']:+.3f} ({d['low']:+.3f} to {d['high']:+.3f}) | "
-            f"{'yes' if found['significant'] else 'no'} | {found['cpu_seconds']:.0f} s |"
+            f"{'yes' if found['significant'] else 'no'} | {_both(found['confidence'])} | "
+            f"{_both(found['foreign_flagged'])} | {found['cpu_seconds']:.0f} s |"
         )
     lines += [
         "",
@@ -49,6 +71,10 @@ def markdown(result: dict[str, Any]) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _both(found: dict[str, float]) -> str:
+    return f"{found['before']:.2f} -> {found['after']:.2f}"
 
 
 def main() -> None:
