@@ -52,9 +52,9 @@ def flagged(folder: Path, flags: dict[str, Any]) -> float:
 
 def markdown(result: dict[str, Any]) -> str:
     lines = [
-        "| set | trained on | reported | nDCG@10 | MRR@10 | hit@1 | difference of nDCG@10 | stored | "
-        "mean confidence | other sets' queries flagged | training, CPU |",
-        "|---|--:|--:|--:|--:|--:|--:|---|--:|--:|--:|",
+        "| set | trained on | reported | nDCG@10 | MRR@10 | hit@1 | difference of nDCG@10 | "
+        "document trained on | others | stored | mean confidence | other sets' queries flagged | training, CPU |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|---|--:|--:|--:|",
     ]
     for name, found in result["sets"].items():
         d, before, after = found["comparison"], found["before"], found["after"]
@@ -62,6 +62,7 @@ def markdown(result: dict[str, Any]) -> str:
         lines.append(
             f"| {name} | {found['train']} | {found['report']} | {' | '.join(figures)} | "
             f"{d['delta']:+.3f} ({d['low']:+.3f} to {d['high']:+.3f}) | "
+            f"{_group(found['by_documents']['trained_on'])} | {_group(found['by_documents']['others'])} | "
             f"{'yes' if found['significant'] else 'no'} | {_both(found['confidence'])} | "
             f"{_both(found['foreign_flagged'])} | {found['cpu_seconds']:.0f} s |"
         )
@@ -71,6 +72,10 @@ def markdown(result: dict[str, Any]) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _group(found: dict[str, float]) -> str:
+    return f"{found['delta']:+.3f} ({found['questions']})" if found["questions"] else "-"
 
 
 def _both(found: dict[str, float]) -> str:

@@ -14,7 +14,9 @@ from click.testing import CliRunner, Result
 from watersmeet import Engine
 from watersmeet.core.errors import ConfigError, ModelProblem
 from watersmeet.embed.onnx import Onnx
-from watersmeet.evaluate.encoder.tune import check_libraries
+from watersmeet.evaluate.data import Question
+from watersmeet.evaluate.encoder.examples import Split
+from watersmeet.evaluate.encoder.tune import by_documents, check_libraries
 from watersmeet.face.cli.main import cli
 
 pytestmark = pytest.mark.model
@@ -88,6 +90,15 @@ def test_a_missing_library_is_named_with_the_command_that_installs_it() -> None:
     assert caught.value.hint == f'install the extra with: {sys.executable} -m pip install "watersmeet[train,eval]"'
 
 
+def test_the_gain_is_given_for_documents_that_were_not_trained_on() -> None:
+    asked = [Question(str(number), f"question {number}", {name: 1}) for number, name in enumerate("abcd")]
+    parts = Split(asked[:1], [Question("x", "once more", {"b": 1})], asked)
+    assert by_documents(parts, [0.0, 0.5, 0.5, 1.0], [1.0, 0.5, 0.25, 0.75]) == {
+        "trained_on": {"questions": 2, "delta": 0.5},
+        "others": {"questions": 2, "delta": -0.25},
+    }
+
+
 @pytest.mark.usefixtures("here")
 def test_options_that_do_not_go_together_are_refused() -> None:
     for words in (["--undo"], ["q.toml", "--encoder", "--undo"], ["q.toml", "--encoder", "--out", "x.toml"]):
@@ -111,6 +122,8 @@ def test_tuning_is_measured_stored_and_undone(here: Path) -> None:
     assert (found["train"], found["report"]) == (30, 30)
     assert found["after"]["ndcg@10"] > found["before"]["ndcg@10"] + 0.1
     assert found["epochs"]["mrr"][found["epochs"]["chosen"]] > found["epochs"]["mrr"][0]
+    assert found["by_documents"]["trained_on"]["questions"] == 30  # each of the six pages is in both halves
+    assert found["by_documents"]["others"] == {"questions": 0, "delta": 0.0}
     assert Path(found["kept"], "model.onnx").is_file()
     assert first(query) == "bread.md"
     status = json.loads(run("status", "--json").stdout)["signals"]["dense"]

@@ -21,7 +21,7 @@ from watersmeet.engine.settings.settings import Settings, from_layers
 from watersmeet.engine.sync.report import ProgressCallback
 from watersmeet.evaluate.compare import LEVEL, Difference, compare
 from watersmeet.evaluate.data import Dataset, check_indexed
-from watersmeet.evaluate.encoder.examples import dense_tier, examples, split
+from watersmeet.evaluate.encoder.examples import Split, dense_tier, examples, split
 from watersmeet.evaluate.encoder.graph import Graph
 from watersmeet.evaluate.encoder.train import Trained, train
 from watersmeet.evaluate.index import indexed
@@ -47,6 +47,7 @@ class TunedEncoder:
     after: dict[str, float]
     confidence: tuple[float, float]  # its mean before and after
     difference: Difference
+    groups: dict[str, dict[str, float]]  # questions with a document that was trained on, and the others
     folder: str = ""  # where it was stored; empty: it was not
 
     @property
@@ -81,6 +82,7 @@ class TunedEncoder:
                 "won": d.won,
                 "lost": d.lost,
             },
+            "by_documents": self.groups,
             "significant": self.significant,
             "verdict": self.verdict,
             "kept": self.folder,
@@ -140,7 +142,20 @@ def tune_encoder(
         _shown(after),
         (sure_before, sure_after),
         compare(after[MAIN], before[MAIN], seed),
+        by_documents(parts, before[MAIN], after[MAIN]),
     )
+
+
+def by_documents(parts: Split, before: Sequence[float], after: Sequence[float]) -> dict[str, dict[str, float]]:
+    """The gain for questions with a document that was trained on, and for the others: numbers and mean differences."""
+    trained = {document for question in (*parts.train, *parts.check) for document in question.relevant}
+    gains: dict[str, list[float]] = {"trained_on": [], "others": []}
+    for question, old, new in zip(parts.report, before, after, strict=True):
+        gains["others" if trained.isdisjoint(question.relevant) else "trained_on"].append(new - old)
+    return {
+        name: {"questions": len(found), "delta": round(sum(found) / len(found), 4) if found else 0.0}
+        for name, found in gains.items()
+    }
 
 
 def store(tuned: TunedEncoder, settings: Settings, index: str, scratch: Path) -> TunedEncoder:

@@ -54,9 +54,18 @@ def tune_encoder_command(
         for name, value in tuned.before.items():
             print(f"  {name:<8} {value:.4f} before, {tuned.after[name]:.4f} after")
         if not quiet:
+            print(_by_documents(tuned.groups))
             print(_outcome(bool(tuned.folder), tuned.significant))
     if not tuned.significant:
         sys.exit(1)
+
+
+def _by_documents(groups: dict[str, dict[str, float]]) -> str:
+    trained, others = groups["trained_on"], groups["others"]
+    return (
+        f"  {trained['questions']} questions with a document that was trained on: {trained['delta']:+.4f} nDCG@10; "
+        f"{others['questions']} others: {others['delta']:+.4f}"
+    )
 
 
 def _outcome(kept: bool, significant: bool) -> str:
