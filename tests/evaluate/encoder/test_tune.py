@@ -14,9 +14,12 @@ from click.testing import CliRunner, Result
 from watersmeet import Engine
 from watersmeet.core.errors import ConfigError, ModelProblem
 from watersmeet.embed.onnx import Onnx
-from watersmeet.evaluate.data import Question
+from watersmeet.engine.index.query_encoder import encoders_folder
+from watersmeet.engine.settings.settings import load as settings
+from watersmeet.engine.sync.report import Progress
+from watersmeet.evaluate.data import Question, load
 from watersmeet.evaluate.encoder.examples import Split
-from watersmeet.evaluate.encoder.tune import by_documents, check_libraries
+from watersmeet.evaluate.encoder.tune import by_documents, check_libraries, tune_encoder
 from watersmeet.face.cli.main import cli
 
 pytestmark = pytest.mark.model
@@ -137,6 +140,25 @@ def test_tuning_is_measured_stored_and_undone(here: Path) -> None:
     assert "again" in run("tune", "--encoder", "--undo").stdout
     assert not Path(found["kept"]).exists()
     assert similarity(query) == pytest.approx(before, abs=1e-6)
+    assert "query_encoder" not in json.loads(run("status", "--json").stdout)["signals"]["dense"]
+
+
+@pytest.mark.slow
+def test_an_interrupt_changes_nothing(here: Path) -> None:
+    pytest.importorskip("torch", reason="NOT RUN: torch is not installed (extra train)")
+    pytest.importorskip("onnx", reason="NOT RUN: onnx is not installed (extra train)")
+    steps = []
+
+    def interrupt(step: Progress) -> None:
+        steps.append(step.doing)
+        if step.doing == "training":
+            raise KeyboardInterrupt
+
+    (here / "scratch").mkdir()
+    with pytest.raises(KeyboardInterrupt):
+        tune_encoder(load(here / "questions.jsonl"), settings(), ".watersmeet", here / "scratch", 1.0, 0, interrupt)
+    assert steps[-1] == "training"
+    assert not Path(encoders_folder()).exists()
     assert "query_encoder" not in json.loads(run("status", "--json").stdout)["signals"]["dense"]
 
 
