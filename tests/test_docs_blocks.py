@@ -55,6 +55,9 @@ ELSEWHERE = {
         '.venv/bin/pip install -q -e ".[dev]" ./models/granite-30m': "the same; .ci/run runs it",
         ".venv/bin/python -m pytest -n 2": "these tests; .ci/run runs it",
     },
+    "docs/how-to/tune.md": {
+        "watersmeet tune questions.toml --encoder": "needs torch; tests/evaluate/encoder/test_tune.py does it",
+    },
     "ARCHITECTURE.md": {"  index time                                        query time": "a drawing"},
 }
 """Steps of a command (between `&&`), or first lines of a block, that are not run, and why."""

@@ -30,6 +30,8 @@ CURRENT_TIERS, NEXT_TIERS, TIERS_BEFORE_REBUILD = "tiers", "next_tiers", "tiers_
 that there were before the index was rebuilt."""
 LEVEL_VERSION = "general-1:"
 """How `Tier.level` is measured, in front of `Tier.level_text`."""
+QUERY_ENCODER = "query_encoder"
+"""Key of `Snapshot.facts`: the tuned encoder of queries, as JSON."""
 WAITING_RECORDS = "registered"
 """Key of `Snapshot.facts`: records saved from a damaged index, to be registered again."""
 

@@ -130,7 +130,7 @@ def _tokenizer_of(folder: Path, _: tuple[int, int], max_tokens: int) -> Any:
 def _load(folder: Path, graph: Path, max_tokens: int, pooling: str) -> Encoder:
     config = _config(folder / "config.json")
     tokenizer = _tokenizer(folder, config, max_tokens)
-    session = _session(graph)
+    session = session_of(graph)
     inputs = {one.name: one.type for one in session.get_inputs()}
     strange = sorted(set(inputs) - _FED)
     if strange or "input_ids" not in inputs:
@@ -149,7 +149,8 @@ def _load(folder: Path, graph: Path, max_tokens: int, pooling: str) -> Encoder:
     return replace(model, dimension=model.run(model.tokens(["a"])).shape[1])
 
 
-def _session(graph: Path) -> Any:
+def session_of(graph: Path | bytes) -> Any:
+    """An onnxruntime session of a graph's file or content."""
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # before the import, which would store a device id
     import onnxruntime  # type: ignore[import-untyped] # it has no types
 
@@ -159,9 +160,11 @@ def _session(graph: Path) -> Any:
     options.intra_op_num_threads = 1  # texts run in parallel instead: as fast, and no thread spins
     options.inter_op_num_threads = 1
     try:
-        return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
+        source = graph if isinstance(graph, bytes) else str(graph)
+        return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
     except _engine_errors() as error:
-        raise ModelProblem(f"cannot load {graph}: {_first_line(error)}", _HINT) from error
+        name = "the graph" if isinstance(graph, bytes) else graph
+        raise ModelProblem(f"cannot load {name}: {_first_line(error)}", _HINT) from error
 
 
 def _tokenizer(folder: Path, config: dict[str, Any], max_tokens: int) -> Any:

@@ -21,9 +21,9 @@ from watersmeet.embed._encoder import (
     _config,
     _engine_errors,
     _first_line,
-    _session,
     _tokenizer,
     graph_file,
+    session_of,
     stamp,
 )
 from watersmeet.embed._locate import locate
@@ -89,7 +89,7 @@ def _load(folder: Path, graph: Path, max_tokens: int) -> _Reader:
     tokenizer = _tokenizer(folder, _config(folder / "config.json"), max_tokens)
     limit = tokenizer.truncation["max_length"]
     tokenizer.enable_truncation(limit, strategy="longest_first")  # a long text must not push the query out
-    session = _session(graph)
+    session = session_of(graph)
     inputs = {one.name: one.type for one in session.get_inputs()}
     strange = sorted(set(inputs) - _FED)
     if strange or "input_ids" not in inputs:

@@ -41,6 +41,7 @@ class Onnx:
     max_tokens: int = option(0, "where a text is cut; 0: what the model's configuration says")
     pooling: str = option("", "cls or mean; empty: what the model's configuration says")
     query_prefix: str = option("", "what the model wants before a query")
+    query_model: str = option("", "a model like `model` that embeds queries; empty: `model` embeds them too")
     text_prefix: str = option("", "what the model wants before a text")
     languages: tuple[str, ...] = option((), "codes of the languages it reads (de, en); empty: as in its languages.json")
     download: bool = option(True, "fetch an owner/model from the hub when it is not on this machine")
@@ -114,7 +115,7 @@ class Onnx:
     def embed_query(self, text: str) -> Vector:
         import numpy as np
 
-        model = self._encoder()
+        model = self._query_encoder()
         if not text.strip():
             return np.zeros(model.dimension, dtype=np.float32)
         vector: Vector = usable(model.run(model.tokens([self.query_prefix + text])), model.path)[0]
@@ -125,6 +126,13 @@ class Onnx:
 
     def _encoder(self) -> Encoder:
         return encoder(self._folder(), self.file, self.max_tokens, self.pooling)
+
+    def _query_encoder(self) -> Encoder:
+        """The encoder of queries. Vectors of texts do not depend on it, so it is no part of the fingerprint."""
+        if not self.query_model:
+            return self._encoder()
+        folder = locate(self.query_model, self.file, self.download)
+        return encoder(folder, self.file, self.max_tokens, self.pooling)
 
     def _submit(self, pool: ThreadPoolExecutor, model: Encoder, texts: Sequence[str]) -> list[_Pass]:
         """Start passes over these texts, longest first, so that the last to finish are short."""

@@ -104,7 +104,7 @@ def tune(dataset: Dataset, settings: Settings, index: str, seed: int, progress: 
     random.Random(seed).shuffle(judged)  # noqa: S311 - a sample
     train, report = judged[: len(judged) // 2], judged[len(judged) // 2 :]
     folder = index or indexed(dataset, settings, "", progress).folder
-    plain = _uncalibrated(settings)
+    plain = uncalibrated(settings)
     with Engine(folder, plain) as engine:
         if index:
             check_indexed(dataset, (entry["document"] for entry in engine.documents()))
@@ -120,7 +120,7 @@ def tune(dataset: Dataset, settings: Settings, index: str, seed: int, progress: 
     return Tuned(dataset.name, swept, len(report), means(before), means(after), difference, learnt.get("evidence", 0.0))
 
 
-def _uncalibrated(settings: Settings) -> Settings:
+def uncalibrated(settings: Settings) -> Settings:
     """Settings without the index's learned weights, which may come from the held-out half."""
     steps = [step for step in settings.section("pipeline").understand if step != LEARNED_WEIGHTS_STEP]
     if steps == settings.section("pipeline").understand:

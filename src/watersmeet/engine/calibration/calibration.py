@@ -13,11 +13,12 @@ from watersmeet.core.model import DocId, Request
 from watersmeet.core.visibility import EVERYONE
 from watersmeet.engine.calibration import state
 from watersmeet.engine.calibration.learned_weights import prior_of
+from watersmeet.engine.calibration.opened_results import add_opened, read_opened
 from watersmeet.engine.calibration.posterior import Posterior
 from watersmeet.engine.calibration.recent_searches import prune, query_for
 from watersmeet.engine.calibration.score_matrix import gains, score_matrix
 from watersmeet.engine.calibration.state import WHOLE, CalibrationState
-from watersmeet.engine.index.state_names import CALIBRATION, RECENT_SEARCHES
+from watersmeet.engine.index.state_names import CALIBRATION, OPENED_RESULTS, RECENT_SEARCHES
 from watersmeet.engine.query.visibility import visible_to
 
 if TYPE_CHECKING:
@@ -62,6 +63,10 @@ class Calibration:
         return self._engine.index.state(RECENT_SEARCHES)
 
     @property
+    def _opened_results(self) -> State:
+        return self._engine.index.state(OPENED_RESULTS)
+
+    @property
     def prior(self) -> dict[str, float]:
         """Weights of the settings, without evidence."""
         return prior_of(self._engine.settings)
@@ -87,8 +92,15 @@ class Calibration:
         False also if the index cannot be written: opening a document must not fail."""
         query = query or query_for(self._recent_searches, document) or ""
         with suppress(IndexProblem):
-            return bool(query) and bool(self._learn([(query, {document: 1.0})], Lesson(), opened=True))
+            learnt = bool(query) and bool(self._learn([(query, {document: 1.0})], Lesson(), opened=True))
+            if learnt and self._engine.settings.section("calibration").keep_opened:
+                add_opened(self._opened_results, query, document)
+            return learnt
         return False
+
+    def opened_results(self) -> list[tuple[str, str]]:
+        """Stored pairs of a query and a document opened after it, oldest first."""
+        return read_opened(self._opened_results)
 
     def _learn(
         self, judgements: Sequence[tuple[str, Mapping[str, float]]], report: Lesson, opened: bool = False
@@ -177,4 +189,4 @@ class Calibration:
 
     def reset(self) -> None:
         """Delete all evidence; the weights are those of the recipe again."""
-        state.forget(self._calibration_state, self._recent_searches)
+        state.forget(self._calibration_state, self._recent_searches, self._opened_results)

@@ -5,4 +5,5 @@ from __future__ import annotations
 CALIBRATION = "calibration.json"
 RECENT_SEARCHES = "searched.jsonl"
 LANGUAGES = "languages.json"
+OPENED_RESULTS = "opened.jsonl"
 EMBED_FIRST = "embed_first"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.index import Index, Snapshot
 from watersmeet.engine.index.languages import language_shares
+from watersmeet.engine.index.query_encoder import query_encoder_state
 from watersmeet.engine.index.tiers import due, embedder_name
 from watersmeet.engine.query.visibility import is_limited, statistics
 from watersmeet.engine.query.visible_index import VisibleIndex
@@ -35,6 +36,8 @@ def status(visible_index: VisibleIndex, settings: Settings, index: Index, viewer
             "level": levels.get(name, 0.0),
             "seconds_left": round(missing / tier.rate, 1) if tier.rate else None,
         }
+        if encoder := query_encoder_state(snapshot.facts(), tier):
+            signals[name]["query_encoder"] = encoder
     for name in due(settings, snapshot.facts()):
         component = embedder_name(settings, name)
         if component and name not in signals:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.errors import ModelProblem, WatersmeetError
-from watersmeet.core.index import Snapshot, Vectors
+from watersmeet.core.index import QUERY_ENCODER, Snapshot, Vectors
 from watersmeet.core.model import ChunkId, Condition
 from watersmeet.core.vectors import ScoredChunk, VectorSearch, scored_chunks
+from watersmeet.engine.index.query_encoder import with_query_encoder
 from watersmeet.engine.index.tiers import BY_ITSELF, MISSING, SPARSE, TIERS, check, embedder_name, model_of
 from watersmeet.engine.query.modes import percent
 from watersmeet.engine.settings.settings import Settings
@@ -43,8 +44,8 @@ class TierSearch:
     settings: Settings
     name: str
     stand_in: TierSearch | None = None
-    _model: dict[str, Model] = field(default_factory=dict)
-    """Cache of the model, by the fingerprint of the vectors that it was checked against."""
+    _model: dict[tuple[str, str], Model] = field(default_factory=dict)
+    """Cache of the model, by the fingerprint of the vectors that it was checked against and the encoder of queries."""
 
     def nearest(self, texts: Sequence[str], condition: Condition, limit: int) -> list[list[ScoredChunk]]:
         vectors, model = self._ready()
@@ -83,11 +84,13 @@ class TierSearch:
                 f"it covers {percent(share)} of the chunks and is used from {percent(enough)} on",
                 MISSING,
             )
-        model = self._model.get(tier.fingerprint)
+        key = (tier.fingerprint, self.snapshot.facts().get(QUERY_ENCODER, ""))
+        model = self._model.get(key)
         if model is None:
-            model = model_of(self.settings, self.name, component)
+            settings = with_query_encoder(self.settings, self.snapshot.facts(), tier, component)
+            model = model_of(settings, self.name, component)
             check(tier, model)
-            self._model = {tier.fingerprint: model}
+            self._model = {key: model}
         return vectors, model
 
     def _other(self) -> tuple[Vectors, Model] | None:

@@ -147,6 +147,7 @@ class CalibrationSettings:
     """Learning from use. The learned weights stay in the index; `calibrate --reset` deletes them."""
 
     learn: bool = option(False, "learn from opened results; searches are then stored for half an hour")
+    keep_opened: bool = option(False, "... and store queries with the opened documents, for `tune --encoder`")
 
 
 SECTIONS: dict[str, type[Any]] = {

@@ -93,21 +93,64 @@ def _weights(weights: dict[str, float]) -> str:
     return ", ".join(f"{name} {value:.2f}" for name, value in weights.items())
 
 
-@click.command("tune", epilog="Example: watersmeet tune judged/ --out watersmeet.toml --report tune.html")
-@click.argument("dataset")
+@click.command(
+    "tune",
+    epilog="Examples: watersmeet tune judged/ --out watersmeet.toml --report tune.html | "
+    "wm tune questions.toml --encoder | wm tune --encoder --undo",
+)
+@click.argument("dataset", default="")
 @click.option("--recipe", default="", metavar="NAME", help="The recipe to tune.")
 @click.option("--out", default="", metavar="FILE", help="Write the settings to FILE; default: print them.")
 @click.option("--report", "report_to", default="", metavar="FILE", help="Write a report with the sweep to FILE.html.")
 @click.option("--seed", default=0, show_default=True, help="Random seed of the split into halves.")
+@click.option("--encoder", is_flag=True, help="Tune the encoder of queries for this index, not the weights.")
+@click.option("--undo", is_flag=True, help="With --encoder: return to the encoder of the settings.")
+@click.option(
+    "--minutes", default=2.0, show_default=True, help="With --encoder: CPU-minutes of training at most.", type=float
+)
 @common
 def tune_command(
-    dataset: str, recipe: str, out: str, report_to: str, seed: int, index: str, as_json: bool, quiet: bool
+    dataset: str,
+    recipe: str,
+    out: str,
+    report_to: str,
+    seed: int,
+    encoder: bool,
+    undo: bool,
+    minutes: float,
+    index: str,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Learn weights from one half of a judged DATASET, and measure them on the other.
 
     DATASET as for `eval`. Exit code 1 if there is no significant gain; the settings are then not written. Weights
     learned by `calibrate` are ignored: the recipe's own weights are compared with the tuned ones.
+
+    With --encoder, the encoder of queries is trained for this index instead, on one half of the questions, and stored
+    if it is significantly better on the other half. Without DATASET, it learns from opened results, which
+    `[calibration] keep_opened = true` stores. Texts are not embedded again. It needs the extra `train`.
     """
+    if encoder or undo:
+        if out or report_to or not encoder or (undo and dataset):
+            raise ConfigError(
+                "these options cannot be combined", "use: tune DATASET --encoder, or: tune --encoder --undo"
+            )
+        from watersmeet.face.cli.tune_encoder import tune_encoder_command, undo_encoder
+
+        if undo:
+            undo_encoder(index, as_json, quiet)
+        else:
+            tune_encoder_command(dataset, recipe, seed, minutes, index, as_json, quiet)
+        return
+    if not dataset:
+        raise click.MissingParameter(param_hint="'DATASET'", param_type="argument")
+    _tune_weights(dataset, recipe, out, report_to, seed, index, as_json, quiet)
+
+
+def _tune_weights(
+    dataset: str, recipe: str, out: str, report_to: str, seed: int, index: str, as_json: bool, quiet: bool
+) -> None:
     from watersmeet.evaluate.data import load as load_dataset
     from watersmeet.evaluate.tune import tune
 

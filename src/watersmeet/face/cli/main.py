@@ -49,7 +49,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Quality": {
         "eval": ("eval", "Measure the quality of search results, and compare two configurations."),
         "calibrate": ("calibrate", "Learn the weights of an index from judgements."),
-        "tune": ("calibrate", "Learn weights from a judged dataset, and measure the gain."),
+        "tune": ("calibrate", "Learn weights, or the encoder of queries, from a judged dataset."),
         "classify": ("classify", "Classify a query."),
     },
     "Administration": {

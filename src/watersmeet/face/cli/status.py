@@ -14,6 +14,10 @@ from watersmeet.engine.query.modes import percent
 from watersmeet.face.cli.common import common, opened, print_json
 
 MAX_LANGUAGES = 5
+QUERY_ENCODERS = {
+    "tuned": ", queries by a tuned encoder",
+    "missing": ", the tuned encoder of queries is not on this machine",
+}
 
 
 @click.command("status", epilog="Example: watersmeet status --json")
@@ -69,7 +73,8 @@ def _calibrated(state: dict[str, Any]) -> str:
 def _covered(signal: dict[str, Any]) -> str:
     left = signal.get("seconds_left") or 0
     rest = f", {signal['rate']:.0f} chunks a second, about {left / 60:.0f} min left" if left > 0 else ""
-    return f"{percent(signal['coverage'])} covered, {signal['model']}{rest}"
+    queries = QUERY_ENCODERS.get(signal.get("query_encoder", ""), "")
+    return f"{percent(signal['coverage'])} covered, {signal['model']}{queries}{rest}"
 
 
 @click.command("doctor", epilog="Example: watersmeet doctor")
