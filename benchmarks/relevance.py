@@ -1,7 +1,7 @@
 """Relevance before and after a change: every query of all dev sets, paired, by set and by family.
 
-    python benchmarks/relevance.py --run FILE [--tree FOLDER]        (ask all queries; FOLDER: another checkout's source)
-    python benchmarks/relevance.py --compare BEFORE AFTER            (the table)
+    python benchmarks/relevance.py --run FILE [--tree FOLDER]     (ask all queries; FOLDER: source of another checkout)
+    python benchmarks/relevance.py --compare BEFORE AFTER         (the table)
 
 The macro-mean counts every family alike, and every set of a family alike. Intervals are by bootstrap over the queries
 of each set.
@@ -21,7 +21,9 @@ from typing import Any
 from _common import RESULTS, SHARED, keep, machine
 
 FAMILIES = {
-    "tools": "metatool ultratool_en_test sealtools toollens_train1k bfcl_functions apibench_hf mcpbench_servers".split(),
+    "tools": (
+        "metatool ultratool_en_test sealtools toollens_train1k bfcl_functions apibench_hf mcpbench_servers".split()
+    ),
     "science": "scifact_train cranfield med cacm cisi".split(),
     "docs": "k8s_anchor obsidian_hub_alias ident_docs anthropic_codebase_qa zoomcamp_faq".split(),
     "code and web": "cosqa msmarco_dl_pool5k".split(),

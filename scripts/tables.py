@@ -238,8 +238,8 @@ def confidence(result: Result) -> str:
             form = share if key == "auc" else percent
             row.append(f"{form(statistics.median(values))} ({form(worst(values))})")
         rows.append(row)
-    head = ["", "unanswerable, flagged", "answerable, flagged", "AUC"]
-    note = "The median of 19 sets, in brackets the worst; unanswerable are queries of the other sets"
+    head = ["", "unanswerable, flagged", "right answer, flagged", "AUC"]
+    note = "The median of 19 sets, in brackets the worst; unanswerable are queries of other kinds of sets"
     return markdown(head, rows, result, note.replace("19", str(len(result["models"]["dense"]))))
 
 

@@ -44,7 +44,7 @@ class SearchParams:
 
     query: str = option(
         REQUIRED,
-        "what to search for, as plain text: there is no query syntax",
+        'what to search for: plain text, with "a phrase", -word, tag:, path: and kind: as operators',
         least=1,
         longest=512,
         metavar="QUERY",

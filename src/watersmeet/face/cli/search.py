@@ -42,7 +42,8 @@ DEEPEN_SECONDS = 10.0
 
 @click.command(
     "search",
-    epilog="Examples: watersmeet search 'rotate keys' --filter tag=security | wm search E0308 --json",
+    epilog="Examples: watersmeet search 'rotate keys' --filter tag=security | wm search E0308 --json"
+    """ | wm search '"signing keys" -staging path:guides/**'""",
 )
 @click.argument("query", nargs=-1, required=True, metavar="QUERY")
 @inside(f"Search this folder; it is indexed first, or brought up to date. {CACHE_NOTE}")
@@ -65,7 +66,8 @@ def search_command(
     quiet: bool,
     **values: Any,
 ) -> None:
-    """Find the passages that answer QUERY. It is plain text: there is no query syntax."""
+    """Find the passages that answer QUERY. It is plain text; "a phrase", -word, tag:, path: and kind: are
+    operators."""
     as_json = as_json or form == "json"
     filters = (*filters, *(f"kind={kind}" for kind in kinds), *(f"tag={tag}" for tag in tags))
     params = from_flags(SearchParams, values, query=" ".join(query), filters=filters_of(filters) if filters else {})
