@@ -57,6 +57,15 @@ def test_a_flag_of_the_documents_is_no_exclusion(engine: Engine) -> None:
     assert not answer.operators[0].applied
 
 
+def test_in_a_sentence_quotes_and_dashes_are_punctuation(engine: Engine) -> None:
+    answer = engine.search('Which page says that a "kanban board" helps the -carp- in the pond?')
+    assert answer.operators == ()
+    assert len(answer.results) == 3
+    assert engine.search('where is the page with "kanban board" and more tag:setup').operators == (
+        Operator("tag", "setup"),
+    )
+
+
 @pytest.mark.parametrize("query", ["-kanban", "-kanban -board", "--kanban", "three - kanban", "so-called kanban"])
 def test_what_excludes_nothing_is_text(engine: Engine, query: str) -> None:
     assert "guides/plan.md" in found(engine, query)

@@ -2,7 +2,7 @@
 
 An operator that makes no sense here is plain text, and the answer says why: `kind:Deployment` where no document is of
 that kind, a phrase that no passage has, `-v` where `-v` is a flag that the documents mention, or a query of exclusions
-only.
+only. In a sentence, quotes and dashes are punctuation.
 """
 
 from __future__ import annotations
@@ -39,12 +39,15 @@ class Operators:
     words: Words
     view: _View
     pool: int = option(400, "candidates of each signal where a phrase or an exclusion thins them out", least=1)
+    max_words: int = option(4, "with more words beside them, quotes and dashes are those of a sentence", least=0)
     depth: int = option(300, "how many passages with the words of a phrase are read for it", least=1)
 
     def apply(self, plan: Plan) -> Plan:
         if plan.kinds or not any(sign in plan.text for sign in ('"', "-", ":")):  # tasks for tools quote what they like
             return plan
         found = list(_TOKEN.finditer(plan.text))
+        if len(_TOKEN.sub(" ", plan.text).split()) > self.max_words:
+            found = [match for match in found if match["key"]]
         if not found:
             return plan
         operators: list[Operator] = []
