@@ -18,6 +18,11 @@ from watersmeet.query.identifier_weight import IdentifierWeight
         ("well-known ports", 0.0),
         ("--no-vectors", 1.0),
         ("", 0.0),
+        ("RBAC", 1.0),
+        ("TINT type", 0.5),
+        ("how do PMs use AI in their daily work?", 0.0),
+        ("which API lists the users of a team?", 0.0),
+        ("what does SIGKILL do to a process?", 1 / 3),
     ],
 )
 def test_the_weights_follow_the_share_of_identifiers(query: str, share: float) -> None:

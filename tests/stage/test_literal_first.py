@@ -67,6 +67,13 @@ def test_of_a_page_its_beginning_is_raised(shelf, ranked) -> None:
     assert [hit.chunk for hit in found.hits] == ["start", "else", "part"]
 
 
+def test_an_identifier_is_not_the_word_in_it(shelf, ranked) -> None:
+    shelf.put("word", "open a file", "open.md", "open")
+    shelf.put("other", "text", "other.md", "Other")
+    ranking = ranked({"other": 1.0, "word": 0.5})
+    assert LiteralFirst(shelf, shelf).apply(ranking, Plan("_open")) is ranking
+
+
 def test_a_recipe_without_words_is_left_alone(shelf, ranked) -> None:
     shelf.put("a", "text", "page", "Page")
     ranking = ranked({"a": 1.0})

@@ -13,7 +13,7 @@ from watersmeet.core.model import ChunkId, Passage, Plan, Ranking
 from watersmeet.core.options import option
 from watersmeet.core.passages import passage_words
 from watersmeet.core.ports import PassageReader, Term, Words
-from watersmeet.core.tokens import QUESTION_WORDS, surfaces
+from watersmeet.core.tokens import QUESTION_WORDS, is_abbreviation, is_code, surfaces
 from watersmeet.core.tokens import words as words_of
 
 
@@ -31,7 +31,7 @@ class LiteralFirst:
     def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
         if not ranking.hits or (plan.only and "lexical" not in plan.only):
             return ranking
-        query = words_of(plan.text)
+        query = _letters(plan.text)
         gains, notes = self._word(ranking, plan.text)
         best = ranking.hits[0].score
         if 0 < len(query) <= self.max_words:
@@ -50,7 +50,7 @@ class LiteralFirst:
             passage = passages.get(hit.chunk)
             if passage is None:
                 continue
-            if words_of(passage.title) == query:
+            if _letters(passage.title) == query:
                 if passage.document not in pages or _start(passage) < _start(passages[pages[passage.document]]):
                     pages[passage.document] = hit.chunk
             elif _has_heading(passage, query):
@@ -61,7 +61,7 @@ class LiteralFirst:
     def _word(self, ranking: Ranking, text: str) -> tuple[dict[ChunkId, float], dict[ChunkId, dict[str, str]]]:
         """Gains of the chunks that contain the only word of the query."""
         content = [surface for surface in surfaces(text) if surface.lower() not in QUESTION_WORDS]
-        query = words_of(content[0]) if len(content) == 1 else []
+        query = words_of(content[0]) if len(content) == 1 and not _is_identifier(content[0]) else []
         if len(query) != 1 or not self.words.frequency("body", query[0]):
             return {}, {}
         best = ranking.hits[0].score
@@ -79,7 +79,17 @@ def _has_heading(passage: Passage, words: list[str]) -> bool:
     """Whether the last heading, or that of a short section joined to the passage, has exactly these words."""
     own = passage.headings[-1:]
     joined = [line for line in passage.text.split("\n") if line.startswith("#")] if "#" in passage.text else []
-    return any(words_of(heading) == words for heading in (*own, *joined))
+    return any(_letters(heading) == words for heading in (*own, *joined))
+
+
+def _letters(text: str) -> list[str]:
+    """Tokens of a text as written, in any case: `_open` is not `open`."""
+    return [surface.casefold() for surface in surfaces(text)]
+
+
+def _is_identifier(surface: str) -> bool:
+    """Whether the exact signal decides about the token."""
+    return is_code(surface) and not is_abbreviation(surface)
 
 
 def _start(passage: Passage) -> tuple[int, int]:
