@@ -22,7 +22,7 @@ from watersmeet.query.identifier_weight import IdentifierWeight
         ("TINT type", 0.5),
         ("how do PMs use AI in their daily work?", 0.0),
         ("which API lists the users of a team?", 0.0),
-        ("what does SIGKILL do to a process?", 1 / 3),
+        ("what does SIGKILL do to a process?", 0.5),
     ],
 )
 def test_the_weights_follow_the_share_of_identifiers(query: str, share: float) -> None:
