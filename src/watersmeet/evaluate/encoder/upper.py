@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import torch
-from torch.nn import functional
-
 from watersmeet.evaluate.encoder.graph import EPSILON, HEADS, LAYERS, UPPER
 
 Parameters = dict[str, Any]
@@ -15,17 +12,23 @@ Parameters = dict[str, Any]
 
 
 def parameters(weights: Mapping[str, Any]) -> Parameters:
+    import torch  # lazy: in the extra `train`
+
     return {name: torch.tensor(value, requires_grad=True) for name, value in weights.items()}
 
 
 def vectors(found: Parameters, state: Any, mask: Any) -> Any:
     """Vectors of length 1. `state`: texts x tokens x width, `mask`: which tokens are there."""
+    from torch.nn import functional  # lazy: in the extra `train`
+
     for layer in UPPER:
         state = _layer(found, f"l{layer}", state, mask[:, None, None, :], first_only=layer == LAYERS - 1)
     return functional.normalize(state[:, 0], dim=-1)
 
 
 def _layer(found: Parameters, name: str, state: Any, mask: Any, first_only: bool) -> Any:
+    from torch.nn import functional  # lazy: in the extra `train`
+
     residual = state[:, :1] if first_only else state
     texts, _, width = state.shape
 
@@ -43,8 +46,12 @@ def _layer(found: Parameters, name: str, state: Any, mask: Any, first_only: bool
 
 
 def _product(found: Parameters, name: str, inputs: Any) -> Any:
+    from torch.nn import functional  # lazy: in the extra `train`
+
     return functional.linear(inputs, found[f"{name}.w"], found[f"{name}.b"])
 
 
 def _normal(found: Parameters, name: str, inputs: Any) -> Any:
+    from torch.nn import functional  # lazy: in the extra `train`
+
     return functional.layer_norm(inputs, inputs.shape[-1:], found[f"{name}.w"], found[f"{name}.b"], EPSILON)
