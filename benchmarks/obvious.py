@@ -235,8 +235,8 @@ def _engine(corpus: str) -> Engine:
     engine = Engine(folder, settings("default"))
     if not (folder / "ready").exists():
         engine.sync([MARKDOWN / corpus])
-        engine.deepen(lambda step: None)
         (folder / "ready").touch()
+    engine.deepen(lambda step: None)
     return engine
 
 
@@ -300,12 +300,14 @@ def markdown(result: dict[str, Any]) -> str:
         "",
         f"{result['date']}. The share of cases with the right one first, and of those flagged as no match.",
         "",
-        "| set | cases | first | flagged | ten times above |",
-        "|---|--:|--:|--:|--:|",
+        "| set | cases | first | flagged | ten times above | introduction first |",
+        "|---|--:|--:|--:|--:|--:|",
     ]
     for name, row in result["sets"].items():
-        ten = f"{row['ten times']:.3f}" if "ten times" in row else ""
-        lines.append(f"| {name} | {row['cases']} | {row['first']:.3f} | {row['flagged']:.3f} | {ten} |")
+        ten, introduction = (f"{row[key]:.3f}" if key in row else "" for key in ("ten times", "introduction first"))
+        lines.append(
+            f"| {name} | {row['cases']} | {row['first']:.3f} | {row['flagged']:.3f} | {ten} | {introduction} |"
+        )
     return "\n".join([*lines, ""])
 
 
