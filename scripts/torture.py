@@ -248,6 +248,7 @@ def torture(args: argparse.Namespace, folder: str) -> dict[str, Any]:
         "WATERSMEET__INDEX__TEXT": args.text,
         "WATERSMEET__INDEX__VECTORS": "true" if args.vectors else "false",
         "WATERSMEET__INDEX__DENSE": "",
+        "WATERSMEET__PIPELINE__UNDERSTAND": '["tags", "words", "identifier_weight"]',  # no word is searched as another
     }
     index = os.path.join(folder, "index")
     chance = random.Random(args.seed)  # noqa: S311 - to be repeatable

@@ -23,6 +23,7 @@ ANSWER = {
     "took_ms": float,
     "silent": dict,
     "confidence": float | None,
+    "confidence_words": str,
     "no_good_match": bool,
 }
 RESULT = {
@@ -151,7 +152,7 @@ def test_explain_says_which_signal_put_it_there(run: Run, ask: Ask) -> None:
     assert done.stdout.splitlines()[0] == "[lexical#1, exact#1] Keys"
     assert done.stderr.startswith("mode lexical, recipe default: ")
     ranks = {e["by"]: e["rank"] for e in ask("search", "KEY-2024-0042", "-n", "1")["results"][0]["evidence"]}
-    assert ranks == {"lexical": 1, "exact": 1}
+    assert ranks == {"lexical": 1, "exact": 1, "exact_first": 1}
     assert run("search", "estuaries", "--explain", "--quiet").stdout.splitlines()[0] == "[lexical#1] ideas"
     assert run("search", "estuaries", "--explain", "--quiet").stderr == ""
 

@@ -86,7 +86,7 @@ def test_the_nearest_option_is_named_and_how_to_look_for_the_text(run: Run) -> N
 @pytest.mark.slow
 def test_a_query_may_begin_with_a_dash(ask: Ask) -> None:
     assert ask("search", "--", "--no-telemetry")["results"][0]["document"] == "guides/setup.md"
-    assert ask("search", "-n", "1", "--", "--json", "-keys")["query"] == "--json -keys"
+    assert ask("search", "-n", "1", "--", "--json", "keys")["query"] == "--json keys"
     assert ask("find-tools", "--", "-x", code=1)["task"] == "-x"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from watersmeet.core.entities import VIRTUAL
 from watersmeet.core.model import Passage
 from watersmeet.core.tokens import words as words_of
 
@@ -12,12 +11,19 @@ from watersmeet.core.tokens import words as words_of
 def passage_words(passage: Passage) -> list[str]:
     """Words of title, headings and text, in order. The text of a virtual server is left out: not everyone may see all
     of its tools."""
-    text = "" if passage.kind == VIRTUAL else passage.text
-    return words_of("\n".join((passage.title, *passage.headings, text)))
+    return words_of("\n".join((passage.title, *passage.headings, _text(passage))))
 
 
 def has_phrase(passage: Passage, phrase: Sequence[str]) -> bool:
     """Whether the words follow one another in the title, in a heading or in the text."""
     wanted = f" {' '.join(phrase)} "
-    text = "" if passage.kind == VIRTUAL else passage.text
-    return any(wanted in f" {' '.join(words_of(part))} " for part in (passage.title, *passage.headings, text))
+    parts = (passage.title, *passage.headings, _text(passage))
+    return any(wanted in f" {' '.join(words_of(part))} " for part in parts)
+
+
+def _text(passage: Passage) -> str:
+    if passage.kind == "document":
+        return passage.text
+    from watersmeet.core.entities import VIRTUAL  # lazy: slow to import
+
+    return "" if passage.kind == VIRTUAL else passage.text

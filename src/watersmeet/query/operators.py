@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from watersmeet.core import tokens
-from watersmeet.core.model import ChunkId, Condition, Operator, Passage, Plan
+from watersmeet.core.model import Condition, Operator, Plan
 from watersmeet.core.options import option
 from watersmeet.core.passages import has_phrase
 from watersmeet.core.ports import Newest, PassageReader, Term, Words
@@ -36,8 +36,8 @@ class Operators:
     """A query step that turns operators into filters, required phrases and excluded words. The stage of the same name
     applies the latter two. Put it before the steps that read the text."""
 
-    words: Words
-    view: _View
+    words: Words | None = None
+    view: _View | None = None
     pool: int = option(400, "candidates of each signal where a phrase or an exclusion thins them out", least=1)
     max_words: int = option(4, "with more words beside them, quotes and dashes are those of a sentence", least=0)
     depth: int = option(300, "how many passages with the words of a phrase are read for it", least=1)
@@ -48,12 +48,12 @@ class Operators:
         found = list(_TOKEN.finditer(plan.text))
         if len(_TOKEN.sub(" ", plan.text).split()) > self.max_words:
             found = [match for match in found if match["key"]]
-        if not found:
+        if not found or self.words is None or self.view is None:
             return plan
         operators: list[Operator] = []
         rest, end, condition = [], 0, plan.condition
         for match in found:
-            operator = self._checked(match, plan.condition)
+            operator = _checked(match, _Reader(self.words, self.view, plan.condition, self.depth))
             operators.append(operator)
             rest.append(plan.text[end : match.start()])
             end = match.end()
@@ -75,30 +75,43 @@ class Operators:
             pool=max(plan.pool, self.pool) if thinned else plan.pool,
         )
 
-    def _checked(self, match: re.Match[str], condition: Condition) -> Operator:
-        """The operator, with the reason if it does not apply."""
-        if match["phrase"]:
-            operator = Operator(PHRASE, " ".join(match["phrase"].split()))
-            reason = "" if self._occurs(operator.value, condition) else "no passage has it"
-        elif match["word"]:
-            operator = Operator(WITHOUT, match["word"])
-            flag = self.words.frequency("forms", f"-{match['word']}")
-            reason = "it is a flag that the documents mention" if flag else ""
-        else:
-            key, value = match["key"], match["quoted"] or match["value"]
-            operator = Operator(f"{match['not']}{key}", value)
-            exists = self.view.newest(Condition({key: (value,)}, gates=condition.gates), 1)
-            reason = "" if exists else f"no document has this {key}"
-        return operator._replace(applied=not reason, reason=reason)
 
-    def _occurs(self, phrase: str, condition: Condition) -> bool:
+class _Reader(NamedTuple):
+    """What the documents have, as far as the request may see them."""
+
+    words: Words
+    view: _View
+    condition: Condition
+    depth: int
+
+    def has(self, key: str, value: str) -> bool:
+        """Whether a document has this tag, path or kind."""
+        return bool(self.view.newest(Condition({key: (value,)}, gates=self.condition.gates), 1))
+
+    def has_phrase(self, phrase: str) -> bool:
         words = tokens.words(phrase)
         content = [word for word in dict.fromkeys(words) if word not in tokens.STOPWORDS]
         if not content:
             return False
-        found = self.words.match([Term("body", word) for word in content], condition, self.depth)
-        passages: dict[ChunkId, Passage] = self.view.passages([chunk for chunk, _ in found])
+        found = self.words.match([Term("body", word) for word in content], self.condition, self.depth)
+        passages = self.view.passages([chunk for chunk, _ in found])
         return any(has_phrase(passage, words) for passage in passages.values())
+
+
+def _checked(match: re.Match[str], reader: _Reader) -> Operator:
+    """The operator, with the reason if it does not apply."""
+    if match["phrase"]:
+        operator = Operator(PHRASE, " ".join(match["phrase"].split()))
+        reason = "" if reader.has_phrase(operator.value) else "no passage has it"
+    elif match["word"]:
+        operator = Operator(WITHOUT, match["word"])
+        flag = reader.words.frequency("forms", f"-{match['word']}")
+        reason = "it is a flag that the documents mention" if flag else ""
+    else:
+        key, value = match["key"], match["quoted"] or match["value"]
+        operator = Operator(f"{match['not']}{key}", value)
+        reason = "" if reader.has(key, value) else f"no document has this {key}"
+    return operator._replace(applied=not reason, reason=reason)
 
 
 def _narrowed(condition: Condition, operator: Operator) -> Condition:

@@ -15,6 +15,7 @@ import pytest
 from watersmeet import Engine
 from watersmeet.core.entities import Entity
 from watersmeet.core.model import ANY
+from watersmeet.core.vectors import VectorCache
 from watersmeet.engine.settings.settings import load
 from watersmeet.engine.sync import deepen as deepening
 from watersmeet.store.local import _counts
@@ -127,11 +128,11 @@ def test_an_index_that_is_begun_anew_meanwhile_is_filled(
 ) -> None:
     level = deepening._Pass._measured
 
-    def meanwhile(one: deepening._Pass, tier: deepening.Tier) -> deepening.Tier:
+    def meanwhile(one: deepening._Pass, tier: deepening.Tier, cache: VectorCache) -> deepening.Tier:
         monkeypatch.setattr(deepening._Pass, "_measured", level)
         with opened(tmp_path) as other:
             other.sync([vault], recreate=True, deepen=False)
-        return level(one, tier)
+        return level(one, tier, cache)
 
     monkeypatch.setattr(deepening._Pass, "_measured", meanwhile)
     engine.sync([vault])

@@ -197,9 +197,6 @@ def test_an_index_of_the_version_before_answers_unchecked_until_it_is_written(in
         db.execute("UPDATE chunks SET hash = substr(hash, 1, 16)")
         db.execute("UPDATE documents SET hash = substr(hash, 1, 16)")
         db.execute("DELETE FROM meta WHERE key = 'check'")
-        (tiers,) = db.execute("SELECT value FROM meta WHERE key = 'tiers'").fetchone()
-        older = {name: {k: v for k, v in tier.items() if k != "level_text"} for name, tier in json.loads(tiers).items()}
-        db.execute("UPDATE meta SET value = ? WHERE key = 'tiers'", (json.dumps(older),))
         db.commit()
     for file in index.copy.glob("text-*/sums.json"):
         file.unlink()

@@ -25,7 +25,9 @@ from watersmeet.engine.settings.settings import load
 with Engine(sys.argv[1], load(start=sys.argv[1], environ={"WATERSMEET__INDEX__DENSE": ""})) as engine:
     for query in sys.argv[2:]:
         answer = engine.search(query, top_n=20)
-        print([(r.id, r.score, r.fusion_score, [e.detail["contribution"] for e in r.evidence]) for r in answer.results])
+        for r in answer.results:
+            print((r.id, r.score, r.fusion_score, [e.detail.get("contribution") for e in r.evidence]), end=" ")
+        print()
 """
 
 

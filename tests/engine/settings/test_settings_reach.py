@@ -199,12 +199,17 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> set[str]:
 def test_the_settings_of_the_engine_are_read_where_it_works(
     reads: set[str], tmp_path: Path, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tables = {"index": {"dense": "hashed"}, "two_stage": {"auto": True}, "calibration": {"learn": True}}
+    tables = {
+        "index": {"dense": "hashed"},
+        "two_stage": {"auto": True},
+        "calibration": {"learn": True, "keep_opened": True},
+    }
     with ExitStack() as stack:
         engine = stack.enter_context(Engine(tmp_path / "index", settings_with(tmp_path, tables)))
         engine.sync([vault])
         engine.registry.put(*ENTITIES)
-        engine.search(Request("rotate keys"))
+        found = engine.search(Request("rotate keys"))
+        assert engine.calibration.opened(found.results[0].document, "rotate keys")
         engine.search("rotate keys", mode="sparse")
         engine.registry.search(EntityRequest("weather", mode="hybrid"))
         engine.registry.find_tools("query the docs")

@@ -136,12 +136,12 @@ def tune_command(
             raise ConfigError(
                 "these options cannot be combined", "use: tune DATASET --encoder, or: tune --encoder --undo"
             )
-        from watersmeet.face.cli.tune_encoder import tune_encoder_command, undo_encoder
+        from watersmeet.face.cli.tune_encoder import run_tune_encoder, undo_encoder
 
         if undo:
             undo_encoder(index, as_json, quiet)
         else:
-            tune_encoder_command(dataset, recipe, seed, minutes, index, as_json, quiet)
+            run_tune_encoder(dataset, recipe, seed, minutes, index, as_json, quiet)
         return
     if not dataset:
         raise click.MissingParameter(param_hint="'DATASET'", param_type="argument")

@@ -41,6 +41,8 @@ EXAMPLES = {
     "--recipe": "default",
     "--report": "report.html",
     "--run-out": "mine.run",
+    "--csv": "queries.csv",
+    "--minutes": "5",
     "--save": "result.json",
     "--server": "/context7",
     "--since": "7d",

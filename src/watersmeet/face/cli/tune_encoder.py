@@ -25,7 +25,7 @@ def undo_encoder(index: str, as_json: bool, quiet: bool) -> None:
         print("queries use the encoder of the settings again" if undone else "the index has no tuned encoder")
 
 
-def tune_encoder_command(
+def run_tune_encoder(
     dataset: str, recipe: str, seed: int, minutes: float, index: str, as_json: bool, quiet: bool
 ) -> None:
     """Tune for an index, from a dataset or from the results opened there; exit code 1 if nothing was gained."""
