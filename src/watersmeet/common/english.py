@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
-from pathlib import Path
 
 from watersmeet.common.stems import stem
 
@@ -19,4 +19,5 @@ def is_english(word: str) -> bool:
 @cache
 def _stems() -> str:
     """The file as one text: a search in it is quicker than making a set at each start."""
-    return (Path(__file__).parent / "english_words.txt").read_text("ascii")
+    with open(os.path.join(os.path.dirname(__file__), "english_words.txt"), encoding="ascii") as file:
+        return file.read()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -93,6 +92,8 @@ def digest(*parts: str | bytes) -> bytes:
 
 
 def digest_of(parts: Iterable[str | bytes]) -> bytes:
+    import hashlib  # lazy: a search reads fields and hashes nothing
+
     state = hashlib.blake2b(digest_size=16)
     for part in parts:
         state.update(part if isinstance(part, bytes) else part.encode("utf8", "surrogatepass"))
