@@ -40,7 +40,7 @@ if __name__ == "__main__":
     window, piece, file = sys.argv[1:4]
     del sys.argv[1:4]
     deepen.WINDOWS["dense"], deepen.CACHE_BATCH["dense"], progress.LOG_INTERVAL_SECONDS = int(window), int(piece), 0.0
-    deepen.GENERAL_QUERIES = ("a",)  # queries are not counted, only texts
+    vars(deepen)["GENERAL_QUERIES"] = ("a",)  # queries are not counted, only texts
     log = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     count(Encoder, "run", log)
     count(Hashed, "embed", log)

@@ -6,7 +6,7 @@ in another, so the confidence of an answer compares with this and not with a fix
 
 from __future__ import annotations
 
-GENERAL_QUERIES = (
+GENERAL_QUERIES: tuple[str, ...] = (
     "how long should I boil an egg",
     "who won the world cup in 1998",
     "convert 5 miles to kilometers",
