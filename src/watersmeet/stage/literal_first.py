@@ -24,8 +24,8 @@ class LiteralFirst:
 
     words: Words
     view: PassageReader
-    depth: int = option(30, "hits whose titles and headings are read")
-    max_words: int = option(15, "a longer query is not compared with titles")
+    depth: int = option(20, "hits whose titles and headings are read")
+    max_words: int = option(10, "a longer query is not compared with titles")
     max_documents: int = option(3, "a title or heading of more documents than this is too common to decide")
 
     def apply(self, ranking: Ranking, plan: Plan) -> Ranking:

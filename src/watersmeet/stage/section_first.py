@@ -29,32 +29,37 @@ class SectionFirst:
     def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
         if not plan.words or len(ranking.hits) < 2:
             return ranking
-        owners = self.view.owners_of([hit.chunk for hit in ranking.hits])
+        lowest = self.min_share * ranking.hits[: self.depth][-1].score
+        near = [hit for hit in ranking.hits if hit.score >= lowest]
+        owners = self.view.owners_of([hit.chunk for hit in near])
         pages: dict[int, list[Hit]] = {}
-        for hit in ranking.hits:
+        for hit in near:
             if hit.chunk in owners:
                 pages.setdefault(owners[hit.chunk], []).append(hit)
         first = {hit.chunk for hit in ranking.hits[: self.depth]}
-        heads = [hits for hits in pages.values() if len(hits) > 1 and hits[0].chunk in first]
-        passages = self.view.passages([hit.chunk for hits in heads for hit in hits[:2]])
+        leading = [(hits[0], hits[1]) for hits in pages.values() if len(hits) > 1 and hits[0].chunk in first]
+        pairs = [(one, other) for one, other in leading if other.score >= self.min_share * one.score]
+        passages = self.view.passages([one.chunk for one, _ in pairs])
+        pairs = [(one, other) for one, other in pairs if self._introduces(passages.get(one.chunk), plan)]
+        sections = self.view.passages([other.chunk for _, other in pairs]) if pairs else {}
         gains: dict[ChunkId, float] = {}
-        for page in heads:
-            introduction, section = page[:2]
-            if section.score >= self.min_share * introduction.score and self._answers(
-                passages.get(introduction.chunk), passages.get(section.chunk), plan
-            ):
+        for introduction, section in pairs:
+            if section.chunk in sections and _answers(passages[introduction.chunk], sections[section.chunk], plan):
                 gains[section.chunk] = introduction.score - section.score
                 gains[introduction.chunk] = section.score - introduction.score
         return ranking.raised("section_first", gains)
 
-    def _answers(self, introduction: Passage | None, section: Passage | None, plan: Plan) -> bool:
-        if introduction is None or section is None or len(section.headings) <= len(introduction.headings):
+    def _introduces(self, passage: Passage | None, plan: Plan) -> bool:
+        """Whether it is a short introduction, and the query is not for the page itself."""
+        if passage is None or (passage.headings and passage.headings[-1] != passage.title):
             return False
-        if introduction.headings and introduction.headings[-1] != introduction.title:
-            return False
-        if len(introduction.text.split()) > self.max_words or words_of(introduction.title) == words_of(plan.text):
-            return False
-        return _count(section, plan.words) >= _count(introduction, plan.words)
+        return len(passage.text.split()) <= self.max_words and words_of(passage.title) != words_of(plan.text)
+
+
+def _answers(introduction: Passage, section: Passage, plan: Plan) -> bool:
+    if len(section.headings) <= len(introduction.headings):
+        return False
+    return _count(section, plan.words) >= _count(introduction, plan.words)
 
 
 def _count(passage: Passage, words: Collection[str]) -> int:
