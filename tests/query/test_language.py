@@ -47,10 +47,9 @@ def test_they_can_be_kept() -> None:
 
 def test_a_compound_that_no_document_has_is_taken_apart() -> None:
     plan = understood("wie behebe ich einen Dateisystemfehler", "dateisystem", "fehler")
-    assert plan.other_words == ("dateisystem", "fehler")
-    assert plan.other_weight == 0.5
-    assert understood("wie behebe ich einen Dateisystemfehler", "dateisystem", "dateisystemfehler").other_words == ()
-    assert understood("how do I fix a Dateisystemfehler", "dateisystem", "fehler").other_words == ()
+    assert plan.variants == {"dateisystem": 0.5, "fehler": 0.5}
+    assert understood("wie behebe ich einen Dateisystemfehler", "dateisystem", "dateisystemfehler").variants == {}
+    assert understood("how do I fix a Dateisystemfehler", "dateisystem", "fehler").variants == {}
 
 
 @pytest.mark.parametrize(

@@ -121,13 +121,13 @@ class Plan:
     words: tuple[str, ...] = ()
     forms: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
-    variants: Mapping[str, float] = field(default_factory=dict)  # compounds of the words, weighted: for lexical search
+    variants: Mapping[str, float] = field(
+        default_factory=dict
+    )  # weighted compounds and their parts, for lexical search
     respelled: tuple[Respelling, ...] = ()
     intent: str = ""
     intent_words: tuple[str, ...] = ()
     intent_weight: float = 0.0  # weight of an intent word relative to a query word
-    other_words: tuple[str, ...] = ()  # further words for the lexical signal, such as parts of a compound
-    other_weight: float = 0.0  # weight of such a word relative to a query word
     kind: str = "conceptual"
     length: str = "short"
     anchors: tuple[str, ...] = ()  # identifiers as written

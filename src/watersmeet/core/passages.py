@@ -8,10 +8,14 @@ from watersmeet.core.model import Passage
 from watersmeet.core.tokens import words as words_of
 
 
+def passage_text(passage: Passage) -> str:
+    """Title, headings and text. The text of a virtual server is left out: not everyone may see all of its tools."""
+    return "\n".join((passage.title, *passage.headings, _text(passage)))
+
+
 def passage_words(passage: Passage) -> list[str]:
-    """Words of title, headings and text, in order. The text of a virtual server is left out: not everyone may see all
-    of its tools."""
-    return words_of("\n".join((passage.title, *passage.headings, _text(passage))))
+    """Words of `passage_text`, in order."""
+    return words_of(passage_text(passage))
 
 
 def has_phrase(passage: Passage, phrase: Sequence[str]) -> bool:

@@ -63,6 +63,9 @@ class Difference:
     def better(self) -> bool:
         return self.p < LEVEL and self.low > 0
 
+    def __str__(self) -> str:
+        return f"{self.delta:+.4f} nDCG@10 ({self.low:+.4f} to {self.high:+.4f}, p = {self.p:.4f})"
+
 
 def compare(ours: Sequence[float], theirs: Sequence[float], seed: int = 0, resamples: int = RESAMPLES) -> Difference:
     import numpy as np

@@ -10,7 +10,7 @@ from watersmeet.core.errors import SourceProblem
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.settings.settings import Settings, from_layers
 from watersmeet.engine.sync.report import ProgressCallback
-from watersmeet.evaluate.compare import LEVEL, Difference, compare
+from watersmeet.evaluate.compare import Difference, compare
 from watersmeet.evaluate.data import Dataset, check_indexed
 from watersmeet.evaluate.index import indexed
 from watersmeet.evaluate.metrics import MAIN, judge, means, measures
@@ -39,15 +39,13 @@ class Tuned:
     @property
     def significant(self) -> bool:
         """Whether the tuned weights are significantly better."""
-        return self.difference.low > 0 and self.difference.p < LEVEL
+        return self.difference.better
 
     @property
     def verdict(self) -> str:
-        d = self.difference
-        figures = f"{d.delta:+.4f} nDCG@10 ({d.low:+.4f} to {d.high:+.4f}, p = {d.p:.4f})"
         if self.significant:
-            return f"the tuned weights are better on the held-out half: {figures}"
-        return f"no significant gain on the held-out half: {figures}"
+            return f"the tuned weights are better on the held-out half: {self.difference}"
+        return f"no significant gain on the held-out half: {self.difference}"
 
     @property
     def aside(self) -> str:

@@ -30,12 +30,12 @@ class Language:
             return plan
         common = frozenset() if self.keep_common_words else common_words(language)
         content = tuple(word for word in plan.words if word not in common) or plan.words
-        parts: dict[str, None] = {}
+        parts: dict[str, float] = {}
         if self.words is not None and language in COMPOUNDING:
             for word in content:
                 if len(word) >= 2 * MIN_PART and not self.words.frequency("body", word):
-                    parts |= dict.fromkeys(compound_parts(self.words, word))
-        return replace(plan, words=content, other_words=tuple(parts), other_weight=self.part_weight if parts else 0.0)
+                    parts |= dict.fromkeys(compound_parts(self.words, word), self.part_weight)
+        return replace(plan, words=content, variants={**plan.variants, **parts})
 
 
 def compound_parts(words: Words, word: str) -> list[str]:

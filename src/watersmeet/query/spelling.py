@@ -24,6 +24,7 @@ from watersmeet.common.stems import stem, stems
 from watersmeet.core import tokens
 from watersmeet.core.model import Condition, Plan, Respelling
 from watersmeet.core.options import option
+from watersmeet.core.passages import passage_text
 from watersmeet.core.ports import PassageReader, Term, Words
 
 FIELDS = ("body", "title", "names", "tags")
@@ -76,8 +77,8 @@ class Spelling:
             return plan
         instead = {word: one.written for one in found if one.instead for word in one.word.split() if word in unknown}
         words = tuple(dict.fromkeys(part for word in plan.words for part in instead.get(word, (word,))))
-        variants = {one.written[0]: self.compound_weight for one in found if not one.instead}
-        return replace(plan, words=words, variants=variants, respelled=tuple(found))
+        joined_words = {one.written[0]: self.compound_weight for one in found if not one.instead}
+        return replace(plan, words=words, variants={**plan.variants, **joined_words}, respelled=tuple(found))
 
     def _spelled(self, word: str, is_name: bool, corpus: _Corpus) -> tuple[str, ...]:
         """A word that the corpus lacks, as it writes it; empty if it does not."""
@@ -139,7 +140,7 @@ class _Corpus:
         """The texts of the chunks that match these words best."""
         found = self.words.match([Term("body", word) for word in words], self.condition, MAX_READ)
         for passage in self.view.passages([chunk for chunk, _ in found]).values():
-            yield "\n".join((passage.title, *passage.headings, passage.text))
+            yield passage_text(passage)
 
 
 def _joined(pieces: Sequence[Sequence[str]], corpus: _Corpus) -> list[tuple[str, str]]:

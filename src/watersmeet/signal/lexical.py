@@ -44,10 +44,9 @@ class Lexical:
         }
         query_words = {**plan.variants, **dict.fromkeys(plan.words, 1.0)}
         intent_words = dict.fromkeys(plan.intent_words, plan.intent_weight) if query_words else {}
-        terms = [
+        return [
             Term(field, word, boost * weight)
             for field, boost in weights.items()
             if boost > 0
             for word, weight in {**intent_words, **query_words}.items()
         ]
-        return terms + [Term("body", word, self.body * plan.other_weight) for word in plan.other_words]

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from text_stores import entry, fill
 from watersmeet.core.errors import (
     ConfigError,
 )
-from watersmeet.core.indexing import Entry
 from watersmeet.core.model import Row
-from watersmeet.core.ports import Term, TextReader, TextStore
+from watersmeet.core.ports import Term
 from watersmeet.store.local.fts5 import Fts5
 from watersmeet.store.local.tantivy import Tantivy
 
@@ -30,17 +30,6 @@ def store(kind: str, tmp_path: Path):
     made = STORES[kind](str(tmp_path / "text"))
     yield made
     made.close()
-
-
-def entry(row: int, body: str = "", **fields: str) -> Entry:
-    return Entry(Row(row), {"body": body, **fields})
-
-
-def fill(store: TextStore, *entries: Entry) -> TextReader:
-    with store.writer() as writer:
-        writer.add(entries)
-        writer.commit()
-    return store.reader()
 
 
 def body(*words: str) -> list[Term]:

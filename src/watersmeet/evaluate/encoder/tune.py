@@ -19,7 +19,7 @@ from watersmeet.engine.index.query_encoder import GRAPH, SETTING, keep
 from watersmeet.engine.index.tiers import embedder_name
 from watersmeet.engine.settings.settings import Settings, from_layers
 from watersmeet.engine.sync.report import ProgressCallback
-from watersmeet.evaluate.compare import LEVEL, Difference, compare
+from watersmeet.evaluate.compare import Difference, compare
 from watersmeet.evaluate.data import Dataset, check_indexed
 from watersmeet.evaluate.encoder.examples import Split, dense_tier, examples, split
 from watersmeet.evaluate.encoder.graph import Graph
@@ -52,15 +52,13 @@ class TunedEncoder:
 
     @property
     def significant(self) -> bool:
-        return self.difference.delta > 0 and self.difference.low > 0 and self.difference.p < LEVEL
+        return self.difference.better
 
     @property
     def verdict(self) -> str:
-        d = self.difference
-        figures = f"{d.delta:+.4f} nDCG@10 ({d.low:+.4f} to {d.high:+.4f}, p = {d.p:.4f})"
         if self.significant:
-            return f"the tuned encoder is better on the held-out half: {figures}"
-        return f"no significant gain on the held-out half: {figures}"
+            return f"the tuned encoder is better on the held-out half: {self.difference}"
+        return f"no significant gain on the held-out half: {self.difference}"
 
     def to_json(self) -> dict[str, Any]:
         d = self.difference
