@@ -10,6 +10,7 @@ from typing import BinaryIO, ClassVar, Protocol, runtime_checkable
 
 from watersmeet.core.documents import Chunk, Document
 from watersmeet.core.model import Row
+from watersmeet.core.options import option
 
 BLOCK = 1 << 20
 
@@ -163,10 +164,33 @@ class Source(Protocol):
         return False
 
 
+@dataclass(frozen=True, slots=True)
+class ParserOptions:
+    """The options that every format has, and what the engine must know of its parser. Parsers inherit from it."""
+
+    isolated: ClassVar[bool] = False
+    """Whether it runs in a child process: a file may crash its library, or take too much time or memory."""
+    requires: ClassVar[tuple[str, ...]] = ()
+    """Packages that it imports, if they are not always installed; `extra` installs them."""
+    extra: ClassVar[str] = ""
+    size: ClassVar[str] = "text"
+    """Which limit on the size of a file applies: that of `text`, `binary` or `records` (read as a stream)."""
+
+    include: list[str] = option([], "globs of the files of this format to read; none: all")
+    exclude: list[str] = option([], "globs of the files of this format to leave out")
+    max_chars: int = option(0, "longest chunk of this format, in characters; 0: that of the chunker", least=0)
+    overlap: int = option(
+        0,
+        "characters that a chunk repeats from the one before, in a section cut in pieces; 0: that of the chunker",
+        least=0,
+    )
+
+
 class Parser(Protocol):
     """A parser of files into documents. A file may give many documents; bad parts become `Skipped`.
 
-    `reads`: media types, and file endings with their dot, in lower case.
+    `reads`: media types, file endings with their dot, and whole names such as `makefile`, in lower case.
+    Inherit from `ParserOptions`; libraries that are not always installed are imported in `parse`.
     """
 
     reads: ClassVar[tuple[str, ...]]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, BinaryIO, ClassVar
 
 from watersmeet.core.documents import Block, Document, Link, Section
-from watersmeet.core.indexing import Found, Skipped
+from watersmeet.core.indexing import Found, ParserOptions, Skipped
 from watersmeet.core.limits import MAX_LINKS, MAX_TAGS
 from watersmeet.core.model import DocId
 from watersmeet.core.place import Place
@@ -32,10 +32,11 @@ class _Unusable(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Jsonl:
+class Jsonl(ParserOptions):
     """One document a line. Tags and links come from the metadata only."""
 
     reads: ClassVar[tuple[str, ...]] = ("application/jsonl", "application/x-ndjson", ".jsonl")
+    size: ClassVar[str] = "records"
 
     def parse(self, found: Found, content: bytes) -> Iterator[Document | Skipped]:
         return self.parse_stream(found, io.BytesIO(content))

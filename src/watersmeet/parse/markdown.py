@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from watersmeet.common.safe_yaml import SHORT, NotYaml, read_yaml, safe_loader
 from watersmeet.core.documents import Block, Document, Section
-from watersmeet.core.indexing import Found, Skipped
+from watersmeet.core.indexing import Found, ParserOptions, Skipped
 from watersmeet.core.limits import MAX_ALIASES, MAX_LINKS, MAX_TAGS, LimitExceeded
 from watersmeet.core.model import DocId
 from watersmeet.core.place import Place
@@ -27,7 +27,7 @@ _MAX_DOTS = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Markdown:
+class Markdown(ParserOptions):
     """A Markdown parser: one document a file. Code has no headings, links or tags."""
 
     reads: ClassVar[tuple[str, ...]] = ("text/markdown", ".md", ".markdown", ".mdx")

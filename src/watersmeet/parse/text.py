@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import ClassVar
 
 from watersmeet.core.documents import Document, Section
-from watersmeet.core.indexing import Found, Skipped
+from watersmeet.core.indexing import Found, ParserOptions, Skipped
 from watersmeet.core.model import DocId
 from watersmeet.parse._blocks import paragraphs
 from watersmeet.parse._decode import decode
@@ -17,7 +17,7 @@ _MAX_TITLE_LENGTH = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class Text(ParserOptions):
     """A plain text parser: one document a file, one block a paragraph."""
 
     reads: ClassVar[tuple[str, ...]] = ("text/plain", "text/x-rst", ".txt", ".rst")
