@@ -12,7 +12,7 @@ from watersmeet.core.model import ANY, Condition, DocId, Evidence, Hit, Ranking
 from watersmeet.core.visibility import Viewer
 from watersmeet.engine.query.document_lookup import DocumentMatch
 from watersmeet.engine.query.visibility import is_limited
-from watersmeet.present.reassemble import LEVELS, reassemble
+from watersmeet.present.reassemble import LEVELS, OVERLAP, reassemble
 
 
 def get(snapshot: Snapshot, match: DocumentMatch, viewer: Viewer | None = None) -> dict[str, Any]:
@@ -22,7 +22,8 @@ def get(snapshot: Snapshot, match: DocumentMatch, viewer: Viewer | None = None) 
         raise NotFound(f"no document called {document!r}")
     passages = [p for p in snapshot.passages_of(document) if chunk in (None, p.id)]
     fields = record.fields
-    text = passages[0].text if chunk else reassemble(record.title, passages, fields.get(LEVELS))
+    levels, overlap = fields.get(LEVELS), fields.get(OVERLAP, 0)
+    text = passages[0].text if chunk else reassemble(record.title, passages, levels, overlap)
     if is_limited(viewer) and "record" in fields:
         from watersmeet.engine.registry.visibility import visible_fields, visible_text
 
