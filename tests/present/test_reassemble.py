@@ -81,3 +81,21 @@ def test_a_hit_with_its_surroundings_is_one_passage_from_the_first_line_to_the_l
     assert (same.id, same.text, same.lines) == ("b", "One.\n\nTwo.", (1, 5))
     both = in_context(Hit("b", 1.0, (Evidence("context", 1, 1.0, {"context": ["b", "c"]}),)), held)
     assert (both.text, both.lines) == ("# Tides\n\nTwo.\n\n## When\n\nThree.", (5, 9))
+
+
+def test_a_long_table_is_put_together_again() -> None:
+    header = "| port | use |\n|---|---|"
+    read = [
+        passage(f"Ports:\n\n{header}\n| 1 | web |", "Tides", "Ports"),
+        passage(f"{header}\n| 2 | api |", "Tides", "Ports"),
+        passage(f"{header}\n| 3 | old |", "Tides", "Old"),
+    ]
+    assert reassemble("Tides", read) == (
+        f"# Tides\n\n## Ports\n\nPorts:\n\n{header}\n| 1 | web |\n| 2 | api |\n\n## Old\n\n{header}\n| 3 | old |"
+    )
+
+
+def test_what_passages_repeat_is_said_once() -> None:
+    read = [passage("One. Two.", "Tides"), passage("Two.\n\nThree.", "Tides"), passage("Four.\n\nFive.", "Tides")]
+    assert reassemble("Tides", read, overlap=20) == "# Tides\n\nOne. Two.\n\nThree.\n\nFour.\n\nFive."
+    assert reassemble("Tides", read).count("Two.") == 2  # without overlap, the text is as written

@@ -11,11 +11,13 @@ from watersmeet.core.index import Snapshot
 from watersmeet.core.model import ANY, Condition, DocId, Evidence, Hit, Ranking
 from watersmeet.core.visibility import Viewer
 from watersmeet.engine.query.document_lookup import DocumentMatch
-from watersmeet.engine.query.visibility import is_limited
+from watersmeet.engine.query.embeds import Embeds
+from watersmeet.engine.query.visibility import is_limited, visible_to
 from watersmeet.present.reassemble import LEVELS, OVERLAP, reassemble
 
 
-def get(snapshot: Snapshot, match: DocumentMatch, viewer: Viewer | None = None) -> dict[str, Any]:
+def get(snapshot: Snapshot, match: DocumentMatch, viewer: Viewer | None = None, embeds: bool = True) -> dict[str, Any]:
+    """A document or one chunk of it; `embeds`: with the text that its embeds stand for."""
     document, chunk = match
     record = snapshot.record(document)
     if record is None:
@@ -28,6 +30,8 @@ def get(snapshot: Snapshot, match: DocumentMatch, viewer: Viewer | None = None) 
         from watersmeet.engine.registry.visibility import visible_fields, visible_text
 
         fields, text = visible_fields(snapshot, fields, viewer), visible_text(snapshot, fields, text, viewer)
+    elif embeds:
+        text = Embeds(snapshot, visible_to(viewer)).expand(document, text)
     return {
         "document": document,
         "kind": record.kind,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import TypeVar
 
-from watersmeet.core.errors import WatersmeetError
+from watersmeet.core.errors import ConfigError, WatersmeetError, nearest
 from watersmeet.core.indexing import Found
 from watersmeet.engine import plugins
 from watersmeet.engine.components import find, names
@@ -41,6 +41,18 @@ def whole_names() -> frozenset[str]:
 def sizes() -> Mapping[str, str]:
     """Which size limit applies to files of each ending or name."""
     return {form: getattr(find("parse", name), "size", "text") for form, name in readers().items() if "/" not in form}
+
+
+def globs_of_formats(formats: Iterable[str]) -> list[str]:
+    """Globs of the files of these formats, each the name of a parser such as `office`, or an ending such as `docx`."""
+    globs: list[str] = []
+    for format in (name.strip().casefold() for given in formats for name in given.split(",")):
+        forms = [form for form, name in readers().items() if name == format]
+        forms = forms or [f".{format}"] * (f".{format}" in readers())
+        if not forms:
+            raise ConfigError(f"no format called {format!r}", nearest(format, {*readers().values(), *endings()}))
+        globs += [f"*{form}" if form.startswith(".") else form for form in forms if "/" not in form]
+    return globs
 
 
 def ending(name: str) -> str:

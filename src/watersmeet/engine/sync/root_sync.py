@@ -194,9 +194,9 @@ class RootSync:
                 self._sort_in(replace(item, name=self._name(item.name)), scan, missing)
         for (extra, format), endings in missing.items():
             count, forms = sum(endings.values()), " ".join(sorted(endings))
-            self.report.skipped.append(
-                Skipped(uri, f"{count} {format} files ({forms}) were not read; {install_hint(extra)} reads them")
-            )
+            files = "1 file was" if count == 1 else f"{count:,} files were"
+            why = f"{files} not read: {format} ({forms}) needs {install_hint(extra)}"
+            self.report.skipped.append(Skipped(uri, why))
         return scan
 
     def _sort_in(self, item: Found, scan: _Scan, missing: dict[tuple[str, str], Counter[str]]) -> None:
