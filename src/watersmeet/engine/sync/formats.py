@@ -83,7 +83,8 @@ def chunker(settings: Settings, format: ParserOptions | None = None) -> Chunker:
 
 def versions() -> dict[str, str]:
     """The parser of each form of file, and its version."""
-    return {form: f"{name} {getattr(find('parse', name), 'version', 1)}" for form, name in readers().items()}
+    parsers = {name: f"{name} {getattr(find('parse', name), 'version', 1)}" for name in {*readers().values()}}
+    return {form: parsers[name] for form, name in readers().items()}
 
 
 def outdated(recorded: str | None) -> frozenset[str]:
