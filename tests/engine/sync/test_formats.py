@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ def files(tmp_path: Path, *names: str, text: str = "Some text.") -> Path:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
+        os.utime(path, (1_000_000_000, 1_000_000_000))  # long ago: an unchanged file is not read again
     return folder
 
 
@@ -104,6 +106,20 @@ def test_files_are_read_again_if_their_parser_changed(tmp_path: Path, monkeypatc
         assert engine.sync([folder]).changed == 1
         assert engine.get("a.txt")["title"] == "Title"
         assert engine.sync([folder]).unchanged == 2
+
+
+def test_files_read_without_an_extra_are_read_again_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = files(tmp_path, "a.txt", "b.txt", "c.md")
+    monkeypatch.setattr(Text, "extra", "plain")
+    with engine_over(tmp_path) as engine:
+        with monkeypatch.context() as without:
+            without.setattr(Text, "improved_by", ("no_such_package",))
+            assert [warning.reason for warning in engine.sync([folder]).warnings] == [
+                "2 files were read as plain lines; `pip install 'watersmeet[plain]'` reads text by its structure"
+            ]
+            assert engine.sync([folder]).warnings == []
+        assert outdated(json.dumps({".txt": "text 1 plainly"})) == {".txt"}
+        assert engine.sync([folder]).warnings == []
 
 
 def test_an_index_without_a_record_of_parsers_was_made_by_the_first_ones() -> None:
