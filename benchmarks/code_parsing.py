@@ -1,0 +1,62 @@
+"""Parsing of source code: megabytes for each CPU second, and the share of the bytes that are in named units.
+
+    python benchmarks/code_parsing.py FOLDER [FOLDER ...]
+
+Folders are working copies of any repositories. Nothing of them is kept.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections import defaultdict
+from pathlib import Path
+
+from watersmeet.core.documents import Document
+from watersmeet.core.indexing import Found
+from watersmeet.parse._languages import language_of
+from watersmeet.parse.code import Code
+
+LEAST = 20_000
+"""Languages with fewer bytes are left out of the table."""
+
+
+def main(folders: list[str]) -> None:
+    parser = Code()
+    sums: defaultdict[str, list[float]] = defaultdict(lambda: [0, 0, 0, 0, 0])
+    for path in (path for folder in folders for path in sorted(Path(folder).rglob("*")) if path.is_file()):
+        content = path.read_bytes() if not path.is_symlink() else b""
+        language = language_of(path.name, content.decode("utf8", "ignore")) if content else None
+        if language is None or language.grammar is None:
+            continue
+        began = time.process_time()
+        documents = [
+            one for one in parser.parse(Found(str(path), str(path), "0"), content) if isinstance(one, Document)
+        ]
+        spent = time.process_time() - began
+        for document in documents:
+            row = sums[language.name]
+            texts = [(section.headings, block.text) for section in document.sections for block in section.blocks]
+            row[0] += 1
+            row[1] += sum(len(text.encode()) for _, text in texts)
+            row[2] += sum(len(text.encode()) for headings, text in texts if headings)
+            row[3] += spent
+            row[4] += len(texts)
+    rows = [
+        {
+            "language": language,
+            "files": int(files),
+            "bytes": int(size),
+            "in_units": round(units / size, 3),
+            "mb_per_cpu_second": round(size / spent / 1e6, 2),
+            "sections": int(count),
+        }
+        for language, (files, size, units, spent, count) in sorted(sums.items())
+        if size >= LEAST
+    ]
+    print(json.dumps({"folders": sorted({Path(folder).name for folder in folders}), "languages": rows}, indent=1))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
