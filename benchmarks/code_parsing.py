@@ -31,11 +31,9 @@ def main(folders: list[str]) -> None:
         if language is None or language.grammar is None:
             continue
         began = time.process_time()
-        documents = [
-            one for one in parser.parse(Found(str(path), str(path), "0"), content) if isinstance(one, Document)
-        ]
+        every = list(parser.parse(Found(str(path), str(path), "0"), content))
         spent = time.process_time() - began
-        for document in documents:
+        for document in (one for one in every if isinstance(one, Document)):
             row = sums[language.name]
             texts = [(section.headings, block.text) for section in document.sections for block in section.blocks]
             row[0] += 1

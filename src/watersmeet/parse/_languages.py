@@ -2,8 +2,8 @@
 
 A *function* is a definition without members, a *container* one with members. A *wrapper* stands around a definition
 and belongs to it (a decorator, an `export`). What is in *lead* belongs to the definition below it (a comment, an
-attribute). A *tail* belongs to the definition before it. `patterns` are tree-sitter queries for all that needs more than
-a node name; their captures are named after these five.
+attribute). A *tail* belongs to the definition before it. `patterns` are tree-sitter queries for all that needs more
+than a node name; their captures are named after these five.
 """
 
 from __future__ import annotations

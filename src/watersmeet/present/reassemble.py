@@ -15,10 +15,14 @@ if TYPE_CHECKING:
 
 LEVELS = "@levels"
 """Field for the result of `irregular_levels`."""
+MAX_BLANK_LINES = 1_000
+"""Blank lines that are shown between two passages of source code."""
 
 
 def reassemble(title: str, passages: Sequence[Passage], odd: Mapping[str, int] | None = None) -> str:
-    """Text of the passages with headings; `odd` has irregular heading levels."""
+    """Text of the passages with headings; `odd` has irregular heading levels. Of source code: its lines."""
+    if is_code(passages):
+        return _lines(passages)
     parts: list[str] = []
     above: tuple[str, ...] = ()
     before: list[str] = []
@@ -33,6 +37,22 @@ def reassemble(title: str, passages: Sequence[Passage], odd: Mapping[str, int] |
             parts.append(passage.text)
         above, before = path, passage.text.splitlines()
     return "\n\n".join(part for part in parts if part)
+
+
+def is_code(passages: Sequence[Passage]) -> bool:
+    """Whether the passages are source code, which is shown without headings."""
+    return bool(passages) and all(one.kind == "code" and one.place.lines for one in passages)
+
+
+def _lines(passages: Sequence[Passage]) -> str:
+    """Source code with its blank lines, from the first passage on. Parts of one long line are joined by a space."""
+    text, end = "", 0
+    for passage in passages:
+        first, last = passage.place.lines or (end, end)
+        gap = min(first - end, MAX_BLANK_LINES) if end else 0
+        text += ("\n" * gap if gap > 0 else " " if end else "") + passage.text
+        end = last
+    return text
 
 
 def irregular_levels(title: str, sections: Sequence[Section]) -> dict[str, int]:
@@ -62,7 +82,7 @@ def in_context(hit: Hit, passages: Mapping[ChunkId, Passage]) -> Passage:
     read = [passages[chunk] for chunk in context_of(hit) if chunk in passages]
     if len(read) < 2:
         return passage
-    if len({one.headings for one in read}) == 1:
+    if len({one.headings for one in read}) == 1 and not is_code(read):
         text = "\n\n".join(one.text for one in read)
     else:
         text = reassemble(passage.title, read)
