@@ -24,8 +24,8 @@ _GO_LIBRARY = frozenset(
     " fmt go hash html image index internal io iter log maps math mime net os path plugin reflect regexp runtime slices"
     " sort strconv strings structs sync syscall testing text time unicode unique unsafe vendor weak C".split()
 )
-NO_KEY = "import:"
-"""Key of an import that no document has."""
+IMPORT = "import:"
+"""Beginning of every key of an import; by itself the key of an import that no document has."""
 
 
 def import_names(document: str) -> dict[str, int]:
@@ -54,7 +54,7 @@ def import_key(document: str, target: str) -> str:
         parts = target.split("/")
         if len(parts) > 1 and parts[0] not in _GO_LIBRARY:
             return f"import:go/{'/'.join(parts[-2:])}"
-    return NO_KEY
+    return IMPORT
 
 
 def is_library(module: str) -> bool:
@@ -75,14 +75,15 @@ def _python_names(document: str) -> dict[str, int]:
 
 def _python_key(document: str, target: str) -> str:
     if not target.startswith("."):
-        return NO_KEY if is_library(target) else f"import:py/{target.replace('.', '/')}"
+        return IMPORT if is_library(target) else f"import:py/{target.replace('.', '/')}"
     name = target.lstrip(".")
-    folder = posixpath.dirname(document).split("/")
+    folder = [part for part in posixpath.dirname(document).split("/") if part]
     above = len(target) - len(name) - 1
-    if above >= len(folder) + (not folder[0]):
-        return NO_KEY
+    if above > len(folder):
+        return IMPORT
     parts = [*folder[: len(folder) - above], *name.split(".")]
-    return f"import:py//{'/'.join(filter(None, parts))}"
+    path = "/".join(part for part in parts if part)
+    return f"import:py//{path}" if path else IMPORT
 
 
 def _go_names(document: str) -> dict[str, int]:
