@@ -71,8 +71,10 @@ class Language:
 
     def query(self) -> str:
         """The tree-sitter query for all of the above."""
-        groups = (("function", self.functions), ("container", self.containers), ("wrapper", self.wrappers))
-        groups += (("lead", self.lead), ("tail", self.tails), ("import", self.imports))
+        groups = (
+            *(("function", self.functions), ("container", self.containers), ("wrapper", self.wrappers)),
+            *(("lead", self.lead), ("tail", self.tails), ("import", self.imports)),
+        )
         lists = [f"[{' '.join(f'({node})' for node in names.split())}] @{group}" for group, names in groups if names]
         return "\n".join((*lists, self.patterns))
 
