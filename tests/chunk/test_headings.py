@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -394,3 +395,38 @@ def test_sections_that_share_a_chunk_are_on_all_their_slides() -> None:
     above = Section(("4",), 1, first[1], (Block(*first[2][0]),))
     whole = Document(DocId("d"), "document", "D", "d", (above, below))
     assert [chunk.place.where for chunk in Headings().split(whole)] == ["slide 4-5"]
+
+
+HEADER = "| port | service |\n|---|---|"
+
+
+def test_each_part_of_a_long_table_has_its_header_rows():
+    rows = [f"| {7000 + n} | the service number {n} |" for n in range(300)]
+    chunks = split((1, "Ports", "\n".join([HEADER, *rows])))
+    assert len(chunks) > 3
+    assert all(chunk.text.startswith(f"{HEADER}\n| 7") and len(chunk.text) <= 1600 for chunk in chunks)
+    assert [row for chunk in chunks for row in chunk.text.split("\n")[2:]] == rows
+
+
+def test_a_header_that_leaves_no_room_is_not_repeated():
+    wide = f"| {'x' * 1500} |\n|---|"
+    chunks = split((1, "Ports", "\n".join([wide, *("| 1 |" for _ in range(600))])))
+    assert [chunk.text.startswith("| x") for chunk in chunks] == [True, *[False] * (len(chunks) - 1)]
+
+
+@pytest.mark.parametrize("overlap", [10, 50, 300])
+def test_pieces_repeat_the_end_of_the_one_before(overlap):
+    text = [f"Paragraph {n} says that the tide comes twice a day." for n in range(60)]
+    chunks = Headings(max_chars=600, overlap=overlap).split(document((1, "A", text)))
+    assert all(len(chunk.text) <= 600 for chunk in chunks)
+    for before, after in pairwise(chunks):
+        paragraphs = after.text.split("\n\n")
+        starts = ["\n\n".join(paragraphs[:n]) for n in range(1, len(paragraphs))]
+        repeated = [start for start in starts if before.text.endswith(start)]
+        assert len(repeated) == 1
+        assert overlap // 2 <= len(repeated[0]) <= overlap
+
+
+def test_an_overlap_of_more_than_half_a_chunk_is_refused():
+    with pytest.raises(ConfigError, match="overlap"):
+        Headings(max_chars=600, overlap=301)

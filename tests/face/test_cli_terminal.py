@@ -190,6 +190,20 @@ HEAVY = (
     "watersmeet.store.local.vectors watersmeet.present.pack watersmeet.evaluate importlib.metadata "
     "watersmeet.engine.plugins"
 ).split()
+LIBRARIES = (
+    "liteparse xberg selectolax html_to_markdown trafilatura lxml tree_sitter csv email html.parser zipfile".split()
+)
+"""What parsers import, each only to read a file of its format."""
+
+
+@pytest.mark.parametrize("command", [["--help"], ["search", "keys", "--mode", "lexical"], ["sync", "--no-vectors"]])
+def test_libraries_of_formats_are_loaded_for_their_files_only(synced: Path, command: list[str]) -> None:
+    script = (
+        f"import sys; from watersmeet.face.cli.main import run; code = run({command!r});"
+        f"print(sorted(set({LIBRARIES!r}) & set(sys.modules)), file=sys.stderr); sys.exit(code)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=synced, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (0, "[]")
 
 
 def test_a_piped_lexical_search_loads_nothing_that_it_does_not_use(synced: Path) -> None:

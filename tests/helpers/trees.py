@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 
 from watersmeet.core.indexing import Found, Skipped, SourceRoot, Whole
-from watersmeet.engine.sync.parsers import endings
+from watersmeet.engine.sync.parsers import endings, sizes, whole_names
 from watersmeet.source import folder as source
 
-Folder = partial(source.Folder, endings=endings())
+Folder = partial(source.Folder, endings=endings(), names=whole_names(), sizes=sizes())
 """The source, with what the engine hands to it."""
 
 

@@ -105,3 +105,21 @@ def test_source_code_around_a_hit_has_no_headings() -> None:
     read = [code("a = 1", 1, 1), code("b = 2", 3, 3)]
     hit = Hit(read[0].id, 1.0, (Evidence("context", 1, 1.0, {"context": [one.id for one in read]}),))
     assert in_context(hit, {one.id: one for one in read}).text == "a = 1\n\nb = 2"
+
+
+def test_a_long_table_is_put_together_again() -> None:
+    header = "| port | use |\n|---|---|"
+    read = [
+        passage(f"Ports:\n\n{header}\n| 1 | web |", "Tides", "Ports"),
+        passage(f"{header}\n| 2 | api |", "Tides", "Ports"),
+        passage(f"{header}\n| 3 | old |", "Tides", "Old"),
+    ]
+    assert reassemble("Tides", read) == (
+        f"# Tides\n\n## Ports\n\nPorts:\n\n{header}\n| 1 | web |\n| 2 | api |\n\n## Old\n\n{header}\n| 3 | old |"
+    )
+
+
+def test_what_passages_repeat_is_said_once() -> None:
+    read = [passage("One. Two.", "Tides"), passage("Two.\n\nThree.", "Tides"), passage("Four.\n\nFive.", "Tides")]
+    assert reassemble("Tides", read, overlap=20) == "# Tides\n\nOne. Two.\n\nThree.\n\nFour.\n\nFive."
+    assert reassemble("Tides", read).count("Two.") == 2  # without overlap, the text is as written

@@ -55,9 +55,9 @@ def test_a_socket(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def test_the_limit_of_jsonl_is_its_own(tmp_path: Path) -> None:
     write(tmp_path, "a.md", "b.jsonl", text="123456")
-    found, skipped = report(tmp_path, Folder(max_bytes=6, max_bytes_jsonl=5))
+    found, skipped = report(tmp_path, Folder(max_bytes=6, max_bytes_records=5))
     assert found == {"a.md"}
-    assert skipped["b.jsonl"].endswith("source.folder.max_bytes_jsonl")
+    assert skipped["b.jsonl"].endswith("source.folder.max_bytes_records")
 
 
 def test_names_that_are_not_text(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from watersmeet.core.errors import ConfigError
 from watersmeet.core.ids import chunk_id
 from watersmeet.core.options import option
 from watersmeet.core.place import Place, joined
+from watersmeet.core.tables import table_header
 
 _MIN_LIMIT = 20
 _SENTENCE = re.compile(r"[.!?…][\"')\]]*(?=\s)|[。！？]")
@@ -36,17 +37,20 @@ class Headings:
 
     max_chars: int = option(1600, "longest chunk, in characters")
     min_chars: int = option(200, "a section with fewer characters joins its parent's chunk")
+    overlap: int = option(0, "characters that a chunk repeats from the one before, in a section cut in pieces", least=0)
 
     def __post_init__(self) -> None:
         if self.max_chars < _MIN_LIMIT:
             raise ConfigError(f"chunk.headings.max_chars is {self.max_chars}", f"use {_MIN_LIMIT} or more")
         if not 0 <= self.min_chars <= self.max_chars:
             raise ConfigError(f"chunk.headings.min_chars is {self.min_chars}", f"use 0 to max_chars ({self.max_chars})")
+        if self.overlap > self.max_chars // 2:
+            raise ConfigError(f"chunk.headings.overlap is {self.overlap}", f"use 0 to {self.max_chars // 2}")
 
     def split(self, document: Document) -> list[Chunk]:
         chunks: list[Chunk] = []
         count: dict[tuple[str, ...], int] = {}
-        for group in _groups(_section_tree(document.sections, self.min_chars, self.max_chars), self.max_chars):
+        for group in _groups(_section_tree(document.sections, self), self.max_chars):
             headings = group.leader.section.headings
             text = group.text() or (headings[-1] if headings else "") or document.title
             ordinal = count[headings] = count.get(headings, -1) + 1
@@ -151,21 +155,21 @@ class _Node:
         return not self.pieces and self.children > 0
 
 
-def _section_tree(sections: Sequence[Section], least: int, limit: int) -> list[_Node]:
+def _section_tree(sections: Sequence[Section], chunker: Headings) -> list[_Node]:
     """Sections in order, each with the index of its parent; the first node is the document itself."""
     root = _Node(0, Section((), -1), -1, [], small=True)
     nodes, open_ = [root], [root]
     for section in sections:
         while open_[-1].section.level >= section.level:
             open_.pop()
-        cut = _split_blocks(_placed(section), limit)
-        small = not cut or (len(cut) == 1 and len(cut[0].text) < least)
+        cut = _split_blocks(_placed(section), chunker.max_chars, chunker.overlap)
+        small = not cut or (len(cut) == 1 and len(cut[0].text) < chunker.min_chars)
         node = _Node(len(nodes), section, open_[-1].index, cut, small)
         nodes.append(node)
         open_.append(node)
     for node in reversed(nodes[1:]):
         nodes[node.parent].children += 1
-    _pass_comments_on(nodes, limit)
+    _pass_comments_on(nodes, chunker.max_chars)
     return nodes
 
 
@@ -197,12 +201,15 @@ def _is_comment(text: str) -> bool:
 # ---------------------------------------------------------------- splitting a long section
 
 
-def _split_blocks(blocks: Sequence[Block], limit: int) -> list[Block]:
+def _split_blocks(blocks: Sequence[Block], limit: int, overlap: int = 0) -> list[Block]:
     """Pack blocks greedily into pieces of at most `limit` characters.
 
     A block that fits is never cut. A longer one is cut at the last good boundary: between paragraphs, then lines (in
-    code, lists and tables) or sentences (in prose), then words, then anywhere.
+    code, lists and tables) or sentences (in prose), then words, then anywhere. Each part of a long table has its header
+    rows. Each piece but the first begins with the last `overlap` characters of the one before.
     """
+    if overlap and sum(len(block.text) + 2 for block in blocks) > limit + 2:
+        return _overlapping(_split_blocks(blocks, limit - overlap - 2), overlap)
     packed: list[list[Block]] = [[]]
     length = 0
     for block in blocks:
@@ -215,6 +222,24 @@ def _split_blocks(blocks: Sequence[Block], limit: int) -> list[Block]:
             length += len(part.text) + 2
     _even_out(packed, limit)
     return [_joined(parts) for parts in packed if parts]
+
+
+def _overlapping(pieces: list[Block], overlap: int) -> list[Block]:
+    """Pieces that begin with the end of the one before, except those that begin with the header rows of a table."""
+    longer = [
+        piece if table_header(piece.text) else replace(piece, text=_tail(before.text, overlap) + piece.text)
+        for before, piece in pairwise(pieces)
+    ]
+    return [*pieces[:1], *longer]
+
+
+def _tail(text: str, length: int) -> str:
+    """The end of a text from a line or word on, with a blank line after it; empty if there is no such place."""
+    if len(text) > length:
+        text = text[-length:]
+        start = text.find("\n") + 1 or text.find(" ") + 1
+        text = text[start:] if start else ""
+    return f"{text}\n\n" if text.strip() else ""
 
 
 def _joined(parts: list[Block]) -> Block:
@@ -237,10 +262,14 @@ def _even_out(packed: list[list[Block]], limit: int) -> None:
 def _cut(block: Block, limit: int, room: int) -> Iterator[Block]:
     """Parts of a block that is too long; the first fills the current piece, if more than half a limit is free."""
     text, start, (line, last) = block.text, 0, block.place.lines or (0, 0)
-    laid_out = bool(_LAID_OUT.match(text))
+    header = table_header(text)
+    header = f"{header}\n" if 0 < len(header) < limit // 2 else ""  # a longer one would leave no room for rows
+    laid_out = bool(header) or bool(_LAID_OUT.match(text))
     size = room if room > limit // 2 else limit
     while start < len(text):
         left = len(text) - start
+        if start and header:
+            size -= len(header)
         if limit < left < limit + limit // 4:
             size = min(size, left // 2 + limit // 8)  # avoids a tiny last part
         end = len(text) if left <= size else start + _cut_position(text[start : start + size], laid_out)
@@ -248,7 +277,7 @@ def _cut(block: Block, limit: int, room: int) -> Iterator[Block]:
         part = text[start:end].strip("\n" if laid_out else None)
         if part.strip():
             lines = (line, max(line, after - (text[end - 1] == "\n"))) if line else None
-            yield Block(part, replace(block.place, lines=lines))
+            yield Block(header + part if start else part, replace(block.place, lines=lines))
         start, line, size = end, after, limit
 
 

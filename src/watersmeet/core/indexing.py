@@ -168,6 +168,8 @@ class Source(Protocol):
 class ParserOptions:
     """The options that every format has, and what the engine must know of its parser. Parsers inherit from it."""
 
+    version: ClassVar[int] = 1
+    """Increased when it reads the same file otherwise: the next sync then reads files of this format again."""
     isolated: ClassVar[bool] = False
     """Whether it runs in a child process: a file may crash its library, or take too much time or memory."""
     requires: ClassVar[tuple[str, ...]] = ()

@@ -23,7 +23,16 @@ WORDS_ONLY = {"skill": "registry_name", "virtual_server": "created_by"}
 """Metadata field of an entity kind that keyword search uses and that is in no text."""
 MAX_PATH_SUFFIXES = 100
 
-_ENDINGS = (".md", ".markdown", ".mdx", ".txt", ".rst", ".html")
+_ENDINGS = (
+    *(".md", ".markdown", ".mdx", ".txt", ".rst", ".html", ".htm", ".xhtml"),
+    *(".org", ".adoc", ".asciidoc", ".asc"),
+)
+"""Endings of pages: a link may leave them out."""
+_FILE_ENDINGS = (
+    *_ENDINGS,
+    *(".pdf", ".docx", ".pptx", ".xlsx", ".odt", ".ods", ".odp", ".rtf", ".epub", ".doc", ".ppt", ".xls", ".msg"),
+    *(".csv", ".tsv", ".ipynb", ".eml", ".json", ".yaml", ".yml"),
+)
 
 
 def is_text(name: str) -> bool:
@@ -97,8 +106,8 @@ def same_path(path: str) -> str:
 
 
 def is_page(document: str) -> bool:
-    """Whether a document's id is the path of a text file: then the file name is searched."""
-    return document.casefold().endswith(_ENDINGS)
+    """Whether a document's id is the path of a file that people name: then the file name is searched."""
+    return document.casefold().endswith(_FILE_ENDINGS)
 
 
 def _plain(name: str) -> str:

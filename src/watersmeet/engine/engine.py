@@ -348,14 +348,18 @@ class Engine:
         results = present.results(ranking, ranking, passages)
         return Answer(identity, "related", self.settings.recipe, results, damage, took)
 
-    def get(self, identity: str, viewer: Viewer | None = None, *, exactly: bool = False) -> dict[str, Any]:
-        """A document or one chunk, by its id; unless `exactly`, also by its file path or an unambiguous name."""
+    def get(
+        self, identity: str, viewer: Viewer | None = None, *, exactly: bool = False, embeds: bool = True
+    ) -> dict[str, Any]:
+        """A document or one chunk, by its id; unless `exactly`, also by its file path or an unambiguous name.
+
+        `embeds`: `![[note#part]]` is replaced by the text that it stands for."""
         from watersmeet.engine.query import documents as reading
         from watersmeet.engine.query.document_lookup import find_document
 
         with self.snapshot() as snapshot:
             try:
-                found = reading.get(snapshot, find_document(snapshot, identity, viewer, exactly), viewer)
+                found = reading.get(snapshot, find_document(snapshot, identity, viewer, exactly), viewer, embeds)
             finally:
                 damage_failures(snapshot, self.index)
                 reading.check_sound(snapshot)  # damage is the better reason than "not found"

@@ -323,8 +323,6 @@ LANGUAGES = (
     Language("batch", ".bat .cmd"),
     Language("fish", ".fish"),
     Language("awk", ".awk"),
-    Language("toml", ".toml"),
-    Language("ini", ".ini .cfg"),
 )
 
 FILES = tuple(name for language in LANGUAGES for name in language.files.split())

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from watersmeet.core.model import ChunkId, DocId, Passage, Result
 from watersmeet.core.place import joined
 from watersmeet.core.token_count import estimate
-from watersmeet.present.reassemble import is_code, reassemble
+from watersmeet.present.reassemble import join_texts, reassemble
 
 
 class Page(NamedTuple):
@@ -71,6 +71,6 @@ def _cost(passage: Passage) -> int:
 
 
 def _whole(result: Result, part: Sequence[Passage], levels: Mapping[str, int] | None) -> Result:
-    same = len({one.headings for one in part}) == 1 and not is_code(part)
-    text = "\n\n".join(one.text for one in part) if same else reassemble(result.title, part, levels)
+    same = len({one.headings for one in part}) == 1
+    text = join_texts(part) if same else reassemble(result.title, part, levels)
     return replace(result, text=text, place=joined([one.place for one in part]))

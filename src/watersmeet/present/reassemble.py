@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from watersmeet.core.model import ChunkId, Hit, Passage
 from watersmeet.core.place import joined
+from watersmeet.core.tables import continues_table
 
 if TYPE_CHECKING:
     from watersmeet.core.documents import Section
@@ -19,8 +20,13 @@ MAX_BLANK_LINES = 1_000
 """Blank lines that are shown between two passages of source code."""
 
 
-def reassemble(title: str, passages: Sequence[Passage], odd: Mapping[str, int] | None = None) -> str:
-    """Text of the passages with headings; `odd` has irregular heading levels. Of source code: its lines."""
+OVERLAP = "@overlap"
+"""Field for the number of characters that a passage may repeat from the one before."""
+
+
+def reassemble(title: str, passages: Sequence[Passage], odd: Mapping[str, int] | None = None, overlap: int = 0) -> str:
+    """Text of the passages with headings; `odd` has irregular heading levels. What a passage repeats from the one
+    before (`overlap` characters, and the header rows of a long table) is in it once. Source code: its lines."""
     if is_code(passages):
         return _lines(passages)
     parts: list[str] = []
@@ -33,8 +39,11 @@ def reassemble(title: str, passages: Sequence[Passage], odd: Mapping[str, int] |
             line = f"{'#' * min(6, _level(title, path[:depth], odd or {}))} {path[depth - 1]}"
             if depth == len(path) or line not in before:  # a short section may be in the text of its parent
                 parts.append(line)
-        if not path or passage.text != path[-1]:  # a heading with nothing below it
-            parts.append(passage.text)
+        if parts and path == above and (header := continues_table(parts[-1], passage.text)):
+            parts[-1] += passage.text.removeprefix(header)
+        elif not path or passage.text != path[-1]:  # a heading with nothing below it
+            repeated = _repeated(parts[-1], passage.text, overlap) if overlap and parts and path == above else 0
+            parts.append(passage.text[repeated:])
         above, before = path, passage.text.splitlines()
     return "\n\n".join(part for part in parts if part)
 
@@ -52,6 +61,27 @@ def _lines(passages: Sequence[Passage]) -> str:
         gap = min(first - end, MAX_BLANK_LINES) if end else 0
         text += ("\n" * gap if gap > 0 else " " if end else "") + passage.text
         end = last
+    return text
+
+
+def _repeated(before: str, text: str, overlap: int) -> int:
+    """How many characters of a text repeat the end of the one before: up to a blank line that `overlap` allows."""
+    end = text.find("\n\n", 0, overlap + 2)
+    while end >= 0:
+        if before.endswith(text[:end]):
+            return end + 2
+        end = text.find("\n\n", end + 2, overlap + 2)
+    return 0
+
+
+def join_texts(passages: Sequence[Passage]) -> str:
+    """Texts of successive passages of one section."""
+    if is_code(passages):
+        return _lines(passages)
+    text = ""
+    for passage in passages:
+        header = continues_table(text, passage.text)
+        text = text + passage.text.removeprefix(header) if header else "\n\n".join(filter(None, (text, passage.text)))
     return text
 
 
@@ -82,10 +112,8 @@ def in_context(hit: Hit, passages: Mapping[ChunkId, Passage]) -> Passage:
     read = [passages[chunk] for chunk in context_of(hit) if chunk in passages]
     if len(read) < 2:
         return passage
-    if len({one.headings for one in read}) == 1 and not is_code(read):
-        text = "\n\n".join(one.text for one in read)
-    else:
-        text = reassemble(passage.title, read)
+    same = len({one.headings for one in read}) == 1
+    text = join_texts(read) if same else reassemble(passage.title, read)
     return replace(passage, text=text, place=joined([one.place for one in read]))
 
 

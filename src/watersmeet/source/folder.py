@@ -10,7 +10,7 @@ import os
 import stat
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import BinaryIO
 
@@ -27,6 +27,8 @@ from watersmeet.source._ignore import Chain, Rules, above, ignored, of_folder
 _NEVER = frozenset({".git", "node_modules", "__pycache__"})
 _MARKER_FILES = frozenset({"pyvenv.cfg", "catalogue.db"})
 """A folder with one of these files is a virtual environment or an index."""
+NAME_ONLY = "application/octet-stream"
+"""Media type of a file that is indexed by its name only."""
 _NEITHER = "neither a folder nor a regular file"
 _OUTSIDE = "symlink that leads out of the folder; `outside_links = true` under [source.folder] follows it"
 
@@ -36,6 +38,8 @@ class Folder(Source):
     """Files below a root, named by their path; changes are detected by stat."""
 
     endings: tuple[str, ...]  # of files that a parser reads
+    names: Collection[str] = frozenset()  # of files that a parser reads whatever they end in
+    sizes: Mapping[str, str] = field(default_factory=dict)  # by ending or name: text, binary or records
     include: list[str] = option(
         [],
         "globs of the files to read; none: every ending that a parser reads; one without a slash matches the "
@@ -46,8 +50,10 @@ class Folder(Source):
     hidden: bool = option(False, "also read files and folders whose name begins with a dot")
     follow_links: bool = option(True, "follow symlinks, each folder and file once")
     outside_links: bool = option(False, "also follow symlinks that lead out of the folder")
-    max_bytes: int = option(10_000_000, "the largest file to read, in bytes")
-    max_bytes_jsonl: int = option(1_000_000_000, "the largest .jsonl file to read, in bytes")
+    other_files: bool = option(False, "also index files that no parser reads, by their name only")
+    max_bytes: int = option(10_000_000, "the largest text file to read, in bytes")
+    max_bytes_binary: int = option(100_000_000, "the largest PDF, Office or EPUB file to read, in bytes")
+    max_bytes_records: int = option(1_000_000_000, "the largest .jsonl or .mbox file to read, in bytes")
 
     def scan(self, root: SourceRoot, known: Mapping[str, str]) -> Iterator[Offer]:
         """List everything below a folder in a repeatable order, or the one file that was named."""
@@ -70,6 +76,8 @@ class Folder(Source):
         return iter((self._only(place, status), Whole()))
 
     def read(self, found: Found) -> bytes | Skipped:
+        if found.media == NAME_ONLY:
+            return found.name.encode()
         return fetch(found.uri, *self.limit(found.name))
 
     def open(self, found: Found) -> BinaryIO | Skipped:
@@ -104,23 +112,31 @@ class Folder(Source):
 
     def limit(self, name: str) -> tuple[int, str]:
         """Size limit of a file, and the setting that defines it."""
-        if name.lower().endswith(".jsonl"):
-            return self.max_bytes_jsonl, "max_bytes_jsonl"
-        return self.max_bytes, "max_bytes"
+        size = self.sizes.get(os.path.splitext(name)[1].lower(), "text") if self.sizes else "text"
+        if size == "binary":
+            return self.max_bytes_binary, "max_bytes_binary"
+        return (self.max_bytes_records, "max_bytes_records") if size == "records" else (self.max_bytes, "max_bytes")
 
     def offer(self, name: str, path: str, status: os.stat_result) -> Found | Skipped:
         """Offer a regular file, unless it is too large or its name is not valid UTF-8."""
         if not is_text(name):
             return Skipped(printable(path), "name is not valid UTF-8")
+        stamp = f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
+        modified = _moment(status.st_mtime)
+        if self.other_files and not self.is_parsed(os.path.basename(name).lower()):
+            return Found(name, path, stamp, modified, NAME_ONLY)
         limit, setting = self.limit(name)
         if status.st_size > limit:
             return Skipped(path, too_large(limit, setting))
-        stamp = f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
-        return Found(name, path, stamp, _moment(status.st_mtime), os.path.splitext(name)[1].casefold())
+        return Found(name, path, stamp, modified, os.path.splitext(name)[1].casefold())
+
+    def is_parsed(self, name: str) -> bool:
+        """Whether a parser reads files of this name, in lower case."""
+        return name.endswith(self.endings) or name in self.names
 
     def _only(self, place: str, status: os.stat_result) -> Found | Skipped:
         name = os.path.basename(place)
-        if _Included(self).matches(name, name) or name.lower().endswith(self.endings):
+        if _Included(self).matches(name, name) or self.is_parsed(name.lower()):
             return self.offer(name, place, status)
         return Skipped(printable(place), f"not a kind of file that can be read; known: {' '.join(self.endings)}")
 
@@ -136,11 +152,13 @@ def _moment(seconds: float) -> datetime | None:
 class _Included:
     """Matcher of the `include` globs. Most globs are plain endings, which are fast to compare."""
 
-    __slots__ = ("_globs", "_parsed_endings", "endings")
+    __slots__ = ("_all", "_folder", "_globs", "_names", "endings")
 
     def __init__(self, folder: Folder) -> None:
         endings: list[str] = [] if folder.include else [*folder.endings]
-        self._parsed_endings = folder.endings
+        self._folder = folder
+        self._names = frozenset() if folder.include else folder.names
+        self._all = folder.other_files and not folder.include
         self._globs: list[tuple[Pattern, bool]] = []
         for glob in folder.include:
             text = glob.lower().removeprefix("./")
@@ -152,12 +170,16 @@ class _Included:
         self.endings = tuple(endings)
 
     def matches(self, name: str, path: str) -> bool:
-        """Whether a file is included. A glob that ends in a star matches only endings that a parser reads."""
+        """Whether a file is included. A glob that ends in a star matches only files that a parser reads."""
         name = name.lower()
-        if name.endswith(self.endings):
+        if (
+            name.endswith(self.endings)
+            or name in self._names
+            or (self._folder.other_files and not self._folder.include)
+        ):
             return True
         return any(
-            (not is_open or name.endswith(self._parsed_endings)) and rule.matches(name, path.lower(), False)
+            (not is_open or self._folder.is_parsed(name)) and rule.matches(name, path.lower(), False)
             for rule, is_open in self._globs
         )
 

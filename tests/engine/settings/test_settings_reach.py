@@ -19,12 +19,14 @@ from registries import ENTITIES
 from serving import served
 from watersmeet import Engine
 from watersmeet.core.errors import ModelProblem
+from watersmeet.core.indexing import Found, ParserOptions
 from watersmeet.core.model import Request
 from watersmeet.engine.components import KINDS, default, find, names, options
 from watersmeet.engine.index.tiers import model_of
 from watersmeet.engine.models import PairScorers
 from watersmeet.engine.registry.requests import EntityRequest
 from watersmeet.engine.settings.settings import SECTIONS, Settings, load
+from watersmeet.engine.sync.formats import Formats
 from watersmeet.face.service import Service
 from watersmeet.face.tokens import Tokens
 
@@ -52,6 +54,8 @@ def another(where: str, hint: Any, field: Field[Any]) -> Any:
     """A value other than the default, as it is written in TOML."""
     if where in OTHER:
         return OTHER[where]
+    if where.startswith("parse.") and where.endswith(".max_chars"):
+        return 900
     value, kind = default(field), get_origin(hint) or hint
     if kind in (list, tuple):
         return ["lexical"]
@@ -116,8 +120,16 @@ def asking(folder: Path, vault: Path, kind: str, name: str, tables: dict[str, An
         engine.visible_index(snapshot, None).pipeline(settings, tuple(signals))
 
 
+def parsing(folder: Path, vault: Path, kind: str, name: str, tables: dict[str, Any]) -> None:
+    """The parser of a file of its format; nothing is read."""
+    media = find("parse", name).reads[0]
+    with Formats(settings_with(folder, tables)) as formats:
+        assert formats.of(Found("x", "/x", "1", media=media)) is not None
+
+
 WAYS: dict[str, Callable[..., None]] = {
     "source": indexing,
+    "parse": parsing,
     "chunk": indexing,
     "store": indexing,
     "embed": embedding,
@@ -160,7 +172,8 @@ def _of(value: Any, wanted: Any) -> Any:
 def test_the_setting_of_a_component_is_read_in_its_file(kind: str, name: str) -> None:
     cls = find(kind, name)
     read = _read_in(ast.parse(Path(inspect.getfile(cls)).read_text("utf8")), checks=kind == "query")
-    assert sorted(set(options(cls)) - read) == []
+    of_all = set(options(ParserOptions)) if kind == "parse" else set()  # tests/engine/sync/test_formats.py
+    assert sorted(set(options(cls)) - read - of_all) == []
 
 
 def _read_in(tree: ast.Module, checks: bool) -> set[str]:

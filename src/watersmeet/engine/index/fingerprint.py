@@ -12,6 +12,8 @@ from watersmeet.engine.settings.settings import Settings
 
 OWN = frozenset({"format", "tokenizer"})
 """Parts that depend on the version, not on settings."""
+LATER = frozenset({"overlap"})
+"""Options that indexes of earlier versions do not record; left out if they are 0."""
 REBUILD_HINT = "rebuild it with `watersmeet sync --recreate`; vectors come from the cache"
 
 
@@ -25,7 +27,22 @@ def fingerprint(settings: Settings, form: int) -> dict[str, Any]:
         "tokenizer": tokens.VERSION,
         "text": index.text,
         "chunk": f"{index.chunk} {getattr(chunker, 'form', 1)}",
-        **{f"chunk.{index.chunk}.{name}": getattr(built, name) for name in options(chunker)},
+        **{
+            f"chunk.{index.chunk}.{name}": value
+            for name in options(chunker)
+            if (value := getattr(built, name)) or name not in LATER
+        },
+        **_of_formats(settings),
+    }
+
+
+def _of_formats(settings: Settings) -> dict[str, int]:
+    """Chunk sizes of formats that have their own."""
+    return {
+        f"parse.{name}.{key}": value
+        for name in sorted(settings.tables.get("parse", {}))
+        for key in ("max_chars", "overlap")
+        if (value := settings.of("parse", name).get(key))
     }
 
 

@@ -11,22 +11,27 @@ from watersmeet.core.index import Snapshot
 from watersmeet.core.model import ANY, Condition, DocId, Evidence, Hit, Ranking
 from watersmeet.core.visibility import Viewer
 from watersmeet.engine.query.document_lookup import DocumentMatch
-from watersmeet.engine.query.visibility import is_limited
-from watersmeet.present.reassemble import LEVELS, reassemble
+from watersmeet.engine.query.embeds import Embeds
+from watersmeet.engine.query.visibility import is_limited, visible_to
+from watersmeet.present.reassemble import LEVELS, OVERLAP, reassemble
 
 
-def get(snapshot: Snapshot, match: DocumentMatch, viewer: Viewer | None = None) -> dict[str, Any]:
+def get(snapshot: Snapshot, match: DocumentMatch, viewer: Viewer | None = None, embeds: bool = True) -> dict[str, Any]:
+    """A document or one chunk of it; `embeds`: with the text that its embeds stand for."""
     document, chunk = match
     record = snapshot.record(document)
     if record is None:
         raise NotFound(f"no document called {document!r}")
     passages = [p for p in snapshot.passages_of(document) if chunk in (None, p.id)]
     fields = record.fields
-    text = passages[0].text if chunk else reassemble(record.title, passages, fields.get(LEVELS))
+    levels, overlap = fields.get(LEVELS), fields.get(OVERLAP, 0)
+    text = passages[0].text if chunk else reassemble(record.title, passages, levels, overlap)
     if is_limited(viewer) and "record" in fields:
         from watersmeet.engine.registry.visibility import visible_fields, visible_text
 
         fields, text = visible_fields(snapshot, fields, viewer), visible_text(snapshot, fields, text, viewer)
+    elif embeds:
+        text = Embeds(snapshot, visible_to(viewer)).expand(document, text)
     return {
         "document": document,
         "kind": record.kind,

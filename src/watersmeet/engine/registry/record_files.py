@@ -16,7 +16,7 @@ from watersmeet.core.record_format import Format, Origin
 from watersmeet.engine import plugins
 from watersmeet.engine.components import build
 from watersmeet.engine.settings.settings import Settings
-from watersmeet.engine.sync.parsers import endings, parse_safely, parsers
+from watersmeet.engine.sync.parsers import endings, parse_safely
 from watersmeet.record.decode import decode
 
 FORMATS = ("gateway", "official", "catalogue", "card", "skill", "beir", "toolset")
@@ -245,7 +245,7 @@ def _name(item: Found) -> str:
 
 
 def _skill(item: Found, content: bytes, settings: Settings) -> Iterator[tuple[str, Any] | Refused]:
-    parsed = next(iter(parsers(settings)[".md"].parse(item, content)))
+    parsed = next(iter(build("parse", "markdown", settings.of("parse", "markdown")).parse(item, content)))
     if isinstance(parsed, Skipped):
         yield Refused(parsed.path, parsed.reason)
     elif not parsed.fields:

@@ -7,14 +7,13 @@ from typing import Any
 from watersmeet.core.documents import Document
 from watersmeet.core.errors import SourceProblem
 from watersmeet.core.indexing import Skipped
-from watersmeet.engine.components import build
 from watersmeet.engine.settings.settings import Settings
-from watersmeet.engine.sync.parsers import endings, parse_safely, parsers, reader_of
+from watersmeet.engine.sync.formats import Formats, install_hint
+from watersmeet.engine.sync.parsers import endings, parse_safely
 from watersmeet.engine.sync.sources import Sources
 
 
 def inspect(path: str, settings: Settings) -> dict[str, Any]:
-    names = settings.section("index")
     sources = Sources(settings)
     kind, place = sources.locate(path)
     found = place.only
@@ -25,22 +24,25 @@ def inspect(path: str, settings: Settings) -> dict[str, Any]:
     content = sources.of(kind).read(found)
     if isinstance(content, Skipped):
         raise SourceProblem(f"{content.path}: {content.reason}")
-    parser = reader_of(parsers(settings), found)
-    if parser is None:
-        raise SourceProblem(f"no parser reads {path}", f"name a file with one of the endings {' '.join(endings())}")
     warnings = []
     documents = []
-    for parsed in parse_safely(parser.parse(found, content), lambda reason: Skipped(found.uri, reason)):
-        if isinstance(parsed, Document):
-            documents.append(parsed)
-        else:
-            warnings.append(f"{parsed.path}: {parsed.reason}")
+    with Formats(settings) as formats:
+        format = formats.of(found)
+        if format is None:
+            raise SourceProblem(f"no parser reads {path}", f"name a file with one of the endings {' '.join(endings())}")
+        if format.missing:
+            raise SourceProblem(f"{path}: {', '.join(format.missing)} is not installed", install_hint(format.extra))
+        for parsed in parse_safely(format.parser.parse(found, content), lambda reason: Skipped(found.uri, reason)):
+            if isinstance(parsed, Document):
+                documents.append(parsed)
+            else:
+                warnings.append(f"{parsed.path}: {parsed.reason}")
     if not documents:
         raise SourceProblem("; ".join(warnings) or f"{path} holds no document")
     document = documents[0]
     if len(documents) > 1:
         warnings.append(f"the first of {len(documents)} documents is shown")
-    chunks = build("chunk", names.chunk, settings.of("chunk", names.chunk)).split(document)
+    chunks = format.chunker.split(document)
     return {
         "title": document.title,
         "headings": [

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import TypeVar
 
-from watersmeet.core.errors import WatersmeetError
-from watersmeet.core.indexing import Found, Parser
+from watersmeet.core.errors import ConfigError, WatersmeetError, nearest
+from watersmeet.core.indexing import Found
 from watersmeet.engine import plugins
-from watersmeet.engine.components import build, find, names
-from watersmeet.engine.settings.settings import Settings
+from watersmeet.engine.components import find, names
 
 T = TypeVar("T")
+NO_MEMORY = "cannot be read: not enough memory"
 
 
 @cache
@@ -31,10 +31,28 @@ def endings() -> tuple[str, ...]:
     return tuple(sorted(form for form in readers() if form.startswith(".")))
 
 
-def parsers(settings: Settings) -> dict[str, Parser]:
-    """A parser for each media type and ending."""
-    made = {name: build("parse", name, settings.of("parse", name)) for name in dict.fromkeys(readers().values())}
-    return {form: made[name] for form, name in readers().items()}
+@cache
+def whole_names() -> frozenset[str]:
+    """Names of files that a parser reads whatever they end in, such as `makefile`."""
+    return frozenset(form for form in readers() if not form.startswith(".") and "/" not in form)
+
+
+@cache
+def sizes() -> Mapping[str, str]:
+    """Which size limit applies to files of each ending or name."""
+    return {form: getattr(find("parse", name), "size", "text") for form, name in readers().items() if "/" not in form}
+
+
+def globs_of_formats(formats: Iterable[str]) -> list[str]:
+    """Globs of the files of these formats, each the name of a parser such as `office`, or an ending such as `docx`."""
+    globs: list[str] = []
+    for format in (name.strip().casefold() for given in formats for name in given.split(",")):
+        forms = [form for form, name in readers().items() if name == format]
+        forms = forms or [f".{format}"] * (f".{format}" in readers())
+        if not forms:
+            raise ConfigError(f"no format called {format!r}", nearest(format, {*readers().values(), *endings()}))
+        globs += [f"*{form}" if form.startswith(".") else form for form in forms if "/" not in form]
+    return globs
 
 
 def ending(name: str) -> str:
@@ -43,8 +61,9 @@ def ending(name: str) -> str:
 
 
 def reader_of(parsers: Mapping[str, T], item: Found) -> T | None:
-    """The parser of an item, by its media type, else by the ending of its name."""
-    return parsers.get(item.media) or parsers.get(ending(item.name))
+    """The parser of an item: by its media type, else by the ending of its name, else by its whole name."""
+    name = item.name.rpartition("/")[2].casefold()
+    return parsers.get(item.media) or parsers.get(ending(item.name)) or parsers.get(name)
 
 
 def parse_safely(items: Iterable[T], failed: Callable[[str], T]) -> Iterator[T]:
@@ -66,6 +85,6 @@ def reason(error: BaseException) -> str:
     if isinstance(error, RecursionError):
         return "cannot be read: nested too deeply"
     if isinstance(error, MemoryError):
-        return "cannot be read: not enough memory"
+        return NO_MEMORY
     text = str(error).partition("\n")[0][:200]
     return f"cannot be read: {type(error).__name__}" + (f": {text}" if text else "")

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import io
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from watersmeet.core.documents import CREATED, Document
 from watersmeet.core.errors import SourceProblem
 from watersmeet.core.indexing import (
-    Chunker,
     Content,
     Found,
     Gone,
     Offer,
-    Parser,
     Same,
     Skipped,
     Source,
@@ -30,11 +29,12 @@ from watersmeet.core.text_fields import Prepared, digest_of, document_hash, prep
 from watersmeet.core.writing import FileState, Put, Root, Writer
 from watersmeet.engine.sync.batch import Batch
 from watersmeet.engine.sync.dates import DEFAULT, Dates
-from watersmeet.engine.sync.parsers import parse_safely, reader_of
+from watersmeet.engine.sync.formats import Format, Formats, install_hint
+from watersmeet.engine.sync.parsers import ending, parse_safely
 from watersmeet.engine.sync.report import Progress, ProgressCallback, SyncReport, WarningList
 from watersmeet.parse._values import created as stated_created
 from watersmeet.parse._values import modified as stated_modified
-from watersmeet.present.reassemble import LEVELS, irregular_levels
+from watersmeet.present.reassemble import LEVELS, OVERLAP, irregular_levels
 
 TICK_NS = 2_000_000_000
 """A file changed less than this before it was read may change again and keep its time stamp."""
@@ -73,8 +73,7 @@ class RootSync:
     catalogue: Writer
     batch: Batch
     source: Source
-    parsers: Mapping[str, Parser]
-    chunker: Chunker
+    formats: Formats
     report: SyncReport
     progress: ProgressCallback
     root: Root
@@ -82,6 +81,7 @@ class RootSync:
     others: Sequence[Root] = ()  # other roots; files in them belong to them
     dates: Dates = field(default_factory=lambda: Dates(DEFAULT))
     again: bool = False  # read every file, also unchanged ones
+    outdated: Collection[str] = ()  # forms of file that another parser has read before
     before: Mapping[str, FileState] | None = None  # file states when the source was read, if that was earlier
     read_at: int = 0  # ... and when that was, in ns
     _missing: dict[bytes, list[FileState]] = field(default_factory=dict)
@@ -103,7 +103,7 @@ class RootSync:
                 self._missing.setdefault(lost.hash, []).append(lost)
         changed = []
         for item in scan.found.values():
-            if not self.again and unchanged(states.get(item.name), item):
+            if not self.again and not self._outdated(item) and unchanged(states.get(item.name), item):
                 scan.same.add(item.name)
             else:
                 changed.append(item)
@@ -173,6 +173,7 @@ class RootSync:
 
     def _scan(self, uri: str, states: Mapping[str, FileState]) -> _Scan:
         scan = _Scan()
+        missing: dict[tuple[str, str], Counter[str]] = {}
         stamps = {self._below(n) if self.scope else n: state.stamp for n, state in states.items() if state.stamp}
         theirs = [o.path for o in self.others if o.kind == self.root.kind and self.source.within(o.path, uri)]
         start = SourceRoot(self.root.kind, uri, "" if self.again else self.root.cursor)
@@ -189,12 +190,31 @@ class RootSync:
             if isinstance(item, Skipped):
                 self.report.skipped.append(item)
                 self._closed += [item.path] if item.closed else []
-            elif reader_of(self.parsers, item) is None:
-                self.report.skipped.append(Skipped(item.uri, "no parser reads this ending"))
             else:
-                name = self._name(item.name)
-                scan.found[name] = replace(item, name=name)
+                self._sort_in(replace(item, name=self._name(item.name)), scan, missing)
+        for (extra, format), endings in missing.items():
+            count, forms = sum(endings.values()), " ".join(sorted(endings))
+            files = "1 file was" if count == 1 else f"{count:,} files were"
+            why = f"{files} not read: {format} ({forms}) needs {install_hint(extra)}"
+            self.report.skipped.append(Skipped(uri, why))
         return scan
+
+    def _sort_in(self, item: Found, scan: _Scan, missing: dict[tuple[str, str], Counter[str]]) -> None:
+        """Add a found item to the scan, unless its format is left out or cannot be read here."""
+        format = self.formats.of(item)
+        if format is None:
+            self.report.skipped.append(Skipped(item.uri, "no parser reads this ending"))
+        elif not format.filter.takes(item.name):
+            return
+        elif format.missing:
+            missing.setdefault((format.extra, format.name), Counter())[ending(item.name)] += 1
+            scan.same.add(item.name)  # what was read of it before stays
+        else:
+            scan.found[item.name] = item
+
+    def _outdated(self, item: Found) -> bool:
+        """Whether another parser, or another version of it, has read this file before."""
+        return bool(self.outdated) and (item.media or ending(item.name)) in self.outdated
 
     def _name(self, name: str) -> str:
         """The name below the root of an item in a scan of the scope."""
@@ -233,7 +253,7 @@ class RootSync:
             hash = _hash(content)
             if hash is None:
                 self._not_read(Skipped(item.uri, "cannot be read to its end"), state)
-            elif state and state.hash == hash:
+            elif state and state.hash == hash and not self._outdated(item):
                 self.batch.file(self.root.id, item, hash, read_at)
                 if self.again or state.stamp != item.stamp:
                     self._date(state, item, content)
@@ -248,7 +268,7 @@ class RootSync:
 
     def _open(self, item: Found) -> Content | Skipped:
         """The content of an item, as a stream if its parser can read one."""
-        if isinstance(reader_of(self.parsers, item), StreamParser):
+        if isinstance(self._format(item).parser, StreamParser):
             stream = self.source.open(item)
             return stream if isinstance(stream, Skipped) else Content(stream)
         content = self.source.read(item)
@@ -338,27 +358,36 @@ class RootSync:
                 yield parsed
             else:
                 document = self._identified(parsed, item, content)
-                prepared = prepare(document, self.chunker.split(document))
+                prepared = prepare(document, self._format(item).chunker.split(document))
                 yield document, prepared, document_hash(document, prepared)
 
     def _parse(self, item: Found, content: Content) -> Iterator[Document | Skipped]:
-        parser = reader_of(self.parsers, item)
+        parser = self._format(item).parser
         if isinstance(parser, StreamParser):
             self.dates.of(None, item, content)  # now: dating by commit reads the content, which the parser consumes
             return parser.parse_stream(item, content.stream)
-        return parser.parse(item, content.whole()) if parser else iter(())
+        return parser.parse(item, content.whole())
+
+    def _format(self, item: Found) -> Format:
+        format = self.formats.of(item)
+        if format is None:
+            raise SourceProblem(f"no parser reads {item.uri}")  # the scan has left it out
+        return format
 
     def _identified(self, document: Document, item: Found, content: Content) -> Document:
         """A document with its final id (the prefix of the root and the path), dates and fields."""
         identity = DocId(self.root.prefix + document.id) if document.id == item.name else document.id
-        fields = {key: value for key, value in document.fields.items() if key not in (LEVELS, CREATED)}
-        odd = irregular_levels(document.title, document.sections)
+        fields = {key: value for key, value in document.fields.items() if key not in (LEVELS, OVERLAP, CREATED)}
+        if odd := irregular_levels(document.title, document.sections):
+            fields[LEVELS] = odd
+        if overlap := getattr(self._format(item).chunker, "overlap", 0):
+            fields[OVERLAP] = overlap
         return replace(
             document,
             id=identity,
             modified=self.dates.of(document.modified, item, content),
             created=self.dates.created(document.created, item),
-            fields={**fields, LEVELS: odd} if odd else fields,
+            fields=fields,
         )
 
     def _taken(self, document: DocId, state: FileState | None, old: Spill[bytes]) -> bool:

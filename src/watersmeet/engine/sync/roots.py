@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -21,12 +22,12 @@ from watersmeet.core.indexing import Found, Located, Skipped, Source, SourceRoot
 from watersmeet.core.model import DocId
 from watersmeet.core.system import slashed, trimmed
 from watersmeet.core.writing import Changes, Root, Writer
-from watersmeet.engine.components import build
 from watersmeet.engine.index.writer import IndexWriter, open_for_writing
 from watersmeet.engine.plugins import broken
 from watersmeet.engine.settings.settings import Settings
 from watersmeet.engine.sync.dates import Dates
-from watersmeet.engine.sync.parsers import endings, parsers, reader_of, readers
+from watersmeet.engine.sync.formats import Formats, outdated, versions
+from watersmeet.engine.sync.parsers import endings, reader_of, readers
 from watersmeet.engine.sync.relocate import gone_hint, moved_alone, refuse_copy
 from watersmeet.engine.sync.report import ProgressCallback, SyncReport
 from watersmeet.engine.sync.root_sync import RootSync
@@ -60,7 +61,8 @@ def sync(
     with ExitStack() as stack:
         fetched = _fetched(index, sources, requested, recreate, progress, stack)
         opened = stack.enter_context(open_for_writing(index, settings, recreate=recreate))
-        run = _Run(opened, sources, fetched, report, progress)
+        formats = stack.enter_context(Formats(settings))
+        run = _Run(opened, sources, formats, fetched, report, progress)
         if opened.catalogue.mended:
             report.warnings.append(Skipped(index.place, "the text store was lost and was rebuilt from the catalogue"))
         if opened.catalogue.away:
@@ -144,12 +146,18 @@ def _dated_by(root: Root) -> str:
     return f"dates.{root.id}"
 
 
+def _read_by(root: Root) -> str:
+    """Name of the fact with the parsers that read the files of a root."""
+    return f"parsers.{root.id}"
+
+
 @dataclass(slots=True)
 class _Run:
     """A running sync, with the index open for writing."""
 
     index: IndexWriter
     sources: Sources
+    formats: Formats
     fetched: Mapping[str, SpooledSource]
     report: SyncReport
     progress: ProgressCallback
@@ -212,8 +220,8 @@ class _Run:
             catalogue=catalogue,
             batch=batch,
             source=spooled or source,
-            parsers=parsers(settings),
-            chunker=build("chunk", names.chunk, settings.of("chunk", names.chunk)),
+            formats=self.formats,
+            outdated=outdated(catalogue.meta().get(_read_by(root))),
             report=self.report,
             progress=self.progress,
             root=root,
@@ -227,8 +235,9 @@ class _Run:
         batch.committed, batch.refused = run.committed, run.refused
         with catalogue.root_lease(root):
             run.run(uri)
-        if again and not scope:
-            catalogue.set_meta({_dated_by(root): dates.rule})
+        if not scope:
+            read_by = {_read_by(root): json.dumps(versions())}
+            catalogue.set_meta({_dated_by(root): dates.rule, **read_by} if again else read_by)
 
 
 def _root_for(

@@ -10,7 +10,7 @@ from watersmeet.core.errors import UnknownComponent
 from watersmeet.core.indexing import Located, Source
 from watersmeet.engine.components import available, build, find
 from watersmeet.engine.settings.settings import Settings
-from watersmeet.engine.sync.parsers import endings
+from watersmeet.engine.sync.parsers import endings, sizes, whole_names
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
@@ -37,7 +37,8 @@ class Sources:
 
     def of(self, kind: str) -> Source:
         if kind not in self._sources:
-            self._sources[kind] = build("source", kind, self.settings.of("source", kind), endings=endings())
+            table = self.settings.of("source", kind)
+            self._sources[kind] = build("source", kind, table, endings=endings(), names=whole_names(), sizes=sizes())
         return self._sources[kind]
 
     def is_slow(self, kind: str) -> bool:

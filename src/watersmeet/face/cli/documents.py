@@ -23,22 +23,27 @@ from watersmeet.face.cli.common import (
 from watersmeet.present.answer import to_json
 
 
-@click.command("get", epilog="Examples: watersmeet get guides/setup.md | watersmeet get 'Meeting Notes'")
+@click.command(
+    "get",
+    epilog="Examples: watersmeet get guides/setup.md | watersmeet get 'Meeting Notes' | "
+    "watersmeet get report.pdf --markdown > report.md",
+)
 @click.argument("identity", metavar="ID")
+@click.option("--markdown", is_flag=True, help="Print only the text as it was extracted, as Markdown.")
 @formatted
 @common
-def get_command(identity: str, form: str, index: str, as_json: bool, quiet: bool) -> None:
-    """Show a document or a chunk.
+def get_command(identity: str, markdown: bool, form: str, index: str, as_json: bool, quiet: bool) -> None:
+    """Show a document or a chunk. Embeds such as ![[note#part]] show the text that they stand for.
 
     ID is the id of a document or chunk from `list` or `search --json`; the path of an indexed file; PATH:LINE as
     `search` prints it, for the chunk with that line; or a name, title or alias that only one document has.
     """
     with opened(index) as engine:
-        found = engine.get(identity)
+        found = engine.get(identity, embeds=not markdown)
     if as_json or form == "json":
         print_json(found)
         return
-    if not quiet:
+    if not quiet and not markdown:
         _print_head(found, form)
     print(found["text"])
 

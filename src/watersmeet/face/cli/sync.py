@@ -12,7 +12,7 @@ from watersmeet.engine.engine import Engine
 from watersmeet.engine.index.location import find_index, index_to_make
 from watersmeet.engine.index.tiers import BY_ITSELF, TIERS
 from watersmeet.engine.query.filters import check_globs, metadata_pairs
-from watersmeet.engine.sync.parsers import endings
+from watersmeet.engine.sync.parsers import endings, globs_of_formats
 from watersmeet.engine.sync.report import SyncReport
 from watersmeet.face.cli.common import common, loaded, print_json, print_line, relative
 from watersmeet.face.cli.progress import progress
@@ -22,7 +22,9 @@ COUNTED = ("added", "changed", "moved", "removed", "unchanged")
 
 
 @click.command(
-    "sync", epilog="Examples: watersmeet sync docs notes | watersmeet sync . --exclude 'drafts/**' | watersmeet sync"
+    "sync",
+    epilog="Examples: watersmeet sync docs notes | watersmeet sync . --exclude 'drafts/**' | "
+    "watersmeet sync papers --format pdf,docx | watersmeet sync",
 )
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path())
 @click.option(
@@ -31,6 +33,13 @@ COUNTED = ("added", "changed", "moved", "removed", "unchanged")
 @click.option("--meta", multiple=True, metavar="K=V", help="Metadata of the collection, for filters.")
 @click.option(
     "--include", multiple=True, metavar="GLOB", help="Index only these files, instead of those with supported endings."
+)
+@click.option(
+    "--format",
+    "formats",
+    multiple=True,
+    metavar="NAME",
+    help="Index only files of these formats: endings or names such as pdf, md or code; separated by commas.",
 )
 @click.option("--exclude", multiple=True, metavar="GLOB", help="Leave out these files or folders.")
 @click.option("--recreate", is_flag=True, help="Build the index anew from the same folders.")
@@ -46,6 +55,7 @@ def sync_command(
     collection: str,
     meta: tuple[str, ...],
     include: tuple[str, ...],
+    formats: tuple[str, ...],
     exclude: tuple[str, ...],
     recreate: bool,
     no_vectors: bool,
@@ -59,6 +69,7 @@ def sync_command(
     Unchanged files are recognized by their time stamp; moved files are not read again; deleted files are removed.
     You can stop it at any time: what is committed is kept, and the next sync continues from there.
     """
+    include = (*include, *globs_of_formats(formats))
     folder = {key: check_globs(value) for key, value in (("include", include), ("exclude", exclude)) if value}
     flags: dict[str, Any] = {"source": {"folder": folder}} if folder else {}
     if no_vectors:

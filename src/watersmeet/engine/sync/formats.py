@@ -1,0 +1,118 @@
+"""Formats of a sync: for each, its parser, its chunker, and the files that the settings leave out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import Any
+
+from watersmeet.core.indexing import Chunker, Found, Parser, ParserOptions
+from watersmeet.engine.components import build, find, options
+from watersmeet.engine.settings.settings import Settings
+from watersmeet.engine.sync.parser_process import IsolatedParser, ParserProcess
+from watersmeet.engine.sync.parsers import reader_of, readers
+
+FORMER = {
+    **dict.fromkeys(("text/markdown", ".md", ".markdown", ".mdx"), "markdown 1"),
+    **dict.fromkeys(("text/plain", "text/x-rst", ".txt", ".rst"), "text 1"),
+    **dict.fromkeys(("application/jsonl", "application/x-ndjson", ".jsonl"), "jsonl 1"),
+}
+"""What read each form of file in an index that has no record of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One format. `missing`: packages that it needs and that are not installed."""
+
+    name: str
+    parser: Parser | IsolatedParser
+    chunker: Chunker
+    filter: GlobFilter
+    extra: str = ""
+    missing: tuple[str, ...] = ()
+
+
+def install_hint(extra: str) -> str:
+    return f"`pip install 'watersmeet[{extra}]'`"
+
+
+class Formats:
+    """The formats of the settings, each built when a file first needs it. Close it to end the child process."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._process = ParserProcess()
+        self._formats: dict[str, Format] = {}
+
+    def __enter__(self) -> Formats:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.close()
+
+    def of(self, item: Found) -> Format | None:
+        """The format of an item; None if no parser reads it."""
+        name = reader_of(readers(), item)
+        if name is None:
+            return None
+        if name not in self._formats:
+            self._formats[name] = self._build(name)
+        return self._formats[name]
+
+    def _build(self, name: str) -> Format:
+        table = self._settings.of("parse", name)
+        parser: Parser = build("parse", name, table)
+        chosen = parser if isinstance(parser, ParserOptions) else ParserOptions()
+        used = IsolatedParser(name, table, self._process) if chosen.isolated else parser
+        missing = tuple(package for package in chosen.requires if find_spec(package) is None)
+        globs = GlobFilter(chosen.include, chosen.exclude)
+        return Format(name, used, chunker(self._settings, chosen), globs, chosen.extra, missing)
+
+
+def chunker(settings: Settings, format: ParserOptions | None = None) -> Chunker:
+    """The chunker, with the size and overlap of a format where it has its own."""
+    name = settings.section("index").chunk
+    table = dict(settings.of("chunk", name))
+    for key in options(find("chunk", name)) if format else ():
+        table[key] = getattr(format, key, 0) or table.get(key)
+    made: Chunker = build("chunk", name, {key: value for key, value in table.items() if value is not None})
+    return made
+
+
+def versions() -> dict[str, str]:
+    """The parser of each form of file, and its version."""
+    return {form: f"{name} {getattr(find('parse', name), 'version', 1)}" for form, name in readers().items()}
+
+
+def outdated(recorded: str | None) -> frozenset[str]:
+    """Forms of file that another parser, or another version of it, has read before. `recorded`: `versions` as JSON."""
+    before: Mapping[str, Any] = json.loads(recorded) if recorded else FORMER
+    return frozenset(form for form, version in versions().items() if before.get(form, version) != version)
+
+
+@dataclass(frozen=True, slots=True)
+class GlobFilter:
+    """The files of a format that are read, by the globs of its options; without globs, all."""
+
+    include: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+    _patterns: dict[str, Any] = field(default_factory=dict, compare=False)
+
+    def takes(self, path: str) -> bool:
+        if not self.include and not self.exclude:
+            return True
+        path = path.lower()
+        return (not self.include or self._any(self.include, path)) and not self._any(self.exclude, path)
+
+    def _any(self, globs: Sequence[str], path: str) -> bool:
+        from watersmeet.common.globs import pattern
+
+        for glob in globs:
+            if glob not in self._patterns:
+                self._patterns[glob] = pattern(glob.lower().removeprefix("./"), may_negate=False)
+            rule = self._patterns[glob]
+            if rule is not None and rule.matches(path.rpartition("/")[2], path, False):
+                return True
+        return False

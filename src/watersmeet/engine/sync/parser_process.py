@@ -1,0 +1,151 @@
+"""Isolated parsing: a child process reads files whose libraries may crash, hang or take all memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import watersmeet
+from watersmeet.core.documents import Document
+from watersmeet.core.indexing import Found, Skipped
+from watersmeet.engine.sync.document_json import NotADocument, decode
+from watersmeet.engine.sync.parser_child import MAX_MEMORY, NO_MEMORY_EXIT, read_frame, write_frame
+
+SECONDS = 10.0
+SECONDS_PER_MB = 2.0
+"""CPU time for one file."""
+BUSY_FACTOR = 3
+"""Clock time for one file, in multiples of its CPU time: other processes may use the cores."""
+MAX_ANSWER = 64 << 20
+"""Bytes of the documents of one file."""
+_KEPT_VARIABLES = ("PATH", "PYTHONHOME", "VIRTUAL_ENV", "LANG", "LC_ALL", "SYSTEMROOT", "LD_LIBRARY_PATH")
+_VARIABLES = {"MALLOC_ARENA_MAX": "2", "RAYON_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+"""Threads and their arenas reserve memory, which is limited."""
+
+
+class _Ended(Exception):
+    """The child ended, or was ended, before its answer was complete."""
+
+    def __init__(self, reason: str, again: bool = False) -> None:
+        super().__init__(reason)
+        self.again = again
+
+
+@dataclass(slots=True)
+class ParserProcess:
+    """A child process that is started when it is first needed, and again after it ended."""
+
+    _child: subprocess.Popen[bytes] | None = None
+    _used: bool = False
+
+    def parse(self, name: str, settings: Mapping[str, Any], found: Found, content: bytes) -> list[Document | Skipped]:
+        """The documents of a file. One that ends the child is skipped with a reason."""
+        seconds = SECONDS + SECONDS_PER_MB * len(content) / 1e6
+        item = [found.name, found.uri, found.stamp, None, found.media]
+        head = json.dumps({"parser": name, "settings": settings, "found": item, "seconds": seconds}).encode()
+        fresh = not self._used
+        try:
+            return self._exchange(head, content, seconds)
+        except _Ended as end:
+            self.close()
+            if fresh or not end.again:
+                return [Skipped(found.uri, str(end))]
+        try:  # files before it may have used the memory
+            return self._exchange(head, content, seconds)
+        except _Ended as end:
+            self.close()
+            return [Skipped(found.uri, str(end))]
+
+    def _exchange(self, head: bytes, content: bytes, seconds: float) -> list[Document | Skipped]:
+        child = self._child = self._child or _start()
+        self._used = True
+        assert child.stdin is not None  # noqa: S101  # for mypy: both are pipes
+        assert child.stdout is not None  # noqa: S101
+        late = threading.Event()
+        timer = threading.Timer(BUSY_FACTOR * seconds, _end, (child, late))
+        timer.daemon = True
+        timer.start()
+        items: list[Document | Skipped] = []
+        room = MAX_ANSWER
+        try:
+            write_frame(child.stdin, head)
+            write_frame(child.stdin, content)
+            child.stdin.flush()
+            while (payload := read_frame(child.stdout, room)) is not None:
+                if not payload:
+                    return items
+                room -= len(payload)
+                items.append(decode(payload))
+        except OverflowError:
+            raise _Ended(f"its text is larger than {MAX_ANSWER >> 20} MB") from None
+        except NotADocument as problem:
+            raise _Ended(str(problem)) from problem
+        except OSError:
+            pass  # the pipe is broken: the child has ended
+        finally:
+            timer.cancel()
+        raise _why(child, late.is_set(), seconds)
+
+    def close(self) -> None:
+        child, self._child, self._used = self._child, None, False
+        if child is not None:
+            with suppress(OSError):
+                child.kill()
+            with suppress(OSError):
+                child.communicate()
+
+
+def _start() -> subprocess.Popen[bytes]:
+    """Start the child. It gets no variables of others, which may hold keys, and does not look for modules in the
+    working folder, which may hold files of strangers."""
+    kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+    own = os.path.dirname(os.path.dirname(os.path.abspath(watersmeet.__file__)))
+    modules = [os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "watersmeet.engine.sync.parser_child"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**kept, **_VARIABLES, "PYTHONPATH": os.pathsep.join((*modules, own))},
+        cwd=os.path.abspath(os.sep),
+    )
+
+
+def _end(child: subprocess.Popen[bytes], late: threading.Event) -> None:
+    late.set()
+    with suppress(OSError):
+        child.kill()
+
+
+def _why(child: subprocess.Popen[bytes], late: bool, seconds: float) -> _Ended:
+    code = child.wait()
+    if late:
+        return _Ended(f"its reader took longer than {BUSY_FACTOR * seconds:.0f} s")
+    if hasattr(signal, "SIGXCPU") and code == -signal.SIGXCPU:
+        return _Ended(f"its reader took longer than {seconds:.0f} s")
+    if code < 0:
+        name = signal.Signals(-code).name if -code in set(signal.Signals) else str(-code)
+        return _Ended(f"its reader crashed ({name})", again=True)
+    if code == NO_MEMORY_EXIT:
+        return _Ended(f"its reader needs more than {MAX_MEMORY >> 30} GB of memory", again=True)
+    return _Ended(f"its reader ended with exit code {code}", again=True)
+
+
+@dataclass(frozen=True, slots=True)
+class IsolatedParser:
+    """A parser that runs in the child process."""
+
+    name: str
+    settings: Mapping[str, Any]
+    process: ParserProcess
+
+    def parse(self, found: Found, content: bytes) -> Iterator[Document | Skipped]:
+        return iter(self.process.parse(self.name, self.settings, found, content))

@@ -1,0 +1,144 @@
+"""Options that every format has, extras that are not installed, and parsers that changed since a file was read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from watersmeet import Engine
+from watersmeet.core.errors import ConfigError, SourceProblem
+from watersmeet.core.indexing import Found
+from watersmeet.engine.settings.settings import load
+from watersmeet.engine.sync import formats
+from watersmeet.engine.sync.formats import Formats, GlobFilter, outdated, versions
+from watersmeet.engine.sync.inspect import inspect
+from watersmeet.engine.sync.parsers import globs_of_formats
+from watersmeet.parse.markdown import Markdown
+from watersmeet.parse.text import Text
+
+PAGE = "# Guide\n\n" + "\n\n".join(f"Paragraph number {n} of the guide to the harbour." for n in range(40))
+
+
+def engine_over(folder: Path, **tables: dict[str, Any]) -> Engine:
+    settings = load(start=str(folder), environ={}, flags={**tables, "index": {"vectors": False}})
+    return Engine(folder / "index", settings)
+
+
+def files(tmp_path: Path, *names: str, text: str = "Some text.") -> Path:
+    folder = tmp_path / "files"
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def documents(engine: Engine) -> set[str]:
+    return {document["document"] for document in engine.documents()}
+
+
+def test_globs_of_a_format_leave_other_formats_alone(tmp_path: Path) -> None:
+    folder = files(tmp_path, "a.txt", "drafts/b.txt", "drafts/c.md", "d.txt")
+    with engine_over(tmp_path, parse={"text": {"include": ["a.*", "drafts/**"], "exclude": ["B.txt"]}}) as engine:
+        engine.sync([folder])
+        assert documents(engine) == {"a.txt", "drafts/c.md"}
+
+
+def test_a_format_has_its_own_chunk_size_and_overlap(tmp_path: Path) -> None:
+    folder = files(tmp_path, "a.txt", "b.md", text=PAGE)
+    with engine_over(tmp_path, parse={"text": {"max_chars": 400, "overlap": 60}}) as engine:
+        engine.sync([folder])
+        small = [passage.text for passage in engine.passages("a.txt")]
+        assert max(map(len, small)) <= 400 < max(len(passage.text) for passage in engine.passages("b.md"))
+        repeated = [after.split("\n\n")[0] for after in small[1:]]
+        assert all(before.endswith(start) for before, start in zip(small, repeated, strict=False))
+        assert engine.get("a.txt")["text"] == PAGE  # what chunks repeat is shown once
+
+
+def test_the_sizes_of_formats_belong_to_the_index(tmp_path: Path) -> None:
+    folder = files(tmp_path, "a.txt")
+    with engine_over(tmp_path) as engine:
+        engine.sync([folder])
+    with (
+        engine_over(tmp_path, parse={"text": {"max_chars": 400}}) as engine,
+        pytest.raises(Exception, match=r"parse\.text\.max_chars was None and is 400"),
+    ):
+        engine.sync([folder])
+
+
+def test_a_missing_extra_is_one_line_for_all_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = files(tmp_path, "a.txt", "b.txt", "c.md")
+    monkeypatch.setattr(Text, "requires", ("no_such_package",))
+    monkeypatch.setattr(Text, "extra", "plain")
+    with engine_over(tmp_path) as engine:
+        report = engine.sync([folder])
+        assert [skipped.reason for skipped in report.skipped] == [
+            "2 files were not read: text (.txt) needs `pip install 'watersmeet[plain]'`"
+        ]
+        assert report.added == 1
+        assert documents(engine) == {"c.md"}
+    with pytest.raises(SourceProblem) as problem:
+        inspect(str(folder / "a.txt"), load(start=str(tmp_path), environ={}))
+    assert problem.value.hint == "`pip install 'watersmeet[plain]'`"
+
+
+def test_documents_read_before_stay_if_the_extra_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = files(tmp_path, "a.txt", "c.md")
+    with engine_over(tmp_path) as engine:
+        engine.sync([folder])
+        monkeypatch.setattr(Text, "requires", ("no_such_package",))
+    with engine_over(tmp_path) as engine:
+        assert engine.sync([folder]).removed == 0
+        assert documents(engine) == {"a.txt", "c.md"}
+
+
+def test_files_are_read_again_if_their_parser_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = files(tmp_path, "a.txt", "c.md", text="# Title\n\nSome text.")
+    with engine_over(tmp_path) as engine:
+        engine.sync([folder])
+        monkeypatch.setattr(Text, "version", 2)
+        monkeypatch.setattr(Text, "parse", Markdown.parse)
+        assert engine.sync([folder]).changed == 1
+        assert engine.get("a.txt")["title"] == "Title"
+        assert engine.sync([folder]).unchanged == 2
+
+
+def test_an_index_without_a_record_of_parsers_was_made_by_the_first_ones() -> None:
+    assert not {".md", ".txt", ".jsonl"} & outdated(None)
+    assert outdated(json.dumps(versions())) == frozenset()
+    assert outdated(json.dumps({**versions(), ".md": "markdown 0"})) == {".md"}
+
+
+def test_other_files_are_found_by_their_name(tmp_path: Path) -> None:
+    folder = files(tmp_path, "a.md", "harbour at low tide.xyz", "pictures/gull.blob")
+    with engine_over(tmp_path, source={"folder": {"other_files": True}}) as engine:
+        engine.sync([folder])
+        assert documents(engine) == {"a.md", "harbour at low tide.xyz", "pictures/gull.blob"}
+        assert engine.search("gull").results[0].document == "pictures/gull.blob"
+        assert engine.sync([folder]).unchanged == 3
+        (folder / "pictures/gull.blob").rename(folder / "pictures/tern.blob")
+        engine.sync([folder])
+        assert engine.search("tern").results[0].document == "pictures/tern.blob"
+
+
+def test_formats_become_globs() -> None:
+    assert globs_of_formats(["md,TXT"]) == ["*.md", "*.txt"]
+    assert set(globs_of_formats(["markdown"])) == {"*.md", "*.markdown", "*.mdx"}
+    with pytest.raises(ConfigError, match="no format called 'exe'"):
+        globs_of_formats(["exe"])
+
+
+def test_a_format_is_found_by_media_type_ending_or_name(tmp_path: Path) -> None:
+    with Formats(load(start=str(tmp_path), environ={})) as found:
+        assert [
+            (format := found.of(Found(name, name, "1", media=media))) and format.name
+            for name, media in (("a", "text/markdown"), ("a.MD", ""), ("a.unknown", ".md"), ("a.unknown", ""))
+        ] == ["markdown", "markdown", "markdown", None]
+
+
+def test_a_filter_without_globs_takes_everything() -> None:
+    assert GlobFilter().takes("any/file")
+    assert formats.install_hint("pdf") == "`pip install 'watersmeet[pdf]'`"
