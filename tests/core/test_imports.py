@@ -109,21 +109,6 @@ def test_of_two_packages_with_one_name_the_one_nearby_is_meant(engine: Engine, w
     assert neighbours(engine, "two/app/main.py") == {"two/app/units.py": "to"}
 
 
-def test_imports_and_their_files_are_found_without_grammars(
-    engine: Engine, write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from watersmeet.parse import code
-
-    monkeypatch.setattr(code, "outline", lambda *_: None)
-    engine.sync([write({**PYTHON, **GO})])
-    assert neighbours(engine, "src/tides/gauge.py").keys() == {
-        "src/tides/units.py",
-        "src/tides/ports/coast.py",
-        "src/tides/__init__.py",
-    }
-    assert neighbours(engine, "cmd/tides/main.go").keys() == {"internal/gauge/gauge.go", "pkg/units/convert.go"}
-
-
 @pytest.mark.parametrize(
     ("document", "target", "key"),
     [

@@ -17,6 +17,7 @@ from watersmeet.core.documents import Document
 from watersmeet.core.indexing import Found, Parser, Skipped
 from watersmeet.parse import _definitions
 from watersmeet.parse._languages import LANGUAGES, language_of
+from watersmeet.parse._layout import layout
 from watersmeet.parse.code import Code
 from watersmeet.testing.contracts.parser import ParserContract
 
@@ -167,6 +168,60 @@ class TestHeaders:
         assert makefile.fields == {"language": "make"}
         assert makefile.sections[0].headings == ("all, a.o",)
         assert document("Dockerfile", "FROM debian\n").fields == {"language": "dockerfile"}
+
+
+IMPORTS = {
+    "a.py": (
+        "from . import units\nfrom .ports.coast import Port as P, near\nimport json, requests as r\n"
+        "from tides.gauge import (\n    Gauge,  # a comment\n    read,\n)\nfrom .. import top\nfrom os import path\n",
+        ".units .ports.coast .ports.coast.near requests .requests tides.gauge tides.gauge.read .. ..top",
+    ),
+    "a.ts": (
+        "import { a } from './lib';\nimport {\n  b,\n} from \"../b\";\nimport './style.css';\nexport * from './c';\n"
+        "const d = require('./d');\nconst e = await import('./e');\n// import x from './no'\n"
+        "const text = \"import y from './no'\";\n",
+        "./lib ../b ./style.css ./c ./d ./e",
+    ),
+    "a.go": (
+        'package a\n\nimport "fmt"\nimport (\n\t"net/http"\n\tu "a.org/b/units"\n)\n\nfunc a() { b("a.org/c") }\n',
+        "fmt net/http a.org/b/units",
+    ),
+    "a.rs": ("use std::fmt;\n", ""),
+}
+
+
+@pytest.mark.parametrize("name", IMPORTS)
+class TestImports:
+    def test_by_the_grammar(self, name: str) -> None:
+        source, targets = IMPORTS[name]
+        links = document(name, source).links
+        assert [link.target for link in links] == targets.split()
+        assert {link.type for link in links} <= {"import"}
+
+    def test_by_the_layout(self, name: str, no_grammars: None) -> None:
+        source, targets = IMPORTS[name]
+        assert [link.target for link in document(name, source).links] == targets.split()
+
+
+BY_LAYOUT = set(
+    "bash c# dart elixir go groovy java javascript kotlin lua php powershell python ruby rust scala solidity swift tsx"
+    " typescript".split()
+)
+"""Languages whose sample has the same outermost units by its layout."""
+
+
+class TestLayout:
+    def test_definitions_are_found_by_lines_and_indentation(self) -> None:
+        right = set()
+        for sample in SAMPLES:
+            definitions = layout(sample.source.split("\n")).definitions
+            if {(one.first + 1, one.last + 1) for one in definitions} >= {unit[1:] for unit in sample.units}:
+                right.add(sample.language)
+        assert right >= BY_LAYOUT
+
+    def test_languages_without_a_grammar(self) -> None:
+        source = "# Height of the water.\nheight <- function(hour) {\n  sin(hour)\n}\n" + "x <- 1\n" * 40
+        assert document("a.R", source).sections[0].headings == ("height <- function(hour)",)
 
 
 class TestMachineMade:

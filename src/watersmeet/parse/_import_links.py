@@ -46,8 +46,15 @@ def statements(language: str, lines: list[str]) -> Iterator[str]:
                 end += 1
             rest = end - row
             yield "\n".join(lines[row : end + 1]).strip()
-        elif language in SCRIPTS and len(line) < 1_000 and ("from" in line or "require" in line or "import" in line):
+        elif language in SCRIPTS and len(line) < 1_000 and _is_script_import(start):
             yield line
+
+
+def _is_script_import(line: str) -> bool:
+    """Whether a line may have an import: it begins with one, ends one of several lines, or calls for a module."""
+    if line.startswith(("import", "export", "}")):
+        return True
+    return line.startswith(("const", "let", "var")) and ("require(" in line or "import(" in line)
 
 
 def _go_statements(lines: list[str]) -> Iterator[str]:
