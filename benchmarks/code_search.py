@@ -55,7 +55,7 @@ def cpu():
 start = cpu()
 index = SembleIndex.from_path(job["folder"], model_path=job["model"])
 indexed = cpu()
-answers = [index.search(query, top_k=10) for query in job["queries"]]
+answers = [index.search(query, top_k=10, rerank=job["rerank"]) for query in job["queries"]]
 done = cpu()
 found = [[[one.chunk.file_path, one.chunk.start_line, one.chunk.end_line] for one in results] for results in answers]
 json.dump({"index": indexed - start, "query": done - indexed, "chunks": len(index.chunks), "found": found}, sys.stdout)
@@ -109,7 +109,11 @@ def mean(values: Sequence[float]) -> float:
 def measure(folder: Path, questions: list[Question], args: argparse.Namespace) -> dict[str, Any]:
     """Both systems over one folder."""
     job = {"folder": str(folder), "queries": [one.text for one in questions], "model": args.model, "dense": False}
-    answers = {"watersmeet": run(sys.executable, OURS, job), "semble": run(args.semble, SEMBLE, job)}
+    answers = {
+        "watersmeet": run(sys.executable, OURS, job),
+        "semble": run(args.semble, SEMBLE, job | {"rerank": True}),
+        "semble_without_rerank": run(args.semble, SEMBLE, job | {"rerank": False}),
+    }
     if args.dense:
         answers["watersmeet_dense"] = run(sys.executable, OURS, job | {"dense": True})
     row: dict[str, Any] = {"questions": len(questions)}
@@ -139,10 +143,21 @@ def cosqa(folder: Path, target: Path) -> list[Question]:
     return [Question(asked[query], f"{document}.py", 0) for query, document, _ in pairs if query in asked]
 
 
-def difference(rows: Sequence[dict[str, Any]], ours: str = "watersmeet") -> dict[str, Any]:
+def differences(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Each form of ours against each of theirs."""
+    names = [name for name in rows[0] if name != "questions"]
+    return {
+        f"{ours} - {theirs}": difference(rows, ours, theirs)
+        for ours in names
+        for theirs in names
+        if ours.startswith("watersmeet") and theirs.startswith("semble")
+    }
+
+
+def difference(rows: Sequence[dict[str, Any]], ours: str, theirs: str) -> dict[str, Any]:
     """All questions together, paired."""
-    pairs = [[rank for row in rows for rank in row[name]["ranks"]] for name in (ours, "semble")]
-    files = [[rank for row in rows for rank in row[name]["file_ranks"]] for name in (ours, "semble")]
+    pairs = [[rank for row in rows for rank in row[name]["ranks"]] for name in (ours, theirs)]
+    files = [[rank for row in rows for rank in row[name]["file_ranks"]] for name in (ours, theirs)]
     return {
         "questions": len(pairs[0]),
         ours: {"ndcg@10": mean(ndcg(pairs[0])), "mrr@10": mean(mrr(pairs[0])), "file_ndcg@10": mean(ndcg(files[0]))},
@@ -155,10 +170,10 @@ def difference(rows: Sequence[dict[str, Any]], ours: str = "watersmeet") -> dict
         "mrr_difference": asdict(compare(mrr(pairs[0]), mrr(pairs[1]))),
         "file_ndcg_difference": asdict(compare(ndcg(files[0]), ndcg(files[1]))),
         "index_cpu_ratio": round(
-            sum(row[ours]["index_cpu_s"] for row in rows) / sum(row["semble"]["index_cpu_s"] for row in rows), 2
+            sum(row[ours]["index_cpu_s"] for row in rows) / sum(row[theirs]["index_cpu_s"] for row in rows), 2
         ),
         "query_cpu_ratio": round(
-            sum(row[ours]["query_cpu_ms"] for row in rows) / sum(row["semble"]["query_cpu_ms"] for row in rows), 2
+            sum(row[ours]["query_cpu_ms"] for row in rows) / sum(row[theirs]["query_cpu_ms"] for row in rows), 2
         ),
     }
 
@@ -180,16 +195,11 @@ def main() -> None:
             result["repositories"][repository.name] = measure(Path(folder), questions, args)
         print(repository.name, _short(result["repositories"][repository.name]), file=sys.stderr)
     if args.repositories:
-        rows = list(result["repositories"].values())
-        result["all"] = difference(rows)
-        if args.dense:
-            result["all_dense"] = difference(rows, "watersmeet_dense")
+        result["all"] = differences(list(result["repositories"].values()))
     if args.cosqa:
         with tempfile.TemporaryDirectory() as folder:
             result["cosqa"] = measure(Path(folder), cosqa(args.cosqa, Path(folder)), args)
-        result["cosqa_difference"] = difference([result["cosqa"]])
-        if args.dense:
-            result["cosqa_difference_dense"] = difference([result["cosqa"]], "watersmeet_dense")
+        result["cosqa_all"] = differences([result["cosqa"]])
     for row in (*result["repositories"].values(), *filter(None, (result.get("cosqa"),))):
         for name in [name for name in row if name != "questions"]:
             del row[name]["ranks"], row[name]["file_ranks"]
