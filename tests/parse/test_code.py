@@ -157,6 +157,16 @@ class TestSections:
         source = f"function app() {{\n{long('a', 20)}\n  function inner(x) {{\n{long('b', 20)}  }}\n}}\n"
         assert ("app", "function inner(x)") in [one.headings for one in document("a.js", source).sections]
 
+    def test_a_call_with_a_function_is_named_by_its_other_arguments(self) -> None:
+        inner = "".join(f"  it('step {n}', async () => {{\n{long('a', 12)}  }});\n" for n in range(6))
+        source = (
+            f"describe('the tide', function () {{\n{inner}}});\nconst z = make('z', (a, b) => {{\n{long('b', 9)}}});\n"
+        )
+        parsed = document("a.test.js", source)
+        check_lines(parsed, source)
+        steps = [("describe('the tide')", f"it('step {n}')") for n in range(6)]
+        assert [one.headings for one in parsed.sections] == [*steps, ("z = make('z')",)]
+
 
 class TestHeaders:
     def test_a_header_is_c_or_c_plus_plus(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,6 +19,8 @@ MAX_NAME_LENGTH = 80
 _MAX_SIGNATURE_READ = 2_000
 _BODIES = ("body", "block", "declaration_list", "do_block", "enum_variant_list", "column_definitions")
 _ATTRIBUTES = frozenset({"attribute_list", "annotation", "marker_annotation", "decorator", "attribute", "modifiers"})
+
+_CALLBACK = re.compile(r",[ ]?(?:async )?(?:function\b[^,]*|\([^()]*\)(?: =>)?)$")
 
 
 @dataclass(slots=True)
@@ -202,6 +205,8 @@ def _signature(source: bytes, node: Node) -> str:
     line = " ".join(text.split())
     for ending in ("{", ":", "=", " do", "=>", "("):
         line = line.removesuffix(ending).rstrip()
+    if node.type in ("expression_statement", "variable_declarator"):  # describe("name", () => {
+        line = _CALLBACK.sub(")", line)
     return line if len(line) <= MAX_SIGNATURE_LENGTH else line[: MAX_SIGNATURE_LENGTH - 1] + "…"
 
 
