@@ -161,7 +161,7 @@ def difference(rows: Sequence[dict[str, Any]], ours: str, theirs: str) -> dict[s
     return {
         "questions": len(pairs[0]),
         ours: {"ndcg@10": mean(ndcg(pairs[0])), "mrr@10": mean(mrr(pairs[0])), "file_ndcg@10": mean(ndcg(files[0]))},
-        "semble": {
+        theirs: {
             "ndcg@10": mean(ndcg(pairs[1])),
             "mrr@10": mean(mrr(pairs[1])),
             "file_ndcg@10": mean(ndcg(files[1])),
