@@ -13,6 +13,8 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
+from _common import keep, machine
+
 from watersmeet.core.documents import Document
 from watersmeet.core.indexing import Found
 from watersmeet.parse._languages import language_of
@@ -20,6 +22,18 @@ from watersmeet.parse.code import Code
 
 LEAST = 20_000
 """Languages with fewer bytes are left out of the table."""
+
+
+def check(document: Document, content: bytes) -> None:
+    """Every line that is not blank is in exactly one section."""
+    rows = [row for section in document.sections for row in range(*_rows(section.place.lines))]
+    lines = content.count(b"\n") + 1
+    assert len(rows) == len(set(rows)), document.id
+    assert all(1 <= row <= max(lines, content.count(b"\r") + 1) for row in rows), document.id
+
+
+def _rows(lines: tuple[int, int] | None) -> tuple[int, int]:
+    return (lines[0], lines[1] + 1) if lines else (0, 0)
 
 
 def main(folders: list[str]) -> None:
@@ -34,6 +48,7 @@ def main(folders: list[str]) -> None:
         every = list(parser.parse(Found(str(path), str(path), "0"), content))
         spent = time.process_time() - began
         for document in (one for one in every if isinstance(one, Document)):
+            check(document, content)
             row = sums[language.name]
             texts = [(section.headings, block.text) for section in document.sections for block in section.blocks]
             row[0] += 1
@@ -53,7 +68,8 @@ def main(folders: list[str]) -> None:
         for language, (files, size, units, spent, count) in sorted(sums.items())
         if size >= LEAST
     ]
-    print(json.dumps({"folders": sorted({Path(folder).name for folder in folders}), "languages": rows}, indent=1))
+    names = sorted({Path(folder).name for folder in folders})
+    print(json.dumps(keep("code_parsing", {"machine": machine(), "folders": names, "languages": rows}), indent=1))
 
 
 if __name__ == "__main__":
