@@ -83,6 +83,30 @@ def test_a_hit_with_its_surroundings_is_one_passage_from_the_first_line_to_the_l
     assert (both.text, both.lines) == ("# Tides\n\nTwo.\n\n## When\n\nThree.", (5, 9))
 
 
+def code(text: str, first: int, last: int) -> Passage:
+    place = Place((first, last))
+    return Passage(ChunkId(text), DocId("a.py"), "code", "a.py", "/a.py", None, ("def a()",), place, text)
+
+
+def test_source_code_is_shown_as_it_is_written() -> None:
+    read = [code("import b", 1, 1), code("def a():\n    b()\n\n    c()", 4, 7), code("    d()", 8, 8)]
+    assert reassemble("a.py", read) == "import b\n\n\ndef a():\n    b()\n\n    c()\n    d()"
+
+
+def test_a_line_of_source_code_that_was_cut_stays_one_line() -> None:
+    assert reassemble("a.py", [code("a = [1,", 3, 3), code("2]", 3, 3), code("b = 2", 4, 4)]) == "a = [1, 2]\nb = 2"
+
+
+def test_blank_lines_between_passages_are_limited() -> None:
+    assert len(reassemble("a.py", [code("a", 1, 1), code("b", 10**9, 10**9)])) < 2_000
+
+
+def test_source_code_around_a_hit_has_no_headings() -> None:
+    read = [code("a = 1", 1, 1), code("b = 2", 3, 3)]
+    hit = Hit(read[0].id, 1.0, (Evidence("context", 1, 1.0, {"context": [one.id for one in read]}),))
+    assert in_context(hit, {one.id: one for one in read}).text == "a = 1\n\nb = 2"
+
+
 def test_a_long_table_is_put_together_again() -> None:
     header = "| port | use |\n|---|---|"
     read = [

@@ -12,6 +12,7 @@ import posixpath
 import unicodedata
 from collections.abc import Iterable
 
+from watersmeet.core.imports import import_key, import_names
 from watersmeet.core.model import DocId
 
 INDEX_PAGES = frozenset({"index", "_index", "readme"})
@@ -58,6 +59,7 @@ def names_of(document: DocId, aliases: Iterable[str] = ()) -> dict[str, int]:
     for alias in aliases:
         found.setdefault(_plain(alias), ALIAS)
     found.setdefault(document.casefold(), 0)
+    found |= import_names(document)
     return {key: rank for key, rank in found.items() if key}
 
 
@@ -68,6 +70,8 @@ def _ends(parts: list[str]) -> Iterable[int]:
 
 def link_key(document: DocId, target: str, type: str) -> str:
     """Link key of a target written in `document`."""
+    if type == "import":
+        return import_key(document, target)
     if type == "markdown" and not target.startswith("/"):
         folder = posixpath.dirname(document)
         target = posixpath.normpath(posixpath.join("/", folder, target))

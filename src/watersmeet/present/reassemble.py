@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 LEVELS = "@levels"
 """Field for the result of `irregular_levels`."""
+MAX_BLANK_LINES = 1_000
+"""Blank lines that are shown between two passages of source code."""
 
 
 OVERLAP = "@overlap"
@@ -24,7 +26,9 @@ OVERLAP = "@overlap"
 
 def reassemble(title: str, passages: Sequence[Passage], odd: Mapping[str, int] | None = None, overlap: int = 0) -> str:
     """Text of the passages with headings; `odd` has irregular heading levels. What a passage repeats from the one
-    before (`overlap` characters, and the header rows of a long table) is in it once."""
+    before (`overlap` characters, and the header rows of a long table) is in it once. Source code: its lines."""
+    if is_code(passages):
+        return _lines(passages)
     parts: list[str] = []
     above: tuple[str, ...] = ()
     before: list[str] = []
@@ -44,6 +48,22 @@ def reassemble(title: str, passages: Sequence[Passage], odd: Mapping[str, int] |
     return "\n\n".join(part for part in parts if part)
 
 
+def is_code(passages: Sequence[Passage]) -> bool:
+    """Whether the passages are source code, which is shown without headings."""
+    return bool(passages) and all(one.kind == "code" and one.place.lines for one in passages)
+
+
+def _lines(passages: Sequence[Passage]) -> str:
+    """Source code with its blank lines, from the first passage on. Parts of one long line are joined by a space."""
+    text, end = "", 0
+    for passage in passages:
+        first, last = passage.place.lines or (end, end)
+        gap = min(first - end, MAX_BLANK_LINES) if end else 0
+        text += ("\n" * gap if gap > 0 else " " if end else "") + passage.text
+        end = last
+    return text
+
+
 def _repeated(before: str, text: str, overlap: int) -> int:
     """How many characters of a text repeat the end of the one before: up to a blank line that `overlap` allows."""
     end = text.find("\n\n", 0, overlap + 2)
@@ -56,6 +76,8 @@ def _repeated(before: str, text: str, overlap: int) -> int:
 
 def join_texts(passages: Sequence[Passage]) -> str:
     """Texts of successive passages of one section."""
+    if is_code(passages):
+        return _lines(passages)
     text = ""
     for passage in passages:
         header = continues_table(text, passage.text)

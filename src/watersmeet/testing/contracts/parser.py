@@ -14,8 +14,8 @@ import pytest
 from watersmeet.core.documents import Block, Document
 from watersmeet.core.indexing import Found, Parser, Skipped, StreamParser
 
-READS = re.compile(r"\.[^A-Z/\s]+|[a-z0-9.+-]+/[a-z0-9.+*-]+")
-"""A file ending with its dot, or a media type."""
+READS = re.compile(r"\.[^A-Z/\s]+|[a-z0-9.+-]+/[a-z0-9.+*-]+|[a-z][a-z0-9._-]*")
+"""A file ending with its dot, a media type, or the whole name of a file."""
 BROKEN = (b"", b"\0\0\0", b"\xff\xfe\x00\xd8", b"\xc3\x28" * 50, b"---\n: [\n", b'{"', bytes(range(256)) * 4)
 
 
