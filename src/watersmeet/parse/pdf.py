@@ -1,0 +1,297 @@
+"""PDF files: text, headings and tables of every page, by liteparse. Scanned pages hold no text and are reported."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from watersmeet.core.documents import Document, Section
+from watersmeet.core.indexing import Found, ParserOptions, Skipped
+from watersmeet.core.model import DocId
+from watersmeet.core.options import option
+from watersmeet.core.place import Place
+from watersmeet.parse._converted import SectionBuilder, first_heading, markdown_table
+from watersmeet.parse._values import clean, created, modified
+
+if TYPE_CHECKING:
+    from liteparse import LayoutBlock, ParsedPage, ParseResult
+
+    from watersmeet.parse._pdfium import Bookmark
+
+_MARK = b"%PDF-"
+_MARK_WITHIN = 1 << 16
+"""Bytes in which a PDF file must begin; other programs' messages may come first."""
+_MAX_CHECKED = 300
+"""Pages without text for which it is found out whether they are scanned."""
+_LARGE = 0.3
+"""Share of a page without text that pictures cover if it is scanned; less is a blank page with an ornament."""
+_FEW_PAGES, _MAX_RUNNING = 3, 120
+"""Repeated lines are looked for in documents of more pages, among lines of at most so many characters."""
+_EDGE = 2
+"""Blocks at the top and bottom of a page that may be running headers and footers."""
+_DATE = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?([+-]\d\d)?'?(\d\d)?")
+_NUMBERS = re.compile(r"\d+")
+_WORDS = re.compile(r"\w+")
+_MARKS = re.compile(r"\\([^\w\s])|\*+")
+_ENUMERATOR = re.compile(r"(?:\d+|[IVXLC]+|[A-Z])(?:[.-](?:\d+|[A-Z]))*[.):]?\s+")
+_MADE_UP = re.compile(
+    r"microsoft \w+ - |untitled|\(?anonymous|\(?unspecified|powerpoint pres|slide 1$|document\d*$|print$"
+)
+_FILE_NAME = re.compile(r"\S*\.[a-z]{2,5}$")
+
+
+@dataclass(frozen=True, slots=True)
+class Pdf(ParserOptions):
+    """A PDF parser: one document a file. Headings are the bookmarks and what is set as a heading."""
+
+    reads: ClassVar[tuple[str, ...]] = ("application/pdf", ".pdf")
+    isolated: ClassVar[bool] = True
+    requires: ClassVar[tuple[str, ...]] = ("liteparse",)
+    extra: ClassVar[str] = "pdf"
+    size: ClassVar[str] = "binary"
+
+    max_pages: int = option(2000, "pages to read of a PDF file; the others are left out, with a warning", least=1)
+
+    def parse(self, found: Found, content: bytes) -> Iterator[Document | Skipped]:
+        start = content.find(_MARK, 0, _MARK_WITHIN)
+        if start < 0:
+            yield Skipped(found.uri, "not a PDF file" if content else "empty")
+            return
+        content = content[start:]
+
+        import liteparse
+
+        from watersmeet.parse._pdfium import pdf_info
+
+        info = pdf_info(content, Path(liteparse.__file__).parent)
+        if info.problem:
+            yield Skipped(found.uri, info.problem)
+            return
+        try:
+            result = _read(content, self.max_pages, extract_blocks=True)
+        except liteparse.ParseError as problem:
+            yield Skipped(found.uri, _reason(problem))
+            return
+        scanned, blank = _without_text(content, result.pages)
+        if len(scanned) + blank >= len(result.pages):
+            why = "scanned: its pages hold no text, and text recognition is not part of this" if scanned else "no text"
+            yield Skipped(found.uri, why)
+            return
+        builder = SectionBuilder()
+        _fill(builder, result.pages, info.bookmarks)
+        sections = builder.sections()
+        fields = _fields(info.values)
+        yield Document(
+            id=DocId(found.name),
+            kind="document",
+            title=_title(info.values.get("Title", ""), sections, found.name),
+            path=found.uri,
+            sections=sections,
+            modified=modified(fields),
+            created=created(fields),
+            fields=fields,
+            warnings=(*_warnings(result, scanned), *builder.warnings),
+        )
+
+
+def _read(content: bytes, max_pages: int, **options: Any) -> ParseResult:
+    """`continue_on_page_error`: a damaged page does not hide the others."""
+    from liteparse import LiteParse
+
+    parser = LiteParse(
+        ocr_enabled=False, quiet=True, max_pages=max_pages, continue_on_page_error=True, num_workers=1, **options
+    )
+    return parser.parse(content)
+
+
+def _reason(problem: Exception) -> str:
+    message = " ".join(str(problem).split())
+    if "password" in message.lower():
+        return "encrypted: it opens only with a password"
+    return f"damaged, or not a PDF file ({message[:200]})"
+
+
+def _warnings(result: ParseResult, scanned: Sequence[int]) -> Iterator[str]:
+    if result.total_pages > len(result.pages) + len(result.page_errors):
+        yield f"{result.total_pages} pages, of which the first {len(result.pages)} were read (max_pages)"
+    if scanned:
+        one = len(scanned) == 1
+        yield f"scanned, without text: page{'' if one else 's'} {_ranges(scanned)}"
+    if result.page_errors:
+        yield f"damaged pages were left out: {_ranges([error.page_num for error in result.page_errors])}"
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Numbers in order, such as `1-3, 7`."""
+    spans: list[list[int]] = []
+    for number in sorted(numbers):
+        if spans and spans[-1][1] == number - 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
+
+
+def _without_text(content: bytes, pages: Sequence[ParsedPage]) -> tuple[list[int], int]:
+    """Numbers of the pages that are pictures of text, and how many others are blank."""
+    empty = [page.page_num for page in pages if not page.text.strip() and not any(map(_text, page.blocks or ()))]
+    if not empty:
+        return [], 0
+    looked = empty[:_MAX_CHECKED]
+    checked = _read(content, len(looked), target_pages=",".join(map(str, looked)), include_complexity=True)
+    blank = {page.page_num for page in checked.pages if not _is_picture(page)}
+    scanned = [number for number in empty if number not in blank]
+    return scanned, len(empty) - len(scanned)
+
+
+def _is_picture(page: ParsedPage) -> bool:
+    seen = page.complexity
+    return seen is None or seen.full_page_image or seen.image_coverage >= _LARGE
+
+
+# ---------------------------------------------------------------- text
+
+
+def _fill(builder: SectionBuilder, pages: Sequence[ParsedPage], bookmarks: Sequence[Bookmark]) -> None:
+    running = _running(pages)
+    kept = [(page, [block for block in page.blocks or () if not _runs(block, running)]) for page in pages]
+    depth = max((mark.level for mark in bookmarks), default=0)
+    sizes = sorted({block.level for _, blocks in kept for block in blocks if block.kind == "heading" and block.level})
+    ranks = {size: depth + rank for rank, size in enumerate(sizes, 1)}
+    of_page: dict[int, list[Bookmark]] = {}
+    for mark in bookmarks:
+        if not mark.title.lower().endswith(".pdf"):  # of a file that was merged into this one
+            of_page.setdefault(mark.page, []).append(mark)
+    for page, blocks in kept:
+        place = Place(pages=(page.page_num, page.page_num))
+        marks = _marked(blocks, of_page.get(page.page_num, ()))
+        items: list[str] = []
+        for number, block in enumerate(blocks):
+            heading = block.kind == "heading" and _WORDS.search(block.text or "")
+            if items and (heading or number in marks or block.kind != "list_item"):
+                builder.block("\n".join(items), place)
+                items = []
+            for mark in marks.get(number, ()):
+                builder.heading(mark.level, mark.title, place)
+            if number in marks and _same(block, marks[number][-1]):
+                continue
+            if heading:
+                builder.heading(ranks.get(block.level or 0, depth + 1), _plain(block.text or ""), place)
+            elif block.kind == "list_item":
+                items.append(_item(block))
+            else:
+                builder.block(_text(block), place)
+        builder.block("\n".join(items), place)
+        if page.text.strip() and not any(map(_text, page.blocks or ())):
+            builder.block(page.text, place)
+
+
+def _marked(blocks: Sequence[LayoutBlock], marks: Sequence[Bookmark]) -> dict[int, list[Bookmark]]:
+    """Bookmarks of a page by the number of the block that they precede or are.
+
+    A bookmark that no block begins with comes directly after the one before it, or first.
+    """
+    found: dict[int, list[Bookmark]] = {}
+    free = after = 0
+    for mark in marks:
+        title = _key(mark.title)
+        numbers = range(free, len(blocks))
+        here = next((number for number in numbers if title and _key(blocks[number].text or "").startswith(title)), None)
+        if here is not None:
+            free, after = here + 1, here + _same(blocks[here], mark)
+        found.setdefault(after if here is None else here, []).append(mark)
+    return found
+
+
+def _same(block: LayoutBlock, mark: Bookmark) -> bool:
+    return _key(block.text or "") == _key(mark.title)
+
+
+def _text(block: LayoutBlock) -> str:
+    if block.kind == "table":
+        header = [[cell.text for cell in block.header]] if block.header else []
+        return markdown_table([*header, *([cell.text for cell in row] for row in block.rows or ())])
+    if block.lines is not None:
+        text = "\n".join(block.lines)
+        return f"```\n{text}\n```" if block.kind == "code" and text.strip() and "```" not in text else text
+    return _plain(block.text or "")
+
+
+def _item(block: LayoutBlock) -> str:
+    marker = block.marker if block.ordered and block.marker else "-"
+    return "  " * min(block.level or 0, 10) + f"{marker} {_plain(block.text or '')}"
+
+
+def _plain(text: str) -> str:
+    """Text without the marks of bold and italic type, which are guesses from the font, and without escapes."""
+    return _MARKS.sub(r"\1", text) if "*" in text or "\\" in text else text
+
+
+def _key(text: str) -> str:
+    """Words for comparison, without a number such as `2.1`, `IV.` or `A.` before them."""
+    return "".join(_WORDS.findall(_ENUMERATOR.sub("", text.lstrip("*# "), count=1).casefold()))
+
+
+def _running(pages: Sequence[ParsedPage]) -> set[str]:
+    """Lines at the top and bottom that are on most pages; numbers in them may differ."""
+    if len(pages) <= _FEW_PAGES:
+        return set()
+    count: Counter[str] = Counter()
+    for page in pages:
+        blocks = page.blocks or []
+        edges = [*blocks[:_EDGE], *blocks[-_EDGE:]]
+        count.update({_shape(block) for block in edges})
+    return {shape for shape, often in count.items() if shape and often * 2 > len(pages)}
+
+
+def _shape(block: LayoutBlock) -> str:
+    text = block.text if block.kind in ("heading", "paragraph") else None
+    return _NUMBERS.sub("0", " ".join(text.split())) if text and len(text) <= _MAX_RUNNING else ""
+
+
+def _runs(block: LayoutBlock, running: set[str]) -> bool:
+    return bool(running) and _shape(block) in running
+
+
+# ---------------------------------------------------------------- document information
+
+
+def _title(written: str, sections: Sequence[Section], name: str) -> str:
+    title = clean(written)
+    folded = title.casefold()
+    if _WORDS.search(title) and not _MADE_UP.match(folded) and not _FILE_NAME.match(folded):
+        return title
+    return first_heading(sections) or PurePosixPath(name).stem
+
+
+def _fields(values: dict[str, str]) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for name, key in (("author", "Author"), ("subject", "Subject"), ("keywords", "Keywords")):
+        value = clean(values.get(key, ""))
+        if value and not _MADE_UP.match(value.casefold()):
+            fields[name] = value
+    for name, key in (("created", "CreationDate"), ("modified", "ModDate")):
+        moment = _moment(values.get(key, ""))
+        if moment:
+            fields[name] = moment
+    return fields
+
+
+def _moment(written: str) -> str:
+    """A date as in `D:20240822125427+02'00'`, in ISO form; empty if it is none."""
+    match = _DATE.match(written.strip())
+    if match is None:
+        return ""
+    from datetime import datetime
+
+    year, month, day, hour, minute, second, zone, zone_minutes = match.groups()
+    offset = f"{zone}:{zone_minutes or '00'}" if zone else "+00:00"
+    text = f"{year}-{month or '01'}-{day or '01'}T{hour or '00'}:{minute or '00'}:{second or '00'}{offset}"
+    try:
+        return datetime.fromisoformat(text).isoformat()
+    except ValueError:
+        return ""
