@@ -85,7 +85,8 @@ def _extract(content: bytes, kind: str) -> ExtractedDocument:
         enable_quality_processing=False,
         escape_markdown=False,
         include_document_structure=not KINDS[kind].sheets,
-        pages=_xberg.PageConfig(extract_pages=True),  # without it, notes are among the text of the wrong slides
+        output_format=_xberg.OutputFormat("markdown"),  # in others, slides have no titles, and notes of other slides
+        pages=_xberg.PageConfig(extract_pages=True),
         security_limits=limits,
     )
     source = _xberg.ExtractInput.from_bytes(content, KINDS[kind].media, None)

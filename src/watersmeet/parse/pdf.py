@@ -31,12 +31,14 @@ _LARGE = 0.3
 """Share of a page without text that pictures cover if it is scanned; less is a blank page with an ornament."""
 _FEW_PAGES, _MAX_RUNNING = 3, 120
 """Repeated lines are looked for in documents of more pages, among lines of at most so many characters."""
+_MAX_LEVEL = 6
 _EDGE = 2
 """Blocks at the top and bottom of a page that may be running headers and footers."""
 _DATE = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?([+-]\d\d)?'?(\d\d)?")
 _NUMBERS = re.compile(r"\d+")
 _WORDS = re.compile(r"\w+")
-_MARKS = re.compile(r"\\([^\w\s])|\*+")
+_ESCAPE = re.compile(r"\\([^\sA-Za-z0-9])")
+_STARS = re.compile(r"(?<!\\)\*{1,3}")
 _ENUMERATOR = re.compile(r"(?:\d+|[IVXLC]+|[A-Z])(?:[.-](?:\d+|[A-Z]))*[.):]?\s+")
 _MADE_UP = re.compile(
     r"microsoft \w+ - |untitled|\(?anonymous|\(?unspecified|powerpoint pres|slide 1$|document\d*$|print$"
@@ -160,8 +162,7 @@ def _fill(builder: SectionBuilder, pages: Sequence[ParsedPage], bookmarks: Seque
     running = _running(pages)
     kept = [(page, [block for block in page.blocks or () if not _runs(block, running)]) for page in pages]
     depth = max((mark.level for mark in bookmarks), default=0)
-    sizes = sorted({block.level for _, blocks in kept for block in blocks if block.kind == "heading" and block.level})
-    ranks = {size: depth + rank for rank, size in enumerate(sizes, 1)}
+    levels = _levels(kept)
     of_page: dict[int, list[Bookmark]] = {}
     for mark in bookmarks:
         if not mark.title.lower().endswith(".pdf"):  # of a file that was merged into this one
@@ -171,7 +172,7 @@ def _fill(builder: SectionBuilder, pages: Sequence[ParsedPage], bookmarks: Seque
         marks = _marked(blocks, of_page.get(page.page_num, ()))
         items: list[str] = []
         for number, block in enumerate(blocks):
-            heading = block.kind == "heading" and _WORDS.search(block.text or "")
+            heading = id(block) in levels
             if items and (heading or number in marks or block.kind != "list_item"):
                 builder.block("\n".join(items), place)
                 items = []
@@ -180,7 +181,7 @@ def _fill(builder: SectionBuilder, pages: Sequence[ParsedPage], bookmarks: Seque
             if number in marks and _same(block, marks[number][-1]):
                 continue
             if heading:
-                builder.heading(ranks.get(block.level or 0, depth + 1), _plain(block.text or ""), place)
+                builder.heading(depth + levels[id(block)], _plain(block.text or ""), place)
             elif block.kind == "list_item":
                 items.append(_item(block))
             else:
@@ -188,6 +189,34 @@ def _fill(builder: SectionBuilder, pages: Sequence[ParsedPage], bookmarks: Seque
         builder.block("\n".join(items), place)
         if page.text.strip() and not any(map(_text, page.blocks or ())):
             builder.block(page.text, place)
+
+
+def _levels(pages: Sequence[tuple[ParsedPage, list[LayoutBlock]]]) -> dict[int, int]:
+    """Levels of headings by the identity of the block, without gaps. If the library has only one, by size of type."""
+    headings = [
+        (page, block)
+        for page, blocks in pages
+        for block in blocks
+        if block.kind == "heading" and _WORDS.search(block.text or "")
+    ]
+    order = {id(block): float(block.level or 1) for _, block in headings}
+    if len(set(order.values())) == 1:
+        order = {id(block): -_size(page, block) for page, block in headings}
+    ranks = {value: min(rank, _MAX_LEVEL) for rank, value in enumerate(sorted(set(order.values())), 1)}
+    return {block: ranks[value] for block, value in order.items()}
+
+
+def _size(page: ParsedPage, block: LayoutBlock) -> float:
+    """Height of the first line of a block, in points."""
+    box = block.bbox
+    if box is None:
+        return 0.0
+    inside = (
+        item.height
+        for item in page.text_items
+        if box.y - 1 <= item.y + item.height / 2 <= box.y + box.height + 1 and box.x - 1 <= item.x <= box.x + box.width
+    )
+    return float(round(next(inside, 0.0)))
 
 
 def _marked(blocks: Sequence[LayoutBlock], marks: Sequence[Bookmark]) -> dict[int, list[Bookmark]]:
@@ -227,8 +256,10 @@ def _item(block: LayoutBlock) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text without the marks of bold and italic type, which are guesses from the font, and without escapes."""
-    return _MARKS.sub(r"\1", text) if "*" in text or "\\" in text else text
+    """Text without escapes, and without the marks of bold and italic type, which are guesses from the font."""
+    if "*" in text and len(_STARS.findall(text)) % 2 == 0:
+        text = _STARS.sub("", text)
+    return _ESCAPE.sub(r"\1", text) if "\\" in text else text
 
 
 def _key(text: str) -> str:
