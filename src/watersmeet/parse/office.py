@@ -18,6 +18,7 @@ from watersmeet.core.model import DocId
 from watersmeet.core.place import NOWHERE, Place
 from watersmeet.parse._converted import SectionBuilder, first_heading, markdown_table
 from watersmeet.parse._inline import limited, markdown_link
+from watersmeet.parse._odp import Slide, odp_slides
 from watersmeet.parse._office_kind import KINDS, NotRead, office_kind, slide_notes
 from watersmeet.parse._values import clean, created, modified, plain
 
@@ -28,8 +29,6 @@ _MAX_CELLS = 1_000_000
 """Cells of one file; further rows are left out, with a warning."""
 _MAX_DEPTH = 20
 """Levels of lists that are indented."""
-_MAX_TITLE = 100
-"""Characters of the first paragraph of a slide that is read as its title."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ class Office(ParserOptions):
             kind = office_kind(content, PurePosixPath(found.name).suffix.lower().removeprefix("."))
             extracted = _extract(content, kind)
             reader = _Reader(extracted, kind, slide_notes(content) if kind == "pptx" else {})
-            sections = reader.sections()
+            sections = reader.sections(odp_slides(content) if kind == "odp" else ())
         except NotRead as problem:
             yield Skipped(found.uri, str(problem))
             return
@@ -118,14 +117,16 @@ class _Reader:
         self.links: list[Link] = []
         self._extracted = extracted
         self._kind = KINDS[kind]
-        self._guess_titles = kind == "odp"  # whose titles the library does not tell from other text
         self._notes = notes
         self._slide = 0
         self._untitled = False  # the title of the current slide may still come
         self._nodes: list[Any] = []
 
-    def sections(self) -> tuple[Section, ...]:
-        if self._kind.sheets:
+    def sections(self, slides: Sequence[Slide]) -> tuple[Section, ...]:
+        """`slides`: those of a format whose slides the library does not read well."""
+        if slides:
+            self._slides(slides)
+        elif self._kind.sheets:
             self._sheets()
         elif self._extracted.document is not None:
             self._nodes = list(self._extracted.document.nodes)
@@ -150,6 +151,12 @@ class _Reader:
 
     # ------------------------------------------------------------ text and slides
 
+    def _slides(self, slides: Sequence[Slide]) -> None:
+        for number, slide in enumerate(slides, 1):
+            self._enter_slide(number, slide.title)
+            for text in (*slide.blocks, *slide.notes):
+                self._block(text)
+
     def _node(self, node: Any) -> None:
         if str(node.content_layer) in ("header", "footer"):
             return
@@ -161,8 +168,6 @@ class _Reader:
                 self._enter_slide(page, content.get("title"))
         if kind in ("heading", "title"):
             self._heading(content)
-        elif kind == "paragraph" and self._untitled and self._guess_titles and len(content["text"]) <= _MAX_TITLE:
-            self._heading(content | {"level": 1})
         elif kind in ("list", "definition_list"):
             self._block("\n".join(self._items(node, 0)))
         elif kind == "table":
@@ -185,11 +190,13 @@ class _Reader:
     def _items(self, node: Any, depth: int) -> Iterator[str]:
         """Lines of a list; lists in it are further children."""
         content = json.loads(str(node.content))
-        for number, child in enumerate(node.children, 1):
+        number = 0
+        for child in node.children:
             inner = self._nodes[child]
             if inner.content.node_type in ("list", "definition_list"):
                 yield from self._items(inner, depth + 1)
                 continue
+            number += 1
             mark = f"{number}." if content.get("ordered") else "-"
             indent = "  " * min(depth, _MAX_DEPTH)
             yield f"{indent}{mark} " + self._text(inner).replace("\n", f"\n{indent}  ")
@@ -208,7 +215,9 @@ class _Reader:
         if kind == "raw_block":
             return "" if content["format"] == "odp-master-page" else str(content["content"])
         text = str(content.get("text") or "")
-        return self._linked(text, node.annotations) if kind != "formula" else f"$${text}$$"
+        if kind == "formula":
+            return "" if text.startswith("//") else f"$${text}$$"  # a chart of OpenDocument, its cells run together
+        return self._linked(text, node.annotations)
 
     def _linked(self, text: str, annotations: Sequence[Any]) -> str:
         """Text with its links in Markdown; positions are those of UTF-8."""
