@@ -40,9 +40,12 @@ def _mammoth(content: bytes, ending: str) -> str:
 
 
 def _markitdown(content: bytes, ending: str) -> str:
-    from markitdown import MarkItDown, StreamInfo
+    from markitdown import MarkItDown, MarkItDownException, StreamInfo
 
-    return str(MarkItDown().convert_stream(io.BytesIO(content), stream_info=StreamInfo(extension=ending)).markdown)
+    try:
+        return str(MarkItDown().convert_stream(io.BytesIO(content), stream_info=StreamInfo(extension=ending)).markdown)
+    except MarkItDownException as problem:
+        raise ValueError(str(problem)) from problem
 
 
 def _striprtf(content: bytes, ending: str) -> str:

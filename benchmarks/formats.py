@@ -2,7 +2,7 @@
 
     python benchmarks/formats.py FOLDER [--formats pdf,docx] [--files] [--sources "where the files came from"]
 
-FOLDER holds `FORMAT/NAME.EXT` with the gold text beside it, `NAME.EXT.gold.md` or `.gold.txt`. The runner-up libraries
+FOLDER holds `FORMAT/NAME.EXT` (or `FORMAT-ORIGIN/NAME.EXT`) with the gold text beside it, `NAME.EXT.gold.md` or `.gold.txt`. The runner-up libraries
 are used if they are installed:
 
     pip install pypdfium2 mammoth "markitdown[pptx,xlsx]" odfpy striprtf trafilatura
@@ -15,6 +15,7 @@ file that is not counted. `--files` also lists every file, worst first.
 from __future__ import annotations
 
 import argparse
+import html
 import re
 import statistics
 import sys
@@ -33,9 +34,12 @@ from watersmeet.core.documents import Document
 from watersmeet.core.indexing import Found, Skipped
 from watersmeet.engine.sync.parsers import parsers
 
+FAILURES = (ArithmeticError, AssertionError, AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError)
 GOLD = (".gold.md", ".gold.txt")
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*(?:\s\"[^\"]*\")?\)")
 _COMMENT = re.compile(r"<!--[^>]*-->")
+_IMAGE = re.compile(r"<img[^<>]*alt=\"([^\"<>]*)\"[^<>]*>")
+_INLINE = re.compile(r"</?(?:sup|sub|span|u|em|strong|b|i|code|mark|kbd)(?: [^<>]*)?>")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 _WORD = re.compile(r"\w+")
 _HEADING = re.compile(r"^#{1,6} +(.+?)\s*#*$", re.MULTILINE)
@@ -45,8 +49,10 @@ _URL = re.compile(r"https?://\S+")
 
 def words(text: str) -> Counter[str]:
     """Words without marks: no targets of links, no HTML tags, no fences, emphasis or escapes."""
-    text = _TAG.sub(" ", _COMMENT.sub(" ", text))
-    text = _URL.sub(" ", _LINK.sub(r"\1", text)).replace("\\", "").replace("**", "").replace("__", "")
+    text = _TAG.sub(" ", _INLINE.sub("", _IMAGE.sub(r" \1 ", _COMMENT.sub(" ", text))))
+    text = _URL.sub(" ", _LINK.sub(r"\1", html.unescape(text)))
+    for mark in ("\\", "*", "`", "__"):
+        text = text.replace(mark, "")
     return Counter(word.replace("_", "") for word in _WORD.findall(text.casefold()) if word.strip("_"))
 
 
@@ -146,7 +152,7 @@ def measured(read: Callable[[], tuple[str | None, int]]) -> tuple[str | None, in
     start = time.process_time()
     try:
         text, pages = read()
-    except Exception as problem:  # noqa: BLE001 - a file that a library cannot read counts as not read
+    except FAILURES as problem:  # a file that a library cannot read counts as not read
         print(f"  {type(problem).__name__}: {str(problem)[:100]}", file=sys.stderr)
         text, pages = None, 0
     return text, pages, time.process_time() - start
@@ -160,7 +166,7 @@ def measure(folder: Path) -> dict[str, Score]:
         if gold is not None:
             pairs.append((path, gold.read_text("utf8", errors="replace")))
     scores = {"watersmeet": Score()}
-    runner_up = RUNNER_UPS.get(folder.name)
+    runner_up = RUNNER_UPS.get(folder.name.partition("-")[0])
     if runner_up and runner_up.installed():
         scores[runner_up.name] = Score()
     by_ending = parsers(settings("default"))

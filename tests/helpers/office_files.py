@@ -217,7 +217,7 @@ def _open_document(kind: str, body: str, title: str, author: str) -> bytes:
             "mimetype": media,
             "content.xml": f"{_HEAD}<office:document-content {_SPACES}><office:body><office:{inner}>{body}"
             f"</office:{inner}></office:body></office:document-content>",
-            "meta.xml": f"{_HEAD}<office:document-meta {_SPACES}><office:meta>{about}</office:meta></office:document-meta>",
+            "meta.xml": _HEAD + meta,
             "META-INF/manifest.xml": f'{_HEAD}<manifest:manifest {_SPACES}><manifest:file-entry manifest:full-path="/" '
             f'manifest:media-type="{media}"/></manifest:manifest>',
         },
@@ -261,7 +261,8 @@ def odp(slides: Sequence[tuple[str, Sequence[str], str]], title: str = "", autho
     for number, (name, lines, note) in enumerate(slides, 1):
         frames = ""
         if name:
-            frames += f'<draw:frame presentation:class="title"><draw:text-box><text:p>{escape(name)}</text:p></draw:text-box></draw:frame>'
+            box = f"<draw:text-box><text:p>{escape(name)}</text:p></draw:text-box>"
+            frames += f'<draw:frame presentation:class="title">{box}</draw:frame>'
         text = "".join(f"<text:p>{escape(line)}</text:p>" for line in lines)
         frames += f"<draw:custom-shape>{text}</draw:custom-shape>"
         if note:
@@ -282,18 +283,20 @@ def epub(chapters: Sequence[str], title: str = "", author: str = "") -> bytes:
         f'<item id="c{n}" href="c{n}.xhtml" media-type="application/xhtml+xml"/>' for n in range(1, len(chapters) + 1)
     )
     spine = "".join(f'<itemref idref="c{n}"/>' for n in range(1, len(chapters) + 1))
-    pages = {
-        f"OEBPS/c{n}.xhtml": f'{_HEAD}<html xmlns="http://www.w3.org/1999/xhtml"><head><title>c</title></head><body>{body}</body></html>'
-        for n, body in enumerate(chapters, 1)
-    }
+    start = '<html xmlns="http://www.w3.org/1999/xhtml"><head><title>c</title></head>'
+    pages = {f"OEBPS/c{n}.xhtml": f"{_HEAD}{start}<body>{body}</body></html>" for n, body in enumerate(chapters, 1)}
+    root = '<rootfile full-path="OEBPS/content.opf" media-type="application/oebps-package+xml"/>'
+    about = (
+        f"<dc:title>{escape(title)}</dc:title><dc:creator>{escape(author)}</dc:creator><dc:language>en</dc:language>"
+    )
     return zipped(
         {
             "mimetype": "application/epub+zip",
-            "META-INF/container.xml": f'{_HEAD}<container version="1.0" xmlns="urn:oasis:names:tc:opendocument:xmlns:container">'
-            '<rootfiles><rootfile full-path="OEBPS/content.opf" media-type="application/oebps-package+xml"/></rootfiles></container>',
-            "OEBPS/content.opf": f'{_HEAD}<package xmlns="http://www.idpf.org/2007/opf" version="3.0" unique-identifier="id">'
-            '<metadata xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:identifier id="id">x</dc:identifier>'
-            f"<dc:title>{escape(title)}</dc:title><dc:creator>{escape(author)}</dc:creator><dc:language>en</dc:language></metadata>"
+            "META-INF/container.xml": f'{_HEAD}<container version="1.0" xmlns="{_ODF}:container">'
+            f"<rootfiles>{root}</rootfiles></container>",
+            "OEBPS/content.opf": f'{_HEAD}<package xmlns="http://www.idpf.org/2007/opf" version="3.0" '
+            'unique-identifier="id"><metadata xmlns:dc="http://purl.org/dc/elements/1.1/">'
+            f'<dc:identifier id="id">x</dc:identifier>{about}</metadata>'
             f"<manifest>{items}</manifest><spine>{spine}</spine></package>",
             **pages,
         },
@@ -303,7 +306,8 @@ def epub(chapters: Sequence[str], title: str = "", author: str = "") -> bytes:
 
 def rtf(paragraphs: Sequence[tuple[int, str]], rows: Rows = (), title: str = "") -> bytes:
     """Pairs of a level and a text (0: a paragraph), then a table; characters beyond ASCII are escaped."""
-    out = r"{\rtf1\ansi\deff0{\fonttbl{\f0 Times;}}{\stylesheet{\s0 Normal;}{\s1\outlinelevel0 heading 1;}{\s2\outlinelevel1 heading 2;}}"
+    styles = r"{\s0 Normal;}{\s1\outlinelevel0 heading 1;}{\s2\outlinelevel1 heading 2;}"
+    out = r"{\rtf1\ansi\deff0{\fonttbl{\f0 Times;}}{\stylesheet" + styles + "}"
     out += r"{\info{\title " + _rtf_text(title) + "}}\n" if title else ""
     for level, text in paragraphs:
         style = rf"\s{level}\outlinelevel{level - 1}" if level else r"\s0"

@@ -29,7 +29,8 @@ DOCX = files.docx(
     modified="2024-05-06T07:08:09Z",
 )
 UNTITLED = (
-    "A slide without a title has only text, and if the text is as long as this one then it is none of the titles."
+    "A slide without a title has only text, and if the text is as long as this one, with a second half, then the "
+    "library does not take it for the title."
 )
 PPTX = files.pptx(
     [

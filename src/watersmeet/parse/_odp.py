@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from watersmeet.parse._converted import markdown_table
+from watersmeet.parse._office_kind import archive_problems
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -32,7 +33,7 @@ def odp_slides(content: bytes) -> list[Slide]:
     """Slides in order; empty if the file cannot be read so."""
     import io
     import zipfile
-    from xml.etree.ElementTree import ParseError, fromstring
+    from xml.etree.ElementTree import fromstring
 
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -43,7 +44,7 @@ def odp_slides(content: bytes) -> list[Slide]:
 
             root = part("content.xml")
             charts = {name: part(name) for name in archive.namelist() if _is_chart(name)}
-    except (KeyError, ValueError, OSError, ParseError, zipfile.BadZipFile, NotImplementedError, RuntimeError):
+    except archive_problems():
         return []
     return [_slide(page, charts) for page in root.iter(f"{_DRAW}page")]
 

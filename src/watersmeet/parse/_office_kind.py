@@ -10,7 +10,7 @@ _MAX_PARTS = 100_000
 _MAX_PART = 10_000_000
 """Bytes of one part that is read here."""
 _RELATION = re.compile(rb"<Relationship\s[^>]*>")
-_ATTRIBUTE = re.compile(rb"(\w+)=\"([^\"]*)\"")
+_ATTRIBUTE = re.compile(rb"(\w{1,40})=\"([^\"]*)\"")
 _SLIDE_ID = re.compile(rb"<p:sldId\s[^>]*r:id=\"([^\"]*)\"")
 _NOTES = re.compile(r"ppt/notesSlides/_rels/notesSlide\d{1,9}\.xml\.rels")
 _DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
@@ -58,6 +58,16 @@ KINDS = {
 _BY_ENDING = {ending: name for name, kind in KINDS.items() for ending in kind.endings}
 
 
+def archive_problems() -> tuple[type[Exception], ...]:
+    """What a damaged ZIP archive, or XML in it, may raise."""
+    import zipfile
+    import zlib
+    from xml.etree.ElementTree import ParseError
+
+    other = (KeyError, ValueError, OSError, EOFError, RuntimeError)
+    return (zipfile.BadZipFile, zlib.error, ParseError, *other)
+
+
 def office_kind(content: bytes, ending: str) -> str:
     """Key of `KINDS` for a file, whatever its ending says; `NotRead` if it is none of them."""
     claimed = _BY_ENDING.get(ending, "")
@@ -97,9 +107,7 @@ def _zip_kind(content: bytes) -> str:
                         raise NotRead("encrypted: it opens only with a password")
                 if found:
                     return found
-    except NotRead:
-        raise
-    except Exception as problem:
+    except archive_problems() as problem:
         raise NotRead(f"damaged: not a complete ZIP archive ({' '.join(str(problem).split())[:100]})") from problem
     counts = {name: sum(one.startswith(KINDS[name].signs) for one in names) for name in ("docx", "pptx", "xlsx")}
     best = max(counts, key=lambda name: counts[name])
@@ -127,7 +135,6 @@ def slide_notes(content: bytes) -> dict[int, str]:
     """Speaker notes of a PPTX file by the number of the slide, from 1. The library gives them to other slides."""
     import io
     import zipfile
-    from xml.etree.ElementTree import ParseError
 
     notes: dict[int, str] = {}
     try:
@@ -143,7 +150,7 @@ def slide_notes(content: bytes) -> dict[int, str]:
                 text = _notes_text(_part(archive, place.replace("_rels/", "").removesuffix(".rels")))
                 if slide and text:
                     notes[slide] = text
-    except (KeyError, ValueError, OSError, ParseError, zipfile.BadZipFile, NotImplementedError, RuntimeError):
+    except archive_problems():
         return notes
     return notes
 

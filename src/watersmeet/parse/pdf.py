@@ -39,7 +39,7 @@ _NUMBERS = re.compile(r"\d+")
 _WORDS = re.compile(r"\w+")
 _ESCAPE = re.compile(r"\\([^\sA-Za-z0-9])")
 _STARS = re.compile(r"(?<!\\)\*{1,3}")
-_ENUMERATOR = re.compile(r"(?:\d+|[IVXLC]+|[A-Z])(?:[.-](?:\d+|[A-Z]))*[.):]?\s+")
+_ENUMERATOR = re.compile(r"(?:\d{1,4}|[IVXLC]{1,8}|[A-Z])(?:[.-](?:\d{1,4}|[A-Z])){0,8}[.):]?\s")
 _MADE_UP = re.compile(
     r"microsoft \w+ - |untitled|\(?anonymous|\(?unspecified|powerpoint pres|slide 1$|document\d*$|print$"
 )
@@ -264,7 +264,9 @@ def _plain(text: str) -> str:
 
 def _key(text: str) -> str:
     """Words for comparison, without a number such as `2.1`, `IV.` or `A.` before them."""
-    return "".join(_WORDS.findall(_ENUMERATOR.sub("", text.lstrip("*# "), count=1).casefold()))
+    text = text.lstrip("* ")
+    number = _ENUMERATOR.match(text)
+    return "".join(_WORDS.findall(text[number.end() if number else 0 :].casefold()))
 
 
 def _running(pages: Sequence[ParsedPage]) -> set[str]:
