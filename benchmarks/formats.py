@@ -2,8 +2,8 @@
 
     python benchmarks/formats.py FOLDER [--formats pdf,docx] [--files] [--sources "where the files came from"]
 
-FOLDER holds `FORMAT/NAME.EXT` (or `FORMAT-ORIGIN/NAME.EXT`) with the gold text beside it, `NAME.EXT.gold.md` or `.gold.txt`. The runner-up libraries
-are used if they are installed:
+FOLDER holds `FORMAT/NAME.EXT` (or `FORMAT-ORIGIN/NAME.EXT`) with the gold text beside it, `NAME.EXT.gold.md` or
+`.gold.txt`. The runner-up libraries are used if they are installed:
 
     pip install pypdfium2 mammoth "markitdown[pptx,xlsx]" odfpy striprtf trafilatura
 

@@ -1,20 +1,13 @@
-"""Which Office format a file really is, by its first bytes and the names of its parts; notes of slides."""
+"""Which Office format a file really is, by its first bytes and the names of its parts."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 _ZIP, _OLE, _RTF = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"{\\rtf"
 _MAX_PARTS = 100_000
 _MAX_PART = 10_000_000
 """Bytes of one part that is read here."""
-_RELATION = re.compile(rb"<Relationship\s[^>]*>")
-_ATTRIBUTE = re.compile(rb"(\w{1,40})=\"([^\"]*)\"")
-_SLIDE_ID = re.compile(rb"<p:sldId\s[^>]*r:id=\"([^\"]*)\"")
-_NOTES = re.compile(r"ppt/notesSlides/_rels/notesSlide\d{1,9}\.xml\.rels")
-_DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
-_SLIDE = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
 
 
 class NotRead(Exception):
@@ -129,62 +122,3 @@ def _ole_kind(content: bytes, claimed: str) -> str:
         if name in ("msg", "doc", "ppt", "xls") and has(*KINDS[name].signs):
             return name
     raise NotRead("an old Microsoft file of a kind that is not read")
-
-
-def slide_notes(content: bytes) -> dict[int, str]:
-    """Speaker notes of a PPTX file by the number of the slide, from 1. The library gives them to other slides."""
-    import io
-    import zipfile
-
-    notes: dict[int, str] = {}
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            names = archive.namelist()[:_MAX_PARTS]
-            places = [name for name in names if _NOTES.fullmatch(name)]
-            if not places:
-                return {}
-            numbers = _slide_numbers(archive)
-            for place in places:
-                targets = _relations(_part(archive, place)).values()
-                slide = next((numbers[one] for one in targets if one in numbers), 0)
-                text = _notes_text(_part(archive, place.replace("_rels/", "").removesuffix(".rels")))
-                if slide and text:
-                    notes[slide] = text
-    except archive_problems():
-        return notes
-    return notes
-
-
-def _part(archive: object, name: str) -> bytes:
-    with archive.open(name) as part:  # type: ignore[attr-defined]
-        return bytes(part.read(_MAX_PART))
-
-
-def _relations(source: bytes) -> dict[str, str]:
-    """Targets by id, as names of files without their folder."""
-    found: dict[str, str] = {}
-    for tag in _RELATION.findall(source):
-        values = dict(_ATTRIBUTE.findall(tag))
-        found[values.get(b"Id", b"").decode(errors="replace")] = (
-            values.get(b"Target", b"").rpartition(b"/")[2].decode(errors="replace")
-        )
-    return found
-
-
-def _slide_numbers(archive: object) -> dict[str, int]:
-    targets = _relations(_part(archive, "ppt/_rels/presentation.xml.rels"))
-    ids = _SLIDE_ID.findall(_part(archive, "ppt/presentation.xml"))
-    return {targets.get(one.decode(errors="replace"), ""): number for number, one in enumerate(ids, 1)}
-
-
-def _notes_text(source: bytes) -> str:
-    """Text of the notes of a slide: that of the placeholder for it, without the picture, the date and the number."""
-    from xml.etree.ElementTree import fromstring
-
-    lines = []
-    for shape in fromstring(source).iter(f"{_SLIDE}sp"):  # noqa: S314 - in the child process, and expat limits entities
-        holder = shape.find(f".//{_SLIDE}ph")
-        if holder is not None and holder.get("type") == "body":
-            for paragraph in shape.iter(f"{_DRAWING}p"):
-                lines.append("".join(run.text or "" for run in paragraph.iter(f"{_DRAWING}t")))
-    return "\n".join(line for line in lines if line.strip())

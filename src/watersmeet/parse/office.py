@@ -18,8 +18,8 @@ from watersmeet.core.model import DocId
 from watersmeet.core.place import NOWHERE, Place
 from watersmeet.parse._converted import SectionBuilder, first_heading, markdown_table
 from watersmeet.parse._inline import limited, markdown_link
-from watersmeet.parse._odp import Slide, odp_slides
-from watersmeet.parse._office_kind import KINDS, NotRead, office_kind, slide_notes
+from watersmeet.parse._office_kind import KINDS, NotRead, office_kind
+from watersmeet.parse._slides import Slide, picture_text, slides
 from watersmeet.parse._values import clean, created, modified, plain
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ class Office(ParserOptions):
         try:
             kind = office_kind(content, PurePosixPath(found.name).suffix.lower().removeprefix("."))
             extracted = _extract(content, kind)
-            reader = _Reader(extracted, kind, slide_notes(content) if kind == "pptx" else {})
-            sections = reader.sections(odp_slides(content) if kind == "odp" else ())
+            reader = _Reader(extracted, kind)
+            sections = reader.sections(slides(content, kind))
         except NotRead as problem:
             yield Skipped(found.uri, str(problem))
             return
@@ -112,20 +112,19 @@ def _reason(kind: str, message: str) -> str:
 class _Reader:
     """Sections and links of an extracted document."""
 
-    def __init__(self, extracted: ExtractedDocument, kind: str, notes: dict[int, str]) -> None:
+    def __init__(self, extracted: ExtractedDocument, kind: str) -> None:
         self.builder = SectionBuilder()
         self.links: list[Link] = []
         self._extracted = extracted
         self._kind = KINDS[kind]
-        self._notes = notes
         self._slide = 0
         self._untitled = False  # the title of the current slide may still come
         self._nodes: list[Any] = []
 
-    def sections(self, slides: Sequence[Slide]) -> tuple[Section, ...]:
-        """`slides`: those of a format whose slides the library does not read well."""
-        if slides:
-            self._slides(slides)
+    def sections(self, read: Sequence[Slide]) -> tuple[Section, ...]:
+        """`read`: slides of a format for which the library is not used."""
+        if read:
+            self._slides(read)
         elif self._kind.sheets:
             self._sheets()
         elif self._extracted.document is not None:
@@ -133,7 +132,6 @@ class _Reader:
             for node in self._nodes:
                 if node.parent is None or self._nodes[node.parent].content.node_type == "group":
                     self._node(node)
-            self._leave_slide()
         else:
             self.builder.block(self._extracted.content)
         return self.builder.sections()
@@ -151,11 +149,12 @@ class _Reader:
 
     # ------------------------------------------------------------ text and slides
 
-    def _slides(self, slides: Sequence[Slide]) -> None:
-        for number, slide in enumerate(slides, 1):
+    def _slides(self, read: Sequence[Slide]) -> None:
+        for number, slide in enumerate(read, 1):
             self._enter_slide(number, slide.title)
             for text in (*slide.blocks, *slide.notes):
                 self._block(text)
+            self.links += filter(None, (markdown_link(address, label) for address, label in slide.links))
 
     def _node(self, node: Any) -> None:
         if str(node.content_layer) in ("header", "footer"):
@@ -165,7 +164,8 @@ class _Reader:
         if self._kind.slides:
             page = self._page(node) or content.get("number") or 0
             if page > self._slide:
-                self._enter_slide(page, content.get("title"))
+                title = content.get("title") or ""
+                self._enter_slide(page, "" if _is_made_up(title) else title)
         if kind in ("heading", "title"):
             self._heading(content)
         elif kind in ("list", "definition_list"):
@@ -209,7 +209,7 @@ class _Reader:
         if kind == "code":
             return f"```{content.get('language') or ''}\n{content['text']}\n```"
         if kind == "image":
-            return content.get("description") or ""
+            return picture_text(content.get("description") or "")
         if kind == "definition_item":
             return f"{content['term']}: {content['definition']}"
         if kind == "raw_block":
@@ -250,18 +250,12 @@ class _Reader:
             node = self._nodes[node.children[0]]
         return node.page or 0
 
-    def _enter_slide(self, number: int, title: str | None) -> None:
-        self._leave_slide()
+    def _enter_slide(self, number: int, title: str) -> None:
         self._slide = number
         self.builder.break_off()
         self._untitled = True
-        if title and not _is_made_up(title):
+        if title:
             self._heading({"text": title})
-
-    def _leave_slide(self) -> None:
-        notes = self._notes.get(self._slide)
-        if notes:
-            self._block(notes)
 
 
 def _is_made_up(title: str) -> bool:
