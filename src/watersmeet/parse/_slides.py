@@ -63,7 +63,7 @@ def _part(archive: ZipFile, name: str) -> Element:
 def picture_text(described: str) -> str:
     """Text that stands for a picture; empty if it is only the name of its file. Programs add a second paragraph."""
     text = described.strip().partition("\n")[0].strip()
-    return "" if text.lower().endswith(_PICTURES) else text
+    return "" if text == "image" or text.lower().endswith(_PICTURES) else text
 
 
 def _name(element: Element) -> str:

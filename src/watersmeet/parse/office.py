@@ -47,9 +47,10 @@ class Office(ParserOptions):
     def parse(self, found: Found, content: bytes) -> Iterator[Document | Skipped]:
         try:
             kind = office_kind(content, PurePosixPath(found.name).suffix.lower().removeprefix("."))
-            extracted = _extract(content, kind)
+            read = slides(content, kind)
+            extracted = _extract(content, kind, structure=not (read or KINDS[kind].sheets))
             reader = _Reader(extracted, kind)
-            sections = reader.sections(slides(content, kind))
+            sections = reader.sections(read)
         except NotRead as problem:
             yield Skipped(found.uri, str(problem))
             return
@@ -72,7 +73,7 @@ class Office(ParserOptions):
         )
 
 
-def _extract(content: bytes, kind: str) -> ExtractedDocument:
+def _extract(content: bytes, kind: str, structure: bool) -> ExtractedDocument:
     import asyncio
 
     from xberg import _xberg
@@ -83,7 +84,7 @@ def _extract(content: bytes, kind: str) -> ExtractedDocument:
         use_cache=False,
         enable_quality_processing=False,
         escape_markdown=False,
-        include_document_structure=not KINDS[kind].sheets,
+        include_document_structure=structure,
         output_format=_xberg.OutputFormat("markdown"),  # in others, slides have no titles, and notes of other slides
         pages=_xberg.PageConfig(extract_pages=True),
         security_limits=limits,
@@ -280,7 +281,7 @@ def _grid(grid: dict[str, Any]) -> str:
     for cell in grid["cells"]:
         row = rows[cell["row"]]
         row.extend([""] * (cell["col"] - len(row)))
-        row.append(cell["content"])
+        row.append(cell["content"].replace("**", ""))  # bold type
     if len(rows) == 1 and len(rows[0]) == 1:
         return rows[0][0]
     return markdown_table(rows)
