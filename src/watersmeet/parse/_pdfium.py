@@ -17,6 +17,10 @@ _MAX_LENGTH = 10_000
 """Bytes of a value or title; longer ones are left out."""
 _PASSWORD, _SECURITY = 4, 5
 """Error codes of PDFium."""
+_PICTURES = (3, 5)
+"""Kinds of objects: pictures, and groups of objects."""
+_MAX_PAGES, _MAX_OBJECTS = 20, 1000
+"""Pages and objects in which a picture is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,26 @@ def pdf_info(content: bytes, folder: Path) -> PdfInfo:
     return info
 
 
+def has_pictures(content: bytes, folder: Path, max_pages: int) -> bool:
+    """Whether a page of a file without text has a picture, perhaps in a group of objects."""
+    library = _library(folder)
+    document = library.FPDF_LoadMemDocument64(content, len(content), None) if library is not None else None
+    if not document:
+        return False
+    try:
+        for number in range(min(library.FPDF_GetPageCount(document), max_pages, _MAX_PAGES)):
+            page = library.FPDF_LoadPage(document, number)
+            if page:
+                count = min(library.FPDFPage_CountObjects(page), _MAX_OBJECTS)
+                kinds = {library.FPDFPageObj_GetType(library.FPDFPage_GetObject(page, one)) for one in range(count)}
+                library.FPDF_ClosePage(page)
+                if not kinds.isdisjoint(_PICTURES):
+                    return True
+    finally:
+        library.FPDF_CloseDocument(document)
+    return False
+
+
 def _library(folder: Path) -> Any:
     path = next((folder / name for name in _NAMES if (folder / name).exists()), None)
     if path is None:
@@ -81,6 +105,12 @@ def _library(folder: Path) -> Any:
             ("FPDFBookmark_GetAction", pointer, [pointer]),
             ("FPDFAction_GetDest", pointer, [pointer, pointer]),
             ("FPDFDest_GetDestPageIndex", ctypes.c_int, [pointer, pointer]),
+            ("FPDF_GetPageCount", ctypes.c_int, [pointer]),
+            ("FPDF_LoadPage", pointer, [pointer, ctypes.c_int]),
+            ("FPDF_ClosePage", None, [pointer]),
+            ("FPDFPage_CountObjects", ctypes.c_int, [pointer]),
+            ("FPDFPage_GetObject", pointer, [pointer, ctypes.c_int]),
+            ("FPDFPageObj_GetType", ctypes.c_int, [pointer]),
         ):
             function = getattr(library, name)
             function.restype, function.argtypes = result, arguments

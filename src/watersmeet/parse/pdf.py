@@ -31,7 +31,8 @@ _LARGE = 0.3
 """Share of a page without text that pictures cover if it is scanned; less is a blank page with an ornament."""
 _FEW_PAGES, _MAX_RUNNING = 3, 120
 """Repeated lines are looked for in documents of more pages, among lines of at most so many characters."""
-_MAX_LEVEL = 6
+_MAX_LEVEL, _SMALLER = 6, 0.87
+"""Levels of headings, and the share of its size below which a heading is of a further level."""
 _EDGE = 2
 """Blocks at the top and bottom of a page that may be running headers and footers."""
 _DATE = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?([+-]\d\d)?'?(\d\d)?")
@@ -67,9 +68,10 @@ class Pdf(ParserOptions):
 
         import liteparse
 
-        from watersmeet.parse._pdfium import pdf_info
+        from watersmeet.parse._pdfium import has_pictures, pdf_info
 
-        info = pdf_info(content, Path(liteparse.__file__).parent)
+        folder = Path(liteparse.__file__).parent
+        info = pdf_info(content, folder)
         if info.problem:
             yield Skipped(found.uri, info.problem)
             return
@@ -80,7 +82,8 @@ class Pdf(ParserOptions):
             return
         scanned, blank = _without_text(content, result.pages)
         if len(scanned) + blank >= len(result.pages):
-            why = "scanned: its pages hold no text, and text recognition is not part of this" if scanned else "no text"
+            pictures = scanned or has_pictures(content, folder, self.max_pages)
+            why = "scanned: its pages hold no text, and text recognition is not part of this" if pictures else "no text"
             yield Skipped(found.uri, why)
             return
         builder = SectionBuilder()
@@ -201,9 +204,20 @@ def _levels(pages: Sequence[tuple[ParsedPage, list[LayoutBlock]]]) -> dict[int, 
     ]
     order = {id(block): float(block.level or 1) for _, block in headings}
     if len(set(order.values())) == 1:
-        order = {id(block): -_size(page, block) for page, block in headings}
+        order = _by_size({id(block): _size(page, block) for page, block in headings})
     ranks = {value: min(rank, _MAX_LEVEL) for rank, value in enumerate(sorted(set(order.values())), 1)}
     return {block: ranks[value] for block, value in order.items()}
+
+
+def _by_size(sizes: dict[int, float]) -> dict[int, float]:
+    """Classes of sizes, the largest first: a little smaller is the same class."""
+    classes: dict[int, float] = {}
+    largest = 0.0
+    for block, size in sorted(sizes.items(), key=lambda one: -one[1]):
+        if size < largest * _SMALLER or not classes:
+            largest = size
+        classes[block] = -largest
+    return classes
 
 
 def _size(page: ParsedPage, block: LayoutBlock) -> float:
@@ -216,7 +230,7 @@ def _size(page: ParsedPage, block: LayoutBlock) -> float:
         for item in page.text_items
         if box.y - 1 <= item.y + item.height / 2 <= box.y + box.height + 1 and box.x - 1 <= item.x <= box.x + box.width
     )
-    return float(round(next(inside, 0.0)))
+    return next(inside, 0.0)
 
 
 def _marked(blocks: Sequence[LayoutBlock], marks: Sequence[Bookmark]) -> dict[int, list[Bookmark]]:
