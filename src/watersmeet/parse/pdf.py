@@ -29,7 +29,7 @@ _MAX_CHECKED = 300
 """Pages without text for which it is found out whether they are scanned."""
 _LARGE = 0.3
 """Share of a page without text that pictures cover if it is scanned; less is a blank page with an ornament."""
-_FEW_PAGES, _MAX_RUNNING = 3, 120
+_FEW_PAGES, _MAX_RUNNING = 5, 120
 """Repeated lines are looked for in documents of more pages, among lines of at most so many characters."""
 _MAX_LEVEL, _SMALLER = 6, 0.87
 """Levels of headings, and the share of its size below which a heading is of a further level."""
