@@ -28,6 +28,22 @@ def zipped(parts: Mapping[str, str | bytes], stored: Sequence[str] = ()) -> byte
     return out.getvalue()
 
 
+def changed(content: bytes, part: str, old: str, new: str) -> bytes:
+    """An archive with a text of one part replaced."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    if old.encode() not in parts[part]:
+        raise ValueError(f"{part} does not have {old}")
+    parts[part] = parts[part].replace(old.encode(), new.encode())
+    return zipped(parts, stored=("mimetype",))
+
+
+def added(content: bytes, part: str, text: str) -> bytes:
+    """An archive with one more part."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return zipped({name: archive.read(name) for name in archive.namelist()} | {part: text}, stored=("mimetype",))
+
+
 def core(title: str = "", author: str = "", keywords: str = "", created: str = "", modified: str = "") -> str:
     """The core properties of an Office Open XML file."""
     words = "http://purl.org/dc/"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 Line = tuple[float, str] | tuple[float, str, float]
-"""Size of the font, text, and the distance from the left edge if it is not the margin."""
+"""Size of the font, text, and the distance from the left edge if it is not the margin. `**` before it: bold."""
 Bookmark = tuple[int, str, int]
 """Level, title and page, from 1."""
 TOP, LEFT, WIDTH, HEIGHT = 760, 72, 612, 792
@@ -122,7 +122,8 @@ def _text(lines: Sequence[Line]) -> bytes:
         if left <= last or left == LEFT:  # a new line
             height -= size * 1.5
         last = left if left != LEFT else LEFT
-        font = "F2" if size > 12 else "F1"
+        font = "F2" if size > 12 or text.startswith("**") else "F1"
+        text = text.removeprefix("**")
         parts.append(f"/{font} {size} Tf 1 0 0 1 {left} {height} Tm {_string(text)} Tj")
     return "\n".join((*parts, "ET")).encode("latin-1")
 

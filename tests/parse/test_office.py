@@ -111,6 +111,31 @@ def test_slides_have_numbers_titles_and_their_own_notes():
     ]
 
 
+def test_runs_of_text_are_joined_without_blanks():
+    runs = "<a:r><a:t>water</a:t></a:r><a:r><a:rPr b='1'/><a:t>mill</a:t></a:r>"
+    content = files.changed(PPTX, "ppt/slides/slide1.xml", "<a:r><a:t>It is old.</a:t></a:r>", runs)
+    assert "watermill" in document(content, "talk.pptx").sections[0].blocks[1].text
+
+
+def test_charts_of_slides_are_tables():
+    values = "".join(
+        f"<c:ser><c:tx><c:v>{name}</c:v></c:tx><c:cat><c:pt><c:v>2023</c:v></c:pt><c:pt><c:v>2024</c:v></c:pt></c:cat>"
+        f"<c:val><c:pt><c:v>{first}</c:v></c:pt><c:pt><c:v>{second}</c:v></c:pt></c:val></c:ser>"
+        for name, first, second in (("Wheat", 4, 5), ("Rye", 3, 2))
+    )
+    relation = "</Relationships>"
+    kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/chart"
+    content = files.changed(
+        PPTX,
+        "ppt/slides/_rels/slide2.xml.rels",
+        relation,
+        f'<Relationship Id="rId9" Type="{kind}" Target="../charts/chart1.xml"/>{relation}',
+    )
+    with_chart = files.added(content, "ppt/charts/chart1.xml", f'<c:chart xmlns:c="urn:c">{values}</c:chart>')
+    blocks = [block.text for block in document(with_chart, "talk.pptx").sections[1].blocks]
+    assert "|  | Wheat | Rye |\n| --- | --- | --- |\n| 2023 | 4 | 3 |\n| 2024 | 5 | 2 |" in blocks
+
+
 def test_sheets_have_names_and_blank_rows_part_tables():
     assert outline(document(XLSX, "prices.xlsx")) == [
         (("Prices",), "sheet Prices", ["Prices of 2024", TABLE]),

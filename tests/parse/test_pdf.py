@@ -110,6 +110,14 @@ def test_a_bookmark_without_a_line_of_its_own_begins_its_page():
     ]
 
 
+def test_a_bold_line_in_a_paragraph_is_a_heading():
+    lines = [*paragraph("oak"), (10, "**The miller's house"), *paragraph("ash")]
+    found = document(pdf([[(24, "The mill"), *lines]]))
+    assert [section.headings for section in found.sections] == [("The mill",), ("The mill", "The miller's house")]
+    assert "oak" in found.sections[0].blocks[0].text
+    assert found.sections[1].blocks[0].text.startswith("The ash of the mill")
+
+
 def test_a_table_is_a_markdown_table():
     rows = [["Grain", "Price", "Stock"], ["Wheat", "4.20", "17"], ["Rye", "3.10", "9"], ["Oats", "2.80", "41"]]
     found = document(pdf([[*paragraph("price"), *pdf_files.table(rows), *paragraph("stock")]]))

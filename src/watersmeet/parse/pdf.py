@@ -15,6 +15,7 @@ from watersmeet.core.model import DocId
 from watersmeet.core.options import option
 from watersmeet.core.place import Place
 from watersmeet.parse._converted import SectionBuilder, first_heading, markdown_table
+from watersmeet.parse._pdf_lines import parts, searchable
 from watersmeet.parse._values import clean, created, modified
 
 if TYPE_CHECKING:
@@ -166,6 +167,7 @@ def _fill(builder: SectionBuilder, pages: Sequence[ParsedPage], bookmarks: Seque
     kept = [(page, [block for block in page.blocks or () if not _runs(block, running)]) for page in pages]
     depth = max((mark.level for mark in bookmarks), default=0)
     levels = _levels(kept)
+    deepest = depth + max(levels.values(), default=0) + 1
     of_page: dict[int, list[Bookmark]] = {}
     for mark in bookmarks:
         if not mark.title.lower().endswith(".pdf"):  # of a file that was merged into this one
@@ -187,6 +189,12 @@ def _fill(builder: SectionBuilder, pages: Sequence[ParsedPage], bookmarks: Seque
                 builder.heading(depth + levels[id(block)], _plain(block.text or ""), place)
             elif block.kind == "list_item":
                 items.append(_item(block))
+            elif block.kind == "paragraph" and searchable(page):
+                for part in parts(page, block, _text(block)):
+                    if part.is_heading:
+                        builder.heading(deepest, part.text, place)
+                    else:
+                        builder.block(part.text, place)
             else:
                 builder.block(_text(block), place)
         builder.block("\n".join(items), place)
