@@ -172,7 +172,10 @@ def measure(folder: Path) -> dict[str, Score]:
     by_ending = parsers(settings("default"))
     for number, (path, gold_text) in enumerate(pairs):
         content = path.read_bytes()
-        parser = by_ending[path.suffix.lower()]
+        parser = by_ending.get(path.suffix.lower())
+        if parser is None:
+            print(f"  no parser reads {path.name}", file=sys.stderr)
+            continue
         found = Found(path.name, str(path), "0")
 
         def ours(parser: Any = parser, found: Found = found, content: bytes = content) -> tuple[str | None, int]:

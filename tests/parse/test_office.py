@@ -210,6 +210,18 @@ def test_what_cannot_be_read_has_a_reason(content: bytes, name: str, expected: s
     assert reason(content, name).startswith(expected)
 
 
+def test_a_table_without_end_is_not_read(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("watersmeet.parse.office._MAX_CELLS", 100)
+    rows = [[f"{row}", f"x{row}"] for row in range(60)]
+    assert reason(files.xlsx({"S": rows}), "g.xlsx") == "too large: a table of more than 100 cells"
+    assert reason(files.docx([files.word_table(rows)]), "g.docx") == "too large: a table of more than 100 cells"
+
+
+def test_an_archive_that_unpacks_to_much_more_is_not_read():
+    content = files.docx([files.paragraph("x" * 10_000_000)])
+    assert reason(content, "g.docx").startswith("too large when unpacked")
+
+
 def test_encrypted_open_document():
     manifest = "<manifest:file-entry><manifest:encryption-data/></manifest:file-entry>"
     media = "application/vnd.oasis.opendocument.text"

@@ -45,7 +45,7 @@ KINDS = {
     "rtf": Kind("an RTF file", "application/rtf", ("rtf",)),
     "doc": Kind("a Word file", "application/msword", ("doc",), ("WordDocument",)),
     "ppt": Kind("a PowerPoint file", "application/vnd.ms-powerpoint", ("ppt",), ("PowerPoint Document",), slides=True),
-    "xls": Kind("an Excel file", "application/vnd.ms-excel", ("xls",), ("Workbook", "Book"), sheets=True),
+    "xls": Kind("an Excel file", "application/vnd.ms-excel", ("xls",), ("Workbook", "WORKBOOK", "Book"), sheets=True),
     "msg": Kind("an Outlook message", "application/vnd.ms-outlook", ("msg",), ("__properties_version1.0",)),
 }
 _BY_ENDING = {ending: name for name, kind in KINDS.items() for ending in kind.endings}

@@ -26,7 +26,11 @@ if TYPE_CHECKING:
     from xberg import ExtractedDocument
 
 _MAX_CELLS = 1_000_000
-"""Cells of one file; further rows are left out, with a warning."""
+_MAX_UNPACKED, _MAX_RATIO = 300_000_000, 500
+"""Cells of a table, bytes of an archive when unpacked, and how many times its size that may be.
+
+Larger files are not read: the library does not read a part of them.
+"""
 _MAX_DEPTH = 20
 """Levels of lists that are indented."""
 
@@ -78,7 +82,9 @@ def _extract(content: bytes, kind: str, structure: bool) -> ExtractedDocument:
 
     from xberg import _xberg
 
-    limits = _xberg.SecurityLimits(max_table_cells=_MAX_CELLS)
+    limits = _xberg.SecurityLimits(
+        max_table_cells=_MAX_CELLS, max_archive_size=_MAX_UNPACKED, max_compression_ratio=_MAX_RATIO
+    )
     config = _xberg.ExtractionConfig(
         disable_ocr=True,
         use_cache=False,
@@ -105,8 +111,13 @@ def _extract(content: bytes, kind: str, structure: bool) -> ExtractedDocument:
 
 def _reason(kind: str, message: str) -> str:
     message = " ".join(message.split())
-    if "encrypt" in message.lower() or "password" in message.lower():
+    folded = message.lower()
+    if "encrypt" in folded or "password" in folded:
         return "encrypted: it opens only with a password"
+    if "cell limit" in folded:
+        return f"too large: a table of more than {_MAX_CELLS:,} cells"
+    if "zip bomb" in folded or "limit exceeded" in folded:
+        return f"too large when unpacked ({message[:200]})"
     return f"damaged, or not {KINDS[kind].name} ({message[:200]})"
 
 
