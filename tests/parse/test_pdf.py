@@ -148,6 +148,20 @@ def test_more_pages_than_are_read_is_a_warning():
     assert "wheel2" not in text(found)
 
 
+def test_long_documents_are_read_in_batches(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("watersmeet.parse.pdf._BATCH", 3)
+    pages: list[list[Line]] = [[(16, f"Part {n}"), *paragraph(f"wheel{n}")] for n in range(1, 9)]
+    pages[0].insert(0, (24, "The mill"))
+    found = document(pdf(pages, [(1, "Last", 8)]))
+    assert [section.place.spot for section in found.sections if section.headings[-1].startswith("Part")] == [
+        f"p. {n}" for n in range(1, 9)
+    ]
+    assert found.sections[-2].headings == ("Last",)
+    assert found.sections[-1].headings == ("Last", "Part 8")
+    assert found.warnings == ()
+    assert document(pdf(pages), max_pages=7).warnings == ("8 pages, of which the first 7 were read (max_pages)",)
+
+
 def test_a_scanned_file_is_named_as_such():
     assert read(scanned(2)) == Skipped(
         "/root/dir/mill.pdf", "scanned: its pages hold no text, and text recognition is not part of this"

@@ -15,7 +15,7 @@ from watersmeet.core.model import DocId
 from watersmeet.core.options import option
 from watersmeet.core.place import Place
 from watersmeet.parse._converted import SectionBuilder, first_heading, markdown_table
-from watersmeet.parse._pdf_lines import parts, searchable
+from watersmeet.parse._pdf_lines import Part, parts, searchable
 from watersmeet.parse._values import clean, created, modified
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _MARK = b"%PDF-"
 _MARK_WITHIN = 1 << 16
 """Bytes in which a PDF file must begin; other programs' messages may come first."""
+_BATCH = 200
+"""Pages that are read at once."""
 _MAX_CHECKED = 300
 """Pages without text for which it is found out whether they are scanned."""
 _LARGE = 0.3
@@ -77,7 +79,7 @@ class Pdf(ParserOptions):
             yield Skipped(found.uri, info.problem)
             return
         try:
-            result = _read(content, self.max_pages, extract_blocks=True)
+            result = _pages(content, self.max_pages)
         except liteparse.ParseError as problem:
             yield Skipped(found.uri, _reason(problem))
             return
@@ -104,6 +106,49 @@ class Pdf(ParserOptions):
         )
 
 
+@dataclass(slots=True)
+class _Page:
+    """What is kept of a page: its positions of words take most of the memory."""
+
+    number: int
+    blocks: list[LayoutBlock]
+    text: str  # only if no block has text
+    sizes: dict[int, float]  # of headings, by the identity of the block
+    cut: dict[int, list[Part]]  # paragraphs with headings in them, likewise
+
+
+@dataclass(slots=True)
+class _Result:
+    pages: list[_Page]
+    total: int
+    damaged: list[int]
+
+
+def _pages(content: bytes, max_pages: int) -> _Result:
+    """Pages in batches, because a thousand pages at once take a gigabyte."""
+    result = _Result([], max_pages, [])
+    first = 1
+    while first <= min(result.total, max_pages):
+        last = min(first + _BATCH - 1, max_pages)
+        read = _read(content, last - first + 1, target_pages=f"{first}-{last}", extract_blocks=True)
+        result.pages += map(_page, read.pages)
+        result.damaged += [error.page_num for error in read.page_errors]
+        result.total = read.total_pages
+        first = last + 1
+    return result
+
+
+def _page(read: ParsedPage) -> _Page:
+    blocks = list(read.blocks or ())
+    sizes = {id(block): _size(read, block) for block in blocks if block.kind == "heading"}
+    cut = {}
+    for block in blocks if searchable(read) else ():
+        found = parts(read, block, _text(block)) if block.kind == "paragraph" else []
+        if len(found) > 1:
+            cut[id(block)] = found
+    return _Page(read.page_num, blocks, "" if any(map(_text, blocks)) else read.text.strip(), sizes, cut)
+
+
 def _read(content: bytes, max_pages: int, **options: Any) -> ParseResult:
     """`continue_on_page_error`: a damaged page does not hide the others."""
     from liteparse import LiteParse
@@ -121,14 +166,14 @@ def _reason(problem: Exception) -> str:
     return f"damaged, or not a PDF file ({message[:200]})"
 
 
-def _warnings(result: ParseResult, scanned: Sequence[int]) -> Iterator[str]:
-    if result.total_pages > len(result.pages) + len(result.page_errors):
-        yield f"{result.total_pages} pages, of which the first {len(result.pages)} were read (max_pages)"
+def _warnings(result: _Result, scanned: Sequence[int]) -> Iterator[str]:
+    if result.total > len(result.pages) + len(result.damaged):
+        yield f"{result.total} pages, of which the first {len(result.pages)} were read (max_pages)"
     if scanned:
         one = len(scanned) == 1
         yield f"scanned, without text: page{'' if one else 's'} {_ranges(scanned)}"
-    if result.page_errors:
-        yield f"damaged pages were left out: {_ranges([error.page_num for error in result.page_errors])}"
+    if result.damaged:
+        yield f"damaged pages were left out: {_ranges(result.damaged)}"
 
 
 def _ranges(numbers: Sequence[int]) -> str:
@@ -142,9 +187,9 @@ def _ranges(numbers: Sequence[int]) -> str:
     return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
 
 
-def _without_text(content: bytes, pages: Sequence[ParsedPage]) -> tuple[list[int], int]:
+def _without_text(content: bytes, pages: Sequence[_Page]) -> tuple[list[int], int]:
     """Numbers of the pages that are pictures of text, and how many others are blank."""
-    empty = [page.page_num for page in pages if not page.text.strip() and not any(map(_text, page.blocks or ()))]
+    empty = [page.number for page in pages if not page.text and not any(map(_text, page.blocks))]
     if not empty:
         return [], 0
     looked = empty[:_MAX_CHECKED]
@@ -162,9 +207,9 @@ def _is_picture(page: ParsedPage) -> bool:
 # ---------------------------------------------------------------- text
 
 
-def _fill(builder: SectionBuilder, pages: Sequence[ParsedPage], bookmarks: Sequence[Bookmark]) -> None:
+def _fill(builder: SectionBuilder, pages: Sequence[_Page], bookmarks: Sequence[Bookmark]) -> None:
     running = _running(pages)
-    kept = [(page, [block for block in page.blocks or () if not _runs(block, running)]) for page in pages]
+    kept = [(page, [block for block in page.blocks if not _runs(block, running)]) for page in pages]
     depth = max((mark.level for mark in bookmarks), default=0)
     levels = _levels(kept)
     deepest = depth + max(levels.values(), default=0) + 1
@@ -173,8 +218,8 @@ def _fill(builder: SectionBuilder, pages: Sequence[ParsedPage], bookmarks: Seque
         if not mark.title.lower().endswith(".pdf"):  # of a file that was merged into this one
             of_page.setdefault(mark.page, []).append(mark)
     for page, blocks in kept:
-        place = Place(pages=(page.page_num, page.page_num))
-        marks = _marked(blocks, of_page.get(page.page_num, ()))
+        place = Place(pages=(page.number, page.number))
+        marks = _marked(blocks, of_page.get(page.number, ()))
         items: list[str] = []
         for number, block in enumerate(blocks):
             heading = id(block) in levels
@@ -189,8 +234,8 @@ def _fill(builder: SectionBuilder, pages: Sequence[ParsedPage], bookmarks: Seque
                 builder.heading(depth + levels[id(block)], _plain(block.text or ""), place)
             elif block.kind == "list_item":
                 items.append(_item(block))
-            elif block.kind == "paragraph" and searchable(page):
-                for part in parts(page, block, _text(block)):
+            elif id(block) in page.cut:
+                for part in page.cut[id(block)]:
                     if part.is_heading:
                         builder.heading(deepest, part.text, place)
                     else:
@@ -198,12 +243,16 @@ def _fill(builder: SectionBuilder, pages: Sequence[ParsedPage], bookmarks: Seque
             else:
                 builder.block(_text(block), place)
         builder.block("\n".join(items), place)
-        if page.text.strip() and not any(map(_text, page.blocks or ())):
-            builder.block(page.text, place)
+        for mark in marks.get(len(blocks), ()):
+            builder.heading(mark.level, mark.title, place)
+        builder.block(page.text, place)
 
 
-def _levels(pages: Sequence[tuple[ParsedPage, list[LayoutBlock]]]) -> dict[int, int]:
-    """Levels of headings by the identity of the block, without gaps. If the library has only one, by size of type."""
+def _levels(pages: Sequence[tuple[_Page, list[LayoutBlock]]]) -> dict[int, int]:
+    """Levels of headings by the identity of the block, without gaps.
+
+    By size of type if the library has only one level, or ranked each batch of pages for itself.
+    """
     headings = [
         (page, block)
         for page, blocks in pages
@@ -211,8 +260,8 @@ def _levels(pages: Sequence[tuple[ParsedPage, list[LayoutBlock]]]) -> dict[int, 
         if block.kind == "heading" and _WORDS.search(block.text or "")
     ]
     order = {id(block): float(block.level or 1) for _, block in headings}
-    if len(set(order.values())) == 1:
-        order = _by_size({id(block): _size(page, block) for page, block in headings})
+    if len(set(order.values())) == 1 or len(pages) > _BATCH:
+        order = _by_size({id(block): page.sizes[id(block)] for page, block in headings})
     ranks = {value: min(rank, _MAX_LEVEL) for rank, value in enumerate(sorted(set(order.values())), 1)}
     return {block: ranks[value] for block, value in order.items()}
 
@@ -248,10 +297,10 @@ def _marked(blocks: Sequence[LayoutBlock], marks: Sequence[Bookmark]) -> dict[in
     """
     found: dict[int, list[Bookmark]] = {}
     free = after = 0
+    keys = [_key(block.text or "") for block in blocks] if marks else []
     for mark in marks:
         title = _key(mark.title)
-        numbers = range(free, len(blocks))
-        here = next((number for number in numbers if title and _key(blocks[number].text or "").startswith(title)), None)
+        here = next((number for number in range(free, len(keys)) if title and keys[number].startswith(title)), None)
         if here is not None:
             free, after = here + 1, here + _same(blocks[here], mark)
         found.setdefault(after if here is None else here, []).append(mark)
@@ -291,21 +340,24 @@ def _key(text: str) -> str:
     return "".join(_WORDS.findall(text[number.end() if number else 0 :].casefold()))
 
 
-def _running(pages: Sequence[ParsedPage]) -> set[str]:
+def _running(pages: Sequence[_Page]) -> set[str]:
     """Lines at the top and bottom that are on most pages; numbers in them may differ."""
     if len(pages) <= _FEW_PAGES:
         return set()
     count: Counter[str] = Counter()
     for page in pages:
-        blocks = page.blocks or []
-        edges = [*blocks[:_EDGE], *blocks[-_EDGE:]]
+        edges = [*page.blocks[:_EDGE], *page.blocks[-_EDGE:]]
         count.update({_shape(block) for block in edges})
     return {shape for shape, often in count.items() if shape and often * 2 > len(pages)}
 
 
 def _shape(block: LayoutBlock) -> str:
+    """A line for comparison: `Page 3` and `Page 4` are alike, but headings `Part 3` and `Part 4` are not."""
     text = block.text if block.kind in ("heading", "paragraph") else None
-    return _NUMBERS.sub("0", " ".join(text.split())) if text and len(text) <= _MAX_RUNNING else ""
+    if not text or len(text) > _MAX_RUNNING:
+        return ""
+    text = " ".join(text.split())
+    return text if block.kind == "heading" else _NUMBERS.sub("0", text)
 
 
 def _runs(block: LayoutBlock, running: set[str]) -> bool:
