@@ -20,7 +20,7 @@ _MAX_TITLE_LENGTH = 100
 class Text(ParserOptions):
     """A plain text parser: one document a file, one block a paragraph."""
 
-    reads: ClassVar[tuple[str, ...]] = ("text/plain", "text/x-rst", ".txt", ".rst")
+    reads: ClassVar[tuple[str, ...]] = ("text/plain", ".txt")
 
     def parse(self, found: Found, content: bytes) -> Iterator[Document | Skipped]:
         text, warnings, refusal = decode(content)
