@@ -156,7 +156,7 @@ class _PartReader:
             return
         if boundary:
             mark = b"\n--" + boundary.encode("utf-8", "surrogateescape")
-            for part in (b"\n" + body).split(mark, MAX_PARTS + 1)[1:]:
+            for part in _between(body, mark):
                 if part.startswith(b"--") or self.count > MAX_PARTS:
                     break
                 yield from self.read(*_split(part), depth + 1)
@@ -170,6 +170,17 @@ class _PartReader:
             yield _Part(kind, _decoded(head, body), "")
         elif attached:
             yield _Part(kind, "", name or kind)
+
+
+def _between(body: bytes, mark: bytes) -> list[bytes]:
+    """What follows each mark. One that goes on is the longer mark of a nested message."""
+    found: list[bytes] = []
+    for part in (b"\n" + body).split(mark, 4 * MAX_PARTS)[1:]:
+        if part[:1].strip() and not part.startswith(b"--") and found:
+            found[-1] += mark + part
+        else:
+            found.append(part)
+    return found
 
 
 def _file_name(head: Message) -> str:

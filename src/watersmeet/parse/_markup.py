@@ -136,7 +136,7 @@ class Scanner:
                 at = self.read(at, line)
         if self.tail.strip():
             self.page.warnings.append(f"more than {end:,} lines: line {end + 1} and after is plain text")
-            self.page.block(self.tail, end + 1, end + 1 + self.tail.count("\n"))
+            self.page.block(self.tail, end + 1, end + 1 + self.tail.rstrip("\n").count("\n"))
 
     def closing(self, mark: str, at: int) -> int | None:
         """The next line that is this mark, in lower case. A mark that was not found once is not looked for again."""

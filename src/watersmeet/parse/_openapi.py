@@ -42,9 +42,12 @@ def _about(value: dict[str, Any], info: dict[str, Any]) -> Iterator[Section]:
     described = prose(info.get("description"))
     texts = [prose(info.get("summary")), "\n".join(facts)]
     blocks = [Block(text) for text in texts if text]
+    sections = list(outline(described).sections) if described else []
+    if sections and not sections[0].level:
+        blocks += (Block(block.text) for block in sections.pop(0).blocks)
     if blocks:
         yield Section((), 0, blocks=tuple(blocks))
-    for section in outline(described).sections if described else ():
+    for section in sections:
         yield Section(section.headings, section.level, blocks=tuple(Block(block.text) for block in section.blocks))
 
 

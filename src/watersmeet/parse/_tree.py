@@ -71,16 +71,16 @@ def document(found: Found, values: Iterable[Any], most: int, warnings: Iterable[
 
 def as_text(found: Found, text: str, reason: str, warnings: Iterable[str]) -> Document | Skipped:
     """A file that cannot be parsed, as plain text: a template, or JSON with comments. A large one is left out."""
-    if len(text) > _MAX_TEXT or not text.strip():
-        return Skipped(found.uri, reason if text.strip() else "empty")
+    if len(text) > _MAX_TEXT:
+        return Skipped(found.uri, reason)
     blocks = tuple(paragraphs(text))
     return Document(
         id=DocId(found.name),
         kind="document",
         title=PurePosixPath(found.name).stem,
         path=found.uri,
-        sections=(Section((), 0, blocks[0].place, blocks),),
-        warnings=(*warnings, f"{reason}; read as plain text"),
+        sections=(Section((), 0, blocks[0].place, blocks),) if blocks else (),
+        warnings=(*warnings, f"{reason}; read as plain text") if blocks else tuple(warnings),
     )
 
 

@@ -95,9 +95,8 @@ class _Scanner(Scanner):
         if not indent:
             if _is_rule(line):
                 return self._overlined(at)
-            if first == ":" and (self.page.empty or self._after_title()):
-                return self._docinfo(at) or self._paragraph(at, indent)
-            return self._title(at) or self._paragraph(at, indent)
+            docinfo = first == ":" and (self.page.empty or self._after_title())
+            return self._title(at) or (docinfo and self._docinfo(at)) or self._paragraph(at, indent)
         return self._paragraph(at, indent)
 
     # ------------------------------------------------------------ headings and metadata
@@ -124,7 +123,8 @@ class _Scanner(Scanner):
         self._flush()
         if style not in self.styles:
             self.styles.append(style)
-        self.page.heading(self.styles.index(style) + 1, self._inline(text.strip()), at + 1)
+        title = self._inline(text.strip()).replace("`", "")
+        self.page.heading(self.styles.index(style) + 1, title, at + 1)
         self.page.aliases += self.labels
         self.labels = []
 
@@ -260,7 +260,8 @@ class _Scanner(Scanner):
                 self._put(self._inline(shown), at, after - 1)
             return after
         self._flush()
-        self.before = (at, indent, self._inline("\n".join((_label(name, argument), *more))))
+        label = _label(name, argument) + (f": {settings['synopsis']}" if settings.get("synopsis") else "")
+        self.before = (at, indent, self._inline("\n".join((label, *more))))
         return after
 
     def _header(self, at: int, indent: int) -> tuple[list[str], dict[str, str], int]:
@@ -318,14 +319,17 @@ class _Scanner(Scanner):
                 gap = "\n\n" if first > before[0] + 1 else "\n"
                 self.page.block(before[2] + gap + text, before[0] + 1, last + 1)
                 return
-            self.page.block(before[2], before[0] + 1, before[0] + 1 + before[2].count("\n"))
+            self._put_label(*before)
         self.page.block(text, first + 1, last + 1)
 
     def _flush(self) -> None:
         if self.before:
-            line, _, text = self.before
+            self._put_label(*self.before)
             self.before = None
-            self.page.block(text, line + 1, line + 1 + text.count("\n"))
+
+    def _put_label(self, line: int, indent: int, text: str) -> None:
+        """The first line of a directive that has no body."""
+        self.page.block(text.removesuffix(":"), line + 1, line + 1 + text.count("\n"))
 
     def _inline(self, text: str) -> str:
         """Text without roles; links as Markdown, literals in single backquotes."""
@@ -346,6 +350,8 @@ class _Scanner(Scanner):
         elif reference and target != shown:
             self.page.link(target, shown)
             return f"[{shown}]({target})"
+        if name in ("pep", "rfc"):
+            return f"{name.upper()} {shown}"
         if reference or name in _PROSE_ROLES:
             return shown
         return f"`{shown.lstrip('~!')}`" if role else match[0]
