@@ -100,7 +100,8 @@ def test_operations_and_schemas_are_sections():
     assert sections[()] == "Version: 1.2\nServers: https://api.harbour.test/v1\n--\nShips and tides."
     assert sections[("POST /ships/{id}",)] == (
         "Change a ship\noperationId: updateShip\nTags: ships, port authority\nDeprecated.\n--\n"
-        "Only its owner may.\n--\nParameters:\n- id (path, string, required): Its number\n- dry (query, boolean): Try; default False\n--\n"
+        "Only its owner may.\n--\nParameters:\n- id (path, string, required): Its number\n"
+        "- dry (query, boolean): Try; default False\n--\n"
         "Request body (application/json): Ship\n--\n"
         "Response 200 (application/json): object. Done\n- ship (Ship, required)\n- log (array of string)\n"
         "Response 404: No such ship"
