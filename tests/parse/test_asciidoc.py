@@ -83,7 +83,11 @@ def test_underlined_titles():
     document = read(
         "git-add(1)\n==========\n\nNAME\n----\ngit-add - Add\n\nOPTIONS\n-------\n--dry-run::\n\tNothing.\n"
     )
-    assert [(s.level, s.headings[-1]) for s in document.sections] == [(1, "git-add(1)"), (2, "NAME"), (2, "OPTIONS")]
+    assert [(s.level, s.headings[-1], s.line) for s in document.sections] == [
+        (1, "git-add(1)", 1),
+        (2, "NAME", 4),
+        (2, "OPTIONS", 8),
+    ]
     assert document.sections[2].blocks[0].text == "--dry-run::\n        Nothing."
 
 

@@ -108,6 +108,23 @@ def test_the_text_part_is_preferred_and_attachments_are_named():
     assert read(MIXED).fields["attachments"] == ["plan.pdf"]
 
 
+def test_a_part_without_headers_is_text():
+    text = "From: a@x.org\nContent-Type: multipart/mixed; boundary=X\n\nnot shown\n--X\n\nfirst: one\n\ntwo\n"
+    text += "--X--\nnor this\n"
+    assert texts(text) == ["From: a@x.org", "first: one", "two"]
+
+
+def test_the_mark_of_a_nested_part_may_be_longer():
+    text = "From: a@x.org\nContent-Type: multipart/mixed; boundary=X\n\n"
+    text += "--X\nContent-Type: multipart/mixed; boundary=XY\n\n--XY\n\none\n--XY--\n--X\n\ntwo\n--X--\n"
+    assert texts(text) == ["From: a@x.org", "one", "two"]
+
+
+def test_a_forwarded_message_is_read():
+    text = "From: a@x.org\nContent-Type: message/rfc822\n\nFrom: b@x.org\nSubject: Old\n\nThe old text.\n"
+    assert texts(text) == ["From: a@x.org", "The old text."]
+
+
 def test_html_without_a_text_part_becomes_text():
     html = "From: a@x.org\nContent-Type: text/html\nContent-Transfer-Encoding: base64\n\n"
     html += "PHA+SGVsbG8gJmFtcDsgPGI+Z29vZDwvYj4gZGF5PC9wPjx1bD48bGk+b25lPC9saT48bGk+dHdvPC9saT48L3VsPg==\n"

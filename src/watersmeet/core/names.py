@@ -22,7 +22,8 @@ WORDS_ONLY = {"skill": "registry_name", "virtual_server": "created_by"}
 """Metadata field of an entity kind that keyword search uses and that is in no text."""
 MAX_PATH_SUFFIXES = 100
 
-_ENDINGS = (".md", ".markdown", ".mdx", ".txt", ".rst", ".html", ".rest", ".adoc", ".asciidoc", ".asc", ".org", ".ipynb")
+_PAGES = ".md .markdown .mdx .txt .rst .rest .adoc .asciidoc .asc .org .ipynb .html"
+_ENDINGS = tuple(_PAGES.split())
 
 
 def is_text(name: str) -> bool:

@@ -45,7 +45,7 @@ class _Part(NamedTuple):
 
 def message(id_: str, path: str, content: bytes) -> Document | str:
     """The document of a message, or the reason why there is none."""
-    head, body = _split(content)
+    head, body = _split(content.lstrip(b"\r\n"))
     if not any(head.get(name) for name in ("From", "To", "Subject", "Date", "Message-ID", "Received")):
         return "not an e-mail: it has no headers"
     reader = _PartReader()
@@ -99,15 +99,17 @@ def _split(content: bytes) -> tuple[Message, bytes]:
     """Headers and body of a message or of a part."""
     from email.parser import BytesHeaderParser
 
-    content = content.lstrip(b"\r\n")
-    end = _BLANKS.search(content)
-    head, body = (content[: end.start()], content[end.end() :]) if end else (content, b"")
+    if content.startswith((b"\n", b"\r\n")):
+        head, body = b"", content.partition(b"\n")[2]
+    else:
+        end = _BLANKS.search(content)
+        head, body = (content[: end.start()], content[end.end() :]) if end else (content, b"")
     return BytesHeaderParser().parsebytes(head[:_MAX_TEXT] + b"\n\n"), body
 
 
 def message_id(content: bytes) -> str:
     """The id in the headers of a message; empty if it has none."""
-    return next(iter(_ids(_split(content)[0].get("Message-ID"))), "")
+    return next(iter(_ids(_split(content.lstrip(b"\r\n"))[0].get("Message-ID"))), "")
 
 
 def _words(head: Message, name: str) -> str:
@@ -159,7 +161,7 @@ class _PartReader:
             for part in _between(body, mark):
                 if part.startswith(b"--") or self.count > MAX_PARTS:
                     break
-                yield from self.read(*_split(part), depth + 1)
+                yield from self.read(*_split(part.partition(b"\n")[2]), depth + 1)
             return
         if kind == "message/rfc822":
             yield from self.read(*_split(body), depth + 1)

@@ -90,10 +90,10 @@ class _Scanner(Scanner):
 
     # ------------------------------------------------------------ headings and metadata
 
-    def _heading(self, at: int, level: int, text: str) -> int:
+    def _heading(self, at: int, level: int, text: str, line: int = 0) -> int:
         text = text.rstrip().rstrip("=#").rstrip() if text.rstrip().endswith(("=", "#")) else text.rstrip()
         first = self.page.empty and level == 1
-        self.page.heading(level, self._inline(text), at + 1)
+        self.page.heading(level, self._inline(text, plain=True), line or at + 1)
         self.language = None
         return self._author_lines(at + 1) if first else at + 1
 
@@ -120,7 +120,7 @@ class _Scanner(Scanner):
         title = line.rstrip()
         if abs(len(rule) - len(title)) > 2 or not any(map(str.isalnum, title)) or line[0] == " ":
             return 0
-        return self._heading(at + 1, _UNDERLINES.index(rule[0]) + 1, title)
+        return self._heading(at + 1, _UNDERLINES.index(rule[0]) + 1, title, at + 1)
 
     def _attribute(self, at: int, match: re.Match[str]) -> int:
         name, value = match[1].casefold(), (match[2] or "").strip()
@@ -193,7 +193,7 @@ class _Scanner(Scanner):
         at += 1
         while at < len(lines) and lines[at].strip() and not self._interrupts(lines[at]):
             at += 1
-        shown = [line for line in lines[begin:at] if not line.startswith("//") and line.strip() != "+"]
+        shown = ["" if line.strip() == "+" else line for line in lines[begin:at] if not line.startswith("//")]
         text = "\n".join(shown)
         if self.language is not None:
             self.page.block(fence([line.rstrip() for line in shown], self.language), begin + 1, at)
@@ -213,10 +213,14 @@ class _Scanner(Scanner):
 
     # ------------------------------------------------------------ text
 
-    def _inline(self, text: str) -> str:
+    def _inline(self, text: str, plain: bool = False) -> str:
+        """Text without macros; links as Markdown, in a heading only their text."""
         if "[" in text or "<<" in text:
-            return _MACRO.sub(self._replace, text)
+            return _MACRO.sub(self._plain if plain else self._replace, text)
         return text
+
+    def _plain(self, match: re.Match[str]) -> str:
+        return (match[6] or "").rstrip("^") or self._replace(match)
 
     def _replace(self, match: re.Match[str]) -> str:
         anchor, anchor_text, target, target_text, url, url_text, other = match.groups()

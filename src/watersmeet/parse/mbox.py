@@ -32,7 +32,7 @@ class Mbox(ParserOptions):
         from watersmeet.parse._mail import message, message_id
 
         stream.seek(0)
-        if not stream.read(5).startswith(b"From "):
+        if not stream.read(_LINE).lstrip().startswith(b"From "):
             yield Skipped(found.uri, "not a mailbox: its first line does not begin with `From `")
             return
         uses: Spill[int] = Spill()

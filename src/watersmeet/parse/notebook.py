@@ -204,7 +204,7 @@ def _outputs(outputs: Any, most: int) -> Iterator[str]:
         text = _text(output.get("text") or (data.get("text/plain") if isinstance(data, dict) else None))
         if output.get("output_type") in ("error", "pyerr"):
             text = f"{_text(output.get('ename'))}: {_text(output.get('evalue'))}"
-        text = _ESCAPES.sub("", text[: 4 * most]).strip()
+        text = _ESCAPES.sub("", text[: 4 * most]).strip("\n").rstrip()
         if text and not _names_an_object(text):
             yield text if len(text) <= most else text[:most].rstrip() + " …"
 

@@ -212,4 +212,4 @@ class _Scanner(Scanner):
             return f"[{text}]({target})" if text else target
         if scheme in ("attachment", "denote", "roam") and rest:
             self.page.name_link(Link(rest, "wiki", "", text[:200]))
-        return text or target
+        return text or target.lstrip("*#")

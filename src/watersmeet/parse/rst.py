@@ -22,6 +22,7 @@ _DIRECTIVE = re.compile(r"([A-Za-z][\w:+.\-]{0,60}) ?::(?:\s+(\S.*))?$")
 _FIELD = re.compile(r":([^:\s][^:]{0,80}):(?:\s+(\S.*))?$")
 _BULLET = re.compile(r"(?:[-*+•]|[0-9#A-Za-z]{1,3}[.)]|\([0-9#A-Za-z]{1,3}\))\s+")
 _INLINE = re.compile(r"``(.+?)``|(:[\w:.+\-]{1,60}:)?`([^`]+)`(__?(?!\w))?", re.DOTALL)
+_LINK = re.compile(r"\[([^\[\]]{0,300})\]\([^()\s]{0,500}\)")
 _PROSE_ROLES = frozenset("ref doc term dfn abbr numref emphasis strong guilabel menuselection title any sup".split())
 _CODE = frozenset(
     "code code-block sourcecode parsed-literal doctest testcode testoutput testsetup productionlist graphviz digraph"
@@ -123,7 +124,7 @@ class _Scanner(Scanner):
         self._flush()
         if style not in self.styles:
             self.styles.append(style)
-        title = self._inline(text.strip()).replace("`", "")
+        title = _LINK.sub(r"\1", self._inline(text.strip()).replace("`", ""))
         self.page.heading(self.styles.index(style) + 1, title, at + 1)
         self.page.aliases += self.labels
         self.labels = []
