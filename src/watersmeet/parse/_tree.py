@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
@@ -28,6 +29,7 @@ _MAX_STRING = 10_000
 _MAX_BLOB = 300
 """A text without blanks that is longer than this is encoded data; its beginning is kept."""
 _MAX_TEXT = 200_000
+_MAX_FIELDS = 50
 _NAMES = ("name", "title", "id", "key", "path", "slug", "label", "_id")
 _TITLES = ("title", "name")
 
@@ -70,17 +72,21 @@ def document(found: Found, values: Iterable[Any], most: int, warnings: Iterable[
 
 
 def as_text(found: Found, text: str, reason: str, warnings: Iterable[str]) -> Document | Skipped:
-    """A file that cannot be parsed, as plain text: a template, or JSON with comments. A large one is left out."""
+    """A file that cannot be parsed, as plain text: a template, or JSON with comments. A large one is left out.
+
+    A template is not expected to be valid, so there is no warning.
+    """
     if len(text) > _MAX_TEXT:
         return Skipped(found.uri, reason)
     blocks = tuple(paragraphs(text))
+    is_template = "{{" in text or "{%" in text
     return Document(
         id=DocId(found.name),
         kind="document",
         title=PurePosixPath(found.name).stem,
         path=found.uri,
         sections=(Section((), 0, blocks[0].place, blocks),) if blocks else (),
-        warnings=(*warnings, f"{reason}; read as plain text") if blocks else tuple(warnings),
+        warnings=(*warnings, f"{reason}; read as plain text") if blocks and not is_template else tuple(warnings),
     )
 
 
@@ -104,7 +110,8 @@ def _plain_tree(value: Any, most: int) -> Tree:
     sections: list[Section] = []
     if isinstance(value, dict):
         simple = {key: item for key, item in value.items() if not isinstance(item, dict | list)}
-        fields = {str(key): plain(item) for key, item in simple.items() if _is_short(item)}
+        short = ((key, item) for key, item in simple.items() if _is_short(item))
+        fields = {clean(str(key)): plain(item) for key, item in islice(short, _MAX_FIELDS)}
         title = next((str(value[name]) for name in _TITLES if isinstance(value.get(name), str)), "")
         top = "\n".join(writer.lines(simple, ""))
         if top:
