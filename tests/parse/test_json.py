@@ -72,6 +72,27 @@ def test_named_objects_of_a_list_are_sections():
     assert shown([{"id": 7, "text": "x"}]) == [(("7",), "id: 7\ntext: x")]
 
 
+def test_lines_are_those_of_the_keys():
+    value = {"name": "server", "server": {"name": "port"}, "port": [{"name": "a b"}, {"name": "c"}], "server ": [1]}
+    text = json.dumps(value, indent=1)
+    lines = text.split("\n")
+    found = [(s.headings, lines[(s.line or 0) - 1].strip()) for s in read(text.encode()).sections]
+    assert found == [
+        ((), '"name": "server",'),
+        (("server",), '"server": {'),
+        (("port",), '"port": ['),
+        (("port", "a b"), '"name": "a b"'),
+        (("port", "c"), '"name": "c"'),
+        (("server ",), '"server ": ['),
+    ]
+
+
+def test_keys_that_are_not_found_cost_little():
+    value = {f'"{n}': {"x": 1} for n in range(20_000)}  # a quote is written with a backslash
+    document = read({**value, "end": {"x": 1}}, max_values=50_000)
+    assert len(document.sections) == 20_001
+
+
 def test_other_objects_of_a_list_are_blocks():
     assert shown({"rules": [{"if": "a"}, {"if": "b"}]}) == [(("rules",), "rules[0].if: a\n--\nrules[1].if: b")]
 

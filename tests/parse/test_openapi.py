@@ -141,15 +141,32 @@ def test_swagger_2():
     assert sections[("A",)] == "Type: object\n--\n- x (string)"
 
 
-def test_yaml_gives_the_same():
+def test_yaml_gives_the_same_with_its_own_lines():
     import yaml
 
-    (document,) = Yaml().parse(Found("api.json", "/api.json", "0"), yaml.safe_dump(API, sort_keys=False).encode())
+    text = yaml.safe_dump(API, sort_keys=True)  # components before info and paths
+    (document,) = Yaml().parse(Found("api.yaml", "/api.yaml", "0"), text.encode())
     assert isinstance(document, Document)
-    expected = read(API)
-    assert [s.headings for s in document.sections] == [s.headings for s in expected.sections]
-    assert document.sections[2].blocks[0] == expected.sections[2].blocks[0]
-    assert document.sections[3] == expected.sections[3]
+    expected = shown(API)
+    sections = {s.headings: s for s in document.sections}
+    assert set(sections) == set(expected)
+    for headings in ((), ("Errors",), ("Ship",)):
+        found = sections[headings]
+        assert sorted("\n".join(block.text for block in found.blocks)) == sorted(expected[headings].replace("--\n", ""))
+    lines = text.split("\n")
+    assert [lines[(sections[(name,)].line or 0) - 1].strip() for name in ("POST /ships/{id}", "Ship")] == [
+        "post:",
+        "Ship:",
+    ]
+    assert {block.place.lines for block in sections[("Ship",)].blocks} == {sections[("Ship",)].place.lines}
+
+
+def test_lines_of_json():
+    text = json.dumps(API, indent=2)
+    (document,) = Json().parse(Found("api.json", "/api.json", "0"), text.encode())
+    assert isinstance(document, Document)
+    lines = text.split("\n")
+    assert [lines[(s.line or 0) - 1].strip() for s in document.sections[2:]] == ['"post": {', '"Ship": {']
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from watersmeet.core.documents import Block, Section
+from watersmeet.core.documents import Section
+from watersmeet.parse._key_lines import FIRST_LINE, KeyLines, section
 from watersmeet.parse._values import clean
 
 _MAX_NESTING = 4
@@ -25,15 +26,19 @@ def is_json_schema(value: Any) -> bool:
     return value.get("type") == "object" and isinstance(value.get("properties"), dict)
 
 
-def json_schema(value: dict[str, Any], most: int) -> tuple[str, list[Section], dict[str, Any], list[str], list[str]]:
+def json_schema(
+    value: dict[str, Any], most: int, lines: KeyLines
+) -> tuple[str, list[Section], dict[str, Any], list[str], list[str]]:
     """Title, sections, fields, tags and warnings of a schema."""
-    writer = SchemaWriter(most)
+    writer = SchemaWriter(most, lines)
     title = one_line(value.get("title"))
     name = title or one_line(value.get("$id") or value.get("id")) or "schema"
-    sections = [Section((name,), 1, blocks=tuple(writer.blocks(value)))]
+    sections = [section((name,), 1, FIRST_LINE, writer.texts(value))]
     for key in ("$defs", "definitions"):
         parts = value.get(key)
         if isinstance(parts, dict):
+            lines.restart()
+            lines.key(key)
             sections += writer.sections(parts)
     fields = {"$id": one_line(value["$id"])} if isinstance(value.get("$id"), str) else {}
     return title, sections, fields, [], writer.warnings()
@@ -42,8 +47,9 @@ def json_schema(value: dict[str, Any], most: int) -> tuple[str, list[Section], d
 class SchemaWriter:
     """Schemas as lines `property (type, required): description`, up to a number of properties for the whole file."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, lines: KeyLines) -> None:
         self.left = self.most = most
+        self.lines = lines
 
     def warnings(self) -> list[str]:
         return [f"more than {self.most:,} values; the others are left out"] if self.left <= 0 else []
@@ -55,18 +61,14 @@ class SchemaWriter:
                 return
             self.left -= 1
             if isinstance(schema, dict):
-                yield Section((one_line(str(name)),), level, blocks=tuple(self.blocks(schema)))
+                yield section((one_line(str(name)),), level, self.lines.key(str(name)), self.texts(schema))
 
-    def blocks(self, schema: dict[str, Any]) -> Iterator[Block]:
+    def texts(self, schema: dict[str, Any]) -> Iterator[str]:
         """What a schema is, and its properties."""
         heads = [one_line(schema.get("title")), prose(schema.get("description")), _constraints(schema)]
         kind = type_of(schema)
-        head = "\n".join(filter(None, (*heads[:2], f"Type: {kind}" if kind else "", heads[2])))
-        if head:
-            yield Block(head)
-        body = "\n".join(self.properties(schema, "", 0))
-        if body:
-            yield Block(body)
+        yield "\n".join(filter(None, (*heads[:2], f"Type: {kind}" if kind else "", heads[2])))
+        yield "\n".join(self.properties(schema, "", 0))
 
     def properties(self, schema: Any, path: str, depth: int) -> Iterator[str]:
         """Lines of the properties of a schema; those of nested objects have dotted names."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from watersmeet.core.documents import Block, Section
+from watersmeet.core.documents import Section
 from watersmeet.parse._json_schema import SchemaWriter, is_true, one_line, prose, reference_name, type_of
+from watersmeet.parse._key_lines import FIRST_LINE, KeyLines, section
 from watersmeet.parse._outline import outline
 
 _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
@@ -20,13 +21,24 @@ def is_openapi(value: Any) -> bool:
     return any(isinstance(value.get(key), dict) for key in ("paths", "components", "definitions", "webhooks"))
 
 
-def openapi(value: dict[str, Any], most: int) -> tuple[str, list[Section], dict[str, Any], list[str], list[str]]:
+def openapi(
+    value: dict[str, Any], most: int, lines: KeyLines
+) -> tuple[str, list[Section], dict[str, Any], list[str], list[str]]:
     """Title, sections, fields, tags and warnings of an API description."""
     info = _object(value, "info")
-    writer = _Writer(value, most)
-    sections = [*_about(value, info), *writer.operations("paths"), *writer.operations("webhooks")]
-    sections += writer.schemas.sections(_object(_object(value, "components"), "schemas"))
-    sections += writer.schemas.sections(_object(value, "definitions"))
+    writer = _Writer(value, most, lines)
+    sections = [*_about(value, info)]
+    for key in value:  # in the order of the file
+        lines.restart()
+        lines.key(key)
+        if key in ("paths", "webhooks"):
+            sections += writer.operations(key)
+        elif key in ("components", "definitions"):
+            parts = _object(value, key)
+            if key == "components":
+                lines.key("schemas")
+                parts = _object(parts, "schemas")
+            sections += writer.schemas.sections(parts)
     fields = {name: one_line(info.get(name)) for name in ("version", "description") if one_line(info.get(name))}
     return one_line(info.get("title")), sections, fields, writer.tags, writer.schemas.warnings()
 
@@ -41,20 +53,20 @@ def _about(value: dict[str, Any], info: dict[str, Any]) -> Iterator[Section]:
     facts += [f"Servers: {', '.join(filter(None, urls[:50]))}"] if any(urls) else []
     described = prose(info.get("description"))
     texts = [prose(info.get("summary")), "\n".join(facts)]
-    blocks = [Block(text) for text in texts if text]
-    sections = list(outline(described).sections) if described else []
-    if sections and not sections[0].level:
-        blocks += (Block(block.text) for block in sections.pop(0).blocks)
-    if blocks:
-        yield Section((), 0, blocks=tuple(blocks))
-    for section in sections:
-        yield Section(section.headings, section.level, blocks=tuple(Block(block.text) for block in section.blocks))
+    parts = list(outline(described).sections) if described else []
+    if parts and not parts[0].level:
+        texts += (block.text for block in parts.pop(0).blocks)
+    if any(texts):
+        yield section((), 0, FIRST_LINE, texts)
+    for part in parts:
+        yield section(part.headings, part.level, FIRST_LINE, (block.text for block in part.blocks))
 
 
 class _Writer:
-    def __init__(self, value: dict[str, Any], most: int) -> None:
+    def __init__(self, value: dict[str, Any], most: int, lines: KeyLines) -> None:
         self.value = value
-        self.schemas = SchemaWriter(most)
+        self.schemas = SchemaWriter(most, lines)
+        self.lines = lines
         self.tags: list[str] = []
 
     def operations(self, key: str) -> Iterator[Section]:
@@ -64,17 +76,18 @@ class _Writer:
                 continue
             shared = item.get("parameters")
             shared = shared if isinstance(shared, list) else []
-            for method in _METHODS:
-                operation = item.get(method)
-                if not isinstance(operation, dict):
+            at = self.lines.key(str(path))
+            for method, operation in item.items():
+                if method not in _METHODS or not isinstance(operation, dict):
                     continue
                 if self.schemas.left <= 0:
                     return
                 self.schemas.left -= 1
                 heading = one_line(f"{method.upper()} {path}")
-                yield Section((heading,), 1, blocks=tuple(self._blocks(operation, shared)))
+                place = self.lines.key(method)
+                yield section((heading,), 1, place if place.lines else at, self._texts(operation, shared))
 
-    def _blocks(self, operation: dict[str, Any], shared: list[Any]) -> Iterator[Block]:
+    def _texts(self, operation: dict[str, Any], shared: list[Any]) -> Iterator[str]:
         tags = operation.get("tags")
         names = [one_line(tag) for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
         if len(self.tags) < _MAX_TAGS:
@@ -88,15 +101,11 @@ class _Writer:
         described = prose(operation.get("description"))
         own = operation.get("parameters")
         parameters = [*shared, *(own if isinstance(own, list) else [])]
-        for text in (
-            "\n".join(filter(None, facts)),
-            described if described != facts[0] else "",
-            "\n".join(self._parameters(parameters)),
-            "\n".join(self._body(self._resolved(operation.get("requestBody")))),
-            "\n".join(self._responses(operation.get("responses"))),
-        ):
-            if text:
-                yield Block(text)
+        yield "\n".join(filter(None, facts))
+        yield described if described != facts[0] else ""
+        yield "\n".join(self._parameters(parameters))
+        yield "\n".join(self._body(self._resolved(operation.get("requestBody"))))
+        yield "\n".join(self._responses(operation.get("responses")))
 
     def _resolved(self, part: Any) -> dict[str, Any]:
         """A parameter, body or response, or what its reference in the same file names."""

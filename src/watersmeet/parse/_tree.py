@@ -7,13 +7,14 @@ from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
-from watersmeet.core.documents import Block, Document, Section
+from watersmeet.core.documents import Document, Section
 from watersmeet.core.indexing import Found, Skipped
 from watersmeet.core.limits import MAX_DEPTH, MAX_TAGS
 from watersmeet.core.model import DocId
 from watersmeet.parse._blocks import paragraphs
 from watersmeet.parse._inline import distinct, limited
 from watersmeet.parse._json_schema import is_json_schema, json_schema
+from watersmeet.parse._key_lines import FIRST_LINE, KeyLines, section
 from watersmeet.parse._openapi import is_openapi, openapi
 from watersmeet.parse._values import clean, created, modified, plain
 
@@ -49,9 +50,10 @@ def is_lock_file(name: str) -> bool:
     return base in LOCK_FILES or base.endswith(_LOCK_ENDINGS)
 
 
-def document(found: Found, values: Iterable[Any], most: int, warnings: Iterable[str]) -> Document:
+def document(found: Found, text: str, values: Iterable[Any], most: int, warnings: Iterable[str]) -> Document:
     """A document of one value, or of several if the file holds several YAML documents."""
-    trees = [read_tree(value, most) for value in values]
+    lines = KeyLines(text)
+    trees = [read_tree(value, most, lines) for value in values]
     sections = [section for tree in trees for section in tree.sections]
     fields = trees[0].fields if trees else {}
     tags, too_many_tags = limited(distinct(tag for tree in trees for tag in tree.tags), MAX_TAGS, "tags")
@@ -90,21 +92,21 @@ def as_text(found: Found, text: str, reason: str, warnings: Iterable[str]) -> Do
     )
 
 
-def read_tree(value: Any, most: int) -> Tree:
+def read_tree(value: Any, most: int, lines: KeyLines) -> Tree:
     """Sections of a value: of an API description, of a schema, or of plain data."""
     if is_openapi(value):
-        return Tree(*openapi(value, most))
+        return Tree(*openapi(value, most, lines))
     if is_json_schema(value):
-        return Tree(*json_schema(value, most))
-    return _plain_tree(value, most)
+        return Tree(*json_schema(value, most, lines))
+    return _plain_tree(value, most, lines)
 
 
 # ---------------------------------------------------------------- plain data
 
 
-def _plain_tree(value: Any, most: int) -> Tree:
+def _plain_tree(value: Any, most: int, lines: KeyLines) -> Tree:
     """A section for each key of an object that holds more than one value, and for each object of a list by its name."""
-    writer = _Writer(most)
+    writer = _Writer(most, lines)
     title = ""
     fields: dict[str, Any] = {}
     sections: list[Section] = []
@@ -115,29 +117,30 @@ def _plain_tree(value: Any, most: int) -> Tree:
         title = next((str(value[name]) for name in _TITLES if isinstance(value.get(name), str)), "")
         top = "\n".join(writer.lines(simple, ""))
         if top:
-            sections.append(Section((), 0, blocks=(Block(top),)))
+            sections.append(section((), 0, lines.key(str(next(iter(simple)))), [top]))
         for key, item in value.items():
             if isinstance(item, dict | list) and item:
                 sections += _sections(writer, str(key), item)
     elif isinstance(value, list):
         sections += _sections(writer, "", value)
     elif value is not None:
-        sections.append(Section((), 0, blocks=(Block(_shown(value)),)))
+        sections.append(section((), 0, FIRST_LINE, [_shown(value)]))
     return Tree(" ".join(clean(title).split())[:200], sections, fields, [], writer.warnings())
 
 
 def _sections(writer: _Writer, key: str, value: Any) -> Iterator[Section]:
     """The section of one key, and those of the named objects in its list."""
     path = (clean(key),) if key else ()
+    place = writer.at.key(key) if key else FIRST_LINE
     named = _named(value) if isinstance(value, list) else []
     if named:
         if key:
-            yield Section(path, 1)
+            yield Section(path, 1, place)
         for name, item in named:
-            blocks = tuple(_blocks(writer, item, ""))
-            yield Section((*path, name), len(path) + 1, blocks=blocks)
+            at = writer.at.value(name)
+            yield section((*path, name), len(path) + 1, at if at.lines else place, _texts(writer, item, ""))
         return
-    yield Section(path, len(path), blocks=tuple(_blocks(writer, value, key)))
+    yield section(path, len(path), place, _texts(writer, value, key))
 
 
 def _named(values: list[Any]) -> list[tuple[str, Any]]:
@@ -151,30 +154,24 @@ def _named(values: list[Any]) -> list[tuple[str, Any]]:
     return found
 
 
-def _blocks(writer: _Writer, value: Any, path: str) -> Iterator[Block]:
-    """A block for the simple values of an object, and one for each of the others; a list is one block."""
+def _texts(writer: _Writer, value: Any, path: str) -> Iterator[str]:
+    """A text for the simple values of an object, and one for each of the others; a list of simple values is one."""
+    parts: list[tuple[Any, str]] = [(value, path)]
     if isinstance(value, dict):
         simple = {key: item for key, item in value.items() if not isinstance(item, dict | list)}
-        parts: list[Any] = [simple, *({key: item} for key, item in value.items() if key not in simple)]
+        parts = [(simple, path), *(({key: item}, path) for key, item in value.items() if key not in simple)]
     elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
-        for at, item in enumerate(value):
-            text = "\n".join(writer.lines(item, f"{path}[{at}]"))
-            if text:
-                yield Block(text)
-        return
-    else:
-        parts = [value]
-    for part in parts:
-        text = "\n".join(writer.lines(part, path))
-        if text:
-            yield Block(text)
+        parts = [(item, f"{path}[{at}]") for at, item in enumerate(value)]
+    for part, name in parts:
+        yield "\n".join(writer.lines(part, name))
 
 
 class _Writer:
     """Values as lines `path.to.key: value`, up to a number of values for the whole file."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, at: KeyLines) -> None:
         self.left = self.most = most
+        self.at = at
         self.cut_numbers = self.cut_depth = False
 
     def lines(self, value: Any, path: str, depth: int = 0) -> Iterator[str]:

@@ -41,4 +41,4 @@ class Json(ParserOptions):
         except ValueError:
             yield Skipped(found.uri, "not JSON: a number is too long")
         else:
-            yield document(found, [value], self.max_values, warnings)
+            yield document(found, text, [value], self.max_values, warnings)

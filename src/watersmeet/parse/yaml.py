@@ -46,4 +46,4 @@ class Yaml(ParserOptions):
         else:
             if len(values) > _MAX_DOCUMENTS:
                 warnings = (*warnings, f"more than {_MAX_DOCUMENTS:,} documents; the others are left out")
-            yield document(found, values[:_MAX_DOCUMENTS], self.max_values, warnings)
+            yield document(found, text, values[:_MAX_DOCUMENTS], self.max_values, warnings)
