@@ -8,9 +8,8 @@ from watersmeet.core.documents import Block, Section
 from watersmeet.core.place import NOWHERE, Place
 
 _MAX_TRIES = 50
-_MAX_MISSES = 50
+_MAX_MISSES = 20
 """Keys that are not found, and places where one occurs as something else, before lines are given up."""
-_WINDOW = 1_000_000
 FIRST_LINE = Place((1, 1))
 _BEFORE = " \t\"'-{,?"
 _KEY_ENDS = (":", '":', "':", '" :')
@@ -43,7 +42,7 @@ class KeyLines:
             return NOWHERE
         spellings = [name + end for end in _KEY_ENDS] if is_key else [name]
         for _ in range(_MAX_TRIES):
-            places = [place for one in spellings if (place := text.find(one, at, self._at + _WINDOW)) >= 0]
+            places = [place for one in spellings if (place := text.find(one, at)) >= 0]
             if not places:
                 break
             found = min(places)
