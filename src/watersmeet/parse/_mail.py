@@ -43,9 +43,25 @@ class _Part(NamedTuple):
     name: str  # file name of an attachment
 
 
-def message(id_: str, path: str, content: bytes) -> Document | str:
+class Mail(NamedTuple):
+    """The headers and the body of a message."""
+
+    head: Message
+    body: bytes
+
+    @property
+    def id(self) -> str:
+        """Its message id; empty if it has none."""
+        return next(iter(_ids(self.head.get("Message-ID"))), "")
+
+
+def opened(content: bytes) -> Mail:
+    return Mail(*_split(content.lstrip(b"\r\n")))
+
+
+def message(id_: str, path: str, mail: Mail) -> Document | str:
     """The document of a message, or the reason why there is none."""
-    head, body = _split(content.lstrip(b"\r\n"))
+    head, body = mail
     if not any(head.get(name) for name in ("From", "To", "Subject", "Date", "Message-ID", "Received")):
         return "not an e-mail: it has no headers"
     reader = _PartReader()
@@ -105,11 +121,6 @@ def _split(content: bytes) -> tuple[Message, bytes]:
         end = _BLANKS.search(content)
         head, body = (content[: end.start()], content[end.end() :]) if end else (content, b"")
     return BytesHeaderParser().parsebytes(head[:_MAX_TEXT] + b"\n\n"), body
-
-
-def message_id(content: bytes) -> str:
-    """The id in the headers of a message; empty if it has none."""
-    return next(iter(_ids(_split(content.lstrip(b"\r\n"))[0].get("Message-ID"))), "")
 
 
 def _words(head: Message, name: str) -> str:

@@ -15,7 +15,6 @@ from watersmeet.core.model import DocId
 from watersmeet.core.options import option
 from watersmeet.core.place import Place
 from watersmeet.parse._decode import decode
-from watersmeet.parse._markup import table
 from watersmeet.parse._values import clean
 
 _DELIMITERS = ",;\t|"
@@ -176,6 +175,8 @@ def _is_number(text: str) -> bool:
 
 def _blocks(header: list[str], rows: list[_Row], first: _Row) -> Iterator[Block]:
     """Tables of at most 200 rows. Lines begin two before the first row, as those of a Markdown table would."""
+    from watersmeet.parse._markup import table
+
     if not rows:
         yield Block(table([header]), Place((first.first, first.last)))
     iterator = iter(rows)

@@ -20,7 +20,7 @@ class Email(ParserOptions):
     reads: ClassVar[tuple[str, ...]] = ("message/rfc822", ".eml")
 
     def parse(self, found: Found, content: bytes) -> Iterator[Document | Skipped]:
-        from watersmeet.parse._mail import message
+        from watersmeet.parse._mail import message, opened
 
-        read = message(found.name, found.uri, content)
+        read = message(found.name, found.uri, opened(content))
         yield Skipped(found.uri, read) if isinstance(read, str) else read

@@ -29,7 +29,7 @@ class Mbox(ParserOptions):
         return self.parse_stream(found, io.BytesIO(content))
 
     def parse_stream(self, found: Found, stream: BinaryIO) -> Iterator[Document | Skipped]:
-        from watersmeet.parse._mail import message, message_id
+        from watersmeet.parse._mail import message, opened
 
         stream.seek(0)
         if not stream.read(_LINE).lstrip().startswith(b"From "):
@@ -38,10 +38,11 @@ class Mbox(ParserOptions):
         uses: Spill[int] = Spill()
         bad = 0
         for number, content in enumerate(_messages(stream), 1):
-            name = message_id(content) or str(number)
+            mail = opened(content)
+            name = mail.id or str(number)
             use = (uses.get(name) or 0) + 1
             uses[name] = use
-            read = message(f"{found.name}#{name}" + (f"~{use}" if use > 1 else ""), found.uri, content)
+            read = message(f"{found.name}#{name}" + (f"~{use}" if use > 1 else ""), found.uri, mail)
             if isinstance(read, Document):
                 yield read
                 continue

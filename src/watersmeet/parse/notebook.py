@@ -20,7 +20,6 @@ from watersmeet.core.options import option
 from watersmeet.core.place import Place
 from watersmeet.parse._decode import decode
 from watersmeet.parse._inline import distinct, limited, listed_tags
-from watersmeet.parse._markup import fence
 from watersmeet.parse._outline import outline
 from watersmeet.parse._values import clean, created, modified, plain
 
@@ -86,6 +85,8 @@ class _Sections:
 
 
 def _document(found: Found, notebook: Any, cells: list[Any], max_output: int, warnings: Iterable[str]) -> Document:
+    from watersmeet.parse._markup import fence
+
     metadata = notebook.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     language = _language(metadata)
