@@ -22,19 +22,13 @@ def test_paragraphs_are_blocks():
     assert section.blocks == (Block("one\ntwo", Place((2, 3))), Block("# three", Place((6, 6))))
 
 
-@pytest.mark.parametrize(
-    ("text", "name", "title"),
-    [
-        ("The title\n=========\n\ntext", "page.rst", "The title"),
-        ("=====\nTitle\n=====\n\ntext", "page.rst", "Title"),
-        ("Not a title\n\ntext", "page.rst", "page"),
-        ("x" * 101 + "\n" + "=" * 101, "page.rst", "page"),
-        ("The title\n=========\n", "page.txt", "page"),
-        ("", "page.rst", "page"),
-    ],
-)
-def test_title(text: str, name: str, title: str):
-    assert read(text, name).title == title
+@pytest.mark.parametrize("name", ["page.txt", "paper.tex", "pyproject.toml", "setup.cfg", "tox.ini"])
+def test_the_title_is_the_name(name: str):
+    assert read("The title\n=========\n", name).title == name.partition(".")[0]
+
+
+def test_the_settings_of_watersmeet_are_no_document():
+    assert list(Text().parse(Found("docs/watersmeet.toml", "/docs/watersmeet.toml", "0"), b"[index]\n")) == []
 
 
 def test_an_empty_file_has_no_sections():

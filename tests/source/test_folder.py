@@ -94,13 +94,13 @@ def test_a_root_is_read_whatever_it_is_called_or_holds(tmp_path: Path) -> None:
         (["./docs/*.md"], ["docs/b.md"]),
         (["**/deep/*"], ["docs/deep/c.md"]),
         (["b.*"], ["docs/b.md"]),
-        (["*.org"], ["d.org"]),
+        (["*.xyz"], ["d.xyz"]),
         (["[ab].md", "*.TXT"], ["a.md", "docs/b.md", "docs/e.txt"]),
         ([], ["a.md", "docs/b.md", "docs/e.txt", "docs/deep/c.md"]),
     ],
 )
 def test_include(tmp_path: Path, include: list[str], expected: list[str]) -> None:
-    write(tmp_path, "a.md", "d.org", "docs/b.md", "docs/e.txt", "docs/b.png", "docs/deep/c.md")
+    write(tmp_path, "a.md", "d.xyz", "docs/b.md", "docs/e.txt", "docs/b.png", "docs/deep/c.md")
     assert names(tmp_path, Folder(include=include)) == expected
 
 

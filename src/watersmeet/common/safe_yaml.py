@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
-from watersmeet.core.limits import MAX_DEPTH, LimitExceeded, check_yaml
+from watersmeet.core.limits import MAX_DEPTH, MAX_YAML_VALUES, LimitExceeded, check_yaml
 
 SHORT = 64 * 1024
 """A text of at most so many characters can exceed the number of values only by aliases."""
+T = TypeVar("T")
 _DEEP = re.compile(rf"^[ \-?:]{{{MAX_DEPTH}}}", re.MULTILINE)
 
 
@@ -32,10 +34,28 @@ def read_yaml(text: str, loader: Any = None) -> Any:
     import yaml
 
     loader = loader or safe_loader()
+    return _guarded(text, loader, MAX_YAML_VALUES, lambda: yaml.load(text, loader))  # noqa: S506 - a safe loader
+
+
+def read_written_yaml(text: str, most: int) -> list[Any]:
+    """Values of all documents of a text, every scalar as the text that is written: `3.10`, `on` and `!Ref x` too.
+
+    `most`: number of values, aliases written out, that a text may have. Raises `NotYaml` or `LimitExceeded`.
+    """
+    import yaml
+
+    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+    return _guarded(text, loader, most, lambda: list(yaml.load_all(text, loader)))  # builds only texts
+
+
+def _guarded(text: str, loader: Any, most: int, load: Callable[[], T]) -> T:
+    """What `load` returns, after a check of the limits, and with its errors in words."""
+    import yaml
+
     try:
         if _needs_check(text):
-            check_yaml(text, yaml.parse(text, loader))
-        return yaml.load(text, loader)  # noqa: S506 - a safe loader
+            check_yaml(text, yaml.parse(text, loader), most)
+        return load()
     except LimitExceeded:
         raise
     except yaml.MarkedYAMLError as problem:

@@ -24,7 +24,7 @@ class LimitExceeded(ValueError):
     """A limit was exceeded; the message continues a sentence that begins with the name of the input."""
 
 
-def check_yaml(text: str, events: Iterable[Any]) -> None:
+def check_yaml(text: str, events: Iterable[Any], most: int = MAX_YAML_VALUES) -> None:
     """Raise `LimitExceeded` for a text that would be too large or too deep once loaded. `events` are PyYAML's.
 
     Loading recurses without a limit, and a few nested aliases can expand to millions of values.
@@ -54,5 +54,5 @@ def check_yaml(text: str, events: Iterable[Any]) -> None:
             anchor, before = open_.pop()
             if anchor:
                 sizes[anchor] = values - before
-        if values > MAX_YAML_VALUES:
-            raise LimitExceeded(f"has more than {MAX_YAML_VALUES:,} values, aliases written out")
+        if values > most:
+            raise LimitExceeded(f"has more than {most:,} values, aliases written out")

@@ -23,16 +23,13 @@ WORDS_ONLY = {"skill": "registry_name", "virtual_server": "created_by"}
 """Metadata field of an entity kind that keyword search uses and that is in no text."""
 MAX_PATH_SUFFIXES = 100
 
-_ENDINGS = (
-    *(".md", ".markdown", ".mdx", ".txt", ".rst", ".html", ".htm", ".xhtml"),
-    *(".org", ".adoc", ".asciidoc", ".asc"),
-)
+_ENDINGS = tuple(".md .markdown .mdx .txt .rst .rest .adoc .asciidoc .asc .org .ipynb .html .htm .xhtml".split())
 """Endings of pages: a link may leave them out."""
 _FILE_ENDINGS = (
     *_ENDINGS,
-    *(".pdf", ".docx", ".pptx", ".xlsx", ".odt", ".ods", ".odp", ".rtf", ".epub", ".doc", ".ppt", ".xls", ".msg"),
-    *(".csv", ".tsv", ".ipynb", ".eml", ".json", ".yaml", ".yml"),
+    *".pdf .docx .pptx .xlsx .odt .ods .odp .rtf .epub .doc .ppt .xls .msg .csv .tsv .eml .json .yaml .yml".split(),
 )
+"""Endings of files whose name is searched. The title of source code has it."""
 
 
 def is_text(name: str) -> bool:
