@@ -174,6 +174,8 @@ class ParserOptions:
     """Whether it runs in a child process: a file may crash its library, or take too much time or memory."""
     requires: ClassVar[tuple[str, ...]] = ()
     """Packages that it imports, if they are not always installed; `extra` installs them."""
+    improved_by: ClassVar[tuple[str, ...]] = ()
+    """Packages without which it reads files less well; `extra` installs them."""
     extra: ClassVar[str] = ""
     size: ClassVar[str] = "text"
     """Which limit on the size of a file applies: that of `text`, `binary` or `records` (read as a stream)."""

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
-_DELIMITER = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t:|-]*)?")
+_DELIMITERS = frozenset("|-: \t")
 
 
 def table_header(text: str) -> str:
     """The header and delimiter rows with which a Markdown table begins, or empty."""
     header, _, rest = text.partition("\n")
     delimiter = rest.partition("\n")[0]
-    if "|" not in header or "|" not in delimiter or not _DELIMITER.fullmatch(delimiter):
+    if "|" not in header or "|" not in delimiter or "-" not in delimiter or not _DELIMITERS.issuperset(delimiter):
         return ""
     return f"{header}\n{delimiter}"
 

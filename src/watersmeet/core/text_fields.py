@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from watersmeet.core import tokens
-from watersmeet.core.documents import Chunk, Document
+from watersmeet.core.definitions import definition_forms
+from watersmeet.core.documents import CODE, Chunk, Document
 from watersmeet.core.names import is_page
 
 
@@ -67,13 +68,14 @@ def prepare(document: Document, chunks: Sequence[Chunk], also: str = "") -> list
         path = breadcrumb(document.title, chunk.headings)
         crumb, crumb_forms = tokens.both(path)
         words, forms = tokens.both(chunk.text if prepared or not also else f"{chunk.text}\n{also}")
+        forms += definition_forms(chunk.headings) if document.kind == CODE else tokens.family_forms(path)
         fields = {
             "body": " ".join(crumb + words),
             "title": title,
             "headings": " ".join(tokens.words("\n".join(chunk.headings))),
             "names": names,
             "tags": tags,
-            "forms": " ".join(crumb_forms + forms + tokens.family_forms(path)),
+            "forms": " ".join(crumb_forms + forms),
         }
         prepared.append(Prepared(chunk, fields, digest("\0".join(fields.values()), chunk.text)))
     return prepared

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from watersmeet.core.definitions import definition_form
 from watersmeet.core.model import ChunkId, Plan, Ranking, hits_of
 from watersmeet.core.options import option
 from watersmeet.core.ports import Term, Words
@@ -24,6 +25,7 @@ class Exact:
     always: int = option(10, "... unless it is in at most this many")
     other_case: float = option(0.5, "weight of a match in another case")
     family: float = option(0.3, "weight of a page about the code's family: C44xx, or C4400 through C4599, for C4478")
+    definition: float = option(1.0, "weight of source code that defines the identifier, beside the identifier itself")
     name_share: float = option(0.002, "a capitalised word is a name if it is in at most this share of the chunks")
     name_always: int = option(3, "... or in at most this many")
 
@@ -44,6 +46,8 @@ class Exact:
             if 0 < self.words.frequency("forms", form) <= most:
                 other = form.lower() == form and any(f.lower() == form for f in plan.forms if f != form)
                 terms.append(Term("forms", form, self.other_case if other else 1.0))
+            if self.definition and 0 < self.words.frequency("forms", definition_form(form)) <= most:
+                terms.append(Term("forms", definition_form(form), self.definition))
         related = {family: None for form in plan.forms for family in families(form)}
         terms += [Term("forms", f, self.family) for f in related if 0 < self.words.frequency("forms", f) <= most]
         most = max(self.name_always, self.name_share * size)

@@ -106,6 +106,20 @@ def test_files_are_read_again_if_their_parser_changed(tmp_path: Path, monkeypatc
         assert engine.sync([folder]).unchanged == 2
 
 
+def test_files_read_without_an_extra_are_read_again_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = files(tmp_path, "a.txt", "b.txt", "c.md")
+    monkeypatch.setattr(Text, "extra", "plain")
+    with engine_over(tmp_path) as engine:
+        with monkeypatch.context() as without:
+            without.setattr(Text, "improved_by", ("no_such_package",))
+            assert [warning.reason for warning in engine.sync([folder]).warnings] == [
+                "2 files were read as plain lines; `pip install 'watersmeet[plain]'` reads text by its structure"
+            ]
+            assert engine.sync([folder]).warnings == []
+        assert outdated(json.dumps({".txt": "text 1 plainly"})) == {".txt"}
+        assert engine.sync([folder]).warnings == []
+
+
 def test_an_index_without_a_record_of_parsers_was_made_by_the_first_ones() -> None:
     assert not {".md", ".txt", ".jsonl"} & outdated(None)
     assert outdated(json.dumps(versions())) == frozenset()

@@ -22,9 +22,10 @@ FORMER = {
 """What read each form of file in an index that has no record of it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Format:
-    """One format. `missing`: packages that it needs and that are not installed."""
+    """One format. `missing`: packages that it needs and that are not installed; `plainly`: whether it reads files less
+    well than with its extra."""
 
     name: str
     parser: Parser | IsolatedParser
@@ -32,6 +33,7 @@ class Format:
     filter: GlobFilter
     extra: str = ""
     missing: tuple[str, ...] = ()
+    plainly: bool = False
 
 
 def install_hint(extra: str) -> str:
@@ -66,9 +68,13 @@ class Formats:
         parser: Parser = build("parse", name, table)
         chosen = parser if isinstance(parser, ParserOptions) else ParserOptions()
         used = IsolatedParser(name, table, self._process) if chosen.isolated else parser
-        missing = tuple(package for package in chosen.requires if find_spec(package) is None)
+        missing, better = _not_installed(chosen.requires), _not_installed(chosen.improved_by)
         globs = GlobFilter(chosen.include, chosen.exclude)
-        return Format(name, used, chunker(self._settings, chosen), globs, chosen.extra, missing)
+        return Format(name, used, chunker(self._settings, chosen), globs, chosen.extra, missing, bool(better))
+
+
+def _not_installed(packages: Sequence[str]) -> tuple[str, ...]:
+    return tuple(package for package in packages if find_spec(package) is None)
 
 
 def chunker(settings: Settings, format: ParserOptions | None = None) -> Chunker:
@@ -82,8 +88,13 @@ def chunker(settings: Settings, format: ParserOptions | None = None) -> Chunker:
 
 
 def versions() -> dict[str, str]:
-    """The parser of each form of file, and its version."""
-    return {form: f"{name} {getattr(find('parse', name), 'version', 1)}" for form, name in readers().items()}
+    """The parser of each form of file, its version, and whether it reads less well than with its extra."""
+    parsers = {}
+    for name in {*readers().values()}:
+        cls = find("parse", name)
+        plainly = " plainly" if _not_installed(getattr(cls, "improved_by", ())) else ""
+        parsers[name] = f"{name} {getattr(cls, 'version', 1)}{plainly}"
+    return {form: parsers[name] for form, name in readers().items()}
 
 
 def outdated(recorded: str | None) -> frozenset[str]:

@@ -40,7 +40,8 @@ def whole_names() -> frozenset[str]:
 @cache
 def sizes() -> Mapping[str, str]:
     """Which size limit applies to files of each ending or name."""
-    return {form: getattr(find("parse", name), "size", "text") for form, name in readers().items() if "/" not in form}
+    limits = {name: getattr(find("parse", name), "size", "text") for name in {*readers().values()}}
+    return {form: limits[name] for form, name in readers().items() if "/" not in form}
 
 
 def globs_of_formats(formats: Iterable[str]) -> list[str]:

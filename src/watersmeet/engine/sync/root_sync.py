@@ -114,6 +114,7 @@ class RootSync:
         for item in changed:
             self._read(item, states.get(item.name))
             self.batch.maybe_commit()
+        self._report_plain(changed, uri)
         for lost_files in self._missing.values():
             for state in lost_files:
                 self._forget(state)
@@ -211,6 +212,14 @@ class RootSync:
             scan.same.add(item.name)  # what was read of it before stays
         else:
             scan.found[item.name] = item
+
+    def _report_plain(self, items: Sequence[Found], uri: str) -> None:
+        """A warning for each format whose files were read without its extra."""
+        plain = Counter(format for item in items if (format := self._format(item)).plainly)
+        for format, count in plain.items():
+            files = "1 file was" if count == 1 else f"{count:,} files were"
+            why = f"{files} read as plain lines; {install_hint(format.extra)} reads {format.name} by its structure"
+            self.report.warnings.append(Skipped(uri, why))
 
     def _outdated(self, item: Found) -> bool:
         """Whether another parser, or another version of it, has read this file before."""
