@@ -22,6 +22,8 @@ from watersmeet.core.definitions import defined_names, definition_forms
         ("public static Map<String, Integer> countWords(String text)", ["countWords"]),
         ("fun String.shout(): String", ["shout"]),
         ("def empty?", ["empty?"]),
+        ("double Port::height(double hour) const", ["height"]),
+        ("height :: Double -> Double", ["height"]),
         ("DEFAULTS, parse, main", ["DEFAULTS", "parse", "main"]),
         ("CREATE TABLE users (id int)", ["users"]),
         ("", []),

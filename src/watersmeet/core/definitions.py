@@ -32,7 +32,7 @@ def defined_names(heading: str) -> list[str]:
     head = head.partition("(")[0]
     for _ in range(_MAX_TYPE_DEPTH):
         head = _TYPES.sub("", head)
-    for end in (" = ", "::", "[", "{", ":"):
+    for end in (" = ", " ::", "[", "{", ": "):
         head = head.partition(end)[0]
     names = [name for name in _NAME.findall(head) if name not in _KEYWORDS]
     return names[-1:]

@@ -160,4 +160,4 @@ def _closes(line: str) -> bool:
 def _listed(names: tuple[str, ...]) -> str:
     """Names in one heading, as many as fit."""
     text = ", ".join(dict.fromkeys(names))
-    return text if len(text) <= MAX_SIGNATURE_LENGTH else text[: MAX_SIGNATURE_LENGTH - 1].rpartition(",")[0] + ", …"
+    return text if len(text) <= MAX_SIGNATURE_LENGTH else text[:MAX_SIGNATURE_LENGTH].rpartition(",")[0]
