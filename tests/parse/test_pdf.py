@@ -168,6 +168,13 @@ def test_a_scanned_file_is_named_as_such():
     )
 
 
+def test_a_small_picture_in_a_file_without_text_is_a_scan_too():
+    small = scanned(1).replace(b"612 0 0 792 0 0 cm", b"100 0 0 100 9 9 cm")
+    found = read(small)
+    assert isinstance(found, Skipped)
+    assert found.reason.startswith("scanned")
+
+
 def test_scanned_pages_are_a_warning_with_their_numbers():
     found = document(scanned(3, [paragraph("oak"), paragraph("ash")]))
     assert found.warnings == ("scanned, without text: pages 3-5",)

@@ -17,10 +17,10 @@ _MAX_LENGTH = 10_000
 """Bytes of a value or title; longer ones are left out."""
 _PASSWORD, _SECURITY = 4, 5
 """Error codes of PDFium."""
-_PICTURES = (3, 5)
-"""Kinds of objects: pictures, and groups of objects."""
-_MAX_PAGES, _MAX_OBJECTS = 20, 1000
-"""Pages and objects in which a picture is looked for."""
+_PICTURE, _GROUP = 3, 5
+"""Kinds of objects."""
+_MAX_PAGES, _MAX_OBJECTS, _MAX_DEPTH = 20, 100, 2
+"""Pages, objects and groups in groups in which a picture is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +76,25 @@ def has_pictures(content: bytes, folder: Path, max_pages: int) -> bool:
             page = library.FPDF_LoadPage(document, number)
             if page:
                 count = min(library.FPDFPage_CountObjects(page), _MAX_OBJECTS)
-                kinds = {library.FPDFPageObj_GetType(library.FPDFPage_GetObject(page, one)) for one in range(count)}
+                objects = [library.FPDFPage_GetObject(page, one) for one in range(count)]
+                found = _is_picture(library, objects, 0)
                 library.FPDF_ClosePage(page)
-                if not kinds.isdisjoint(_PICTURES):
+                if found:
                     return True
     finally:
         library.FPDF_CloseDocument(document)
+    return False
+
+
+def _is_picture(library: Any, objects: list[int], depth: int) -> bool:
+    for one in objects:
+        kind = library.FPDFPageObj_GetType(one)
+        if kind == _PICTURE:
+            return True
+        if kind == _GROUP and depth < _MAX_DEPTH:
+            count = min(library.FPDFFormObj_CountObjects(one), _MAX_OBJECTS)
+            if _is_picture(library, [library.FPDFFormObj_GetObject(one, inner) for inner in range(count)], depth + 1):
+                return True
     return False
 
 
@@ -111,6 +124,8 @@ def _library(folder: Path) -> Any:
             ("FPDFPage_CountObjects", ctypes.c_int, [pointer]),
             ("FPDFPage_GetObject", pointer, [pointer, ctypes.c_int]),
             ("FPDFPageObj_GetType", ctypes.c_int, [pointer]),
+            ("FPDFFormObj_CountObjects", ctypes.c_int, [pointer]),
+            ("FPDFFormObj_GetObject", pointer, [pointer, size]),
         ):
             function = getattr(library, name)
             function.restype, function.argtypes = result, arguments
