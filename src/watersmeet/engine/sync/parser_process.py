@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,6 +26,7 @@ SECONDS_PER_MB = 2.0
 """CPU time for one file."""
 BUSY_FACTOR = 3
 """Clock time for one file, in multiples of its CPU time: other processes may use the cores."""
+POLL_SECONDS = 0.25
 MAX_ANSWER = 64 << 20
 """Bytes of the documents of one file."""
 _KEPT_VARIABLES = ("PATH", "PYTHONHOME", "VIRTUAL_ENV", "LANG", "LC_ALL", "SYSTEMROOT", "LD_LIBRARY_PATH")
@@ -44,6 +47,7 @@ class ParserProcess:
     """A child process that is started when it is first needed, and again after it ended."""
 
     _child: subprocess.Popen[bytes] | None = None
+    _watch: _Watch | None = None
     _used: bool = False
 
     def parse(self, name: str, settings: Mapping[str, Any], found: Found, content: bytes) -> list[Document | Skipped]:
@@ -69,10 +73,8 @@ class ParserProcess:
         self._used = True
         assert child.stdin is not None  # noqa: S101  # for mypy: both are pipes
         assert child.stdout is not None  # noqa: S101
-        late = threading.Event()
-        timer = threading.Timer(BUSY_FACTOR * seconds, _end, (child, late))
-        timer.daemon = True
-        timer.start()
+        watch = self._watch = self._watch or _Watch(child)
+        watch.deadline = time.monotonic() + BUSY_FACTOR * seconds
         items: list[Document | Skipped] = []
         room = MAX_ANSWER
         try:
@@ -91,11 +93,13 @@ class ParserProcess:
         except OSError:
             pass  # the pipe is broken: the child has ended
         finally:
-            timer.cancel()
-        raise _why(child, late.is_set(), seconds)
+            watch.deadline = math.inf
+        raise _why(child, watch.is_late, seconds)
 
     def close(self) -> None:
-        child, self._child, self._used = self._child, None, False
+        if self._watch is not None:
+            self._watch.ended.set()
+        child, self._child, self._watch, self._used = self._child, None, None, False
         if child is not None:
             with suppress(OSError):
                 child.kill()
@@ -119,10 +123,25 @@ def _start() -> subprocess.Popen[bytes]:
     )
 
 
-def _end(child: subprocess.Popen[bytes], late: threading.Event) -> None:
-    late.set()
-    with suppress(OSError):
-        child.kill()
+class _Watch(threading.Thread):
+    """Ends a child that is not done at its deadline. One thread for all files: starting one costs more than reading a
+    small file."""
+
+    def __init__(self, child: subprocess.Popen[bytes]) -> None:
+        super().__init__(daemon=True)
+        self.deadline = math.inf
+        self.is_late = False
+        self.ended = threading.Event()
+        self._child = child
+        self.start()
+
+    def run(self) -> None:
+        while not self.ended.wait(POLL_SECONDS):
+            if time.monotonic() > self.deadline:
+                self.is_late = True
+                with suppress(OSError):
+                    self._child.kill()
+                return
 
 
 def _why(child: subprocess.Popen[bytes], late: bool, seconds: float) -> _Ended:
