@@ -22,7 +22,7 @@ WORDS_ONLY = {"skill": "registry_name", "virtual_server": "created_by"}
 """Metadata field of an entity kind that keyword search uses and that is in no text."""
 MAX_PATH_SUFFIXES = 100
 
-_ENDINGS = (".md", ".markdown", ".mdx", ".txt", ".rst", ".html")
+_ENDINGS = (".md", ".markdown", ".mdx", ".txt", ".rst", ".html", ".htm", ".xhtml")
 
 
 def is_text(name: str) -> bool:
