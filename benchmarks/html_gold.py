@@ -105,15 +105,31 @@ BLOCKS = frozenset(
     "para simpara term listitem entry row title member programlisting screen synopsis literallayout refname refpurpose "
     "refnamediv refsynopsisdiv refsect1 refsect2 sect2 sect3 sect4 sect5 varlistentry caution note tip warning".split()
 )
+SECTIONS = frozenset(
+    "chapter appendix preface sect1 sect2 sect3 sect4 sect5 refsect1 refsect2 refsect3 simplesect bibliography".split()
+)
+CODE = frozenset("programlisting screen synopsis literallayout".split())
+GENERATED = ("sql-keywords-appendix", "errcodes-appendix", "features-sql-standard", "unsupported-features-sql-standard")
+"""Pages with a table that is made when the docs are built, and is in no source."""
+LABEL = re.compile(r"<title>((?:Chapter |Chapter\xa0|Appendix |Appendix\xa0)?[A-Z0-9]{1,3}(?:\.[0-9]+)*\.)[ \xa0]")
 NAMES = {"note": "Note", "tip": "Tip", "warning": "Warning", "caution": "Caution", "important": "Important"}
 
 
-def docbook(sources: Path) -> Iterator[tuple[str, str]]:
-    """Pages of the DocBook sources: the name of the page in lower case, and its text."""
+def docbook(sources: Path) -> Iterator[tuple[str, Any]]:
+    """Pages of the DocBook sources: the name of the page in lower case, and its element."""
     from lxml import etree
 
     parser = etree.XMLParser(recover=True, resolve_entities=False)
-    entities = {"version": "15", "majorversion": "15", "mdash": "—", "nbsp": " ", "lt": "<", "gt": ">", "amp": "&"}
+    entities = {
+        "version": "15",
+        "majorversion": "15",
+        "mdash": "—",
+        "zwsp": "",
+        "nbsp": " ",
+        "lt": "<",
+        "gt": ">",
+        "amp": "&",
+    }
     for path in sorted(sources.rglob("*.sgml")):
         text = path.read_text("utf8", "replace")
         text = re.sub(
@@ -123,40 +139,45 @@ def docbook(sources: Path) -> Iterator[tuple[str, str]]:
         for element in root.iter(*CHUNKS) if root is not None else ():
             name = element.get("id")
             if name:
-                yield name.casefold(), "".join(written(element, element, 1))
+                yield name.casefold(), element
 
 
-def written(element: Any, top: Any, level: int) -> Iterator[str]:
-    """Text of an element without that of chunks in it, which are pages of their own."""
-    for child in (None, *element):
-        if child is None:
-            yield element.text or ""
-            continue
+def written(element: Any, level: int, label: str) -> Iterator[str]:
+    """Text of an element without that of chunks in it, which are pages of their own. `label` is its number."""
+    yield element.text or ""
+    number = 0
+    for child in element:
         tag = child.tag if isinstance(child.tag, str) else ""
         if tag in NAMES:
             yield f"\n\n{NAMES[tag]}\n\n"
-        if tag == "title" and element.tag not in ("table", "figure", "example", *NAMES):
-            yield f"\n\n{'#' * min(level, 6)} {' '.join(''.join(written(child, top, level)).split())}\n\n"
+        if tag == "title" and element.tag in SECTIONS:
+            title = " ".join("".join(written(child, level, "")).split())
+            yield f"\n\n{'#' * min(level, 6)} {label} {title}\n\n"
         elif tag == "refnamediv":
             names = [" ".join("".join(one.itertext()).split()) for one in child.iter("refname")]
             purpose = " ".join(" ".join("".join(one.itertext()) for one in child.iter("refpurpose")).split())
             yield f"\n\n# {names[0] if names else ''}\n\n{', '.join(names)} — {purpose}\n\n"
         elif tag == "refsynopsisdiv":
-            yield "\n\n## Synopsis\n\n" + "".join(written(child, top, level + 1))
+            yield "\n\n## Synopsis\n\n" + "".join(written(child, level + 1, ""))
         elif tag and tag not in CHUNKS and tag not in LEFT_OUT:
-            deeper = level + (tag.startswith(("sect", "refsect")) or tag == "simplesect")
-            text = "".join(written(child, top, deeper))
+            number += tag in SECTIONS
+            inner = f"{label}{number}." if label and tag.startswith("sect") else ""
+            text = "".join(written(child, level + (tag in SECTIONS), inner))
+            text = f"```\n{text}\n```" if tag in CODE else text
             yield f"\n\n{text}\n\n" if tag in BLOCKS else f'"{text}"' if tag == "quote" else text
         yield child.tail or ""
 
 
 def postgresql(sources: Path, pages: Path, out: Path) -> None:
-    written_pages = dict(docbook(sources))
+    elements = dict(docbook(sources))
     for page in sorted(pages.glob("*.html")):
-        gold = written_pages.get(page.stem.casefold(), "")
-        listing = 'class="toc"' in page.read_text("utf8", "replace")  # a generated table of contents is in no source
-        if gold and not listing:
-            save(out, f"postgresql+{page.name}", page, gold)
+        text = page.read_text("utf8", "replace")
+        element = elements.get(page.stem.casefold())
+        # a generated table of contents is in no source
+        if element is None or 'class="toc"' in text or page.stem in GENERATED:
+            continue
+        label = LABEL.search(text)  # numbers are in no source: the first comes from the page, the others are counted
+        save(out, f"postgresql+{page.name}", page, "".join(written(element, 1, label[1] if label else "")))
 
 
 def main() -> None:

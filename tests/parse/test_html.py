@@ -264,6 +264,12 @@ def test_inline_marks_and_line_breaks():
     ]
 
 
+def test_identifiers_are_not_broken():
+    document = body("<h2>pg_stat_&#8203;activity</h2><p>Donau&shy;dampf pg_<wbr>class ไทย\u200bคำ</p>")
+    assert document.sections[0].headings == ("pg_stat_activity",)
+    assert texts(document)[0] == "Donaudampf pg_class ไทย\u200bคำ"
+
+
 def test_links():
     page = (
         "<a href='../install.html#linux'>Install</a> <a href='#here'>here</a> <a href='b%20c.html?x=1'>B</a> "

@@ -6,6 +6,7 @@ their text stays; links to other sites keep their address.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,6 +27,8 @@ _MAX_COLUMNS = 100
 _MAX_ADDRESS_LENGTH = 300
 """Limits of a page: what is beyond is plain text, or left out with a warning."""
 
+_WORD_BREAKS = re.compile(r"\u00ad|(?<=\w)\u200b(?=\w)", re.ASCII)
+"""Where a long word may be broken: `pg_stat_` and `activity` are one identifier."""
 _LEFT_OUT = frozenset(
     "-comment audio base button canvas datalist dialog embed head iframe input link map meta nav noscript object "
     "option param script select source style svg template textarea title track video".split()
@@ -146,6 +149,8 @@ class Page:
         self._inline.clear()
         self._anchor_at = 0
         self._flushed += 1
+        if not text.isascii():
+            text = _WORD_BREAKS.sub("", text)
         lines = (" ".join(line.split()) for line in text.split("\n"))
         text = "\n".join(line for line in lines if line)
         if text:

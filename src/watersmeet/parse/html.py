@@ -65,7 +65,7 @@ _ARTICLES = frozenset(
     "Article NewsArticle BlogPosting ReportageNewsArticle AnalysisNewsArticle OpinionNewsArticle".split()
 )
 _MAX_JSON = 1_000_000
-_LEAST_SHARE = 0.2
+_LEAST_SHARE = 0.05
 """Share of the main element's words below which an extracted article is taken for a failure."""
 
 
