@@ -2,7 +2,8 @@
 
 DEBS holds the unpacked Debian packages (`dpkg -x`) python3.11-doc, python-django-doc and postgresql-doc-15. SOURCES
 holds the unpacked source packages of python-django and postgresql-15; python3.11-doc has its own sources in `_sources`.
-OUT gets `NAME.html` and `NAME.html.gold.md`, pages that are only an index or a search form left out.
+OUT gets folders `html-python`, `html-django` and `html-postgresql` with `NAME.html` and `NAME.html.gold.md`, as
+benchmarks/formats.py reads them; pages that are only an index or a search form are left out.
 
 - Python and Django: Sphinx's text builder writes the reStructuredText sources as text (`pip install "sphinx<8"`).
 - PostgreSQL: the DocBook source of the page, without index terms (`pip install lxml`).
@@ -75,7 +76,7 @@ def markdown(text: str) -> str:
     return "\n".join(found)
 
 
-def sphinx(sources: Path, suffix: str, pages: Path, out: Path, prefix: str) -> None:
+def sphinx(sources: Path, suffix: str, pages: Path, out: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         here = Path(folder)
         shutil.copytree(sources, here / "in", symlinks=False)
@@ -88,11 +89,12 @@ def sphinx(sources: Path, suffix: str, pages: Path, out: Path, prefix: str) -> N
             name = page.relative_to(pages)
             text = here / "out" / name.with_suffix(".txt")
             if text.is_file() and name.name != "contents.html":
-                save(out, prefix + str(name).replace("/", "+"), page, markdown(text.read_text()))
+                save(out, str(name).replace("/", "+"), page, markdown(text.read_text()))
 
 
 def save(out: Path, name: str, page: Path, gold: str) -> None:
     if len(gold.split()) >= 20:
+        out.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(page, out / name)
         (out / f"{name}.gold.md").write_text(gold)
 
@@ -177,7 +179,7 @@ def postgresql(sources: Path, pages: Path, out: Path) -> None:
         if element is None or 'class="toc"' in text or page.stem in GENERATED:
             continue
         label = LABEL.search(text)  # numbers are in no source: the first comes from the page, the others are counted
-        save(out, f"postgresql+{page.name}", page, "".join(written(element, 1, label[1] if label else "")))
+        save(out, page.name, page, "".join(written(element, 1, label[1] if label else "")))
 
 
 def main() -> None:
@@ -185,12 +187,12 @@ def main() -> None:
     for name in ("debs", "sources", "out"):
         arguments.add_argument(name, type=Path)
     given = arguments.parse_args()
-    given.out.mkdir(parents=True, exist_ok=True)
-    postgresql(next(given.sources.glob("postgresql-*")) / "doc/src/sgml", given.debs / POSTGRESQL, given.out)
-    django = next(given.sources.glob("[Dd]jango*")) / "docs"
-    sphinx(django, ".txt", given.debs / DJANGO, given.out, "django+")
-    sphinx(given.debs / PYTHON / "_sources", ".rst", given.debs / PYTHON, given.out, "python+")
-    print(f"{len(list(given.out.glob('*.gold.md')))} pages with gold text in {given.out}")
+    sources = next(given.sources.glob("postgresql-*")) / "doc/src/sgml"
+    postgresql(sources, given.debs / POSTGRESQL, given.out / "html-postgresql")
+    sources = next(given.sources.glob("[Dd]jango*")) / "docs"
+    sphinx(sources, ".txt", given.debs / DJANGO, given.out / "html-django")
+    sphinx(given.debs / PYTHON / "_sources", ".rst", given.debs / PYTHON, given.out / "html-python")
+    print(f"{len(list(given.out.glob('html-*/*.gold.md')))} pages with gold text in {given.out}")
 
 
 if __name__ == "__main__":

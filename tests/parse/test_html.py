@@ -335,8 +335,9 @@ def test_the_head_gives_fields_and_dates():
         "<meta charset=no-such-thing><p>Möwen am Straßenrand</p>".encode(),
         "<meta charset=hex><p>Möwen am Straßenrand</p>".encode(),
         "<meta charset=utf-8><p>Möwen am Straßenrand</p>".encode("latin-1"),
+        f"<p>Möwen am Straßenrand\0</p>{' ' * 200}".encode(),
     ],
-    ids=["meta", "http-equiv", "xml", "mark", "utf-16", "unknown", "not-a-text-codec", "wrong"],
+    ids=["meta", "http-equiv", "xml", "mark", "utf-16", "unknown", "not-a-text-codec", "wrong", "nul"],
 )
 def test_encodings(content: bytes):
     assert texts(read(content)) == ["Möwen am Straßenrand"]
@@ -354,6 +355,19 @@ def test_encodings(content: bytes):
 )
 def test_a_page_without_text_is_skipped_with_the_reason(page: str, reason: str):
     assert list(Html().parse(FOUND, page.encode())) == [Skipped(FOUND.uri, reason)]
+
+
+def test_text_in_unusual_elements_is_found():
+    words = "<p>" + "some words of the text " * 20 + "</p>"
+    assert (
+        len(texts(read(f"<body><header>{words}</header><footer>me</footer></body>"))) == 1
+    )  # a header not closed in time
+    assert len(texts(read(f"<body><noscript>{words}</noscript><script>x()</script></body>"))) == 1
+    assert len(texts(read(f"<main>Skip to the content of the page</main><main>{words}{words}</main>"))) == 2
+    (skipped,) = Html().parse(
+        FOUND, b"<div id=app></div><noscript>Please enable JavaScript.</noscript><script></script>"
+    )
+    assert skipped == Skipped(FOUND.uri, "holds no text; its content is made by scripts")
 
 
 def test_limits_of_hostile_pages():

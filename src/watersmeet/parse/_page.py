@@ -80,11 +80,12 @@ class Item(NamedTuple):
 class Page:
     """Reads the elements of one page into `items` and `links`."""
 
-    def __init__(self, addresses: bool = True) -> None:
+    def __init__(self, addresses: bool = True, noscript: bool = False) -> None:
         self.items: list[Item] = []
         self.links: dict[Link, None] = {}
         self.warnings: dict[str, None] = {}
         self._addresses = addresses
+        self._left_out = _LEFT_OUT - {"noscript"} if noscript else _LEFT_OUT
         self._inline: list[str] = []
         self._flushed = 0
         self._plain = 0  # inside a heading or term: no marks
@@ -127,7 +128,7 @@ class Page:
             if self._nodes > _MAX_NODES:
                 self.warnings[f"more than {_MAX_NODES:,} elements: the others are not read"] = None
                 break
-            if tag in _LEFT_OUT:
+            if tag in self._left_out:
                 continue
             attributes = child.attributes
             if attributes and _is_noise(tag or "", attributes):

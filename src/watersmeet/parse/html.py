@@ -53,8 +53,16 @@ _MAIN = (
     "div.contentContainer",
 )
 """Main elements in order of certainty: declared ones, Sphinx, Docusaurus, MkDocs, Django docs, doxygen, javadoc."""
+_DOCUMENTATION = (
+    ".theme-doc-markdown, article.md-content__inner, div.documentwrapper, #yui-main, #doc-content, "
+    "div.contentContainer, a.headerlink, a.hash-link, a.header-anchor, .rst-content, .bd-article, .vp-doc, .sl-markdown-content, "
+    ".doc-anchor"
+)
+"""Elements of documentation generators that do not name themselves."""
 _LEAST_CHARS = 25
 _LEAST_ARTICLE_CHARS = 200
+_LEAST_NOSCRIPT_WORDS = 50
+"""A shorter `noscript` only asks to switch scripts on."""
 _AROUND = (
     "header, footer, aside:not(.topic):not(.admonition), #footer, .footer, #sidebar, .sidebar, #nav, .nav, .navbar, "
     "#menu, .menu, #hd, #ft, #breadcrumbs, #comments"
@@ -96,7 +104,7 @@ class Html(ParserOptions):
         article = self.articles and _is_article(tree, meta, linked_data)
         fields = _fields(tree, meta, linked_data)
         title = _head_title(tree, meta)
-        page = _main_page(tree, self.addresses)
+        page = _main_page(tree, text, self.addresses)
         if article and page.items:
             page = _article(text, page, self.addresses)
         parts = sections(page.items)
@@ -123,6 +131,8 @@ class Html(ParserOptions):
 
 def _decoded(content: bytes) -> Decoded:
     """Text by the byte order mark, else by the declared encoding, else by its bytes."""
+    if 0 < content.count(b"\0") < len(content) / 100:  # left by a program that wrote fields of a fixed size
+        content = content.replace(b"\0", b"")
     head = content[:_HEAD_BYTES]
     match = _XML_ENCODING.match(head) or _CHARSET.search(head)
     if match and b"\0" not in head and not head.startswith(b"\xef\xbb\xbf"):
@@ -181,21 +191,29 @@ def _no_text(text: str) -> str:
 # ---------------------------------------------------------------- main element
 
 
-def _main_page(tree: LexborHTMLParser, addresses: bool) -> Page:
+def _main_page(tree: LexborHTMLParser, text: str, addresses: bool) -> Page:
     main = _main(tree)
     page = Page(addresses)
     if main is None:
         return page
     if main.tag == "body":
+        half = len(main.text()) / 2
         for node in main.css(_AROUND):
-            node.decompose()
+            if len(node.text()) < half:  # a header that was never closed holds the text
+                node.decompose()
     page.read(main)
+    if not page.items and "<noscript" in text:
+        whole = Page(addresses, noscript=True)
+        whole.read(main)
+        if _words(whole.items) >= _LEAST_NOSCRIPT_WORDS:
+            return whole
     return page
 
 
 def _main(tree: LexborHTMLParser) -> LexborNode | None:
     for selector in _MAIN:
-        node = tree.css_first(selector)
+        nodes = tree.css(selector)
+        node = max(nodes, key=lambda one: len(one.text())) if len(nodes) > 1 else nodes[0] if nodes else None
         if node is not None and len(node.text().strip()) >= _LEAST_CHARS:
             return node
     articles = tree.css("article")
@@ -212,7 +230,7 @@ def _is_article(tree: LexborHTMLParser, meta: dict[str, str], linked_data: list[
     generator = meta.get("generator", "").casefold()
     if any(name in generator for name in _GENERATORS):
         return False
-    if any(tree.css_first(selector) is not None for selector in _MAIN[2:4] + _MAIN[5:]):
+    if tree.css_first(_DOCUMENTATION) is not None:
         return False
     if meta.get("og:type", "").casefold() == "article":
         return True
