@@ -55,8 +55,8 @@ _MAIN = (
 """Main elements in order of certainty: declared ones, Sphinx, Docusaurus, MkDocs, Django docs, doxygen, javadoc."""
 _DOCUMENTATION = (
     ".theme-doc-markdown, article.md-content__inner, div.documentwrapper, #yui-main, #doc-content, "
-    "div.contentContainer, a.headerlink, a.hash-link, a.header-anchor, .rst-content, .bd-article, .vp-doc, .sl-markdown-content, "
-    ".doc-anchor"
+    "div.contentContainer, a.headerlink, a.hash-link, a.header-anchor, .rst-content, .bd-article, .vp-doc, "
+    ".sl-markdown-content, .doc-anchor"
 )
 """Elements of documentation generators that do not name themselves."""
 _LEAST_CHARS = 25
@@ -73,6 +73,8 @@ _ARTICLES = frozenset(
     "Article NewsArticle BlogPosting ReportageNewsArticle AnalysisNewsArticle OpinionNewsArticle".split()
 )
 _MAX_JSON = 1_000_000
+_MAX_ARTICLE = 2_000_000
+"""Characters of a page that trafilatura reads: it is ten times slower than the main element."""
 _LEAST_SHARE = 0.05
 """Share of the main element's words below which an extracted article is taken for a failure."""
 
@@ -101,7 +103,7 @@ class Html(ParserOptions):
 
         tree = LexborHTMLParser(text)
         meta, linked_data = _meta(tree), list(_linked_data(tree))
-        article = self.articles and _is_article(tree, meta, linked_data)
+        article = self.articles and len(text) <= _MAX_ARTICLE and _is_article(tree, meta, linked_data)
         fields = _fields(tree, meta, linked_data)
         title = _head_title(tree, meta)
         page = _main_page(tree, text, self.addresses)
@@ -245,8 +247,11 @@ def _article(text: str, page: Page, addresses: bool) -> Page:
         import trafilatura
     except ImportError:
         return page
+    import logging
+
     from selectolax.lexbor import LexborHTMLParser
 
+    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # what it cannot extract is read by its main element
     extracted = trafilatura.extract(
         text,
         output_format="html",
