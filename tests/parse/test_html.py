@@ -383,6 +383,7 @@ def test_limits_of_hostile_pages():
     wide = read("<table><tr>" + "<td colspan=999>a</td>" * 1_000 + "</tr></table>")
     assert sum(map(len, texts(wide))) < 100_000
     assert len(read("<h2>a</h2>" * 21_000).sections) == 20_000
+    assert texts(read("<pre>" + "`" * 300_000)) == ["`" * 300_001 + "\n" + "`" * 300_000 + "\n" + "`" * 300_001]
 
 
 ARTICLE = (

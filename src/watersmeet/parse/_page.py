@@ -19,7 +19,7 @@ from watersmeet.parse._values import clean
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
-_MAX_NODES = 1_000_000
+_MAX_NODES = 300_000
 _MAX_DEPTH = 150
 _MAX_HEADINGS = 20_000
 _MAX_HEADING_LENGTH = 500
@@ -27,6 +27,7 @@ _MAX_COLUMNS = 100
 _MAX_ADDRESS_LENGTH = 300
 """Limits of a page: what is beyond is plain text, or left out with a warning."""
 
+_BACKTICKS = re.compile(r"`{3,}")
 _WORD_BREAKS = re.compile(r"\u00ad|(?<=\w)\u200b(?=\w)", re.ASCII)
 """Where a long word may be broken: `pg_stat_` and `activity` are one identifier."""
 _LEFT_OUT = frozenset(
@@ -124,9 +125,7 @@ class Page:
             if tag == "-text":
                 inline.append((child.text_content or "").replace("\n", " "))
                 continue
-            self._nodes += 1
-            if self._nodes > _MAX_NODES:
-                self.warnings[f"more than {_MAX_NODES:,} elements: the others are not read"] = None
+            if self._is_full():
                 break
             if tag in self._left_out:
                 continue
@@ -140,6 +139,13 @@ class Page:
                 self._mark(attributes.get("id"))
                 self._walk(child)
         self._depth -= 1
+
+    def _is_full(self) -> bool:
+        """Count an element; whether there were too many."""
+        self._nodes += 1
+        if self._nodes > _MAX_NODES:
+            self.warnings[f"more than {_MAX_NODES:,} elements: the others are not read"] = None
+        return self._nodes > _MAX_NODES
 
     def _flush(self) -> None:
         """End of a paragraph."""
@@ -227,6 +233,8 @@ class Page:
         for child in node.iter():
             if child.tag in _LEFT_OUT or _is_noise(child.tag or "", child.attributes):
                 continue
+            if self._is_full():
+                break
             items = self._inside(child)
             if any(item.level for item in items):  # a list that only arranges the page
                 self._add(lines)
@@ -253,6 +261,8 @@ class Page:
         anchor = ""
         for child in node.iter():
             tag = child.tag
+            if self._is_full():
+                break
             if tag == "dt":
                 self._permalink = ""
                 self._plain += 1
@@ -288,9 +298,7 @@ class Page:
         lines = [line.rstrip() for line in node.text().replace("\r", "").split("\n")]
         text = "\n".join(lines).strip("\n")
         if text.strip():
-            mark = "```"
-            while mark in text:
-                mark += "`"
+            mark = "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(text)), default=0))
             self.items.append(Item(f"{mark}{_language(node)}\n{text}\n{mark}", kind="code"))
             self._anchor = ""
 
@@ -341,6 +349,8 @@ class Page:
             attributes = cell.attributes
             if cell.tag not in ("td", "th") or len(cells) >= _MAX_COLUMNS or _is_noise("td", attributes):
                 continue
+            if self._is_full():
+                break
             span = attributes.get("colspan") or "1"
             wide = int(span) if span.isdecimal() and len(span) < 4 else 1
             cells.append(self._inside(cell))

@@ -29,9 +29,11 @@ _MARKUP = re.compile(r"<[^<>]*>")
 _LONG_TAG = re.compile(r"<[a-zA-Z][^<>]{20000}")
 _HEAD_BYTES = 4096
 _MANY_TAGS = 20_000
+_MAX_TAGS = 800_000
 _MAX_NESTING = 2_000
 _MAX_ATTRIBUTES = 5_000
-"""Parsing costs the square of the nesting and of the attributes of one element. A page beyond is read as plain text."""
+"""Parsing costs the square of the nesting and of the attributes of one element, and memory for each element. A page
+beyond is read as plain text."""
 _UNCLOSED = frozenset(
     "area base br col dd dt embed hr img input li link meta option p param source tbody td tfoot th thead tr track "
     "wbr".split()
@@ -150,7 +152,10 @@ def _decoded(content: bytes) -> Decoded:
 
 def _too_deep(text: str) -> bool:
     """Whether the parser would take too long: its cost is quadratic in the nesting."""
-    if text.count("<") > _MANY_TAGS:
+    tags = text.count("<")
+    if tags > _MAX_TAGS:
+        return True
+    if tags > _MANY_TAGS:
         depth = 0
         for match in _TAG.finditer(text):
             name = match[2]
@@ -174,7 +179,10 @@ def _flat(found: Found, text: str, warnings: tuple[str, ...]) -> Document:
         title=PurePosixPath(found.name).stem,
         path=found.uri,
         sections=(Section((), 0, blocks=blocks),) if blocks else (),
-        warnings=(*warnings, "its elements are nested too deeply, or have too many attributes: read as plain text"),
+        warnings=(
+            *warnings,
+            "its elements are too many, nested too deeply or have too many attributes: read as plain text",
+        ),
     )
 
 
