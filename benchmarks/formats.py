@@ -32,7 +32,8 @@ from quality import settings
 
 from watersmeet.core.documents import Document
 from watersmeet.core.indexing import Found, Skipped
-from watersmeet.engine.sync.parsers import parsers
+from watersmeet.engine.components import build
+from watersmeet.engine.sync.parsers import readers
 
 FAILURES = (ArithmeticError, AssertionError, AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError)
 GOLD = (".gold.md", ".gold.txt")
@@ -169,7 +170,8 @@ def measure(folder: Path) -> dict[str, Score]:
     runner_up = RUNNER_UPS.get(folder.name.partition("-")[0])
     if runner_up and runner_up.installed():
         scores[runner_up.name] = Score()
-    by_ending = parsers(settings("default"))
+    chosen = settings("default")
+    by_ending = {form: build("parse", name, chosen.of("parse", name)) for form, name in readers().items()}
     for number, (path, gold_text) in enumerate(pairs):
         content = path.read_bytes()
         parser = by_ending.get(path.suffix.lower())

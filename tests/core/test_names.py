@@ -43,6 +43,8 @@ def answers(
         ("data.jsonl", "data.jsonl"),
         ("日本語/概要.md", "概要"),
         ("file.canvas", "file.canvas"),
+        ("site/install.htm", "install.htm"),
+        ("site/install.html", "install"),
     ],
 )
 def test_a_wiki_link_may_name_any_end_of_the_path(document: str, written: str) -> None:
