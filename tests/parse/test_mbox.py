@@ -62,7 +62,10 @@ def test_a_message_without_headers_is_reported_and_the_rest_is_read():
 
 
 def test_many_bad_messages_are_counted():
-    assert read("From x\n\ntext\n\n" * 150)[-1] == Skipped("/root/list.mbox", "50 more messages cannot be read")
+    bad = "From x\n\ntext\n\n" * 150
+    assert read(mail("One") + bad)[-1] == Skipped("/root/list.mbox", "50 more messages cannot be read")
+    assert len(read(bad)) == 101
+    assert read(bad)[-1] == Skipped("/root/list.mbox", "no message among the first 100; the rest was not read")
 
 
 def test_another_file_is_skipped():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import islice
 from typing import Any, TypeVar
 
 from watersmeet.core.limits import MAX_DEPTH, MAX_YAML_VALUES, LimitExceeded, check_yaml
@@ -37,15 +38,17 @@ def read_yaml(text: str, loader: Any = None) -> Any:
     return _guarded(text, loader, MAX_YAML_VALUES, lambda: yaml.load(text, loader))  # noqa: S506 - a safe loader
 
 
-def read_written_yaml(text: str, most: int) -> list[Any]:
-    """Values of all documents of a text, every scalar as the text that is written: `3.10`, `on` and `!Ref x` too.
+def read_written_yaml(text: str, most: int, documents: int) -> list[Any]:
+    """Values of the first `documents` documents of a text, every scalar as it is written: `3.10`, `on` and `!Ref x` too.
 
     `most`: number of values, aliases written out, that a text may have. Raises `NotYaml` or `LimitExceeded`.
     """
     import yaml
 
     loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-    return _guarded(text, loader, most, lambda: list(yaml.load_all(text, loader)))  # builds only texts
+    return _guarded(
+        text, loader, most, lambda: list(islice(yaml.load_all(text, loader), documents))
+    )  # builds only texts
 
 
 def _guarded(text: str, loader: Any, most: int, load: Callable[[], T]) -> T:

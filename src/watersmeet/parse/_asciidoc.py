@@ -19,15 +19,16 @@ _BLOCK_MACRO = re.compile(r"(include|image|video|audio|toc|ifdef|ifndef|ifeval|e
 _SOURCE = re.compile(r"\[(?:source|,)[^,\]]{0,60},?\s*([\w+#.\-]{1,40})?")
 _MACRO = re.compile(
     r"<<([^<>,]{1,300})(?:,([^<>]{0,500}))?>>"
-    r"|\b(?:xref|link):([^\s\[\]]{1,500})\[([^\]]{0,500})\]"
-    r"|(https?://[^\s\[\]<>]{1,500})\[([^\]]{0,500})\]"
-    r"|\b(?:kbd|btn|menu|footnote|pass|stem):[\w\-]{0,60}\[([^\]]{0,500})\]"
+    r"|\b(?:xref|link):([^\s\[\]]{1,500})\[([^\[\]]{0,500})\]"
+    r"|(https?://[^\s\[\]<>]{1,500})\[([^\[\]]{0,500})\]"
+    r"|\b(?:kbd|btn|menu|footnote|pass|stem):[\w\-]{0,60}\[([^\[\]]{0,500})\]"
 )
 _CELL = re.compile(r"(?:(?:\d{1,4}(?:\.\d{1,4})?[*+])?[<^>.]{0,4}[a-z]?)?\|")
 _PLAIN_TABLE = re.compile(r"\||\s*$")
 _VERBATIM = {"-": "----", ".": "....", "+": "++++", "/": "////", "`": "```"}
 _LEFT_OUT = ("////", "++++")
 _MAX_CELLS = 100_000
+_MAX_VALUE_LINES = 100
 
 
 def scan(text: str) -> Page:
@@ -106,9 +107,11 @@ class _Scanner(Scanner):
 
     def _attribute(self, at: int, match: re.Match[str]) -> int:
         name, value = match[1].casefold(), (match[2] or "").strip()
-        while value.endswith("\\") and at + 1 < len(self.lines) and self.lines[at + 1].strip():
+        parts = [value]
+        while parts[-1].endswith("\\") and at + 1 < len(self.lines) and self.lines[at + 1].strip():
             at += 1
-            value = value.rstrip("\\").rstrip(" +") + " " + self.lines[at].strip()
+            parts.append(self.lines[at].strip())
+        value = " ".join(part.rstrip("\\").rstrip(" +") for part in parts[:_MAX_VALUE_LINES])
         if "!" not in name and self.page.headings <= 1:
             self.attributes.setdefault(name, value)
         return at + 1

@@ -19,6 +19,7 @@ _BLOCK = re.compile(r"#\+begin_([a-z]{1,30})(?:[ \t]+([\w+#.\-]{1,40}))?", re.IG
 _LINK = re.compile(r"\[\[([^\[\]]{1,1000})\](?:\[([^\[\]]{0,1000})\])?\]")
 _DATE = re.compile(r"[<\[]?(\d{4}-\d{2}-\d{2})")
 _PROPERTY = re.compile(r"\s*:([\w\-]{1,60}):[ \t]*(.*)")
+_MAX_VALUE = 2_000
 _MAX_DRAWER = 500
 """Lines of a drawer; a longer one is text."""
 _VERBATIM = frozenset(("src", "example", "export", "latex", "html", "ascii"))
@@ -87,7 +88,8 @@ class _Scanner(Scanner):
         elif name in ("caption", "name") and value:
             self.page.block(self._inline(value), at + 1, at + 1)
         elif name in _DESCRIPTIONS and value:
-            self.keywords[name] = f"{self.keywords[name]} {value}" if name in self.keywords else value
+            before = self.keywords.get(name, "")
+            self.keywords[name] = f"{before} {value}" if before and len(before) < _MAX_VALUE else before or value
         return at + 1
 
     def _describe(self) -> None:

@@ -14,6 +14,7 @@ from watersmeet.core.spill import Spill
 _MAX_MESSAGE = 20_000_000
 """Bytes of one message; the rest of a longer one is left out: attachments are not read anyway."""
 _LINE = 1 << 16
+_GIVE_UP = 100
 _MAX_REASONS = 100
 """Messages that cannot be read and are reported one by one; the others are counted."""
 
@@ -36,7 +37,7 @@ class Mbox(ParserOptions):
             yield Skipped(found.uri, "not a mailbox: its first line does not begin with `From `")
             return
         uses: Spill[int] = Spill()
-        bad = 0
+        bad = good = 0
         for number, content in enumerate(_messages(stream), 1):
             mail = opened(content)
             name = mail.id or str(number)
@@ -45,10 +46,14 @@ class Mbox(ParserOptions):
             read = message(f"{found.name}#{name}" + (f"~{use}" if use > 1 else ""), found.uri, mail)
             if isinstance(read, Document):
                 yield read
+                good += 1
                 continue
             bad += 1
             if bad <= _MAX_REASONS:
                 yield Skipped(f"{found.uri}#{number}", read)
+            if bad == _GIVE_UP and not good:
+                yield Skipped(found.uri, f"no message among the first {bad}; the rest was not read")
+                return
         if bad > _MAX_REASONS:
             yield Skipped(found.uri, f"{bad - _MAX_REASONS:,} more messages cannot be read")
 

@@ -37,7 +37,7 @@ class Yaml(ParserOptions):
             yield Skipped(found.uri, refusal)
             return
         try:
-            values = read_written_yaml(text, _MAX_WRITTEN)
+            values = read_written_yaml(text, _MAX_WRITTEN, _MAX_DOCUMENTS + 1)
         except LimitExceeded as problem:
             yield Skipped(found.uri, str(problem))
         except NotYaml as problem:
