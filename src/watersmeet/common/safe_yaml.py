@@ -39,7 +39,7 @@ def read_yaml(text: str, loader: Any = None) -> Any:
 
 
 def read_written_yaml(text: str, most: int, documents: int) -> list[Any]:
-    """Values of the first `documents` documents of a text, every scalar as it is written: `3.10`, `on` and `!Ref x` too.
+    """Values of the first `documents` documents of a text, each scalar as it is written: `3.10`, `on` and `!Ref x` too.
 
     `most`: number of values, aliases written out, that a text may have. Raises `NotYaml` or `LimitExceeded`.
     """
