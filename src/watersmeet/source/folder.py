@@ -27,6 +27,8 @@ from watersmeet.source._ignore import Chain, Rules, above, ignored, of_folder
 _NEVER = frozenset({".git", "node_modules", "__pycache__"})
 _MARKER_FILES = frozenset({"pyvenv.cfg", "catalogue.db"})
 """A folder with one of these files is a virtual environment or an index."""
+_NEVER_FOLDERS = (".md", ".markdown", ".mdx", ".txt", ".rst", ".jsonl")
+"""Endings that no folder has on purpose; `three.js` is a good name for one."""
 NAME_ONLY = "application/octet-stream"
 """Media type of a file that is indexed by its name only."""
 _NEITHER = "neither a folder nor a regular file"
@@ -347,7 +349,8 @@ class _Walk:
         return any(glob.matches(name, path, is_folder) for glob in self._excluded)
 
     def _named_like_a_file(self, entry: os.DirEntry[str]) -> Skipped | None:
-        if entry.name.lower().endswith(self._included.endings or self._folder.endings):
+        name = entry.name.lower()
+        if name.endswith(_NEVER_FOLDERS) and name.endswith(self._included.endings or self._folder.endings):
             return Skipped(entry.path, "a folder, not a file")
         return None
 
