@@ -211,7 +211,7 @@ def test_a_folder_of_which_nothing_can_be_read(run: Run, fresh: Path) -> None:
     empty = run("sync", "broken", cwd=fresh)
     assert (
         empty.returncode,
-        "no readable file with a supported ending: .jsonl .markdown .md" in empty.stdout,
+        "no file that can be read; formats that can be read: asciidoc, code, csv" in empty.stdout,
     ) == (0, True)
     (folder / "a.md").symlink_to("nowhere")
     done = run("sync", "broken", cwd=fresh)

@@ -312,3 +312,10 @@ def test_any_lines_are_each_in_one_block(lines: list[str], name: str, size: int)
     source = "\n".join(lines)
     parsed = document(name, source, Code(max_chars=size))
     check_lines(parsed, source)
+
+
+def test_a_comment_is_no_part_of_a_signature() -> None:
+    source = "def check(self, request):  # access the secret\n    # by its name\n    return 1\n"
+    [document] = Code().parse(Found("a.py", "/a.py", "1"), source.encode())
+    assert isinstance(document, Document)
+    assert document.sections[0].headings == ("def check(self, request)",)

@@ -199,7 +199,9 @@ def _signature(source: bytes, node: Node) -> str:
             break
         start = child.next_sibling.start_byte if child.next_sibling else start
     body = _body(node)
-    text = _text(source, start, body.start_byte if body else node.end_byte)
+    end = body.start_byte if body else node.end_byte
+    comments = (child.start_byte for child in node.children if "comment" in child.type and child.start_byte > start)
+    text = _text(source, start, min((end, *comments)))
     if body is None:
         text = text.strip().partition("\n")[0]
     line = " ".join(text.split())

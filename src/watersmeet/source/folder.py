@@ -140,7 +140,7 @@ class Folder(Source):
         name = os.path.basename(place)
         if _Included(self).matches(name, name) or self.is_parsed(name.lower()):
             return self.offer(name, place, status)
-        return Skipped(printable(place), f"not a kind of file that can be read; known: {' '.join(self.endings)}")
+        return Skipped(printable(place), "not a kind of file that can be read")
 
 
 def _moment(seconds: float) -> datetime | None:

@@ -9,7 +9,7 @@ from watersmeet.core.errors import SourceProblem
 from watersmeet.core.indexing import Skipped
 from watersmeet.engine.settings.settings import Settings
 from watersmeet.engine.sync.formats import Formats, install_hint
-from watersmeet.engine.sync.parsers import endings, parse_safely
+from watersmeet.engine.sync.parsers import formats_hint, parse_safely
 from watersmeet.engine.sync.sources import Sources
 
 
@@ -18,7 +18,7 @@ def inspect(path: str, settings: Settings) -> dict[str, Any]:
     kind, place = sources.locate(path)
     found = place.only
     if found is None:
-        raise SourceProblem(f"{path} is not a file", f"name a file with one of the endings {' '.join(endings())}")
+        raise SourceProblem(f"{path} is not a file", f"name a file; {formats_hint()}")
     if isinstance(found, Skipped):
         raise SourceProblem(f"{found.path}: {found.reason}")
     content = sources.of(kind).read(found)
@@ -29,7 +29,7 @@ def inspect(path: str, settings: Settings) -> dict[str, Any]:
     with Formats(settings) as formats:
         format = formats.of(found)
         if format is None:
-            raise SourceProblem(f"no parser reads {path}", f"name a file with one of the endings {' '.join(endings())}")
+            raise SourceProblem(f"no parser reads {path}", f"name a file; {formats_hint()}")
         if format.missing:
             raise SourceProblem(f"{path}: {', '.join(format.missing)} is not installed", install_hint(format.extra))
         for parsed in parse_safely(format.parser.parse(found, content), lambda reason: Skipped(found.uri, reason)):

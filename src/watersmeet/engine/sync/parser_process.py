@@ -30,7 +30,7 @@ POLL_SECONDS = 0.25
 MAX_ANSWER = 64 << 20
 """Bytes of the documents of one file."""
 _KEPT_VARIABLES = ("PATH", "PYTHONHOME", "VIRTUAL_ENV", "LANG", "LC_ALL", "SYSTEMROOT", "LD_LIBRARY_PATH")
-_VARIABLES = {"MALLOC_ARENA_MAX": "2", "RAYON_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+_THREADS = {"MALLOC_ARENA_MAX": "2", "RAYON_NUM_THREADS": "1", "TOKIO_WORKER_THREADS": "1"}
 """Threads and their arenas reserve memory, which is limited."""
 
 
@@ -118,7 +118,7 @@ def _start() -> subprocess.Popen[bytes]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env={**kept, **_VARIABLES, "PYTHONPATH": os.pathsep.join((*modules, own))},
+        env={**kept, **_THREADS, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": os.pathsep.join((*modules, own))},
         cwd=os.path.abspath(os.sep),
     )
 

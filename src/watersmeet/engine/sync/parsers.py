@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import TypeVar
 
-from watersmeet.core.errors import ConfigError, WatersmeetError, nearest
+from watersmeet.core.errors import ConfigError, WatersmeetError
 from watersmeet.core.indexing import Found
 from watersmeet.engine import plugins
 from watersmeet.engine.components import find, names
@@ -44,6 +44,11 @@ def sizes() -> Mapping[str, str]:
     return {form: limits[name] for form, name in readers().items() if "/" not in form}
 
 
+def formats_hint() -> str:
+    """Names of the formats, for error messages: their endings are too many."""
+    return f"formats that can be read: {', '.join(sorted({*readers().values()} - {'filename'}))}"
+
+
 def globs_of_formats(formats: Iterable[str]) -> list[str]:
     """Globs of the files of these formats, each the name of a parser such as `office`, or an ending such as `docx`."""
     globs: list[str] = []
@@ -51,7 +56,7 @@ def globs_of_formats(formats: Iterable[str]) -> list[str]:
         forms = [form for form, name in readers().items() if name == format]
         forms = forms or [f".{format}"] * (f".{format}" in readers())
         if not forms:
-            raise ConfigError(f"no format called {format!r}", nearest(format, {*readers().values(), *endings()}))
+            raise ConfigError(f"no format called {format!r}", f"{formats_hint()}, or an ending such as docx")
         globs += [f"*{form}" if form.startswith(".") else form for form in forms if "/" not in form]
     return globs
 

@@ -27,7 +27,7 @@ from watersmeet.engine.plugins import broken
 from watersmeet.engine.settings.settings import Settings
 from watersmeet.engine.sync.dates import Dates
 from watersmeet.engine.sync.formats import Formats, outdated, versions
-from watersmeet.engine.sync.parsers import endings, reader_of, readers
+from watersmeet.engine.sync.parsers import formats_hint, reader_of, readers
 from watersmeet.engine.sync.relocate import gone_hint, moved_alone, refuse_copy
 from watersmeet.engine.sync.report import ProgressCallback, SyncReport
 from watersmeet.engine.sync.root_sync import RootSync
@@ -97,7 +97,7 @@ def _requested(sources: Sources, uris: Sequence[str], report: SyncReport) -> dic
 
 def _refused(item: Found | Skipped | None) -> Skipped | None:
     if isinstance(item, Found) and reader_of(readers(), item) is None:
-        return Skipped(item.uri, f"no parser reads this ending; known: {' '.join(endings())}")
+        return Skipped(item.uri, f"no parser reads this ending; {formats_hint()}")
     return item if isinstance(item, Skipped) else None
 
 

@@ -12,7 +12,7 @@ from watersmeet.engine.engine import Engine
 from watersmeet.engine.index.location import find_index, index_to_make
 from watersmeet.engine.index.tiers import BY_ITSELF, TIERS
 from watersmeet.engine.query.filters import check_globs, metadata_pairs
-from watersmeet.engine.sync.parsers import endings, globs_of_formats
+from watersmeet.engine.sync.parsers import formats_hint, globs_of_formats
 from watersmeet.engine.sync.report import SyncReport
 from watersmeet.face.cli.common import common, loaded, print_json, print_line, relative
 from watersmeet.face.cli.progress import progress
@@ -126,7 +126,7 @@ def _print(report: SyncReport, place: str) -> None:
     counts = ", ".join(f"{getattr(report, name)} {name}" for name in COUNTED if getattr(report, name))
     print(f"{counts or 'nothing to index'} in {report.took_ms / 1000:.1f} s")
     if not counts and not report.skipped and not report.documents:
-        print(f"  no readable file with a supported ending: {' '.join(endings())}")
+        print(f"  no file that can be read; {formats_hint()}")
     for name in ("skipped", "warnings"):
         items = getattr(report, name)
         for item in items[:MAX_LISTED]:
