@@ -39,7 +39,7 @@ def parts(readme: str) -> dict[str, str]:
 def fetch(wheels: Path) -> None:
     """All that pip will ask for, in one folder."""
     pip = [sys.executable, "-m", "pip", "download", "-q", "-d", str(wheels)]
-    Runner(wheels.parent)(*pip, "hatchling", str(ROOT), str(ROOT / "models" / "granite-30m"), good=(0,))
+    Runner(wheels.parent)(*pip, "hatchling", f"{ROOT}[pdf,web]", str(ROOT / "models" / "granite-30m"), good=(0,))
     for own in wheels.glob("watersmeet*"):
         own.unlink()
 

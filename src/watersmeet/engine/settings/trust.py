@@ -24,7 +24,7 @@ from watersmeet.engine.components import KINDS, exists, find, is_built_in, optio
 from watersmeet.engine.settings.file import Table, read
 from watersmeet.engine.settings.settings import FILE, NAMED, OFF, check, config_folder
 
-OPEN = frozenset({"pipeline", "two_stage", "chunk", "query", "signal", "fusion", "stage"})
+OPEN = frozenset({"pipeline", "two_stage", "parse", "chunk", "query", "signal", "fusion", "stage"})
 """Tables that an untrusted file may set, except for options marked `outside`."""
 KEYS = frozenset({"recipe", "index.dates", "source.folder.include", "source.folder.exclude"})
 """Further settings that an untrusted file may set. Recipes are built in, so naming one is safe."""
