@@ -122,7 +122,7 @@ def test_a_table_is_a_markdown_table():
     rows = [["Grain", "Price", "Stock"], ["Wheat", "4.20", "17"], ["Rye", "3.10", "9"], ["Oats", "2.80", "41"]]
     found = document(pdf([[*paragraph("price"), *pdf_files.table(rows), *paragraph("stock")]]))
     table = next(block.text for section in found.sections for block in section.blocks if "|" in block.text)
-    assert table.splitlines()[:3] == ["| Grain | Price | Stock |", "| --- | --- | --- |", "| Wheat | 4.20 | 17 |"]
+    assert table.splitlines()[:3] == ["| Grain | Price | Stock |", "|---|---|---|", "| Wheat | 4.20 | 17 |"]
 
 
 def test_running_heads_and_page_numbers_are_left_out():

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 
-from watersmeet.parse._markup import Page, Scanner, described, fence, table, words
+from watersmeet.parse._markup import Page, Scanner, described, fence, words
+from watersmeet.parse._tables import table
 
 _HEADING = re.compile(r"(={1,6}|#{1,6})\s+(\S.*)")
 _UNDERLINES = "=-~^+"
@@ -31,14 +32,7 @@ _MAX_CELLS = 100_000
 _MAX_VALUE_LINES = 100
 
 
-def scan(text: str) -> Page:
-    """The page of a text."""
-    page = Page()
-    _Scanner(text, page).run()
-    return page
-
-
-class _Scanner(Scanner):
+class AsciidocScanner(Scanner):
     """Each method handles what begins at line `at` and returns the line after it."""
 
     def __init__(self, text: str, page: Page) -> None:

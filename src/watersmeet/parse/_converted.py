@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from watersmeet.core.documents import Block, Section
 from watersmeet.core.place import NOWHERE, Place
@@ -78,23 +78,3 @@ def first_heading(sections: Sequence[Section]) -> str:
     levels = [section.level for section in sections if section.level]
     first = next((section for section in sections if section.level), None)
     return first.headings[-1] if first is not None and first.level == min(levels) else ""
-
-
-def markdown_table(rows: Iterable[Sequence[str]]) -> str:
-    """Markdown table whose first row is the header; empty rows and columns are left out."""
-    cells = [[_cell(text) for text in row] for row in rows]
-    width = max(map(len, cells), default=0)
-    used = [column for column in range(width) if any(column < len(row) and row[column] for row in cells)]
-    lines = []
-    for row in cells:
-        kept = [row[column] if column < len(row) else "" for column in used]
-        if any(kept):
-            lines.append("| " + " | ".join(kept) + " |")
-    if lines:
-        lines.insert(1, "|" + " --- |" * len(used))
-    return "\n".join(lines)
-
-
-def _cell(text: str) -> str:
-    text = " ".join(text.split())
-    return text.replace("|", "\\|") if "|" in text else text

@@ -119,6 +119,13 @@ class Scanner:
         self.tail = self.lines.pop() if len(self.lines) > MAX_LINES else ""
         self._never: set[str] = set()
 
+    @classmethod
+    def scan(cls, text: str) -> Page:
+        """The page of a text."""
+        page = Page()
+        cls(text, page).run()
+        return page
+
     def read(self, at: int, line: str) -> int:
         raise NotImplementedError
 
@@ -173,23 +180,6 @@ def fence(lines: Sequence[str], language: str = "") -> str:
         if len(mark) > 20:
             break
     return "\n".join((mark + language, *lines, mark))
-
-
-def cell(text: str) -> str:
-    """Text of a table's cell, in one line."""
-    return " ".join(text.split()).replace("|", "\\|")
-
-
-def table(rows: Sequence[Sequence[str]], header: bool = True) -> str:
-    """A Markdown table of rows of the same length; without a header its first row is empty."""
-    width = max(map(len, rows), default=0)
-    top, body = (rows[0], rows[1:]) if header and rows else ([""] * width, rows)
-    lines = [table_row(top, width), "|" + "---|" * width, *(table_row(row, width) for row in body)]
-    return "\n".join(lines)
-
-
-def table_row(row: Sequence[str], width: int) -> str:
-    return "| " + " | ".join((*map(cell, row), *[""] * (width - len(row)))) + " |"
 
 
 def described(fields: Mapping[str, str]) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 
 from watersmeet.core.documents import Link
-from watersmeet.parse._markup import Page, Scanner, dedented, described, fence, table, words
+from watersmeet.parse._markup import Page, Scanner, dedented, described, fence, words
+from watersmeet.parse._tables import table
 
 _HEADING = re.compile(r"(\*{1,40}) +(\S.*)")
 _STATE = re.compile(r"(?:(?:TODO|DONE|NEXT|WAITING|CANCELLED|CANCELED|STARTED|HOLD) )?(?:\[#[A-Z0-9]\] )?(.*)")
@@ -26,14 +27,7 @@ _VERBATIM = frozenset(("src", "example", "export", "latex", "html", "ascii"))
 _DESCRIPTIONS = frozenset("title author email date language description keywords subtitle category options".split())
 
 
-def scan(text: str) -> Page:
-    """The page of a text."""
-    page = Page()
-    _Scanner(text, page).run()
-    return page
-
-
-class _Scanner(Scanner):
+class OrgScanner(Scanner):
     """Each method handles what begins at line `at` and returns the line after it."""
 
     def __init__(self, text: str, page: Page) -> None:

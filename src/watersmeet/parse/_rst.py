@@ -45,14 +45,7 @@ _TITLED = frozenset(
 _TAGS = ("tags", "keywords")
 
 
-def scan(text: str) -> Page:
-    """The page of a text."""
-    page = Page()
-    _Scanner(text, page).run()
-    return page
-
-
-class _Scanner(Scanner):
+class RstScanner(Scanner):
     """Each method handles what begins at line `at` and returns the line after it."""
 
     def __init__(self, text: str, page: Page) -> None:

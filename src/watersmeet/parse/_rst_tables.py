@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import groupby, pairwise
 
-from watersmeet.parse._markup import dedented, indent_of, table
+from watersmeet.parse._markup import dedented, indent_of
+from watersmeet.parse._tables import table
 
 _MAX_CELLS = 100_000
 

@@ -18,7 +18,7 @@ class Asciidoc(ParserOptions):
     reads: ClassVar[tuple[str, ...]] = ("text/asciidoc", "text/x-asciidoc", ".adoc", ".asciidoc", ".asc")
 
     def parse(self, found: Found, content: bytes) -> Iterator[Document | Skipped]:
-        from watersmeet.parse._asciidoc import scan
+        from watersmeet.parse._asciidoc import AsciidocScanner
 
         text, warnings, refusal = decode(content)
         if refusal:
@@ -27,4 +27,4 @@ class Asciidoc(ParserOptions):
         if text.startswith("-----BEGIN PGP"):
             yield Skipped(found.uri, "a key or a signature, not AsciiDoc")
             return
-        yield scan(text).document(found, warnings)
+        yield AsciidocScanner.scan(text).document(found, warnings)

@@ -175,7 +175,7 @@ def _is_number(text: str) -> bool:
 
 def _blocks(header: list[str], rows: list[_Row], first: _Row) -> Iterator[Block]:
     """Tables of at most 200 rows. Lines begin two before the first row, as those of a Markdown table would."""
-    from watersmeet.parse._markup import table
+    from watersmeet.parse._tables import table
 
     if not rows:
         yield Block(table([header]), Place((first.first, first.last)))

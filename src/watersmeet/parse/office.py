@@ -16,10 +16,11 @@ from watersmeet.core.indexing import Found, ParserOptions, Skipped
 from watersmeet.core.limits import MAX_LINKS
 from watersmeet.core.model import DocId
 from watersmeet.core.place import NOWHERE, Place
-from watersmeet.parse._converted import SectionBuilder, first_heading, markdown_table
+from watersmeet.parse._converted import SectionBuilder, first_heading
 from watersmeet.parse._inline import limited, markdown_link
 from watersmeet.parse._office_kind import KINDS, NotRead, office_kind
 from watersmeet.parse._slides import Slide, picture_text, slides
+from watersmeet.parse._tables import used_table
 from watersmeet.parse._values import clean, created, modified, plain
 
 if TYPE_CHECKING:
@@ -283,7 +284,7 @@ def _parts(cells: Sequence[Sequence[str]]) -> Iterator[str]:
             rows.append(row)
         elif rows:
             texts = [cell for one in rows for cell in one if cell.strip()]
-            yield texts[0] if len(texts) == 1 else markdown_table(rows)
+            yield texts[0] if len(texts) == 1 else used_table(rows)
             rows = []
 
 
@@ -295,7 +296,7 @@ def _grid(grid: dict[str, Any]) -> str:
         row.append(cell["content"].replace("**", ""))  # bold type
     if len(rows) == 1 and len(rows[0]) == 1:
         return rows[0][0]
-    return markdown_table(rows)
+    return used_table(rows)
 
 
 # ---------------------------------------------------------------- properties

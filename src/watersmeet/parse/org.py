@@ -18,10 +18,10 @@ class Org(ParserOptions):
     reads: ClassVar[tuple[str, ...]] = ("text/org", "text/x-org", ".org")
 
     def parse(self, found: Found, content: bytes) -> Iterator[Document | Skipped]:
-        from watersmeet.parse._org import scan
+        from watersmeet.parse._org import OrgScanner
 
         text, warnings, refusal = decode(content)
         if refusal:
             yield Skipped(found.uri, refusal)
             return
-        yield scan(text).document(found, warnings)
+        yield OrgScanner.scan(text).document(found, warnings)

@@ -18,10 +18,10 @@ class Rst(ParserOptions):
     reads: ClassVar[tuple[str, ...]] = ("text/x-rst", ".rst", ".rest")
 
     def parse(self, found: Found, content: bytes) -> Iterator[Document | Skipped]:
-        from watersmeet.parse._rst import scan
+        from watersmeet.parse._rst import RstScanner
 
         text, warnings, refusal = decode(content)
         if refusal:
             yield Skipped(found.uri, refusal)
             return
-        yield scan(text).document(found, warnings)
+        yield RstScanner.scan(text).document(found, warnings)
