@@ -193,7 +193,9 @@ def test_what_lies_about_is_not_installed(plain: Environment, coast: Path, tmp_p
         return plain.start(*command, *arguments, cwd=cwd, **environ, **more)
 
     (coast / "a.whatever").write_text("high water")
-    assert answers(run("sync", str(coast), "--json"))["added"] == 3  # entry_points.txt is a text
+    assert (
+        answers(run("sync", str(coast), "--json"))["added"] == 4
+    )  # entry_points.txt is a text, evil_module.py is code
     assert "a.whatever" not in run("list").stdout
     assert "plug-in" not in run("doctor").stdout
     for kind, setting in (("stage", "PIPELINE__STAGES"), ("source", "INDEX__SOURCE"), ("store", "INDEX__TEXT")):

@@ -192,8 +192,8 @@ def test_a_filter_that_no_document_can_satisfy_is_explained(run: Run) -> None:
 def test_a_file_that_cannot_be_read_is_no_part_of_the_index(run: Run, fresh: Path) -> None:
     picture = fresh / "picture.png"
     picture.write_bytes(b"\x89PNG")
-    fails(run("sync", str(picture), cwd=fresh.parent), "picture.png", "not a kind of file that can be read", ".md")
-    fails(run("sync", str(picture), "--include", "*.png", cwd=fresh.parent), "no parser reads this ending", ".md")
+    fails(run("sync", str(picture), cwd=fresh.parent), "picture.png", "not a kind of file that can be read", "markdown")
+    fails(run("sync", str(picture), "--include", "*.png", cwd=fresh.parent), "no parser reads this ending", "markdown")
     assert not (fresh.parent / ".watersmeet").exists()
     assert run("sync", "guides", "--quiet", cwd=fresh).returncode == 0
     fails(run("sync", "picture.png", "--json", cwd=fresh), "picture.png")

@@ -38,7 +38,7 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def kitchen(run: Run, notes: Path) -> Path:
     if not (notes / ".watersmeet").exists():
-        assert run("sync", ".", "--quiet", cwd=notes).returncode == 0
+        assert run("sync", ".", "--quiet", "--format", "md", cwd=notes).returncode == 0
         assert run("register", "server.json", "--quiet", cwd=notes).returncode == 0
     return notes
 

@@ -43,7 +43,18 @@ def test_no_connection_is_opened(tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     env = {**os.environ, "WATERSMEET__INDEX__DENSE": "", "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "c")}
     done = subprocess.run(
-        ["strace", "-f", "-qq", "-e", "trace=connect,sendto,sendmsg,sendmmsg,bind,execve", "-o", str(trace), *SYNC],
+        [
+            "strace",
+            "-f",
+            "-qq",
+            "-s",
+            "200",
+            "-e",
+            "trace=connect,sendto,sendmsg,sendmmsg,bind,execve",
+            "-o",
+            str(trace),
+            *SYNC,
+        ],
         cwd=tmp_path,
         env=env,
         capture_output=True,

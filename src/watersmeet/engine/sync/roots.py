@@ -91,7 +91,7 @@ def _requested(sources: Sources, uris: Sequence[str], report: SyncReport) -> dic
     report.skipped += refused.values()
     if len(refused) == len(places):
         first = report.skipped[0]
-        raise SourceProblem(f"{first.path}: {first.reason}", "name a folder, or a file that a parser reads")
+        raise SourceProblem(f"{first.path}: {first.reason}", f"name a folder or a file; {formats_hint()}")
     return {uri: kind for uri, (kind, _) in places.items() if uri not in refused}
 
 

@@ -23,6 +23,7 @@ EXAMPLES = {
     "--expand": "section",
     "--export": "judgements.jsonl",
     "--filter": "tag=setup",
+    "--format": "pdf,docx",
     "--gate": "gate.json",
     "--group": "research",
     "--host": "0.0.0.0",  # noqa: S104 - an example
