@@ -186,6 +186,7 @@ def measure(folder: Path) -> dict[str, Score]:
         if number == 0:
             measured(ours)
         text, pages, cpu = measured(ours)
+        pages = 1 if folder.name.startswith("html") else pages
         scores["watersmeet"].add(path.name, text, gold_text, cpu, len(content), pages)
         if len(scores) > 1 and runner_up:
             convert = runner_up.converter(path.suffix.lower())
