@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from watersmeet.core.documents import Block, Section
 from watersmeet.core.place import NOWHERE, Place
 
-_MAX_TRIES = 50
+_MAX_TRIES = 1_000
 _MAX_MISSES = 20
 """Keys that are not found, and places where one occurs as something else, before lines are given up."""
 FIRST_LINE = Place((1, 1))
@@ -40,14 +40,12 @@ class KeyLines:
         text, at = self._text, self._at
         if not name or self._misses > _MAX_MISSES:
             return NOWHERE
-        spellings = [name + end for end in _KEY_ENDS] if is_key else [name]
         for _ in range(_MAX_TRIES):
-            places = [place for one in spellings if (place := text.find(one, at)) >= 0]
-            if not places:
+            found = text.find(name, at)
+            if found < 0:
                 break
-            found = min(places)
             end = found + len(name)
-            if self._begins(found) if is_key else self._is_value(found, end):
+            if self._is_key(found, end) if is_key else self._is_value(found, end):
                 self._line += text.count("\n", self._at, found)
                 self._at = end
                 return Place((self._line, self._line))
@@ -55,8 +53,10 @@ class KeyLines:
         self._misses += 1
         return NOWHERE
 
-    def _begins(self, start: int) -> bool:
-        """Whether a key may begin here: first in its line, or after a bracket or a comma."""
+    def _is_key(self, start: int, end: int) -> bool:
+        """Whether this is a key: first in its line, or after a bracket or a comma."""
+        if not self._text.startswith(_KEY_ENDS, end):
+            return False
         before = self._text[max(0, start - 100) : start].rpartition("\n")[2]
         return not before.strip(_BEFORE) or before.rstrip("\"' ")[-1:] in ("{", ",")
 
