@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib.util import find_spec
 from typing import Any
 
-from watersmeet.core.indexing import Chunker, Found, Parser, ParserOptions
+from watersmeet.core.indexing import Chunker, Found, Parser, ParserOptions, StreamParser
 from watersmeet.engine.components import build, find, options
 from watersmeet.engine.settings.settings import Settings
 from watersmeet.engine.sync.parser_process import IsolatedParser, ParserProcess
@@ -22,7 +23,7 @@ FORMER = {
 """What read each form of file in an index that has no record of it."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Format:
     """One format. `missing`: packages that it needs and that are not installed; `plainly`: whether it reads files less
     well than with its extra."""
@@ -34,6 +35,11 @@ class Format:
     extra: str = ""
     missing: tuple[str, ...] = ()
     plainly: bool = False
+
+    @cached_property
+    def stream_parser(self) -> StreamParser | None:
+        """Its parser, if it reads a stream. (Testing for a protocol costs as much as reading a small file.)"""
+        return self.parser if isinstance(self.parser, StreamParser) else None
 
 
 def install_hint(extra: str) -> str:

@@ -19,7 +19,6 @@ from watersmeet.core.indexing import (
     Skipped,
     Source,
     SourceRoot,
-    StreamParser,
     Whole,
 )
 from watersmeet.core.model import DocId
@@ -277,7 +276,7 @@ class RootSync:
 
     def _open(self, item: Found) -> Content | Skipped:
         """The content of an item, as a stream if its parser can read one."""
-        if isinstance(self._format(item).parser, StreamParser):
+        if self._format(item).stream_parser:
             stream = self.source.open(item)
             return stream if isinstance(stream, Skipped) else Content(stream)
         content = self.source.read(item)
@@ -371,11 +370,11 @@ class RootSync:
                 yield document, prepared, document_hash(document, prepared)
 
     def _parse(self, item: Found, content: Content) -> Iterator[Document | Skipped]:
-        parser = self._format(item).parser
-        if isinstance(parser, StreamParser):
+        format = self._format(item)
+        if format.stream_parser:
             self.dates.of(None, item, content)  # now: dating by commit reads the content, which the parser consumes
-            return parser.parse_stream(item, content.stream)
-        return parser.parse(item, content.whole())
+            return format.stream_parser.parse_stream(item, content.stream)
+        return format.parser.parse(item, content.whole())
 
     def _format(self, item: Found) -> Format:
         format = self.formats.of(item)
