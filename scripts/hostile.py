@@ -21,6 +21,7 @@ sys.path[:0] = [str(ROOT / "tests" / "helpers")]
 from hostile_files import HOSTILE  # noqa: E402
 from watersmeet import Engine  # noqa: E402
 from watersmeet.core.documents import Document  # noqa: E402
+from watersmeet.core.errors import ReaderFailed  # noqa: E402
 from watersmeet.core.indexing import Found, Skipped  # noqa: E402
 from watersmeet.engine.settings.settings import load  # noqa: E402
 from watersmeet.engine.sync.formats import Format, Formats  # noqa: E402
@@ -62,12 +63,15 @@ def read(format: Format, name: str, content: bytes) -> tuple[float, int, str]:
     start = time.perf_counter()
     found = Found(name, f"/hostile/{name}", "1")
     outcome = "nothing"
-    for item in parse_safely(format.parser.parse(found, content), partial(Skipped, found.uri)):
-        if isinstance(item, Document):
-            chunks = len(format.chunker.split(item))
-            outcome = f"{chunks} chunks" + (f"; {item.warnings[0]}" if item.warnings else "")
-        else:
-            outcome = f"skipped: {item.reason}"
+    try:
+        for item in parse_safely(format.parser.parse(found, content), partial(Skipped, found.uri)):
+            if isinstance(item, Document):
+                chunks = len(format.chunker.split(item))
+                outcome = f"{chunks} chunks" + (f"; {item.warnings[0]}" if item.warnings else "")
+            else:
+                outcome = f"skipped: {item.reason}"
+    except ReaderFailed as failure:
+        outcome = f"skipped: {failure}"
     seconds = time.perf_counter() - start
     memory.done.set()
     memory.join()

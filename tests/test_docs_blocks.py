@@ -51,7 +51,7 @@ DEEP = ("README.md", "docs/tutorial.md", "docs/how-to/read-an-explain.md")
 ELSEWHERE = {
     "README.md": {
         "python3 -m venv .venv": "the environment of the tests stands for it",
-        '.venv/bin/pip install -q --no-compile ".[pdf,web]" ./models/granite-30m': "the same; benchmarks/first_minute.py runs it",
+        '.venv/bin/pip install -q --no-compile ".[pdf,web]" ./models/granite-30m': "benchmarks/first_minute.py runs it",
         '.venv/bin/pip install -q -e ".[dev]" ./models/granite-30m': "the same; .ci/run runs it",
         ".venv/bin/python -m pytest -n 2": "these tests; .ci/run runs it",
     },

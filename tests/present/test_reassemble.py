@@ -110,12 +110,14 @@ def test_source_code_around_a_hit_has_no_headings() -> None:
 def test_a_long_table_is_put_together_again() -> None:
     header = "| port | use |\n|---|---|"
     read = [
-        passage(f"Ports:\n\n{header}\n| 1 | web |", "Tides", "Ports"),
-        passage(f"{header}\n| 2 | api |", "Tides", "Ports"),
+        passage(f"Ports:\n\n{header}\n| 1 | web |", "Tides", "Ports", line=5),
+        passage(f"{header}\n| 2 | api |", "Tides", "Ports", line=6),
+        passage(f"{header}\n| 2 | of another table |", "Tides", "Ports", line=8),
         passage(f"{header}\n| 3 | old |", "Tides", "Old"),
     ]
     assert reassemble("Tides", read) == (
-        f"# Tides\n\n## Ports\n\nPorts:\n\n{header}\n| 1 | web |\n| 2 | api |\n\n## Old\n\n{header}\n| 3 | old |"
+        f"# Tides\n\n## Ports\n\nPorts:\n\n{header}\n| 1 | web |\n| 2 | api |\n\n"
+        f"{header}\n| 2 | of another table |\n\n## Old\n\n{header}\n| 3 | old |"
     )
 
 
@@ -123,3 +125,8 @@ def test_what_passages_repeat_is_said_once() -> None:
     read = [passage("One. Two.", "Tides"), passage("Two.\n\nThree.", "Tides"), passage("Four.\n\nFive.", "Tides")]
     assert reassemble("Tides", read, overlap=20) == "# Tides\n\nOne. Two.\n\nThree.\n\nFour.\n\nFive."
     assert reassemble("Tides", read).count("Two.") == 2  # without overlap, the text is as written
+
+
+def test_the_longest_repetition_is_left_out() -> None:
+    read = [passage("a\n\nb\n\na\n\nb", "Tides"), passage("b\n\na\n\nb\n\nc", "Tides")]
+    assert reassemble("Tides", read, overlap=20) == "# Tides\n\na\n\nb\n\na\n\nb\n\nc"

@@ -17,6 +17,7 @@ Exception classes: what went wrong, and what the user can do. Every face shows `
   + NoReply                     an HTTP request got no usable answer
     x AddressRefused            its address is not public, and not allowed in the settings
   + SourceProblem               a path that was named cannot be read
+    x ReaderFailed              the process that reads a file ended before it was done
   + NotFound                    no document or chunk of that id (exit code 1)
     x NotRegistered             nothing of that path to change (exit code 2)
     x Ambiguous                 several documents go by that name (exit code 2)
@@ -82,6 +83,14 @@ class AddressRefused(NoReply): ...
 
 
 class SourceProblem(WatersmeetError): ...
+
+
+class ReaderFailed(SourceProblem):
+    """`lasting`: the same content would fail again; else the machine may be the reason."""
+
+    def __init__(self, message: str, lasting: bool) -> None:
+        super().__init__(message, "open the file in its own program" if lasting else "try again")
+        self.lasting = lasting
 
 
 class NotFound(WatersmeetError):

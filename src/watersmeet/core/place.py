@@ -13,7 +13,9 @@ Range = tuple[int, int]
 """First and last, from 1, inclusive."""
 
 MAX_NAME_LENGTH = 100
-"""Characters of a sheet or anchor name; longer ones are cut."""
+"""Characters of a sheet's name; longer ones are cut."""
+MAX_ANCHOR_LENGTH = 300
+"""Characters of an anchor; half of a longer one would lead nowhere, so it is left out."""
 _WRITTEN = re.compile(
     r"(?::(?P<lines>\d{1,15}(?:-\d{1,15})?)|p\. (?P<pages>\d{1,9}(?:-\d{1,9})?)|slide (?P<slides>\d{1,9}(?:-\d{1,9})?)"
     r"|sheet (?P<sheet>.+)|#(?P<anchor>.+))?"
@@ -37,8 +39,9 @@ class Place:
             return
         for span in filter(None, (self.pages, self.slides)):
             _check(span)
-        for name in ("sheet", "anchor"):
-            object.__setattr__(self, name, one_line(getattr(self, name))[:MAX_NAME_LENGTH].rstrip())
+        object.__setattr__(self, "sheet", one_line(self.sheet)[:MAX_NAME_LENGTH].rstrip())
+        anchor = one_line(self.anchor).rstrip()
+        object.__setattr__(self, "anchor", anchor if len(anchor) <= MAX_ANCHOR_LENGTH else "")
         if sum(map(bool, (self.pages, self.slides, self.sheet, self.anchor))) > 1:
             raise ValueError("a place has only one of pages, slides, sheet and anchor")
 

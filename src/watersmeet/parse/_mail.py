@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 MAX_PARTS = 500
 """Parts of a message that are read, and how deep they may be nested."""
 _MAX_DEPTH = 20
+_MAX_PARAMETERS = 4_000
+"""Characters of a header that has parameters."""
 _MAX_TEXT = 2_000_000
 _MAX_REFERENCES = 50
 _MAX_BLOCKS = 20_000
@@ -120,7 +122,12 @@ def _split(content: bytes) -> tuple[Message, bytes]:
     else:
         end = _BLANKS.search(content)
         head, body = (content[: end.start()], content[end.end() :]) if end else (content, b"")
-    return BytesHeaderParser().parsebytes(head[:_MAX_TEXT] + b"\n\n"), body
+    parsed = BytesHeaderParser().parsebytes(head[:_MAX_TEXT] + b"\n\n")
+    for name in ("Content-Type", "Content-Disposition"):
+        value = parsed.get(name)
+        if value is not None and len(str(value)) > _MAX_PARAMETERS:  # the library's time is quadratic in them
+            parsed.replace_header(name, str(value)[:_MAX_PARAMETERS])
+    return parsed, body
 
 
 def _words(head: Message, name: str) -> str:

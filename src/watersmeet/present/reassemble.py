@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING
 
 from watersmeet.core.model import ChunkId, Hit, Passage
@@ -29,23 +29,52 @@ def reassemble(title: str, passages: Sequence[Passage], odd: Mapping[str, int] |
     before (`overlap` characters, and the header rows of a long table) is in it once. Source code: its lines."""
     if is_code(passages):
         return _lines(passages)
-    parts: list[str] = []
-    above: tuple[str, ...] = ()
+    parts: list[str] = []  # each with what separates it from the one before
+    last: Passage | None = None
     before: list[str] = []
     for passage in passages:
-        path = passage.headings
+        path, above = passage.headings, last.headings if last else ()
+        text, separator = passage.text, "\n\n"
         common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(above, path, strict=False)))
         for depth in range(common + 1, len(path) + 1):
             line = f"{'#' * min(6, _level(title, path[:depth], odd or {}))} {path[depth - 1]}"
             if depth == len(path) or line not in before:  # a short section may be in the text of its parent
-                parts.append(line)
-        if parts and path == above and (header := continues_table(parts[-1], passage.text)):
-            parts[-1] += passage.text.removeprefix(header)
-        elif not path or passage.text != path[-1]:  # a heading with nothing below it
-            repeated = _repeated(parts[-1], passage.text, overlap) if overlap and parts and path == above else 0
-            parts.append(passage.text[repeated:])
-        above, before = path, passage.text.splitlines()
-    return "\n\n".join(part for part in parts if part)
+                parts += ["\n\n", line]
+        if last and path == above:
+            header = _continued_table(last, passage)
+            separator = "" if header else separator
+            text = text[len(header) if header else _repeated(last.text, text, overlap) :]
+        if text and (not path or text != path[-1]):  # a heading with nothing below it
+            parts += [separator, text]
+        last, before = passage, passage.text.splitlines()
+    return "".join(parts[1:])
+
+
+def _continued_table(before: Passage, passage: Passage) -> str:
+    """The header rows that a passage repeats, if it continues a table. Another table of the same header begins after a
+    blank line."""
+    if before.lines and passage.lines and passage.lines[0] > before.lines[1] + 1:
+        return ""
+    return continues_table(before.text, passage.text)
+
+
+def _repeated(before: str, text: str, overlap: int) -> int:
+    """How many characters of a text repeat the end of the one before, up to a blank line that `overlap` allows."""
+    end = text.rfind("\n\n", 0, overlap + 2) if overlap else -1
+    while end > 0:
+        if before.endswith(text[:end]):
+            return end + 2
+        end = text.rfind("\n\n", 0, end)
+    return 0
+
+
+def join_texts(passages: Sequence[Passage]) -> str:
+    """Texts of successive passages of one section."""
+    parts = [passages[0].text]
+    for before, passage in pairwise(passages):
+        header = _continued_table(before, passage)
+        parts.append(passage.text[len(header) :] if header else f"\n\n{passage.text}")
+    return "".join(parts)
 
 
 def is_code(passages: Sequence[Passage]) -> bool:
@@ -61,27 +90,6 @@ def _lines(passages: Sequence[Passage]) -> str:
         gap = min(first - end, MAX_BLANK_LINES) if end else 0
         text += ("\n" * gap if gap > 0 else " " if end else "") + passage.text
         end = last
-    return text
-
-
-def _repeated(before: str, text: str, overlap: int) -> int:
-    """How many characters of a text repeat the end of the one before: up to a blank line that `overlap` allows."""
-    end = text.find("\n\n", 0, overlap + 2)
-    while end >= 0:
-        if before.endswith(text[:end]):
-            return end + 2
-        end = text.find("\n\n", end + 2, overlap + 2)
-    return 0
-
-
-def join_texts(passages: Sequence[Passage]) -> str:
-    """Texts of successive passages of one section."""
-    if is_code(passages):
-        return _lines(passages)
-    text = ""
-    for passage in passages:
-        header = continues_table(text, passage.text)
-        text = text + passage.text.removeprefix(header) if header else "\n\n".join(filter(None, (text, passage.text)))
     return text
 
 

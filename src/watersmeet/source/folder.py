@@ -53,9 +53,9 @@ class Folder(Source):
     follow_links: bool = option(True, "follow symlinks, each folder and file once")
     outside_links: bool = option(False, "also follow symlinks that lead out of the folder")
     other_files: bool = option(False, "also index files that no parser reads, by their name only")
-    max_bytes: int = option(10_000_000, "the largest text file to read, in bytes")
-    max_bytes_binary: int = option(100_000_000, "the largest PDF, Office or EPUB file to read, in bytes")
-    max_bytes_records: int = option(1_000_000_000, "the largest .jsonl or .mbox file to read, in bytes")
+    max_bytes: int = option(10_000_000, "the largest text file to read, in bytes", least=0)
+    max_bytes_binary: int = option(100_000_000, "the largest PDF, Office or EPUB file to read, in bytes", least=0)
+    max_bytes_records: int = option(1_000_000_000, "the largest .jsonl or .mbox file to read, in bytes", least=0)
 
     def scan(self, root: SourceRoot, known: Mapping[str, str]) -> Iterator[Offer]:
         """List everything below a folder in a repeatable order, or the one file that was named."""

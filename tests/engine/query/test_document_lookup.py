@@ -11,6 +11,7 @@ from watersmeet import Engine
 from watersmeet.core.errors import Ambiguous, NotFound, WatersmeetError
 from watersmeet.core.model import Condition, Request
 from watersmeet.core.visibility import EVERYONE, OWNER, Viewer
+from watersmeet.engine.settings.settings import load
 
 SECRET = {
     "path": "/hidden",
@@ -101,3 +102,19 @@ def test_values_of_what_is_hidden_are_not_told(shared: Engine) -> None:
     assert shared.unknown_fields(Request("#pink", viewer=EVERYONE)) == [
         "no document has the tag 'pink'; there are: time"
     ]
+
+
+@pytest.mark.slow
+def test_a_place_as_search_prints_it(tmp_path: Path) -> None:
+    page = "<main><h1 id='top'>Proxy</h1><p>Intro.</p>" + "".join(
+        f"<h2 id='part-{n}'>Part {n}</h2><p>{'Text of the part. ' * 30}</p>" for n in range(3)
+    )
+    (tmp_path / "proxy.html").write_text(page + "<h3 id='short'>Short</h3><p>x</p></main>")
+    settings = load(start=str(tmp_path), environ={}, flags={"index": {"vectors": False}})
+    with Engine(tmp_path / "index", settings) as engine:
+        engine.sync([tmp_path / "proxy.html"])
+        part = engine.get("proxy.html#part-1")
+        assert (part["where"], part["chunks"][0]["headings"]) == ("#part-1", ["Proxy", "Part 1"])
+        assert len(engine.get("proxy.html#short")["chunks"]) > 1  # it is in the chunk of Part 2: the whole page
+        with pytest.raises(NotFound):
+            engine.get("proxy.html p. 1")

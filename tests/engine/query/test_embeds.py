@@ -36,6 +36,8 @@ KEYS = "# Keys\n\nIntro.\n\n## Rotation\n\nEach year.\n\n### How\n\nBy hand.\n\n
         ("![[picture.png]]", "![[picture.png]]"),
         ("text ![[keys]] text", "text ![[keys]] text"),
         ("```\n![[keys]]\n```", "```\n![[keys]]\n```"),
+        ("````\n```\n![[keys]]\n````", "````\n```\n![[keys]]\n````"),
+        ("    ![[keys]]", "    ![[keys]]"),
     ],
 )
 def test_an_embed_is_shown_as_its_text(tmp_path: Path, embed: str, shown: str) -> None:
@@ -60,3 +62,13 @@ def test_many_embeds_of_a_long_note_end(tmp_path: Path) -> None:
         text = engine.get("note.md")["text"]
         assert text.count("![[long]]") == 59
         assert len(text) < 2 * embeds.MAX_CHARS
+
+
+def test_only_notes_embed_notes(tmp_path: Path) -> None:
+    """Mail, a page or code of somebody else does not show a note as a part of it."""
+    with engine_over(tmp_path, keys=KEYS) as engine:
+        (tmp_path / "vault" / "a.eml").write_text("From: a@b\nSubject: x\n\nSee:\n\n![[keys]]\n")
+        (tmp_path / "vault" / "b.txt").write_text("![[keys]]\n")
+        engine.sync()
+        assert "![[keys]]" in engine.get("a.eml")["text"]
+        assert engine.get("b.txt")["text"] == "![[keys]]"

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from watersmeet import Engine
-from watersmeet.core.errors import ConfigError, SourceProblem
+from watersmeet.core.errors import ConfigError, ReaderFailed, SourceProblem
 from watersmeet.core.indexing import Found
 from watersmeet.engine.settings.settings import load
 from watersmeet.engine.sync import formats
-from watersmeet.engine.sync.formats import Formats, GlobFilter, outdated, versions
+from watersmeet.engine.sync.formats import Formats, GlobFilter, ReadBy
 from watersmeet.engine.sync.inspect import inspect
 from watersmeet.engine.sync.parsers import globs_of_formats
 from watersmeet.parse.markdown import Markdown
@@ -118,14 +118,75 @@ def test_files_read_without_an_extra_are_read_again_with_it(tmp_path: Path, monk
                 "2 files were read as plain lines; `pip install 'watersmeet[plain]'` reads text by its structure"
             ]
             assert engine.sync([folder]).warnings == []
-        assert outdated(json.dumps({".txt": "text 1 plainly"})) == {".txt"}
         assert engine.sync([folder]).warnings == []
 
 
 def test_an_index_without_a_record_of_parsers_was_made_by_the_first_ones() -> None:
-    assert not {".md", ".txt", ".jsonl"} & outdated(None)
-    assert outdated(json.dumps(versions())) == frozenset()
-    assert outdated(json.dumps({**versions(), ".md": "markdown 0"})) == {".md"}
+    settings = load(start="/", environ={})
+    assert not {".md", ".txt", ".jsonl"} & ReadBy.of(settings, None).outdated()
+    assert ".rst" in ReadBy.of(settings, None).outdated()
+    now = json.loads(ReadBy.of(settings, None).to_record())
+    assert ReadBy.of(settings, json.dumps(now)).outdated() == frozenset()
+    assert ReadBy.of(settings, json.dumps({**now, ".md": "markdown 0"})).outdated() == {".md"}
+
+
+def test_files_are_not_read_again_less_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = load(start="/", environ={})
+    before = ReadBy.of(settings, None).to_record()
+    monkeypatch.setattr(Text, "improved_by", ("no_such_package",))
+    without = ReadBy.of(settings, before)
+    assert without.outdated() == frozenset()
+    assert json.loads(without.to_record())[".txt"] == "text 1"
+    monkeypatch.undo()
+    assert ".txt" in ReadBy.of(settings, json.dumps({".txt": "text 1 plainly"})).outdated()
+
+
+def test_files_are_read_again_if_an_option_of_their_format_changed(tmp_path: Path) -> None:
+    folder = files(tmp_path, "a.csv", "b.md", text="n\n1\n2\n3\n")
+    with engine_over(tmp_path) as engine:
+        engine.sync([folder])
+    with engine_over(tmp_path, parse={"csv": {"max_rows": 1}}) as engine:
+        assert engine.sync([folder]).changed == 1
+        assert engine.sync([folder]).unchanged == 2
+
+
+@pytest.mark.parametrize("lasting", [False, True])
+def test_what_was_read_before_stays_if_the_reader_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lasting: bool
+) -> None:
+    folder = files(tmp_path, "a.txt", "b.txt", text="The bittern booms.")
+    with engine_over(tmp_path) as engine:
+        engine.sync([folder])
+        files(tmp_path, "a.txt", "c.txt", text="The heron waits.")
+        with monkeypatch.context() as failing:
+            failing.setattr(Text, "parse", lambda *_: (_ for _ in ()).throw(ReaderFailed("it crashed", lasting)))
+            report = engine.sync([folder])
+        assert report.removed == 0
+        assert {item.reason for item in report.skipped} == {
+            "it crashed; the version indexed before is kept",
+            "it crashed",
+        }
+        assert documents(engine) == {"a.txt", "b.txt"}
+        again = engine.sync([folder])
+        assert (again.changed, again.added) == ((0, 0) if lasting else (1, 1))
+
+
+def test_mailboxes_of_one_name_in_two_folders(tmp_path: Path) -> None:
+    mail = "From a\nFrom: a@b\nMessage-ID: <1@x>\nSubject: Tides\n\nThe tide is high.\n"
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "mail.mbox").write_text(mail)
+    with engine_over(tmp_path) as engine:
+        report = engine.sync([tmp_path / "one", tmp_path / "two"])
+        assert report.skipped == []
+        assert documents(engine) == {"mail.mbox#1@x", "two/mail.mbox#1@x"}
+
+
+def test_a_small_chunk_of_a_format_needs_no_other_setting(tmp_path: Path) -> None:
+    folder = files(tmp_path, "a.txt", text=PAGE)
+    with engine_over(tmp_path, parse={"text": {"max_chars": 100}}) as engine:
+        engine.sync([folder])
+        assert max(len(passage.text) for passage in engine.passages("a.txt")) <= 100
 
 
 def test_other_files_are_found_by_their_name(tmp_path: Path) -> None:
@@ -141,10 +202,11 @@ def test_other_files_are_found_by_their_name(tmp_path: Path) -> None:
 
 
 def test_formats_become_globs() -> None:
-    assert globs_of_formats(["md,TXT"]) == ["*.md", "*.txt"]
+    assert globs_of_formats(["md,TXT"]) == globs_of_formats([".md,,.txt"]) == ["*.md", "*.txt"]
     assert set(globs_of_formats(["markdown"])) == {"*.md", "*.markdown", "*.mdx"}
-    with pytest.raises(ConfigError, match="no format called 'exe'"):
-        globs_of_formats(["exe"])
+    for unknown in ("exe", "filename"):
+        with pytest.raises(ConfigError, match=f"no format called '{unknown}'"):
+            globs_of_formats([unknown])
 
 
 def test_a_format_is_found_by_media_type_ending_or_name(tmp_path: Path) -> None:

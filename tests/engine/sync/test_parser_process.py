@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from watersmeet.core.documents import Document
+from watersmeet.core.errors import ReaderFailed
 from watersmeet.core.indexing import Found, Skipped
 from watersmeet.engine.sync import parser_process
 from watersmeet.engine.sync.parser_process import ParserProcess
@@ -49,8 +50,9 @@ def test_one_child_reads_many_files(process: ParserProcess) -> None:
 
 
 def test_settings_reach_the_parser_in_the_child(process: ParserProcess) -> None:
-    [skipped] = process.parse("markdown", {"max_chars": "many"}, Found("a.md", "/a.md", "1"), GUIDE)
-    assert isinstance(skipped, Skipped)  # the child refuses what the settings would have refused before
+    with pytest.raises(ReaderFailed, match="exit code 1") as failure:  # it refuses them, as the settings would have
+        process.parse("markdown", {"max_chars": "many"}, Found("a.md", "/a.md", "1"), GUIDE)
+    assert not failure.value.lasting
 
 
 def test_a_child_that_dies_costs_one_file_at_most(process: ParserProcess) -> None:
@@ -62,42 +64,51 @@ def test_a_child_that_dies_costs_one_file_at_most(process: ParserProcess) -> Non
     assert pid(process) != first
 
 
-def test_a_file_that_ends_a_fresh_child_is_skipped(process: ParserProcess) -> None:
-    def end_it() -> None:
-        while process._child is None:
-            time.sleep(0.01)
-        os.kill(pid(process), 11)
+@pytest.mark.parametrize(("number", "name", "lasting"), [(11, "SIGSEGV", True), (9, "SIGKILL", False)])
+def test_a_file_that_ends_two_children_is_refused(
+    process: ParserProcess, number: int, name: str, lasting: bool
+) -> None:
+    ended: set[int] = set()
 
-    threading.Thread(target=end_it).start()
-    [skipped] = parse(process, SLOW)
-    assert isinstance(skipped, Skipped)
-    assert skipped.path == "/srv/guide.md"
-    assert skipped.reason == "its reader crashed (SIGSEGV)"
+    def end_them() -> None:
+        while len(ended) < 2:
+            child = process._child
+            if child is not None and child.pid not in ended:
+                time.sleep(0.05)
+                os.kill(child.pid, number)
+                ended.add(child.pid)
+            time.sleep(0.01)
+
+    thread = threading.Thread(target=end_them)
+    thread.start()
+    with pytest.raises(ReaderFailed, match=rf"its reader crashed \({name}\)") as failure:
+        parse(process, SLOW)
+    thread.join()
+    assert failure.value.lasting == lasting
     assert isinstance(parse(process)[0], Document)
 
 
-def test_a_file_that_takes_too_much_cpu_is_skipped(process: ParserProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_takes_too_much_cpu_is_refused(process: ParserProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parser_process, "SECONDS", 0.1)
     monkeypatch.setattr(parser_process, "SECONDS_PER_MB", 0.0)
     monkeypatch.setattr(parser_process, "BUSY_FACTOR", 1000)
-    [skipped] = parse(process, SLOW * 4)
-    assert isinstance(skipped, Skipped)
-    assert skipped.reason == "its reader took longer than 0 s"
+    with pytest.raises(ReaderFailed, match="its reader took longer than 0 s") as failure:
+        parse(process, SLOW * 4)
+    assert failure.value.lasting
 
 
-def test_a_file_that_takes_too_long_is_skipped(process: ParserProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_takes_too_long_is_refused(process: ParserProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parser_process, "SECONDS", 0.2)
     monkeypatch.setattr(parser_process, "SECONDS_PER_MB", 0.0)
-    [skipped] = parse(process, SLOW * 4)
-    assert isinstance(skipped, Skipped)
-    assert skipped.reason.startswith("its reader took longer than")
+    with pytest.raises(ReaderFailed, match="its reader took longer than"):
+        parse(process, SLOW * 4)
 
 
 def test_an_answer_that_is_too_large_is_refused(process: ParserProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parser_process, "MAX_ANSWER", 1 << 20)
-    [skipped] = parse(process, b"word " * 500_000)
-    assert isinstance(skipped, Skipped)
-    assert skipped.reason == "its text is larger than 1 MB"
+    with pytest.raises(ReaderFailed, match="its text is larger than 1 MB") as failure:
+        parse(process, b"word " * 500_000)
+    assert failure.value.lasting
     assert isinstance(parse(process)[0], Document)
 
 

@@ -10,6 +10,7 @@ from watersmeet.core.errors import Ambiguous, NotFound
 from watersmeet.core.index import Snapshot
 from watersmeet.core.model import ChunkId, DocId
 from watersmeet.core.names import is_text, link_key
+from watersmeet.core.place import Place
 from watersmeet.engine.query.visibility import visible_to
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 MAX_COMPARED = 5_000
 """In a larger index, an unknown name is not compared with all titles."""
 MAX_SHOWN = 5
+_SPOT = re.compile(r"(.+?) ?(p\. \d{1,9}|slide \d{1,9}|sheet [^/]+|#[^#/ ]+)(?:-\d{1,9})?")
 _LINES = re.compile(r"(.+?):(\d{1,9})(?:-\d{1,9})?")
 
 
@@ -39,6 +41,7 @@ def find_document(
     found = _by_id(snapshot, identity, viewer)
     if found is None and not exactly:
         found = _at_line(snapshot, identity, viewer) or _by_name(snapshot, identity, viewer)
+        found = found or _at_spot(snapshot, identity, viewer)
     if found is None:
         raise NotFound(f"no document or chunk called {identity!r}", _similar_hint(snapshot, identity, viewer))
     return found
@@ -65,6 +68,24 @@ def _at_line(snapshot: Snapshot, identity: str, viewer: Viewer | None) -> Docume
                 return DocumentMatch(name, passage.id)
     only = _one(identity, documents)
     return DocumentMatch(only) if only else None
+
+
+def _at_spot(snapshot: Snapshot, identity: str, viewer: Viewer | None) -> DocumentMatch | None:
+    """The first chunk at a place as `search` prints it: `report.pdf p. 3`, `setup.html#install`.
+
+    A short section is in the chunk of the one before, so for its anchor it is the whole document."""
+    written = _SPOT.fullmatch(identity)
+    if not written:
+        return None
+    spot = Place.read(written[2])
+    document = _by_id(snapshot, written[1], viewer) or _by_name(snapshot, written[1], viewer)
+    for passage in snapshot.passages_of(document.document) if document else ():
+        for asked, span in ((spot.pages, passage.place.pages), (spot.slides, passage.place.slides)):
+            if asked and span and span[0] <= asked[0] <= span[1]:
+                return DocumentMatch(passage.document, passage.id)
+        if passage.place.spot == spot.spot:
+            return DocumentMatch(passage.document, passage.id)
+    return document if spot.anchor else None
 
 
 def _by_name(snapshot: Snapshot, identity: str, viewer: Viewer | None) -> DocumentMatch | None:

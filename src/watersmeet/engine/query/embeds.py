@@ -11,18 +11,19 @@ from watersmeet.core.model import Condition, DocId
 from watersmeet.core.names import link_key
 from watersmeet.present.reassemble import LEVELS, OVERLAP, reassemble
 
+NOTES = (".md", ".markdown", ".mdx")
 MAX_DEPTH = 3
 """Embeds in embedded text that are expanded, too."""
 MAX_EMBEDS = 50
 MAX_CHARS = 100_000
 """Embeds of one document that are expanded, and the length of their text together."""
-_EMBED = re.compile(r"[ \t]*!\[\[([^\[\]|\n]+)(?:\|[^\[\]\n]*)?\]\][ \t]*")
+_EMBED = re.compile(r" {0,3}!\[\[([^\[\]|\n]+)(?:\|[^\[\]\n]*)?\]\][ \t]*")
 _HEADING = re.compile(r"(#{1,6})[ \t]+(\S.*)")
 
 
 @dataclass(slots=True)
 class Embeds:
-    """Expands the embeds of a document, within what the viewer may see. One that leads nowhere stays as written."""
+    """Expands the embeds of a Markdown note, within what the viewer may see. One that leads nowhere stays."""
 
     snapshot: Snapshot
     visible: Condition
@@ -32,6 +33,8 @@ class Embeds:
 
     def expand(self, document: DocId, text: str) -> str:
         """The text of a document with each line that is only an embed replaced by a quotation of what it names."""
+        if not document.casefold().endswith(NOTES):
+            return text  # mail, pages and code of others must not pull in notes
         self._open = {(document, "")}
         return self._inside(document, text)
 
@@ -78,12 +81,14 @@ def _lines(text: str) -> Iterator[tuple[str, bool]]:
     """Lines of a text, each with whether it is outside of code fences."""
     fence = ""
     for line in text.split("\n"):
-        start = line.lstrip()[:3]
+        start = line.lstrip()
+        mark = start[: len(start) - len(start.lstrip(start[:1]))] if start[:1] in ("`", "~") else ""
         if fence:
-            fence = "" if start == fence else fence
+            if mark.startswith(fence) and not start.rstrip()[len(mark) :]:
+                fence = ""
             yield line, False
         else:
-            fence = start if start in ("```", "~~~") else ""
+            fence = mark if len(mark) >= 3 else ""
             yield line, not fence
 
 

@@ -10,11 +10,12 @@ from importlib.util import find_spec
 from typing import Any
 
 from watersmeet.core.indexing import Chunker, Found, Parser, ParserOptions, StreamParser
-from watersmeet.engine.components import build, find, options
+from watersmeet.engine.components import build, default, find, options
 from watersmeet.engine.settings.settings import Settings
 from watersmeet.engine.sync.parser_process import IsolatedParser, ParserProcess
 from watersmeet.engine.sync.parsers import reader_of, readers
 
+_PLAINLY = " plainly"
 FORMER = {
     **dict.fromkeys(("text/markdown", ".md", ".markdown", ".mdx"), "markdown 1"),
     **dict.fromkeys(("text/plain", "text/x-rst", ".txt", ".rst"), "text 1"),
@@ -87,26 +88,46 @@ def chunker(settings: Settings, format: ParserOptions | None = None) -> Chunker:
     """The chunker, with the size and overlap of a format where it has its own."""
     name = settings.section("index").chunk
     table = dict(settings.of("chunk", name))
-    for key in options(find("chunk", name)) if format else ():
-        table[key] = getattr(format, key, 0) or table.get(key)
-    made: Chunker = build("chunk", name, {key: value for key, value in table.items() if value is not None})
+    declared = options(find("chunk", name))
+    own = {key: value for key in declared if (value := getattr(format, key, 0))}
+    if "max_chars" in own and "min_chars" in declared:
+        own["min_chars"] = min(own["max_chars"], table.get("min_chars", default(declared["min_chars"])))
+    made: Chunker = build("chunk", name, table | own)
     return made
 
 
-def versions() -> dict[str, str]:
-    """The parser of each form of file, its version, and whether it reads less well than with its extra."""
-    parsers = {}
-    for name in {*readers().values()}:
-        cls = find("parse", name)
-        plainly = " plainly" if _not_installed(getattr(cls, "improved_by", ())) else ""
-        parsers[name] = f"{name} {getattr(cls, 'version', 1)}{plainly}"
-    return {form: parsers[name] for form, name in readers().items()}
+@dataclass(frozen=True, slots=True)
+class ReadBy:
+    """What reads each form of file, and what has read it before: the parser, its version and its own options, and
+    whether it reads less well than with its extra."""
+
+    now: Mapping[str, str]
+    before: Mapping[str, str]
+
+    @classmethod
+    def of(cls, settings: Settings, recorded: str | None) -> ReadBy:
+        """`recorded`: `to_record` of the last sync."""
+        parsers = {name: _version(name, settings.of("parse", name)) for name in {*readers().values()}}
+        now = {form: parsers[name] for form, name in readers().items()}
+        return cls(now, json.loads(recorded) if recorded else FORMER)
+
+    def outdated(self) -> frozenset[str]:
+        """Forms of file to read again: they would be read otherwise now, and not less well."""
+        changed = (form for form, version in self.now.items() if self.before.get(form, version) != version)
+        return frozenset(form for form in changed if not self._was_better(form))
+
+    def to_record(self) -> str:
+        return json.dumps({form: self.before[form] if self._was_better(form) else self.now[form] for form in self.now})
+
+    def _was_better(self, form: str) -> bool:
+        return f"{self.before.get(form)}{_PLAINLY}" == self.now[form]
 
 
-def outdated(recorded: str | None) -> frozenset[str]:
-    """Forms of file that another parser, or another version of it, has read before. `recorded`: `versions` as JSON."""
-    before: Mapping[str, Any] = json.loads(recorded) if recorded else FORMER
-    return frozenset(form for form, version in versions().items() if before.get(form, version) != version)
+def _version(name: str, settings: Mapping[str, Any]) -> str:
+    cls = find("parse", name)
+    own = {key: value for key, value in sorted(settings.items()) if key not in options(ParserOptions)}
+    plainly = _PLAINLY if _not_installed(getattr(cls, "improved_by", ())) else ""
+    return f"{name} {getattr(cls, 'version', 1)}{json.dumps(own) if own else ''}{plainly}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,7 +99,9 @@ def _give_up_network() -> None:
     with suppress(OSError, AttributeError):
         import ctypes
 
-        ctypes.CDLL(None).unshare(_NEW_USER | _NEW_NETWORK)
+        unshare = ctypes.CDLL(None).unshare
+        if unshare(_NEW_NETWORK):  # not root: in a user namespace, in which root could not read files of others
+            unshare(_NEW_USER | _NEW_NETWORK)
 
 
 def _limit_resources() -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 import watersmeet
 from watersmeet.core.documents import Document
+from watersmeet.core.errors import ReaderFailed
 from watersmeet.core.indexing import Found, Skipped
 from watersmeet.engine.sync.document_json import NotADocument, decode
 from watersmeet.engine.sync.parser_child import MAX_MEMORY, NO_MEMORY_EXIT, read_frame, write_frame
@@ -27,6 +28,10 @@ SECONDS_PER_MB = 2.0
 BUSY_FACTOR = 3
 """Clock time for one file, in multiples of its CPU time: other processes may use the cores."""
 POLL_SECONDS = 0.25
+END_SECONDS = 5.0
+_SENT = ("SIGKILL", "SIGTERM", "SIGHUP", "SIGINT")
+"""Signals that come from elsewhere: the kernel that is out of memory, or a person."""
+CHILD_MODULE = "watersmeet.engine.sync.parser_child"
 MAX_ANSWER = 64 << 20
 """Bytes of the documents of one file."""
 _KEPT_VARIABLES = ("PATH", "PYTHONHOME", "VIRTUAL_ENV", "LANG", "LC_ALL", "SYSTEMROOT", "LD_LIBRARY_PATH")
@@ -34,12 +39,8 @@ _THREADS = {"MALLOC_ARENA_MAX": "2", "RAYON_NUM_THREADS": "1", "TOKIO_WORKER_THR
 """Threads and their arenas reserve memory, which is limited."""
 
 
-class _Ended(Exception):
-    """The child ended, or was ended, before its answer was complete."""
-
-    def __init__(self, reason: str, again: bool = False) -> None:
-        super().__init__(reason)
-        self.again = again
+class _TooMuch(ReaderFailed):
+    """Another child would need as much time, or give the same answer."""
 
 
 @dataclass(slots=True)
@@ -48,29 +49,29 @@ class ParserProcess:
 
     _child: subprocess.Popen[bytes] | None = None
     _watch: _Watch | None = None
-    _used: bool = False
 
     def parse(self, name: str, settings: Mapping[str, Any], found: Found, content: bytes) -> list[Document | Skipped]:
-        """The documents of a file. One that ends the child is skipped with a reason."""
+        """The documents of a file, or `ReaderFailed`. If the child dies, another one tries once more: files before may
+        have used up its memory."""
         seconds = SECONDS + SECONDS_PER_MB * len(content) / 1e6
         item = [found.name, found.uri, found.stamp, None, found.media]
         head = json.dumps({"parser": name, "settings": settings, "found": item, "seconds": seconds}).encode()
-        fresh = not self._used
-        try:
-            return self._exchange(head, content, seconds)
-        except _Ended as end:
-            self.close()
-            if fresh or not end.again:
-                return [Skipped(found.uri, str(end))]
-        try:  # files before it may have used the memory
-            return self._exchange(head, content, seconds)
-        except _Ended as end:
-            self.close()
-            return [Skipped(found.uri, str(end))]
+        for is_last in (False, True):
+            started = time.monotonic()
+            try:
+                return self._exchange(head, content, seconds)
+            except ReaderFailed as failure:
+                self.close()
+                seconds -= time.monotonic() - started
+                if is_last or isinstance(failure, _TooMuch) or seconds < 1:
+                    raise
+        return []
 
     def _exchange(self, head: bytes, content: bytes, seconds: float) -> list[Document | Skipped]:
-        child = self._child = self._child or _start()
-        self._used = True
+        try:
+            child = self._child = self._child or _start()
+        except OSError as error:
+            raise ReaderFailed(f"its reader cannot be started: {error}", lasting=False) from error
         assert child.stdin is not None  # noqa: S101  # for mypy: both are pipes
         assert child.stdout is not None  # noqa: S101
         watch = self._watch = self._watch or _Watch(child)
@@ -83,13 +84,15 @@ class ParserProcess:
             child.stdin.flush()
             while (payload := read_frame(child.stdout, room)) is not None:
                 if not payload:
+                    if watch.is_late:  # it was ended just now
+                        self.close()
                     return items
                 room -= len(payload)
                 items.append(decode(payload))
         except OverflowError:
-            raise _Ended(f"its text is larger than {MAX_ANSWER >> 20} MB") from None
+            raise _TooMuch(f"its text is larger than {MAX_ANSWER >> 20} MB", lasting=True) from None
         except NotADocument as problem:
-            raise _Ended(str(problem)) from problem
+            raise _TooMuch(str(problem), lasting=True) from problem
         except OSError:
             pass  # the pipe is broken: the child has ended
         finally:
@@ -99,7 +102,7 @@ class ParserProcess:
     def close(self) -> None:
         if self._watch is not None:
             self._watch.ended.set()
-        child, self._child, self._watch, self._used = self._child, None, None, False
+        child, self._child, self._watch = self._child, None, None
         if child is not None:
             with suppress(OSError):
                 child.kill()
@@ -113,12 +116,17 @@ def _start() -> subprocess.Popen[bytes]:
     kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
     own = os.path.dirname(os.path.dirname(os.path.abspath(watersmeet.__file__)))
     modules = [os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
-    return subprocess.Popen(
-        [sys.executable, "-P", "-m", "watersmeet.engine.sync.parser_child"],
+    if os.path.basename(own) not in (
+        "site-packages",
+        "dist-packages",
+    ):  # those are found anyway
+        modules.append(own)
+    return subprocess.Popen(  # noqa: S603  # our own module
+        [sys.executable, "-P", "-m", CHILD_MODULE],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env={**kept, **_THREADS, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": os.pathsep.join((*modules, own))},
+        env={**kept, **_THREADS, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": os.pathsep.join(modules)},
         cwd=os.path.abspath(os.sep),
     )
 
@@ -144,18 +152,25 @@ class _Watch(threading.Thread):
                 return
 
 
-def _why(child: subprocess.Popen[bytes], late: bool, seconds: float) -> _Ended:
-    code = child.wait()
-    if late:
-        return _Ended(f"its reader took longer than {BUSY_FACTOR * seconds:.0f} s")
+def _why(child: subprocess.Popen[bytes], is_late: bool, seconds: float) -> ReaderFailed:
+    """Why the child ended."""
+    try:
+        code = child.wait(END_SECONDS)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        code = child.wait()
+    if is_late:
+        return _TooMuch(f"its reader took longer than {BUSY_FACTOR * seconds:.0f} s", lasting=False)
     if hasattr(signal, "SIGXCPU") and code == -signal.SIGXCPU:
-        return _Ended(f"its reader took longer than {seconds:.0f} s")
+        return _TooMuch(f"its reader took longer than {seconds:.0f} s", lasting=True)
     if code < 0:
         name = signal.Signals(-code).name if -code in set(signal.Signals) else str(-code)
-        return _Ended(f"its reader crashed ({name})", again=True)
+        return ReaderFailed(f"its reader crashed ({name})", lasting=name not in _SENT)
     if code == NO_MEMORY_EXIT:
-        return _Ended(f"its reader needs more than {MAX_MEMORY >> 30} GB of memory", again=True)
-    return _Ended(f"its reader ended with exit code {code}", again=True)
+        return ReaderFailed(f"its reader needs more than {MAX_MEMORY >> 30} GB of memory", lasting=True)
+    return ReaderFailed(
+        f"its reader ended with exit code {code}; `python -P -m {CHILD_MODULE} < /dev/null` shows why", lasting=False
+    )
 
 
 @dataclass(frozen=True, slots=True)

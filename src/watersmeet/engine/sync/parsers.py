@@ -52,12 +52,13 @@ def formats_hint() -> str:
 def globs_of_formats(formats: Iterable[str]) -> list[str]:
     """Globs of the files of these formats, each the name of a parser such as `office`, or an ending such as `docx`."""
     globs: list[str] = []
-    for format in (name.strip().casefold() for given in formats for name in given.split(",")):
-        forms = [form for form, name in readers().items() if name == format]
+    names = (name.strip().lstrip(".").casefold() for given in formats for name in given.split(","))
+    for format in filter(None, names):
+        forms = [form for form, name in readers().items() if name == format and "/" not in form]
         forms = forms or [f".{format}"] * (f".{format}" in readers())
         if not forms:
             raise ConfigError(f"no format called {format!r}", f"{formats_hint()}, or an ending such as docx")
-        globs += [f"*{form}" if form.startswith(".") else form for form in forms if "/" not in form]
+        globs += [f"*{form}" if form.startswith(".") else form for form in forms]
     return globs
 
 
@@ -67,9 +68,17 @@ def ending(name: str) -> str:
 
 
 def reader_of(parsers: Mapping[str, T], item: Found) -> T | None:
-    """The parser of an item: by its media type, else by the ending of its name, else by its whole name."""
+    """The parser of an item."""
+    form = form_of(parsers, item)
+    return parsers.get(form) if form else None
+
+
+def form_of(parsers: Mapping[str, T], item: Found) -> str:
+    """By what an item is recognised: its media type, else the ending of its name, else its whole name; or empty."""
+    if item.media in parsers:
+        return item.media
     name = item.name.rpartition("/")[2].casefold()
-    return parsers.get(item.media) or parsers.get(ending(item.name)) or parsers.get(name)
+    return next((form for form in (ending(name), name) if form in parsers), "")
 
 
 def parse_safely(items: Iterable[T], failed: Callable[[str], T]) -> Iterator[T]:

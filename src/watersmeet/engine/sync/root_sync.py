@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from watersmeet.core.documents import CREATED, Document
-from watersmeet.core.errors import SourceProblem
+from watersmeet.core.errors import ReaderFailed, SourceProblem
 from watersmeet.core.indexing import (
     Content,
     Found,
@@ -29,7 +29,7 @@ from watersmeet.core.writing import FileState, Put, Root, Writer
 from watersmeet.engine.sync.batch import Batch
 from watersmeet.engine.sync.dates import DEFAULT, Dates
 from watersmeet.engine.sync.formats import Format, Formats, install_hint
-from watersmeet.engine.sync.parsers import ending, parse_safely
+from watersmeet.engine.sync.parsers import ending, form_of, parse_safely, readers
 from watersmeet.engine.sync.report import Progress, ProgressCallback, SyncReport, WarningList
 from watersmeet.parse._values import created as stated_created
 from watersmeet.parse._values import modified as stated_modified
@@ -83,13 +83,13 @@ class RootSync:
     outdated: Collection[str] = ()  # forms of file that another parser has read before
     before: Mapping[str, FileState] | None = None  # file states when the source was read, if that was earlier
     read_at: int = 0  # ... and when that was, in ns
+    all_read: bool = True  # whether no file was left for the next sync
     _missing: dict[bytes, list[FileState]] = field(default_factory=dict)
     _put: Spill[str] = field(default_factory=Spill)  # file name by document id, of all documents read
     _gone: Spill[str] = field(default_factory=Spill)
     _refused: Spill[str] = field(default_factory=Spill)
     _refusals: dict[str, tuple[Found, list[Skipped]]] = field(default_factory=dict)
     _closed: list[str] = field(default_factory=list)
-    _all_read: bool = True
     _done: int = 0
     _total: int = 0
 
@@ -118,7 +118,7 @@ class RootSync:
             for state in lost_files:
                 self._forget(state)
         self._try_again()
-        if scan.whole and self._all_read and not self.scope:
+        if scan.whole and self.all_read and not self.scope:
             self.batch.cursor(self.root.id, scan.whole.cursor)
         self.batch.commit(last=True)
 
@@ -129,7 +129,7 @@ class RootSync:
         for name in others:
             scan.leave_out(name)
         if others:
-            self._all_read = False
+            self.all_read = False
             self.report.warnings.append(
                 Skipped(
                     self.root.path,
@@ -222,7 +222,7 @@ class RootSync:
 
     def _outdated(self, item: Found) -> bool:
         """Whether another parser, or another version of it, has read this file before."""
-        return bool(self.outdated) and (item.media or ending(item.name)) in self.outdated
+        return bool(self.outdated) and form_of(readers(), item) in self.outdated
 
     def _name(self, name: str) -> str:
         """The name below the root of an item in a scan of the scope."""
@@ -272,7 +272,7 @@ class RootSync:
     def _not_read(self, why: Skipped, state: FileState | None) -> None:
         kept = "; the version indexed before is kept" if state else ""
         self.report.skipped.append(Skipped(why.path, why.reason + kept))
-        self._all_read = False
+        self.all_read = False
 
     def _open(self, item: Found) -> Content | Skipped:
         """The content of an item, as a stream if its parser can read one."""
@@ -287,7 +287,13 @@ class RootSync:
         source = self._moved_here(hash) if state is None else None
         origin = state or source
         old: Spill[bytes] = Spill(self.catalogue.documents_of(origin.id) if origin else ())
-        complete = self._documents(item, content, state, old)
+        try:
+            complete = self._documents(item, content, state, old)
+        except ReaderFailed as failure:
+            self._not_read(Skipped(item.uri, str(failure)), state)
+            if failure.lasting:
+                self.batch.file(self.root.id, item, hash, read_at)  # not read again until it changes
+            return
         settled = isinstance(content.stream, io.BytesIO) or _hash(content) == hash
         if not complete or not settled:
             item, hash = replace(item, stamp=""), b""  # read it again next time: the other document may be gone by then
@@ -299,7 +305,7 @@ class RootSync:
                 self.report.removed += 1
         else:
             self.report.warnings.append(Skipped(item.uri, "changed while it was read; the next sync reads it again"))
-            self._all_read = False
+            self.all_read = False
         self.batch.file(self.root.id, item, hash, read_at)
         if source and settled:  # last: until then the documents belong to the old file
             self.batch.forget(source.id)
@@ -384,7 +390,8 @@ class RootSync:
 
     def _identified(self, document: Document, item: Found, content: Content) -> Document:
         """A document with its final id (the prefix of the root and the path), dates and fields."""
-        identity = DocId(self.root.prefix + document.id) if document.id == item.name else document.id
+        is_of_file = document.id == item.name or document.id.startswith(f"{item.name}#")
+        identity = DocId(self.root.prefix + document.id) if is_of_file else document.id
         fields = {key: value for key, value in document.fields.items() if key not in (LEVELS, OVERLAP, CREATED)}
         if odd := irregular_levels(document.title, document.sections):
             fields[LEVELS] = odd

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -26,7 +25,7 @@ from watersmeet.engine.index.writer import IndexWriter, open_for_writing
 from watersmeet.engine.plugins import broken
 from watersmeet.engine.settings.settings import Settings
 from watersmeet.engine.sync.dates import Dates
-from watersmeet.engine.sync.formats import Formats, outdated, versions
+from watersmeet.engine.sync.formats import Formats, ReadBy
 from watersmeet.engine.sync.parsers import formats_hint, reader_of, readers
 from watersmeet.engine.sync.relocate import gone_hint, moved_alone, refuse_copy
 from watersmeet.engine.sync.report import ProgressCallback, SyncReport
@@ -216,12 +215,13 @@ class _Run:
         spooled = self.fetched.get(uri)
         again = spooled.again if spooled else catalogue.meta().get(_dated_by(root)) != dates.rule
         batch = self.index.batch()
+        read_by = ReadBy.of(settings, catalogue.meta().get(_read_by(root)))
         run = RootSync(
             catalogue=catalogue,
             batch=batch,
             source=spooled or source,
             formats=self.formats,
-            outdated=outdated(catalogue.meta().get(_read_by(root))),
+            outdated=read_by.outdated(),
             report=self.report,
             progress=self.progress,
             root=root,
@@ -236,8 +236,9 @@ class _Run:
         with catalogue.root_lease(root):
             run.run(uri)
         if not scope:
-            read_by = {_read_by(root): json.dumps(versions())}
-            catalogue.set_meta({_dated_by(root): dates.rule, **read_by} if again else read_by)
+            facts = {_dated_by(root): dates.rule} if again else {}
+            facts |= {_read_by(root): read_by.to_record()} if run.all_read else {}
+            catalogue.set_meta(facts)
 
 
 def _root_for(

@@ -35,8 +35,9 @@ from watersmeet.present.answer import to_json
 def get_command(identity: str, markdown: bool, form: str, index: str, as_json: bool, quiet: bool) -> None:
     """Show a document or a chunk. Embeds such as ![[note#part]] show the text that they stand for.
 
-    ID is the id of a document or chunk from `list` or `search --json`; the path of an indexed file; PATH:LINE as
-    `search` prints it, for the chunk with that line; or a name, title or alias that only one document has.
+    ID is the id of a document or chunk from `list` or `search --json`; the path of an indexed file; a place as `search`
+    prints it (PATH:LINE, 'report.pdf p. 3', page.html#anchor), for the chunk there; or a name, title or alias that
+    only one document has.
     """
     with opened(index) as engine:
         found = engine.get(identity, embeds=not markdown)
