@@ -36,6 +36,8 @@ from watersmeet.engine.components import build
 from watersmeet.engine.sync.parsers import readers
 
 FAILURES = (ArithmeticError, AssertionError, AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError)
+WORST = 120
+"""Files of a format that are kept in the results, worst first."""
 GOLD = (".gold.md", ".gold.txt")
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*(?:\s\"[^\"]*\")?\)")
 _COMMENT = re.compile(r"<!--[^>]*-->")
@@ -213,7 +215,8 @@ def main() -> None:
         table[name] = {program: score.figures() for program, score in scores.items() if score.files}
         files[name] = sorted(scores["watersmeet"].rows, key=lambda row: row["f1"])
         print(name, table[name], file=sys.stderr, flush=True)
-    figures = {"machine": machine(), "sources": args.sources, "table": table, "files": files}
+    worst = {name: rows[:WORST] for name, rows in files.items()}
+    figures = {"machine": machine(), "sources": args.sources, "table": table, "files": worst}
     result = keep("formats", figures, args.out)
     text = markdown(result, args.files)
     (args.out / f"formats-{result['commit']}.md").write_text(text, "utf8")
