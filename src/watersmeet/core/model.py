@@ -121,9 +121,7 @@ class Plan:
     words: tuple[str, ...] = ()
     forms: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
-    variants: Mapping[str, float] = field(
-        default_factory=dict
-    )  # weighted compounds and their parts, for lexical search
+    variants: Mapping[str, float] = field(default_factory=dict)  # other spellings for lexical search, weighted
     respelled: tuple[Respelling, ...] = ()
     intent: str = ""
     intent_words: tuple[str, ...] = ()
