@@ -143,7 +143,8 @@ def test_every_setting_of_text_that_a_stranger_may_set_was_thought_about() -> No
         "fusion.linear.weights",
         "fusion.rrf.weights",
     }
-    assert found - keyed_by_signal == {
+    globs = {f"parse.{name}.{key}" for name in names("parse") for key in ("include", "exclude")}  # of its own files
+    assert found - keyed_by_signal - globs == {
         "fusion.convex.scale",
         "fusion.convex.scales",
         "fusion.legacy.boost",
