@@ -7,7 +7,7 @@ import pytest
 
 from watersmeet.core.documents import Document, Link
 from watersmeet.core.indexing import Found, Parser, Skipped
-from watersmeet.parse._mail import html_text
+from watersmeet.parse._mail import html_text, opened
 from watersmeet.parse.email import Email
 from watersmeet.testing.contracts.parser import ParserContract
 
@@ -179,3 +179,13 @@ def test_odd_headers_do_no_harm(headers: str):
 def test_a_text_is_no_message():
     (skipped,) = Email().parse(Found("a.eml", "/a.eml", "0"), b"Just text.\n\nMore.")
     assert skipped == Skipped("/a.eml", "not an e-mail: it has no headers")
+
+
+def test_parameters_of_a_header_are_capped() -> None:
+    """The library's time is quadratic in them."""
+    head = b"From: a@b\nContent-Type: text/plain; " + b"a*0=b; " * 50_000
+    mail = opened(head + b"\n\nThe tide is high.")
+    assert len(str(mail.head["Content-Type"])) <= 4_000
+    [document] = Email().parse(Found("a.eml", "/a.eml", "1"), head + b"\n\nThe tide is high.")
+    assert isinstance(document, Document)
+    assert "The tide is high." in document.sections[0].blocks[-1].text
