@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from watersmeet.core.documents import Section
 from watersmeet.core.model import ChunkId, DocId, Evidence, Hit, Passage
 from watersmeet.core.place import Place
-from watersmeet.present.reassemble import context_of, in_context, irregular_levels, reassemble
+from watersmeet.present.reassemble import context_of, in_context, irregular_levels, join_texts, reassemble
 
 
 def passage(text: str, *headings: str, line: int = 1, name: str = "") -> Passage:
@@ -130,3 +132,13 @@ def test_what_passages_repeat_is_said_once() -> None:
 def test_the_longest_repetition_is_left_out() -> None:
     read = [passage("a\n\nb\n\na\n\nb", "Tides"), passage("b\n\na\n\nb\n\nc", "Tides")]
     assert reassemble("Tides", read, overlap=20) == "# Tides\n\na\n\nb\n\na\n\nb\n\nc"
+
+
+def test_pieces_of_a_function_are_joined_by_their_lines() -> None:
+    """With the stage `context` and `--expand`, too."""
+    read = [
+        replace(passage("def f():\n    a()", "def f()", name="1"), kind="code", place=Place((1, 2))),
+        replace(passage("    b()", "def f()", name="2"), kind="code", place=Place((3, 3))),
+        replace(passage("    c()", "def f()", name="3"), kind="code", place=Place((5, 5))),
+    ]
+    assert join_texts(read) == reassemble("f.py", read) == "def f():\n    a()\n    b()\n\n    c()"

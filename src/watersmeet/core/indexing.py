@@ -13,6 +13,8 @@ from watersmeet.core.model import Row
 from watersmeet.core.options import option
 
 BLOCK = 1 << 20
+NAME_ONLY = "application/octet-stream"
+"""Media type of a file that is indexed by its name only."""
 
 
 @dataclass(frozen=True, slots=True)

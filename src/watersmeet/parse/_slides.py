@@ -13,7 +13,7 @@ from posixpath import dirname, normpath
 from typing import TYPE_CHECKING
 
 from watersmeet.parse._office_kind import archive_problems
-from watersmeet.parse._tables import used_table
+from watersmeet.parse._tables import compact_table
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -141,7 +141,7 @@ def _shapes(element: Element, targets: Mapping[str, tuple[str, str]], slide: Sli
             slide.blocks += [picture_text(one.get("descr", "")) for one in _inner(child, "cNvPr")]
         elif name == "tbl":
             rows = [[_cell(cell) for cell in row if _name(cell) == "tc"] for row in child if _name(row) == "tr"]
-            slide.blocks.append(used_table(rows))
+            slide.blocks.append(compact_table(rows))
         elif name != "Fallback" and depth < _MAX_DEPTH:  # an older form of what is beside it
             _shapes(child, targets, slide, depth + 1)
 
@@ -212,7 +212,7 @@ def _chart(chart: Element) -> str:
         for number, value in enumerate(values):
             row = rows.setdefault(names[number] if number < len(names) else str(number + 1), [])
             row += [""] * (len(header) - 2 - len(row)) + [value]
-    return used_table([header, *([name, *values] for name, values in rows.items())]) if rows else ""
+    return compact_table([header, *([name, *values] for name, values in rows.items())]) if rows else ""
 
 
 def _points(element: Element) -> list[str]:
@@ -284,7 +284,7 @@ def _table(element: Element) -> str:
     for row in _inner(element, "table-row"):
         cells = [cell for cell in row if _name(cell) in ("table-cell", "covered-table-cell")]
         rows.append([" ".join(map(_line, _inner(cell, "p"))) for cell in cells])
-    return used_table([list(row) for row in rows])
+    return compact_table([list(row) for row in rows])
 
 
 def _line(element: Element) -> str:

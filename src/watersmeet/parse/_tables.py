@@ -13,7 +13,7 @@ def table(rows: Sequence[Sequence[str]], header: bool = True) -> str:
     return "\n".join(lines)
 
 
-def used_table(rows: Iterable[Sequence[str]]) -> str:
+def compact_table(rows: Iterable[Sequence[str]]) -> str:
     """A Markdown table whose first row is the header, without empty rows and columns; empty if all are."""
     cells = [row for row in ([cell(text) for text in row] for row in rows) if any(row)]
     width = max(map(len, cells), default=0)

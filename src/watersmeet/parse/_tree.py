@@ -12,6 +12,7 @@ from watersmeet.core.indexing import Found, Skipped
 from watersmeet.core.limits import MAX_DEPTH, MAX_TAGS
 from watersmeet.core.model import DocId
 from watersmeet.parse._blocks import paragraphs
+from watersmeet.parse._decode import Decoded, decode
 from watersmeet.parse._inline import distinct, limited
 from watersmeet.parse._json_schema import is_json_schema, json_schema
 from watersmeet.parse._key_lines import FIRST_LINE, KeyLines, section
@@ -43,6 +44,13 @@ class Tree(NamedTuple):
     fields: dict[str, Any]
     tags: list[str]
     warnings: list[str]
+
+
+def decoded(found: Found, content: bytes) -> Decoded:
+    """Text of a file; one that is not worth reading is refused."""
+    if is_lock_file(found.name):
+        return Decoded("", refusal="a lock file or generated data")
+    return decode(content)
 
 
 def is_lock_file(name: str) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from watersmeet.core.documents import Document
+from watersmeet.core.documents import CODE, Document
 from watersmeet.core.indexing import Found, ParserOptions, Skipped
 from watersmeet.core.limits import MAX_LINKS
 from watersmeet.core.model import DocId
@@ -62,7 +62,7 @@ class Code(ParserOptions):
         links, too_many_links = limited(import_links(language.name, read.imports), MAX_LINKS, "imports")
         yield Document(
             id=DocId(found.name),
-            kind="code",
+            kind=CODE,
             title=found.name,
             path=found.uri,
             sections=tuple(sections(lines, read.definitions, self.max_chars or CHUNK)),

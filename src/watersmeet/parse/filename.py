@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import ClassVar
 
 from watersmeet.core.documents import Block, Document, Section
-from watersmeet.core.indexing import Found, ParserOptions, Skipped
+from watersmeet.core.indexing import NAME_ONLY, Found, ParserOptions, Skipped
 from watersmeet.core.model import DocId
 
 
@@ -16,7 +16,7 @@ from watersmeet.core.model import DocId
 class Filename(ParserOptions):
     """One document a file, whose text is the file's path. `source.folder.other_files` offers such files."""
 
-    reads: ClassVar[tuple[str, ...]] = ("application/octet-stream",)
+    reads: ClassVar[tuple[str, ...]] = (NAME_ONLY,)
 
     def parse(self, found: Found, content: bytes) -> Iterator[Document | Skipped]:
         yield Document(

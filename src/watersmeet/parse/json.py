@@ -9,7 +9,6 @@ from typing import ClassVar
 from watersmeet.core.documents import Document
 from watersmeet.core.indexing import Found, ParserOptions, Skipped
 from watersmeet.core.options import option
-from watersmeet.parse._decode import decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +22,9 @@ class Json(ParserOptions):
     def parse(self, found: Found, content: bytes) -> Iterator[Document | Skipped]:
         import json
 
-        from watersmeet.parse._tree import as_text, document, is_lock_file
+        from watersmeet.parse._tree import as_text, decoded, document
 
-        if is_lock_file(found.name):
-            yield Skipped(found.uri, "a lock file or generated data")
-            return
-        text, warnings, refusal = decode(content)
+        text, warnings, refusal = decoded(found, content)
         if refusal:
             yield Skipped(found.uri, refusal)
             return

@@ -20,7 +20,7 @@ from watersmeet.parse._converted import SectionBuilder, first_heading
 from watersmeet.parse._inline import limited, markdown_link
 from watersmeet.parse._office_kind import KINDS, NotRead, office_kind
 from watersmeet.parse._slides import Slide, picture_text, slides
-from watersmeet.parse._tables import used_table
+from watersmeet.parse._tables import compact_table
 from watersmeet.parse._values import clean, created, modified, plain
 
 if TYPE_CHECKING:
@@ -284,7 +284,7 @@ def _parts(cells: Sequence[Sequence[str]]) -> Iterator[str]:
             rows.append(row)
         elif rows:
             texts = [cell for one in rows for cell in one if cell.strip()]
-            yield texts[0] if len(texts) == 1 else used_table(rows)
+            yield texts[0] if len(texts) == 1 else compact_table(rows)
             rows = []
 
 
@@ -296,7 +296,7 @@ def _grid(grid: dict[str, Any]) -> str:
         row.append(cell["content"].replace("**", ""))  # bold type
     if len(rows) == 1 and len(rows[0]) == 1:
         return rows[0][0]
-    return used_table(rows)
+    return compact_table(rows)
 
 
 # ---------------------------------------------------------------- properties

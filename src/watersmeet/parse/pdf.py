@@ -16,7 +16,7 @@ from watersmeet.core.options import option
 from watersmeet.core.place import Place
 from watersmeet.parse._converted import SectionBuilder, first_heading
 from watersmeet.parse._pdf_lines import Part, parts, searchable
-from watersmeet.parse._tables import used_table
+from watersmeet.parse._tables import compact_table
 from watersmeet.parse._values import clean, created, modified
 
 if TYPE_CHECKING:
@@ -315,7 +315,7 @@ def _same(block: LayoutBlock, mark: Bookmark) -> bool:
 def _text(block: LayoutBlock) -> str:
     if block.kind == "table":
         header = [[cell.text for cell in block.header]] if block.header else []
-        return used_table([*header, *([cell.text for cell in row] for row in block.rows or ())])
+        return compact_table([*header, *([cell.text for cell in row] for row in block.rows or ())])
     if block.lines is not None:
         text = "\n".join(block.lines)
         return f"```\n{text}\n```" if block.kind == "code" and text.strip() and "```" not in text else text

@@ -10,7 +10,6 @@ from watersmeet.core.documents import Document
 from watersmeet.core.indexing import Found, ParserOptions, Skipped
 from watersmeet.core.limits import LimitExceeded
 from watersmeet.core.options import option
-from watersmeet.parse._decode import decode
 
 _MAX_DOCUMENTS = 1_000
 _MAX_WRITTEN = 1_000_000
@@ -27,12 +26,9 @@ class Yaml(ParserOptions):
 
     def parse(self, found: Found, content: bytes) -> Iterator[Document | Skipped]:
         from watersmeet.common.safe_yaml import NotYaml, read_written_yaml
-        from watersmeet.parse._tree import as_text, document, is_lock_file
+        from watersmeet.parse._tree import as_text, decoded, document
 
-        if is_lock_file(found.name):
-            yield Skipped(found.uri, "a lock file or generated data")
-            return
-        text, warnings, refusal = decode(content)
+        text, warnings, refusal = decoded(found, content)
         if refusal:
             yield Skipped(found.uri, refusal)
             return

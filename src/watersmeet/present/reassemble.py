@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING
 
+from watersmeet.core.documents import CODE
 from watersmeet.core.model import ChunkId, Hit, Passage
 from watersmeet.core.place import joined
 from watersmeet.core.tables import continues_table
@@ -70,6 +71,8 @@ def _repeated(before: str, text: str, overlap: int) -> int:
 
 def join_texts(passages: Sequence[Passage]) -> str:
     """Texts of successive passages of one section."""
+    if is_code(passages):
+        return _lines(passages)
     parts = [passages[0].text]
     for before, passage in pairwise(passages):
         header = _continued_table(before, passage)
@@ -79,7 +82,7 @@ def join_texts(passages: Sequence[Passage]) -> str:
 
 def is_code(passages: Sequence[Passage]) -> bool:
     """Whether the passages are source code, which is shown without headings."""
-    return bool(passages) and all(one.kind == "code" and one.place.lines for one in passages)
+    return bool(passages) and all(one.kind == CODE and one.place.lines for one in passages)
 
 
 def _lines(passages: Sequence[Passage]) -> str:

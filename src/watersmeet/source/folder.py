@@ -16,7 +16,7 @@ from typing import BinaryIO
 
 from watersmeet.common.globs import Pattern, pattern
 from watersmeet.core.errors import SourceProblem
-from watersmeet.core.indexing import Dating, Found, Located, Offer, Skipped, Source, SourceRoot, Whole
+from watersmeet.core.indexing import NAME_ONLY, Dating, Found, Located, Offer, Skipped, Source, SourceRoot, Whole
 from watersmeet.core.names import is_text, printable
 from watersmeet.core.options import option
 from watersmeet.core.system import is_within
@@ -29,8 +29,6 @@ _MARKER_FILES = frozenset({"pyvenv.cfg", "catalogue.db"})
 """A folder with one of these files is a virtual environment or an index."""
 _NEVER_FOLDERS = (".md", ".markdown", ".mdx", ".txt", ".rst", ".jsonl")
 """Endings that no folder has on purpose; `three.js` is a good name for one."""
-NAME_ONLY = "application/octet-stream"
-"""Media type of a file that is indexed by its name only."""
 _NEITHER = "neither a folder nor a regular file"
 _OUTSIDE = "symlink that leads out of the folder; `outside_links = true` under [source.folder] follows it"
 
@@ -174,11 +172,7 @@ class _Included:
     def matches(self, name: str, path: str) -> bool:
         """Whether a file is included. A glob that ends in a star matches only files that a parser reads."""
         name = name.lower()
-        if (
-            name.endswith(self.endings)
-            or name in self._names
-            or (self._folder.other_files and not self._folder.include)
-        ):
+        if self._all or name.endswith(self.endings) or name in self._names:
             return True
         return any(
             (not is_open or self._folder.is_parsed(name)) and rule.matches(name, path.lower(), False)

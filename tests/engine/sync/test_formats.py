@@ -14,7 +14,7 @@ from watersmeet.core.errors import ConfigError, ReaderFailed, SourceProblem
 from watersmeet.core.indexing import Found
 from watersmeet.engine.settings.settings import load
 from watersmeet.engine.sync import formats
-from watersmeet.engine.sync.formats import Formats, GlobFilter, ReadBy
+from watersmeet.engine.sync.formats import Formats, GlobFilter, ParserVersions
 from watersmeet.engine.sync.inspect import inspect
 from watersmeet.engine.sync.parsers import globs_of_formats
 from watersmeet.parse.markdown import Markdown
@@ -123,22 +123,22 @@ def test_files_read_without_an_extra_are_read_again_with_it(tmp_path: Path, monk
 
 def test_an_index_without_a_record_of_parsers_was_made_by_the_first_ones() -> None:
     settings = load(start="/", environ={})
-    assert not {".md", ".txt", ".jsonl"} & ReadBy.of(settings, None).outdated()
-    assert ".rst" in ReadBy.of(settings, None).outdated()
-    now = json.loads(ReadBy.of(settings, None).to_record())
-    assert ReadBy.of(settings, json.dumps(now)).outdated() == frozenset()
-    assert ReadBy.of(settings, json.dumps({**now, ".md": "markdown 0"})).outdated() == {".md"}
+    assert not {".md", ".txt", ".jsonl"} & ParserVersions.of(settings, None).outdated()
+    assert ".rst" in ParserVersions.of(settings, None).outdated()
+    now = json.loads(ParserVersions.of(settings, None).to_record())
+    assert ParserVersions.of(settings, json.dumps(now)).outdated() == frozenset()
+    assert ParserVersions.of(settings, json.dumps({**now, ".md": "markdown 0"})).outdated() == {".md"}
 
 
 def test_files_are_not_read_again_less_well(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = load(start="/", environ={})
-    before = ReadBy.of(settings, None).to_record()
+    before = ParserVersions.of(settings, None).to_record()
     monkeypatch.setattr(Text, "improved_by", ("no_such_package",))
-    without = ReadBy.of(settings, before)
+    without = ParserVersions.of(settings, before)
     assert without.outdated() == frozenset()
     assert json.loads(without.to_record())[".txt"] == "text 1"
     monkeypatch.undo()
-    assert ".txt" in ReadBy.of(settings, json.dumps({".txt": "text 1 plainly"})).outdated()
+    assert ".txt" in ParserVersions.of(settings, json.dumps({".txt": "text 1 without extra"})).outdated()
 
 
 def test_files_are_read_again_if_an_option_of_their_format_changed(tmp_path: Path) -> None:

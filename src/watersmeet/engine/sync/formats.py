@@ -15,8 +15,8 @@ from watersmeet.engine.settings.settings import Settings
 from watersmeet.engine.sync.parser_process import IsolatedParser, ParserProcess
 from watersmeet.engine.sync.parsers import reader_of, readers
 
-_PLAINLY = " plainly"
-FORMER = {
+_WITHOUT_EXTRA = " without extra"
+UNRECORDED = {
     **dict.fromkeys(("text/markdown", ".md", ".markdown", ".mdx"), "markdown 1"),
     **dict.fromkeys(("text/plain", "text/x-rst", ".txt", ".rst"), "text 1"),
     **dict.fromkeys(("application/jsonl", "application/x-ndjson", ".jsonl"), "jsonl 1"),
@@ -26,8 +26,8 @@ FORMER = {
 
 @dataclass(frozen=True, eq=False)
 class Format:
-    """One format. `missing`: packages that it needs and that are not installed; `plainly`: whether it reads files less
-    well than with its extra."""
+    """One format. `missing`: packages that it needs and that are not installed; `without_extra`: it reads files, but
+    less well than with its extra."""
 
     name: str
     parser: Parser | IsolatedParser
@@ -35,7 +35,7 @@ class Format:
     filter: GlobFilter
     extra: str = ""
     missing: tuple[str, ...] = ()
-    plainly: bool = False
+    without_extra: bool = False
 
     @cached_property
     def stream_parser(self) -> StreamParser | None:
@@ -97,7 +97,7 @@ def chunker(settings: Settings, format: ParserOptions | None = None) -> Chunker:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadBy:
+class ParserVersions:
     """What reads each form of file, and what has read it before: the parser, its version and its own options, and
     whether it reads less well than with its extra."""
 
@@ -105,11 +105,11 @@ class ReadBy:
     before: Mapping[str, str]
 
     @classmethod
-    def of(cls, settings: Settings, recorded: str | None) -> ReadBy:
+    def of(cls, settings: Settings, recorded: str | None) -> ParserVersions:
         """`recorded`: `to_record` of the last sync."""
         parsers = {name: _version(name, settings.of("parse", name)) for name in {*readers().values()}}
         now = {form: parsers[name] for form, name in readers().items()}
-        return cls(now, json.loads(recorded) if recorded else FORMER)
+        return cls(now, json.loads(recorded) if recorded else UNRECORDED)
 
     def outdated(self) -> frozenset[str]:
         """Forms of file to read again: they would be read otherwise now, and not less well."""
@@ -120,14 +120,14 @@ class ReadBy:
         return json.dumps({form: self.before[form] if self._was_better(form) else self.now[form] for form in self.now})
 
     def _was_better(self, form: str) -> bool:
-        return f"{self.before.get(form)}{_PLAINLY}" == self.now[form]
+        return f"{self.before.get(form)}{_WITHOUT_EXTRA}" == self.now[form]
 
 
 def _version(name: str, settings: Mapping[str, Any]) -> str:
     cls = find("parse", name)
     own = {key: value for key, value in sorted(settings.items()) if key not in options(ParserOptions)}
-    plainly = _PLAINLY if _not_installed(getattr(cls, "improved_by", ())) else ""
-    return f"{name} {getattr(cls, 'version', 1)}{json.dumps(own) if own else ''}{plainly}"
+    without_extra = _WITHOUT_EXTRA if _not_installed(getattr(cls, "improved_by", ())) else ""
+    return f"{name} {getattr(cls, 'version', 1)}{json.dumps(own) if own else ''}{without_extra}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ _THREADS = {"MALLOC_ARENA_MAX": "2", "RAYON_NUM_THREADS": "1", "TOKIO_WORKER_THR
 """Threads and their arenas reserve memory, which is limited."""
 
 
-class _TooMuch(ReaderFailed):
+class _NoRetry(ReaderFailed):
     """Another child would need as much time, or give the same answer."""
 
 
@@ -63,7 +63,7 @@ class ParserProcess:
             except ReaderFailed as failure:
                 self.close()
                 seconds -= time.monotonic() - started
-                if is_last or isinstance(failure, _TooMuch) or seconds < 1:
+                if is_last or isinstance(failure, _NoRetry) or seconds < 1:
                     raise
         return []
 
@@ -90,9 +90,9 @@ class ParserProcess:
                 room -= len(payload)
                 items.append(decode(payload))
         except OverflowError:
-            raise _TooMuch(f"its text is larger than {MAX_ANSWER >> 20} MB", lasting=True) from None
+            raise _NoRetry(f"its text is larger than {MAX_ANSWER >> 20} MB", lasting=True) from None
         except NotADocument as problem:
-            raise _TooMuch(str(problem), lasting=True) from problem
+            raise _NoRetry(str(problem), lasting=True) from problem
         except OSError:
             pass  # the pipe is broken: the child has ended
         finally:
@@ -160,9 +160,9 @@ def _why(child: subprocess.Popen[bytes], is_late: bool, seconds: float) -> Reade
         child.kill()
         code = child.wait()
     if is_late:
-        return _TooMuch(f"its reader took longer than {BUSY_FACTOR * seconds:.0f} s", lasting=False)
+        return _NoRetry(f"its reader took longer than {BUSY_FACTOR * seconds:.0f} s", lasting=False)
     if hasattr(signal, "SIGXCPU") and code == -signal.SIGXCPU:
-        return _TooMuch(f"its reader took longer than {seconds:.0f} s", lasting=True)
+        return _NoRetry(f"its reader took longer than {seconds:.0f} s", lasting=True)
     if code < 0:
         name = signal.Signals(-code).name if -code in set(signal.Signals) else str(-code)
         return ReaderFailed(f"its reader crashed ({name})", lasting=name not in _SENT)

@@ -113,7 +113,7 @@ class RootSync:
         for item in changed:
             self._read(item, states.get(item.name))
             self.batch.maybe_commit()
-        self._report_plain(changed, uri)
+        self._report_without_extra(changed, uri)
         for lost_files in self._missing.values():
             for state in lost_files:
                 self._forget(state)
@@ -212,9 +212,9 @@ class RootSync:
         else:
             scan.found[item.name] = item
 
-    def _report_plain(self, items: Sequence[Found], uri: str) -> None:
+    def _report_without_extra(self, items: Sequence[Found], uri: str) -> None:
         """A warning for each format whose files were read without its extra."""
-        plain = Counter(format for item in items if (format := self._format(item)).plainly)
+        plain = Counter(format for item in items if (format := self._format(item)).without_extra)
         for format, count in plain.items():
             files = "1 file was" if count == 1 else f"{count:,} files were"
             why = f"{files} read as plain lines; {install_hint(format.extra)} reads {format.name} by its structure"

@@ -25,7 +25,7 @@ from watersmeet.engine.index.writer import IndexWriter, open_for_writing
 from watersmeet.engine.plugins import broken
 from watersmeet.engine.settings.settings import Settings
 from watersmeet.engine.sync.dates import Dates
-from watersmeet.engine.sync.formats import Formats, ReadBy
+from watersmeet.engine.sync.formats import Formats, ParserVersions
 from watersmeet.engine.sync.parsers import formats_hint, reader_of, readers
 from watersmeet.engine.sync.relocate import gone_hint, moved_alone, refuse_copy
 from watersmeet.engine.sync.report import ProgressCallback, SyncReport
@@ -145,7 +145,7 @@ def _dated_by(root: Root) -> str:
     return f"dates.{root.id}"
 
 
-def _read_by(root: Root) -> str:
+def _parsed_by(root: Root) -> str:
     """Name of the fact with the parsers that read the files of a root."""
     return f"parsers.{root.id}"
 
@@ -215,13 +215,13 @@ class _Run:
         spooled = self.fetched.get(uri)
         again = spooled.again if spooled else catalogue.meta().get(_dated_by(root)) != dates.rule
         batch = self.index.batch()
-        read_by = ReadBy.of(settings, catalogue.meta().get(_read_by(root)))
+        versions = ParserVersions.of(settings, catalogue.meta().get(_parsed_by(root)))
         run = RootSync(
             catalogue=catalogue,
             batch=batch,
             source=spooled or source,
             formats=self.formats,
-            outdated=read_by.outdated(),
+            outdated=versions.outdated(),
             report=self.report,
             progress=self.progress,
             root=root,
@@ -237,7 +237,7 @@ class _Run:
             run.run(uri)
         if not scope:
             facts = {_dated_by(root): dates.rule} if again else {}
-            facts |= {_read_by(root): read_by.to_record()} if run.all_read else {}
+            facts |= {_parsed_by(root): versions.to_record()} if run.all_read else {}
             catalogue.set_meta(facts)
 
 
