@@ -10,6 +10,7 @@ import ast
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import ClassVar
 
 from watersmeet.core.documents import Block, Document, Section
@@ -70,15 +71,11 @@ def _scope(node: _Scope, headings: tuple[str, ...], name: str) -> Iterator[Secti
     """The section of a module or class, and those of what is defined in it."""
     line = getattr(node, "lineno", 1)
     head = [Block(f"```python\n{_class(node)}\n```", Place((line, line)))] if isinstance(node, ast.ClassDef) else []
-    attributes = list(_attributes(node))
-    if attributes:
-        last = max(one.end_lineno or line for one, _ in attributes)
-        first = min(one.lineno for one, _ in attributes)
-        listed = "\n".join(text for _, text in attributes[:MAX_NAMES])
-        head.append(Block(f"```python\n{listed}\n```", Place((first, last))))
+    listed = "\n".join(islice(_attributes(node), MAX_NAMES))
+    tail = [Block(f"```python\n{listed}\n```")] if listed else []  # without lines: they may be anywhere in the scope
     level = len(headings) + 1
     own = (*headings, name) if headings or isinstance(node, ast.ClassDef) else (name,)
-    yield Section(own, level, Place((line, line)), (*head, *_docstring(node)))
+    yield Section(own, level, Place((line, line)), (*head, *_docstring(node), *tail))
     for one in _definitions(node.body):
         if not _is_public(one.name):
             continue
@@ -125,7 +122,7 @@ def _shortened(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]} ..."
 
 
-def _attributes(node: _Scope) -> Iterator[tuple[ast.stmt, str]]:
+def _attributes(node: _Scope) -> Iterator[str]:
     """Public constants of a module and attributes of a class, with types and short values."""
     for one in node.body:
         if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name):
@@ -136,7 +133,7 @@ def _attributes(node: _Scope) -> Iterator[tuple[ast.stmt, str]]:
             continue
         value = ast.unparse(one.value) if one.value is not None else ""
         if _is_public(name):
-            yield one, f"{text} = {value}" if 0 < len(value) <= MAX_VALUE else text
+            yield f"{text} = {value}" if 0 < len(value) <= MAX_VALUE else text
 
 
 def _docstring(node: _Scope | _Function) -> Iterator[Block]:
