@@ -19,7 +19,9 @@ Files = Mapping[str, bytes]
 METADATA = b"Metadata-Version: 2.1\nName: tern\nVersion: 1\nDescription-Content-Type: text/markdown\n\n"
 
 
-def tar(files: Files, top: str = "tern-1.0/", compression: str = "gz", extra: list[tarfile.TarInfo] | None = None) -> bytes:
+def tar(
+    files: Files, top: str = "tern-1.0/", compression: str = "gz", extra: list[tarfile.TarInfo] | None = None
+) -> bytes:
     """A tar file; `extra` are members without content, such as links."""
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode=f"w:{compression}", format=tarfile.PAX_FORMAT) as archive:  # type: ignore[call-overload]

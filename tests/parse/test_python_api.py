@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from contextlib import closing, suppress
 from typing import ClassVar
 
 import pytest
@@ -131,10 +132,8 @@ def test_nothing_is_run() -> None:
 )
 def test_hostile_modules_are_read_or_refused_in_the_child(text: str) -> None:
     process = ParserProcess()
-    try:
-        read_items = process.parse("python_api", {}, found("tern/x.py"), text.encode())
-        assert all(isinstance(one, Document | Skipped) for one in read_items)
-    except ReaderFailed as failure:
-        assert str(failure)
-    finally:
-        process.close()
+    with closing(process), suppress(ReaderFailed):
+        for one in process.parse("python_api", {}, found("tern/x.py"), text.encode()):
+            assert isinstance(one, Document | Skipped)
+    assert process.parse("python_api", {}, found("tern/x.py"), MODULE.encode())  # another child reads the next file
+    process.close()

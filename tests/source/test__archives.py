@@ -10,8 +10,8 @@ import zipfile
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from package_registry import tar, zipped
 
+from package_registry import tar, zipped
 from watersmeet.core.errors import SourceProblem
 from watersmeet.core.indexing import Skipped
 from watersmeet.source._archives import Limits, members, safe_path

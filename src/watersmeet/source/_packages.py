@@ -41,6 +41,8 @@ _DOCS = {"doc", "docs", "documentation", "man", "manual"}
 _EXAMPLES = {"example", "examples"}
 _LEGAL = re.compile(r"(?i)(licen[cs]e|copying|notice|authors|contributors|code_of_conduct|security|third.?party)\b.*")
 _CHANGES = re.compile(r"(?i)(changelog|changes|history|news|release[-_ ]?notes?|whatsnew)\b.*")
+_HOST_NAME = re.compile(r"(?:[a-z0-9_-]+\.)*[a-z][a-z0-9-]*")
+"""A name of a host that is no IP address in any notation: its last part begins with a letter."""
 _HASHES = ("sha512", "sha384", "sha256", "sha1")
 """Hashes that an archive is checked by: the first that the registry states."""
 
@@ -229,9 +231,8 @@ class PackageSource(Source):
         if not shown:
             raise SourceProblem(f"{address} has no version with a file that can be read", "check the name")
         kind = "published are" if usable else "all are withdrawn; to read one all the same, name it exactly:"
-        raise SourceProblem(
-            f"no version of {address.name} fits {address.version or 'this'}", f"{kind} {', '.join(shown)}"
-        )
+        fitting = f"fits {address.version}" if address.version else "can be chosen"
+        raise SourceProblem(f"no version of {address.name} {fitting}", f"{kind} {', '.join(shown)}")
 
     def _equal(self, wanted: str, releases: Mapping[str, Release]) -> str | None:
         """A withdrawn version that was named exactly, though spelled otherwise."""
@@ -280,7 +281,7 @@ class PackageSource(Source):
     def is_document(self, path: str) -> bool:
         """Whether a file is documentation by its name and folder."""
         *folders, name = path.split("/")
-        if any(folder.casefold() in _UNWANTED_FOLDERS or folder.startswith(".") for folder in folders):
+        if any(map(_is_unwanted, folders)):
             return False
         if name.startswith(".") or _LEGAL.match(name):
             return False
@@ -296,7 +297,7 @@ class PackageSource(Source):
         def is_wanted(path: str) -> bool:
             folders = path.split("/")[:-1]
             if endings and path.endswith(endings):
-                return not any(folder in _UNWANTED_FOLDERS or folder.startswith(".") for folder in folders)
+                return not any(map(_is_unwanted, folders))
             return self.is_document(path)
 
         for path, one in members(file.name, content, is_wanted, Limits()).items():
@@ -335,6 +336,11 @@ class PackageSource(Source):
         return content
 
 
+def _is_unwanted(folder: str) -> bool:
+    """Whether a folder is hidden, or holds nothing for users. One that leads out is refused later, with a reason."""
+    return folder.casefold() in _UNWANTED_FOLDERS or (folder.startswith(".") and folder.strip(".") != "")
+
+
 def is_example(path: str) -> bool:
     *folders, name = path.casefold().split("/")
     return not _EXAMPLES.isdisjoint(folders) and name.endswith((".py", ".js", ".mjs", ".ts", ".tsx", ".jsx"))
@@ -364,5 +370,5 @@ def _linked_host(url: str) -> tuple[str, ...]:
     """The host of a link, if the registry's word for it is enough: a name, over https."""
     target = urlsplit(url)
     host = target.hostname or ""
-    is_name = bool(re.search(r"[a-z]", host)) and ":" not in host
+    is_name = _HOST_NAME.fullmatch(host) is not None
     return (host,) if target.scheme == "https" and is_name else ()
