@@ -77,11 +77,13 @@ class Pypi(PackageSource):
         if sdist:
             content = self.download(address, sdist)
             for item in self.unpacked(sdist, content, [] if wheel else [".py", ".pyi"]):
-                if isinstance(item, Item) and item.name.endswith((".py", ".pyi")) and not is_example(item.name):
-                    if item.name.rpartition("/")[2] in _SDIST_CODE or item.name.startswith(("docs/", "doc/")):
-                        continue
-                    item = replace(item, name=item.name.removeprefix("src/"), media=API)
-                readme = readme or (isinstance(item, Item) and item.name.casefold().startswith("readme"))
+                if isinstance(item, Item):
+                    item = replace(item, name=item.name.removeprefix("src/"))  # as it is in the wheel
+                    readme = readme or item.name.casefold().startswith("readme")
+                    if item.name.endswith((".py", ".pyi")) and not is_example(item.name):
+                        if item.name.rpartition("/")[2] in _SDIST_CODE or item.name.startswith(("docs/", "doc/")):
+                            continue
+                        item = replace(item, media=API)
                 yield item
         for item in from_wheel:
             if not (readme and isinstance(item, Item) and item.name.startswith("README.")):
