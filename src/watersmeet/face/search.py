@@ -85,6 +85,7 @@ class SearchParams:
         "only packages (pypi:, npm:) in this version, or the best one of a range that is indexed: 2.31.0, 18.x, ^18.2, "
         "'>=18,<19'; the answer says which",
         longest=200,
+        metavar="RANGE",
     )
     intent: str = option(
         "", "what the answer is needed for, if the query alone is ambiguous", longest=2000, metavar="TEXT"
