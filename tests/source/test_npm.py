@@ -73,20 +73,13 @@ class InTarball:
 class TestContract(SourceContract):
     @pytest.fixture
     def source(self, server: Registry) -> Source:
-        return _WithoutNotes(registry=server.npm_url)
+        return Npm(registry=server.npm_url)
 
     @pytest.fixture
     def place(self, server: Registry) -> Place:
         made = InTarball(server)
         made.publish()
         return made
-
-
-class _WithoutNotes(Npm):
-    """The contract counts offers, and notes are for the report alone."""
-
-    def scan(self, root: SourceRoot, known: object) -> Iterator[Offer]:
-        return (one for one in super().scan(root, known) if not isinstance(one, Note))  # type: ignore[arg-type]
 
 
 class TestWhatIsRead:

@@ -74,7 +74,7 @@ def _pep440(text: str) -> Version | None:
         before = (0,) if dev is not None and post < 0 else _LAST
     after = (0, dev) if dev is not None else (1, 0)
     local = tuple((1, int(part), "") if part.isdigit() else (0, 0, part.lower()) for part in _parts(match["local"]))
-    key = (int(match["epoch"] or 0), _trimmed(release), before, post, after, local)
+    key = (int(match["epoch"] or 0), _without_zeros(release), before, post, after, local)
     return Version(text, release, key, bool(stage) or dev is not None)
 
 
@@ -85,7 +85,7 @@ def _semver(text: str) -> Version | None:
     release = _numbers(match["release"])
     pre = match["pre"]
     parts = tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in pre.split(".")) if pre else ()
-    return Version(text, release, (0, _trimmed(release), (1, parts) if pre else _LAST), bool(pre))
+    return Version(text, release, (0, _without_zeros(release), (1, parts) if pre else _LAST), bool(pre))
 
 
 def _parts(local: str | None) -> list[str]:
@@ -96,7 +96,7 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split("."))
 
 
-def _trimmed(release: tuple[int, ...]) -> tuple[int, ...]:
+def _without_zeros(release: tuple[int, ...]) -> tuple[int, ...]:
     """A release without the zeros at its end."""
     end = len(release)
     while end > 1 and release[end - 1] == 0:
@@ -120,7 +120,7 @@ class _Bound:
                 return version < self.version and not (
                     version.is_prerelease
                     and not self.version.is_prerelease
-                    and _trimmed(version.release) == _trimmed(self.version.release)
+                    and _without_zeros(version.release) == _without_zeros(self.version.release)
                 )
             case ">":
                 return version > self.version
@@ -191,15 +191,15 @@ def _bounds(operator: str, text: str, semver: bool) -> tuple[_Bound, ...] | None
             return (_Bound("==", version),)
         case "^":
             first = next((at for at, digit in enumerate(release) if digit), len(release) - 1)
-            return _Bound(">=", version), _Bound("<", _plain(_raised(release[: first + 1]), semver))
+            return _Bound(">=", version), _Bound("<", _plain(_increment(release[: first + 1]), semver))
         case "~" | "~>":
-            return _Bound(">=", version), _Bound("<", _plain(_raised(release[:2]), semver))
+            return _Bound(">=", version), _Bound("<", _plain(_increment(release[:2]), semver))
         case "~=":
             return _Bound(">=", version), _Bound("starts", version, release[: max(1, len(release) - 1)])
         case "<=" if _is_partial(version):
-            return (_Bound("<", _plain(_raised(release), semver)),)
+            return (_Bound("<", _plain(_increment(release), semver)),)
         case ">" if _is_partial(version):
-            return (_Bound(">=", _plain(_raised(release), semver)),)
+            return (_Bound(">=", _plain(_increment(release), semver)),)
     return (_Bound(operator, version),)
 
 
@@ -208,7 +208,7 @@ def _is_partial(version: Version) -> bool:
     return len(version.release) < 3 and version.text.lstrip("v") == ".".join(map(str, version.release))
 
 
-def _raised(release: tuple[int, ...]) -> tuple[int, ...]:
+def _increment(release: tuple[int, ...]) -> tuple[int, ...]:
     return (*release[:-1], release[-1] + 1)
 
 

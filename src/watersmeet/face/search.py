@@ -225,7 +225,7 @@ def run_search(
     output: OutputFormat = AS_JSON,
 ) -> SearchReply:
     """Run a search. `stop` is set when the client has gone; `output` says what a budget has to cover."""
-    version = _resolved_version(engine, params, viewer)
+    version = _resolve_version(engine, params, viewer)
     filters = {**params.filters, RELEASE: version.releases} if version else params.filters
     request = replace(params, filters=filters).request(viewer, stop)
     answer = engine.search(request)
@@ -246,7 +246,7 @@ def run_search(
     return reply
 
 
-def _resolved_version(
+def _resolve_version(
     engine: Engine | MultiIndex, params: SearchParams, viewer: Viewer | None
 ) -> ResolvedVersion | None:
     if not params.version:

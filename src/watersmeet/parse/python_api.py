@@ -111,14 +111,14 @@ def _class(node: ast.ClassDef) -> str:
 def _signature(node: _Function) -> str:
     prefix = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
     returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
-    return _shortened(f"{_decorators(node)}{prefix} {node.name}({ast.unparse(node.args)}){returns}", MAX_SIGNATURE)
+    return _shorten(f"{_decorators(node)}{prefix} {node.name}({ast.unparse(node.args)}){returns}", MAX_SIGNATURE)
 
 
 def _decorators(node: ast.ClassDef | _Function) -> str:
-    return "".join(f"@{_shortened(ast.unparse(one), MAX_VALUE)}\n" for one in node.decorator_list)
+    return "".join(f"@{_shorten(ast.unparse(one), MAX_VALUE)}\n" for one in node.decorator_list)
 
 
-def _shortened(text: str, most: int) -> str:
+def _shorten(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]} ..."
 
 
@@ -126,7 +126,7 @@ def _attributes(node: _Scope) -> Iterator[str]:
     """Public constants of a module and attributes of a class, with types and short values."""
     for one in node.body:
         if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name):
-            name, text = one.target.id, f"{one.target.id}: {_shortened(ast.unparse(one.annotation), MAX_SIGNATURE)}"
+            name, text = one.target.id, f"{one.target.id}: {_shorten(ast.unparse(one.annotation), MAX_SIGNATURE)}"
         elif isinstance(one, ast.Assign) and len(one.targets) == 1 and isinstance(one.targets[0], ast.Name):
             name = text = one.targets[0].id
         else:

@@ -103,7 +103,9 @@ Entry = tuple[str, "bytes | Skipped"]
 
 def _tar(name: str, content: bytes, wanted: Callable[[str], bool], limits: Limits) -> Iterator[Entry]:
     unpack: Any = bz2.BZ2File if name.endswith("bz2") else lzma.LZMAFile if name.endswith("xz") else _gzip
-    stream: Any = _Bounded(unpack(io.BytesIO(content)), min(limits.total, max(RATIO_FLOOR, MAX_RATIO * len(content))))
+    stream: Any = _LimitedStream(
+        unpack(io.BytesIO(content)), min(limits.total, max(RATIO_FLOOR, MAX_RATIO * len(content)))
+    )
     with tarfile.open(fileobj=stream, mode="r|", encoding="utf-8", errors="surrogateescape") as archive:
         for number, member in enumerate(archive):
             if number >= limits.members:
@@ -123,6 +125,11 @@ def _tar(name: str, content: bytes, wanted: Callable[[str], bool], limits: Limit
                 yield path, file.read() if file else Skipped(path, "not a regular file")
 
 
+def _room(content: bytes, limits: Limits) -> int:
+    """How many bytes an archive may unpack to."""
+    return min(limits.total, max(RATIO_FLOOR, MAX_RATIO * len(content)))
+
+
 def _gzip(stream: BinaryIO) -> gzip.GzipFile:
     return gzip.GzipFile(fileobj=stream)
 
@@ -130,7 +137,7 @@ def _gzip(stream: BinaryIO) -> gzip.GzipFile:
 def _zip(name: str, content: bytes, wanted: Callable[[str], bool], limits: Limits) -> Iterator[Entry]:
     if _directory_size(content) > MAX_DIRECTORY:
         raise _TooMuch("has a table of contents that is too large")
-    room = min(limits.total, max(RATIO_FLOOR, MAX_RATIO * len(content)))
+    room = _room(content, limits)
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         listed = archive.infolist()
         if len(listed) > limits.members:
@@ -187,7 +194,7 @@ def _too_large(limit: int) -> str:
     return f"larger than {limit / 1e6:,g} MB"
 
 
-class _Bounded(io.RawIOBase):
+class _LimitedStream(io.RawIOBase):
     """A stream that ends with `_TooMuch` after so many bytes."""
 
     def __init__(self, stream: BinaryIO, most: int) -> None:

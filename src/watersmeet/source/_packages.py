@@ -172,7 +172,7 @@ class PackageSource(Source):
         complete = bool(known) and before.count == len(known)
         page = PageVersion(before.etag, before.modified) if complete else PageVersion()
         listing = self.listing(address, page)
-        release = self.chosen(address, listing) if listing else None
+        release = self.choose(address, listing) if listing else None
         if complete and (release is None or (release.version, release.stamp) == (before.version, before.stamp)):
             yield Note(root.uri, f"version {before.version}, unchanged")
             yield from map(Same, known)
@@ -204,7 +204,7 @@ class PackageSource(Source):
         try:
             address = self.parse(release)
             listing = self.listing(address, PageVersion())
-            chosen = self.chosen(address, listing) if listing else None
+            chosen = self.choose(address, listing) if listing else None
             offers = self._found(address, chosen) if chosen else ()
             for offer, content in offers:
                 if isinstance(offer, Found) and (offer.name, offer.stamp) == (found.name, found.stamp):
@@ -215,7 +215,7 @@ class PackageSource(Source):
 
     # ------------------------------------------------------------ versions
 
-    def chosen(self, address: Address, listing: Listing) -> Release:
+    def choose(self, address: Address, listing: Listing) -> Release:
         releases, wanted = listing.releases, address.version
         wanted = listing.tags.get(wanted or "latest", wanted)
         usable = [version for version, release in releases.items() if not release.withdrawn]
@@ -290,7 +290,7 @@ class PackageSource(Source):
             return name.startswith("readme") or (not outer.isdisjoint(_DOCS) and not name.startswith("requirements"))
         return name.endswith(DOCUMENTS) or name == "readme" or is_example(path)
 
-    def unpacked(self, file: File, content: bytes, wanted: Sequence[str] = ()) -> Iterator[Item | Skipped]:
+    def unpack(self, file: File, content: bytes, wanted: Sequence[str] = ()) -> Iterator[Item | Skipped]:
         """Documentation in an archive, and files with these endings."""
         endings = tuple(wanted)
 
@@ -314,11 +314,11 @@ class PackageSource(Source):
         """A page of the registry; any error is a `SourceProblem`."""
         registry = _host(self.base_url(address))
         client = Client(Guard((registry, *self.allowed)), backoff=BACKOFF_SECONDS, max_bytes=MAX_LISTING)
-        return _answered(address, client, url, {"Accept": accept}, page)
+        return _request(address, client, url, {"Accept": accept}, page)
 
     def download(self, address: Address, file: File) -> bytes:
         """An archive, checked by its hash. See docs/decisions/0036-packages.md for the hosts that may serve it."""
-        hosts = (_host(self.base_url(address)), *_linked_host(file.url), *self.allowed)
+        hosts = (_host(self.base_url(address)), *_link_host(file.url), *self.allowed)
         client = Client(
             Guard(hosts),
             timeout=DOWNLOAD_SECONDS / 2,
@@ -326,7 +326,7 @@ class PackageSource(Source):
             backoff=BACKOFF_SECONDS,
             max_bytes=self.max_bytes,
         )
-        content = _answered(address, client, file.url, {}, PageVersion()).body
+        content = _request(address, client, file.url, {}, PageVersion()).body
         algorithm = next((name for name in _HASHES if name in file.hashes), "")
         if algorithm and hashlib.new(algorithm, content).hexdigest() != file.hashes[algorithm].lower():
             raise SourceProblem(
@@ -346,7 +346,7 @@ def is_example(path: str) -> bool:
     return not _EXAMPLES.isdisjoint(folders) and name.endswith((".py", ".js", ".mjs", ".ts", ".tsx", ".jsx"))
 
 
-def _answered(address: Address, client: Client, url: str, headers: Mapping[str, str], page: PageVersion) -> Reply:
+def _request(address: Address, client: Client, url: str, headers: Mapping[str, str], page: PageVersion) -> Reply:
     try:
         reply = client.get(url, headers, page)
     except NoReply as problem:
@@ -366,7 +366,7 @@ def _host(url: str) -> str:
     return f"{target.host}:{target.port}"
 
 
-def _linked_host(url: str) -> tuple[str, ...]:
+def _link_host(url: str) -> tuple[str, ...]:
     """The host of a link, if the registry's word for it is enough: a name, over https."""
     target = urlsplit(url)
     host = target.hostname or ""

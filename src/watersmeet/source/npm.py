@@ -6,6 +6,7 @@ import base64
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, ClassVar
@@ -60,11 +61,7 @@ class Npm(PackageSource):
             return None
         try:
             document: Any = json.loads(reply.body)
-            times = document.get("time") or {}
-            releases = {
-                str(version): _release(str(version), one, times.get(version))
-                for version, one in document["versions"].items()
-            }
+            releases = dict(_releases(document["versions"], document.get("time") or {}))
             tags = {str(tag): str(version) for tag, version in (document.get("dist-tags") or {}).items()}
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as problem:
             raise SourceProblem(f"the registry does not list {address.name} as expected: {problem}") from problem
@@ -80,13 +77,13 @@ class Npm(PackageSource):
 
     def _of_tarball(self, address: Address, release: Release) -> Iterator[Item | Skipped]:
         (file,) = release.files
-        found = list(self.unpacked(file, self.download(address, file), [*_TYPES, _MANIFEST]))
+        found = list(self.unpack(file, self.download(address, file), [*_TYPES, _MANIFEST]))
         names = {item.name for item in found if isinstance(item, Item)}
         for item in found:
             if isinstance(item, Skipped):
                 yield item
             elif item.name == _MANIFEST:
-                yield from _described(item.content)
+                yield from _description(item.content)
             elif item.name.endswith(_MANIFEST) or _is_twin(item.name, names):
                 continue
             else:
@@ -100,7 +97,7 @@ class Npm(PackageSource):
             types = Address(self.ecosystem, f"@types/{name}", version)
             try:
                 listing = self.listing(types, PageVersion())
-                release = self.chosen(types, listing) if listing else None
+                release = self.choose(types, listing) if listing else None
             except SourceProblem:  # there are none, or not for this version
                 continue
             if release is not None:
@@ -108,6 +105,13 @@ class Npm(PackageSource):
                     if isinstance(item, Item) and item.name.endswith(_TYPES):
                         yield replace(item, name=f"@types/{name}/{item.name}")
                 return
+
+
+def _releases(versions: Mapping[str, Any], times: Mapping[str, Any]) -> Iterator[tuple[str, Release]]:
+    """The versions that have an archive."""
+    for version, one in versions.items():
+        with suppress(ValueError, TypeError, KeyError, AttributeError):
+            yield version, _release(version, one, times.get(version))
 
 
 def _release(version: str, one: Mapping[str, Any], time: object) -> Release:
@@ -138,7 +142,7 @@ def _is_twin(name: str, names: set[str]) -> bool:
     return bool(stem) and first != name
 
 
-def _described(manifest: bytes) -> Iterator[Item]:
+def _description(manifest: bytes) -> Iterator[Item]:
     """The description and keywords of a package."""
     try:
         package: Any = json.loads(manifest)

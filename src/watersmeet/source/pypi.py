@@ -27,7 +27,7 @@ API = "text/x-python-api"
 _ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?")
 _README_ENDINGS = {"text/markdown": "md", "text/x-rst": "rst", "text/plain": "txt"}
-_SDIST_CODE = ("setup.py", "conf.py", "conftest.py", "noxfile.py", "tasks.py")
+_SCRIPTS = ("setup.py", "conf.py", "conftest.py", "noxfile.py", "tasks.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Pypi(PackageSource):
                 f"{uri!r} is not the address of a Python package", "for example pypi:click or pypi:click@8.x"
             )
         version = " ".join(version.split())
-        return Address(self.ecosystem, normalized(name), "" if version == "latest" else version)
+        return Address(self.ecosystem, normalize(name), "" if version == "latest" else version)
 
     def base_url(self, address: Address) -> str:
         if self.index:
@@ -64,24 +64,24 @@ class Pypi(PackageSource):
             links = list(_from_json(reply) if is_json else _from_html(reply))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as problem:
             raise SourceProblem(f"the package index does not list {address.name} as expected: {problem}") from problem
-        releases: dict[str, list[_Linked]] = {}
+        releases: dict[str, list[_Link]] = {}
         for link in links:
             if version := version_of(link.file.name, address.name):
                 releases.setdefault(version, []).append(link)
         return Listing({version: _release(version, files) for version, files in releases.items()}, reply.version)
 
     def items(self, address: Address, release: Release) -> Iterator[Item | Skipped]:
-        sdist, wheel = chosen_files(release.files)
+        sdist, wheel = choose_files(release.files)
         from_wheel = self._of_wheel(self.download(address, wheel), wheel) if wheel else []
         readme = False
         if sdist:
             content = self.download(address, sdist)
-            for item in self.unpacked(sdist, content, [] if wheel else [".py", ".pyi"]):
+            for item in self.unpack(sdist, content, [] if wheel else [".py", ".pyi"]):
                 if isinstance(item, Item):
                     item = replace(item, name=item.name.removeprefix("src/"))  # as it is in the wheel
                     readme = readme or item.name.casefold().startswith("readme")
                     if item.name.endswith((".py", ".pyi")) and not is_example(item.name):
-                        if item.name.rpartition("/")[2] in _SDIST_CODE or item.name.startswith(("docs/", "doc/")):
+                        if item.name in _SCRIPTS or item.name.startswith(("docs/", "doc/")):
                             continue
                         item = replace(item, media=API)
                 yield item
@@ -90,7 +90,7 @@ class Pypi(PackageSource):
                 yield item
 
     def _of_wheel(self, content: bytes, file: File) -> Iterator[Item | Skipped]:
-        for item in self.unpacked(file, content, [".py", ".pyi", ".dist-info/METADATA"]):
+        for item in self.unpack(file, content, [".py", ".pyi", ".dist-info/METADATA"]):
             if isinstance(item, Skipped):
                 yield item
             elif item.name.endswith(".dist-info/METADATA"):
@@ -101,7 +101,7 @@ class Pypi(PackageSource):
                 yield item
 
 
-def normalized(name: str) -> str:
+def normalize(name: str) -> str:
     """The name of a package as PEP 503 spells it."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
@@ -110,19 +110,19 @@ def version_of(filename: str, package: str) -> str:
     """The version in the name of an sdist or wheel of a package; empty if it is neither."""
     ending = next((ending for ending in ENDINGS if filename.endswith(ending)), "")
     stem = filename.removesuffix(ending)
-    if not ending or not filename.isprintable() or "/" in filename:
+    if not ending or not filename.isprintable() or "/" in filename or len(filename) > MAX_LENGTH:
         return ""
     if ending == ".whl":
         parts = stem.split("-")
-        named = len(parts) in (5, 6) and normalized(parts[0]) == package
+        named = len(parts) in (5, 6) and normalize(parts[0]) == package
         return parts[1] if named and parse(parts[1]) else ""
     for at in (match.start() for match in re.finditer("-", stem)):
-        if normalized(stem[:at]) == package and parse(stem[at + 1 :]):
+        if normalize(stem[:at]) == package and parse(stem[at + 1 :]):
             return stem[at + 1 :]
     return ""
 
 
-def chosen_files(files: Sequence[File]) -> tuple[File | None, File | None]:
+def choose_files(files: Sequence[File]) -> tuple[File | None, File | None]:
     """The sdist and the wheel to read: of several wheels the one for every platform, else the first."""
     wheels = sorted((file for file in files if file.name.endswith(".whl")), key=_preference)
     sdists = [file for file in files if not file.name.endswith(".whl")]
@@ -134,7 +134,7 @@ def _preference(wheel: File) -> tuple[bool, bool, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Linked:
+class _Link:
     """A link of an index page."""
 
     file: File
@@ -142,23 +142,23 @@ class _Linked:
     published: datetime | None
 
 
-def _release(version: str, links: Sequence[_Linked]) -> Release:
+def _release(version: str, links: Sequence[_Link]) -> Release:
     usable = [link for link in links if not link.yanked]
     dates = [link.published for link in links if link.published]
     return Release(version, [link.file for link in usable or links], not usable, min(dates, default=None))
 
 
-def _from_json(reply: Reply) -> Iterator[_Linked]:
+def _from_json(reply: Reply) -> Iterator[_Link]:
     """The files of a page in the form of PEP 691."""
     page: Any = json.loads(reply.body)
     for one in page["files"]:
         hashes: Mapping[str, Any] = one.get("hashes") or {}
         checked = {str(name): str(value) for name, value in hashes.items()}
         file = File(str(one["filename"]), urljoin(reply.url, str(one["url"])), checked)
-        yield _Linked(file, bool(one.get("yanked", False)), _date(one.get("upload-time")))
+        yield _Link(file, bool(one.get("yanked", False)), _date(one.get("upload-time")))
 
 
-def _from_html(reply: Reply) -> Iterator[_Linked]:
+def _from_html(reply: Reply) -> Iterator[_Link]:
     """The files of a page in the form of PEP 503."""
     page = _Anchors()
     page.feed(reply.body.decode(errors="replace"))
@@ -167,7 +167,7 @@ def _from_html(reply: Reply) -> Iterator[_Linked]:
         url, fragment = urldefrag(urljoin(reply.url, attributes.get("href") or ""))
         algorithm, _, value = fragment.partition("=")
         file = File(unquote(url.rpartition("/")[2]), url, {algorithm: value} if value else {})
-        yield _Linked(file, "data-yanked" in attributes, _date(attributes.get("data-upload-time")))
+        yield _Link(file, "data-yanked" in attributes, _date(attributes.get("data-upload-time")))
 
 
 class _Anchors(HTMLParser):
