@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import socket
 import subprocess
 import sys
@@ -147,6 +148,15 @@ class TestWhatIsRead:
             server.publish("tern", f"tern-1.0-{tags}.whl", zipped({"tern/a.py": tags.encode()}))
         scanned(Pypi(index=server.index))
         assert server.downloads == ["/files/tern-1.0-py3-none-any.whl"]
+
+    def test_the_sdist_alone_if_the_wheel_is_too_large(self, server: Registry) -> None:
+        publish(server, "1.0", {"a.md": b"A", "tern/core.py": b"def fly(): ..."})
+        noise = hashlib.shake_256(b"").digest(5000)
+        server.publish("tern", "tern-1.0-cp312-cp312-win_amd64.whl", zipped({"tern/core.py": b"", "x.dll": noise}))
+        offers = scanned(Pypi(index=server.index, max_bytes=2000))
+        assert {name: one.media for name, one in found(offers).items()} == {"a.md": "", "tern/core.py": API}
+        (skipped,) = [one for one in offers if isinstance(one, Skipped)]
+        assert "win_amd64.whl is larger than 2,000 bytes" in skipped.reason
 
     def test_a_large_changelog_is_left_out(self, server: Registry) -> None:
         publish(server, "1.0", {"CHANGELOG.md": b"x" * 3000, "README.md": b"x" * 3000})
@@ -330,7 +340,7 @@ class TestProblems:
     def test_a_file_that_is_missing(self, server: Registry) -> None:
         publish(server, "1.0", {"a.md": b"A"})
         server.archives.clear()
-        self.refused(Pypi(index=server.index), "has no package")
+        self.refused(Pypi(index=server.index), "is not where the registry says")
 
     def test_a_bomb(self, server: Registry) -> None:
         publish(server, "1.0", {"a.md": b"A", "b.md": b"\0" * 40_000_000})
@@ -338,7 +348,8 @@ class TestProblems:
 
     def test_a_large_archive(self, server: Registry) -> None:
         publish(server, "1.0", {"a.md": bytes(range(256)) * 100})
-        self.refused(Pypi(index=server.index, max_bytes=100), "more than 100 bytes")
+        problem = self.refused(Pypi(index=server.index, max_bytes=100), "larger than 100 bytes")
+        assert "source.pypi.max_bytes" in problem.hint
 
     @pytest.mark.parametrize("page", [b"{", b"[]", b'{"files": [1]}', b'{"files": [{}]}', b"[" * 100_000])
     def test_pages_that_are_none(self, server: Registry, page: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -389,7 +400,8 @@ class TestHosts:
     @pytest.mark.parametrize(
         ("url", "hosts"),
         [
-            ("https://files.example/x.whl", ("files.example",)),
+            ("https://files.example/x.whl", ("files.example:443",)),
+            ("https://Files.example:8443/x.whl", ("files.example:8443",)),
             ("http://files.example/x.whl", ()),
             ("https://10.0.0.1/x.whl", ()),
             ("https://[fd00::a]/x.whl", ()),

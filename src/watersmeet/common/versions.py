@@ -106,7 +106,7 @@ def _without_zeros(release: tuple[int, ...]) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Bound:
-    """One comparison with a release: its lower bound, inclusive, or its upper bound, exclusive; or a single version."""
+    """One comparison with a version, or (`starts`, `differs`) with the numbers that a version begins with."""
 
     operator: str
     version: Version
@@ -235,6 +235,7 @@ def best(wanted: str, texts: Iterable[str], semver: bool = False) -> str | None:
 
 def newest_first(texts: Iterable[str], semver: bool = False) -> list[str]:
     """Versions in descending order; those that are not valid come last."""
-    versions = [(version, text) for text in texts if (version := parse(text, semver)) is not None]
-    valid = [text for _, text in sorted(versions, key=lambda one: one[0], reverse=True)]
-    return [*valid, *sorted(set(texts) - set(valid))]
+    every = list(texts)
+    versions = [version for text in every if (version := parse(text, semver)) is not None]
+    valid = [version.text for version in sorted(versions, reverse=True)]
+    return [*valid, *sorted(set(every) - set(valid))]

@@ -103,9 +103,7 @@ Entry = tuple[str, "bytes | Skipped"]
 
 def _tar(name: str, content: bytes, wanted: Callable[[str], bool], limits: Limits) -> Iterator[Entry]:
     unpack: Any = bz2.BZ2File if name.endswith("bz2") else lzma.LZMAFile if name.endswith("xz") else _gzip
-    stream: Any = _LimitedStream(
-        unpack(io.BytesIO(content)), min(limits.total, max(RATIO_FLOOR, MAX_RATIO * len(content)))
-    )
+    stream: Any = _LimitedStream(unpack(io.BytesIO(content)), _room(content, limits))
     with tarfile.open(fileobj=stream, mode="r|", encoding="utf-8", errors="surrogateescape") as archive:
         for number, member in enumerate(archive):
             if number >= limits.members:

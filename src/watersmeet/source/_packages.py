@@ -15,16 +15,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import ClassVar
-from urllib.parse import urlsplit
 
 from watersmeet.common.addresses import Guard
 from watersmeet.common.addresses import parse as parse_address
 from watersmeet.common.http import Client, Reply
 from watersmeet.common.http import Version as PageVersion
 from watersmeet.common.versions import best, newest_first
+from watersmeet.common.versions import parse as parse_version
 from watersmeet.core.errors import ConfigError, NoReply, SourceProblem
 from watersmeet.core.indexing import Found, Located, Note, Offer, Same, Skipped, Source, SourceRoot, Whole
-from watersmeet.core.names import is_text
 from watersmeet.core.options import option
 from watersmeet.source._archives import Limits, members
 
@@ -45,6 +44,10 @@ _HOST_NAME = re.compile(r"(?:[a-z0-9_-]+\.)*[a-z][a-z0-9-]*")
 """A name of a host that is no IP address in any notation: its last part begins with a letter."""
 _HASHES = ("sha512", "sha384", "sha256", "sha1")
 """Hashes that an archive is checked by: the first that the registry states."""
+
+
+class ArchiveTooLarge(SourceProblem):
+    """An archive that is larger than the setting `max_bytes` allows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +184,7 @@ class PackageSource(Source):
             return
         if listing is None or release is None:
             raise SourceProblem(f"{root.uri}: the registry does not answer as expected", "try again later")
-        found = list(self._found(address, release))
+        found = self._found(address, release)
         yield Note(root.uri, self._choice(release, before))
         count = 0
         for offer, content in found:
@@ -236,11 +239,9 @@ class PackageSource(Source):
 
     def _equal(self, wanted: str, releases: Mapping[str, Release]) -> str | None:
         """A withdrawn version that was named exactly, though spelled otherwise."""
-        from watersmeet.common.versions import parse
-
-        version = parse(wanted, self.semver)
+        version = parse_version(wanted, self.semver)
         is_exact = version is not None and len(version.release) >= 3
-        return next((text for text in releases if is_exact and parse(text, self.semver) == version), None)
+        return next((text for text in releases if is_exact and parse_version(text, self.semver) == version), None)
 
     def _choice(self, release: Release, before: _Cursor) -> str:
         withdrawn = "; it is withdrawn (yanked or deprecated)" if release.withdrawn else ""
@@ -305,16 +306,19 @@ class PackageSource(Source):
                 yield one
             elif len(one) > self.max_changelog and _CHANGES.match(path.rpartition("/")[2]):
                 yield Skipped(path, f"a changelog of more than {self.max_changelog:,} bytes")
-            elif is_text(path):
+            else:
                 yield Item(path, one, ".txt" if path.rpartition("/")[2].casefold() == "readme" else "")
 
     # ------------------------------------------------------------ requests
 
     def request(self, address: Address, url: str, accept: str, page: PageVersion) -> Reply:
-        """A page of the registry; any error is a `SourceProblem`."""
+        """A page of the registry, or that it is unchanged; any error is a `SourceProblem`."""
         registry = _host(self.base_url(address))
         client = Client(Guard((registry, *self.allowed)), backoff=BACKOFF_SECONDS, max_bytes=MAX_LISTING)
-        return _request(address, client, url, {"Accept": accept}, page)
+        reply = _request(address, client, url, {"Accept": accept}, page)
+        if reply.status == 404:
+            raise SourceProblem(f"the registry has no package {address.name!r}", "check the spelling of its name")
+        return reply
 
     def download(self, address: Address, file: File) -> bytes:
         """An archive, checked by its hash. See docs/decisions/0036-packages.md for the hosts that may serve it."""
@@ -326,7 +330,18 @@ class PackageSource(Source):
             backoff=BACKOFF_SECONDS,
             max_bytes=self.max_bytes,
         )
-        content = _request(address, client, file.url, {}, PageVersion()).body
+        try:
+            reply = _request(address, client, file.url, {}, PageVersion())
+        except SourceProblem as problem:
+            if "answers with more than" not in str(problem):
+                raise
+            raise ArchiveTooLarge(
+                f"{address}: {file.name} is larger than {self.max_bytes:,} bytes",
+                f"see source.{self.ecosystem}.max_bytes",
+            ) from problem
+        if reply.status == 404:
+            raise SourceProblem(f"{address}: {file.name} is not where the registry says", "try again later")
+        content = reply.body
         algorithm = next((name for name in _HASHES if name in file.hashes), "")
         if algorithm and hashlib.new(algorithm, content).hexdigest() != file.hashes[algorithm].lower():
             raise SourceProblem(
@@ -347,13 +362,12 @@ def is_example(path: str) -> bool:
 
 
 def _request(address: Address, client: Client, url: str, headers: Mapping[str, str], page: PageVersion) -> Reply:
+    """The reply of a server: found, not found, or unchanged; anything else is a `SourceProblem`."""
     try:
         reply = client.get(url, headers, page)
     except NoReply as problem:
         raise SourceProblem(f"{address}: {problem}", problem.hint) from problem
-    if reply.status == 404:
-        raise SourceProblem(f"the registry has no package {address.name!r}", "check the spelling of its name")
-    if reply.status != 200 and not (reply.unchanged and page != PageVersion()):
+    if reply.status not in (200, 404) and not (reply.unchanged and page != PageVersion()):
         raise SourceProblem(f"{address}: {reply.error}", "nothing was changed; try again later")
     return reply
 
@@ -367,8 +381,10 @@ def _host(url: str) -> str:
 
 
 def _link_host(url: str) -> tuple[str, ...]:
-    """The host of a link, if the registry's word for it is enough: a name, over https."""
-    target = urlsplit(url)
-    host = target.hostname or ""
-    is_name = _HOST_NAME.fullmatch(host) is not None
-    return (host,) if target.scheme == "https" and is_name else ()
+    """The host and port of a link, if the registry's word for it is enough: a name, over https."""
+    try:
+        target = parse_address(url)
+    except NoReply:
+        return ()
+    is_name = _HOST_NAME.fullmatch(target.host) is not None
+    return (f"{target.host}:{target.port}",) if target.scheme == "https" and is_name else ()

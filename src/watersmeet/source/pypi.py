@@ -20,7 +20,16 @@ from watersmeet.core.errors import SourceProblem
 from watersmeet.core.indexing import Skipped
 from watersmeet.core.options import option
 from watersmeet.source._archives import ENDINGS
-from watersmeet.source._packages import Address, File, Item, Listing, PackageSource, Release, is_example
+from watersmeet.source._packages import (
+    Address,
+    ArchiveTooLarge,
+    File,
+    Item,
+    Listing,
+    PackageSource,
+    Release,
+    is_example,
+)
 
 API = "text/x-python-api"
 """Media type of a module of which signatures and docstrings are read; its code is not."""
@@ -72,7 +81,15 @@ class Pypi(PackageSource):
 
     def items(self, address: Address, release: Release) -> Iterator[Item | Skipped]:
         sdist, wheel = choose_files(release.files)
-        from_wheel = self._of_wheel(self.download(address, wheel), wheel) if wheel else []
+        from_wheel: Iterator[Item | Skipped] = iter(())
+        if wheel:
+            try:
+                from_wheel = self._of_wheel(self.download(address, wheel), wheel)
+            except ArchiveTooLarge as problem:
+                if sdist is None:
+                    raise
+                wheel = None  # programs for one platform; the sdist has the modules, too
+                yield Skipped(release.version, f"{problem}; {problem.hint}")
         readme = False
         if sdist:
             content = self.download(address, sdist)
