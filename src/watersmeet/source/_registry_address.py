@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from functools import cache
+from importlib.util import find_spec
 
 from watersmeet.core.errors import SourceProblem
 
@@ -39,8 +40,8 @@ def pip_index() -> str:
 @cache
 def npm_registry(scope: str = "") -> str:
     """The registry that npm uses; `scope` may have one of its own."""
-    npm = shutil.which("npm")
-    if npm is None:
+    npm = _program("npm")
+    if not npm:
         raise _no_client("npm", "source.npm.registry")
     for key in ([f"{scope}:registry"] if scope else []) + ["registry"]:
         address = _output([npm, "config", "get", key]).strip()
@@ -49,13 +50,17 @@ def npm_registry(scope: str = "") -> str:
     raise _no_client("npm", "source.npm.registry")
 
 
-@cache
 def _pip_command() -> tuple[str, ...]:
-    own = (sys.executable, "-P", "-m", "pip")
-    if _output([*own, "--version"]):
-        return own
-    elsewhere = shutil.which("pip") or shutil.which("pip3")
+    if find_spec("pip") is not None:
+        return sys.executable, "-P", "-m", "pip"
+    elsewhere = _program("pip") or _program("pip3")
     return (elsewhere,) if elsewhere else ()
+
+
+def _program(name: str) -> str:
+    """The path of a program; empty if there is none. Windows also looks in the working folder, which is not trusted."""
+    path = shutil.which(name) or ""
+    return path if os.path.isabs(path) else ""
 
 
 def _pip(*arguments: str) -> str:

@@ -60,7 +60,8 @@ def resolve(
             f"{name} {', '.join(newest_first(versions, ecosystem in _SEMVER)[:_MAX_SHOWN])}"
             for (ecosystem, name), versions in list(packages.items())[:_MAX_SHOWN]
         ]
-        raise NotFound(f"no version in this index fits {requested}", f"it has {'; '.join(shown)}")
+        more = "; ..." if len(packages) > _MAX_SHOWN else ""
+        raise NotFound(f"no version in this index fits {requested}", f"it has {'; '.join(shown)}{more}")
     times = Counter(name for _, name in chosen)
     return ResolvedVersion(
         requested,
