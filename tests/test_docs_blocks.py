@@ -58,6 +58,10 @@ ELSEWHERE = {
     "docs/how-to/tune.md": {
         "watersmeet tune questions.toml --encoder": "needs torch; tests/evaluate/encoder/test_tune.py does it",
     },
+    "docs/how-to/packages.md": {
+        "watersmeet sync pypi:click@8.x npm:zod": "needs registries; tests/engine/sync/test_packages.py has its own",
+        "watersmeet sync npm:react@17 npm:react@18 npm:react-dom@18": "the same",
+    },
     "ARCHITECTURE.md": {"  index time                                        query time": "a drawing"},
 }
 """Steps of a command (between `&&`), or first lines of a block, that are not run, and why."""

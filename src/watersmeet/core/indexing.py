@@ -36,6 +36,7 @@ class Found:
     modified: datetime | None = None  # as far as the source knows without reading it
     media: str = ""  # a media type, or an ending with its dot; empty: the ending of its name
     sure: bool = False  # an equal stamp proves that it is unchanged; else `modified` must be before the last reading
+    fields: tuple[tuple[str, str], ...] = ()  # fields for all documents of the item, such as the version of its package
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,15 @@ class Whole:
     cursor: str = ""
 
 
-Offer = Found | Skipped | Same | Gone | Whole
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A remark about a scan, for the report of the sync: which version was chosen, for example."""
+
+    path: str
+    text: str
+
+
+Offer = Found | Skipped | Same | Gone | Whole | Note
 
 
 @dataclass(frozen=True, slots=True)

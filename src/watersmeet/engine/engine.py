@@ -381,6 +381,11 @@ class Engine:
         with self.snapshot() as snapshot:
             return filter_hints(snapshot, condition, request.viewer)
 
+    def releases(self, viewer: Viewer | None = None) -> list[str]:
+        """The packages that are indexed, each with its version, such as `npm:react@18.3.1`."""
+        with self.snapshot() as snapshot:
+            return snapshot.values_of("release", visible_to(viewer))
+
     def passages(self, document: str, viewer: Viewer | None = None) -> list[Passage]:
         """The passages of a document, in order."""
         with self.snapshot() as snapshot:

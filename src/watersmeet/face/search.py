@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from watersmeet.core.visibility import Viewer
     from watersmeet.engine.engine import Engine
     from watersmeet.engine.query.multi_index import MultiIndex
+    from watersmeet.engine.query.releases import ResolvedVersion
     from watersmeet.engine.query.why_not import WhyNot
     from watersmeet.present.pack import Pack, Part
 
@@ -33,6 +34,8 @@ _MAX_TIME = 999_999.999
 _SCORE_DIGITS = 4
 """Decimal places of scores in results under a budget."""
 
+RELEASE = "release"
+"""Field with the package and version of a document."""
 Filters = Mapping[str, Sequence[str]]
 """Filter values by key; a key that ends with `!` excludes its values."""
 
@@ -77,6 +80,13 @@ class SearchParams:
     exclude: tuple[str, ...] = option((), "leave out the document with this id", metavar="DOC")
     since: str = option("", "only documents changed since this date: 2026-01-31, or 7d, 2w, 3m, 1y ago", metavar="DATE")
     before: str = option("", "only documents changed before this date", metavar="DATE")
+    version: str = option(
+        "",
+        "only packages (pypi:, npm:) in this version, or the best one of a range that is indexed: 2.31.0, 18.x, ^18.2, "
+        "'>=18,<19'; the answer says which",
+        longest=200,
+        metavar="RANGE",
+    )
     intent: str = option(
         "", "what the answer is needed for, if the query alone is ambiguous", longest=2000, metavar="TEXT"
     )
@@ -154,6 +164,7 @@ class SearchReply:
     notes: Sequence[str] = ()
     output: OutputFormat = AS_JSON
     listed: int | None = None  # number of results in the output; none: all
+    version: ResolvedVersion | None = None
 
     @property
     def shown(self) -> Sequence[Result]:
@@ -186,6 +197,8 @@ class SearchReply:
             made["pack"] = self.pack.to_json(self.brief)
         if self.missing is not None:
             made["why_not"] = self.missing.to_json()
+        if self.version is not None:
+            made["version"] = self.version.to_json()
         if self.notes:
             made["notes"] = list(self.notes)
         return made
@@ -212,7 +225,9 @@ def run_search(
     output: OutputFormat = AS_JSON,
 ) -> SearchReply:
     """Run a search. `stop` is set when the client has gone; `output` says what a budget has to cover."""
-    request = params.request(viewer, stop)
+    version = _resolve_version(engine, params, viewer)
+    filters = {**params.filters, RELEASE: version.releases} if version else params.filters
+    request = replace(params, filters=filters).request(viewer, stop)
     answer = engine.search(request)
     notes: Sequence[str] = ()
     if (params.filters or "#" in params.query) and not answer.results:
@@ -222,12 +237,23 @@ def run_search(
     notes = [*notes, *(str(one) for one in answer.operators if not one.applied)]
     if answer.no_good_match and answer.results:
         notes = [*notes, no_good_match(answer.confidence)]
-    reply = _within_budget(SearchReply(params, answer, None, None, notes, output))
+    notes = [str(version), *notes] if version else notes
+    reply = _within_budget(SearchReply(params, answer, None, None, notes, output, version=version))
     if params.why_not:
         shown = len(reply.pack.citations) if reply.pack else params.top_n or DEFAULT_TOP_N
         missing = engine.why_not(request, params.why_not, shown)
-        reply = _within_budget(SearchReply(params, answer, None, missing, notes, output))
+        reply = _within_budget(SearchReply(params, answer, None, missing, notes, output, version=version))
     return reply
+
+
+def _resolve_version(
+    engine: Engine | MultiIndex, params: SearchParams, viewer: Viewer | None
+) -> ResolvedVersion | None:
+    if not params.version:
+        return None
+    from watersmeet.engine.query.releases import resolve
+
+    return resolve(params.version, engine.releases(viewer), params.filters)
 
 
 def _within_budget(reply: SearchReply) -> SearchReply:

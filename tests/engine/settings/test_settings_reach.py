@@ -27,8 +27,10 @@ from watersmeet.engine.models import PairScorers
 from watersmeet.engine.registry.requests import EntityRequest
 from watersmeet.engine.settings.settings import SECTIONS, Settings, load
 from watersmeet.engine.sync.formats import Formats
+from watersmeet.engine.sync.sources import Sources
 from watersmeet.face.service import Service
 from watersmeet.face.tokens import Tokens
+from watersmeet.source._packages import PackageSource
 
 OTHER: dict[str, Any] = {
     "chunk.headings.max_chars": 900,
@@ -127,8 +129,16 @@ def parsing(folder: Path, vault: Path, kind: str, name: str, tables: dict[str, A
         assert formats.of(Found("x", "/x", "1", media=media)) is not None
 
 
+def scanning(folder: Path, vault: Path, kind: str, name: str, tables: dict[str, Any]) -> None:
+    """A source: of paths by a sync, of addresses without one, since there is nothing to reach."""
+    if find("source", name).schemes:
+        Sources(settings_with(folder, tables)).of(name)
+    else:
+        indexing(folder, vault, kind, name, tables)
+
+
 WAYS: dict[str, Callable[..., None]] = {
-    "source": indexing,
+    "source": scanning,
     "parse": parsing,
     "chunk": indexing,
     "store": indexing,
@@ -171,7 +181,9 @@ def _of(value: Any, wanted: Any) -> Any:
 @pytest.mark.parametrize(("kind", "name"), COMPONENTS, ids=lambda part: part)
 def test_the_setting_of_a_component_is_read_in_its_file(kind: str, name: str) -> None:
     cls = find(kind, name)
-    read = _read_in(ast.parse(Path(inspect.getfile(cls)).read_text("utf8")), checks=kind == "query")
+    read: set[str] = set()
+    for base in (cls, PackageSource) if issubclass(cls, PackageSource) else (cls,):
+        read |= _read_in(ast.parse(Path(inspect.getfile(base)).read_text("utf8")), checks=kind == "query")
     of_all = set(options(ParserOptions)) if kind == "parse" else set()  # tests/engine/sync/test_formats.py
     assert sorted(set(options(cls)) - read - of_all) == []
 

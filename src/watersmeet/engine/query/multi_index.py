@@ -11,6 +11,7 @@ from watersmeet.core.model import Answer, DocId, Evidence, Request, Result, conf
 from watersmeet.engine.query.filters import build_request
 
 if TYPE_CHECKING:
+    from watersmeet.core.visibility import Viewer
     from watersmeet.engine.engine import Engine
     from watersmeet.engine.query.why_not import WhyNot
 
@@ -61,6 +62,10 @@ class MultiIndex:
         first, *others = (engine.unknown_fields(request) for engine in self.engines)
         wrong = [{_problem(note) for note in other} for other in others]
         return [note for note in first if all(_problem(note) in other for other in wrong)]
+
+    def releases(self, viewer: Viewer | None = None) -> list[str]:
+        """The packages in any of the indexes, each with its version."""
+        return sorted({release for engine in self.engines for release in engine.releases(viewer)})
 
     def why_not(self, request: Request, document: str, shown: int | None = None) -> WhyNot:
         """Why a document is missing, by the first index that has it; results of other indexes may rank above it."""

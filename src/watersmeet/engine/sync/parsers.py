@@ -46,7 +46,8 @@ def sizes() -> Mapping[str, str]:
 
 def formats_hint() -> str:
     """Names of the formats, for error messages: their endings are too many."""
-    return f"formats that can be read: {', '.join(sorted({*readers().values()} - {'filename'}))}"
+    formats = {name for form, name in readers().items() if "/" not in form}  # others are not for files
+    return f"formats that can be read: {', '.join(sorted(formats))}"
 
 
 def globs_of_formats(formats: Iterable[str]) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from watersmeet.core.indexing import Skipped
+from watersmeet.core.indexing import Note, Skipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,7 @@ class SyncReport:
     unchanged: int = 0
     skipped: list[Skipped] = field(default_factory=list)
     warnings: list[Skipped] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)  # remarks of the sources
     documents: int = 0
     chunks: int = 0
     embedded: int = 0
@@ -65,5 +66,6 @@ class SyncReport:
             name: [{"path": item.path, "reason": item.reason} for item in getattr(self, name)]
             for name in ("skipped", "warnings")
         }
+        notes = [{"path": note.path, "text": note.text} for note in self.notes]
         totals = {name: getattr(self, name) for name in ("documents", "chunks", "embedded")}
-        return {**counts, **lists, **totals, "took_ms": round(self.took_ms, 1), "cached": self.cached}
+        return {**counts, **lists, **totals, "took_ms": round(self.took_ms, 1), "cached": self.cached, "notes": notes}

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from watersmeet.core.documents import CREATED, Document
 from watersmeet.core.errors import ReaderFailed, SourceProblem
@@ -14,6 +15,7 @@ from watersmeet.core.indexing import (
     Content,
     Found,
     Gone,
+    Note,
     Offer,
     Same,
     Skipped,
@@ -181,6 +183,9 @@ class RootSync:
             if isinstance(item, Whole):
                 scan.whole = item
                 continue
+            if isinstance(item, Note):
+                self.report.notes.append(item)
+                continue
             if isinstance(item, Same | Gone):
                 (scan.same if isinstance(item, Same) else scan.gone).add(self._name(item.name))
                 continue
@@ -258,7 +263,7 @@ class RootSync:
             self._not_read(content, state)
             return
         with content.stream:
-            hash = _hash(content)
+            hash = _hash(content, item)
             if hash is None:
                 self._not_read(Skipped(item.uri, "cannot be read to its end"), state)
             elif state and state.hash == hash and not self._outdated(item):
@@ -294,7 +299,7 @@ class RootSync:
             if failure.lasting:
                 self.batch.file(self.root.id, item, hash, read_at)  # not read again until it changes
             return
-        settled = isinstance(content.stream, io.BytesIO) or _hash(content) == hash
+        settled = isinstance(content.stream, io.BytesIO) or _hash(content, item) == hash
         if not complete or not settled:
             item, hash = replace(item, stamp=""), b""  # read it again next time: the other document may be gone by then
         if settled:
@@ -393,6 +398,7 @@ class RootSync:
         is_of_file = document.id == item.name or document.id.startswith(f"{item.name}#")
         identity = DocId(self.root.prefix + document.id) if is_of_file else document.id
         fields = {key: value for key, value in document.fields.items() if key not in (LEVELS, OVERLAP, CREATED)}
+        fields |= item.fields
         if odd := irregular_levels(document.title, document.sections):
             fields[LEVELS] = odd
         if overlap := getattr(self._format(item).chunker, "overlap", 0):
@@ -443,9 +449,10 @@ class RootSync:
         self.batch.forget(state.id)
 
 
-def _hash(content: Content) -> bytes | None:
-    """The hash of a content; None if it cannot be read to its end."""
+def _hash(content: Content, item: Found) -> bytes | None:
+    """The hash of a content, and of the fields that its documents get; None if it cannot be read to its end."""
+    fields = [f"\0{key}={value}" for key, value in item.fields]
     try:
-        return digest_of(content.blocks())
+        return digest_of(chain(content.blocks(), fields))
     except OSError:
         return None

@@ -24,7 +24,7 @@ COUNTED = ("added", "changed", "moved", "removed", "unchanged")
 @click.command(
     "sync",
     epilog="Examples: watersmeet sync docs notes | watersmeet sync . --exclude 'drafts/**' | "
-    "watersmeet sync papers --format pdf,docx | watersmeet sync",
+    "watersmeet sync papers --format pdf,docx | watersmeet sync pypi:click@8.x npm:zod | watersmeet sync",
 )
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path())
 @click.option(
@@ -127,6 +127,8 @@ def _print(report: SyncReport, place: str) -> None:
     print(f"{counts or 'nothing to index'} in {report.took_ms / 1000:.1f} s")
     if not counts and not report.skipped and not report.documents:
         print(f"  no file that can be read; {formats_hint()}")
+    for note in report.notes:
+        print_line(f"  {note.path}: {note.text}")
     for name in ("skipped", "warnings"):
         items = getattr(report, name)
         for item in items[:MAX_LISTED]:

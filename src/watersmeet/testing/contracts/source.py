@@ -10,7 +10,7 @@ from typing import Protocol
 import pytest
 
 from watersmeet.core.errors import SourceProblem
-from watersmeet.core.indexing import Found, Gone, Same, Skipped, Source, SourceRoot, Whole
+from watersmeet.core.indexing import Found, Gone, Note, Same, Skipped, Source, SourceRoot, Whole
 
 FILES = {"a.md": b"# A\n\nA tern.\n", "notes/b.md": b"# B\n\nAn auk.\n", "notes/deep/c.md": "Möwen\n".encode()}
 
@@ -43,7 +43,7 @@ class SourceContract:
             place.write(name, content)
 
     def _found(self, source: Source, place: Place) -> dict[str, Found]:
-        offers = list(source.scan(place.root, {}))
+        offers = [one for one in source.scan(place.root, {}) if not isinstance(one, Note)]
         assert isinstance(offers[-1], Whole)
         assert [one for one in offers if isinstance(one, Skipped)] == []
         found = [one for one in offers if isinstance(one, Found)]
