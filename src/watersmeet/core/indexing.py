@@ -24,6 +24,7 @@ class SourceRoot:
     kind: str
     uri: str
     cursor: str = ""
+    limit: int = 0  # most items to offer; 0: as the source's settings say
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +51,10 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Same:
-    """The item of this name is unchanged since its stamp was taken."""
+    """The item of this name is unchanged since its stamp was taken. A new stamp, if there is one, replaces it."""
 
     name: str
+    stamp: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,21 @@ class Whole:
     cursor: str = ""
 
 
-Offer = Found | Skipped | Same | Gone | Whole
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A remark on a scan for the report, such as the way that it took."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """The number of items that a scan has still to look at, as far as it is known, for progress."""
+
+    count: int
+
+
+Offer = Found | Skipped | Same | Gone | Whole | Note | Pending
 
 
 @dataclass(frozen=True, slots=True)

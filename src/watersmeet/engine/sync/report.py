@@ -53,6 +53,7 @@ class SyncReport:
     unchanged: int = 0
     skipped: list[Skipped] = field(default_factory=list)
     warnings: list[Skipped] = field(default_factory=list)
+    notes: list[Skipped] = field(default_factory=list)
     documents: int = 0
     chunks: int = 0
     embedded: int = 0
@@ -63,7 +64,7 @@ class SyncReport:
         counts = {name: getattr(self, name) for name in ("added", "changed", "moved", "removed", "unchanged")}
         lists = {
             name: [{"path": item.path, "reason": item.reason} for item in getattr(self, name)]
-            for name in ("skipped", "warnings")
+            for name in ("skipped", "warnings", "notes")
         }
         totals = {name: getattr(self, name) for name in ("documents", "chunks", "embedded")}
         return {**counts, **lists, **totals, "took_ms": round(self.took_ms, 1), "cached": self.cached}
