@@ -8,6 +8,7 @@ the same site give the same documents. Every page that was known before is repor
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -31,7 +32,7 @@ from watersmeet.source._discovery import (
     find_start,
     find_way,
 )
-from watersmeet.source._fetcher import Fetcher, Later
+from watersmeet.source._fetcher import RETRIES, Fetcher, Later
 from watersmeet.source._links import PageLinks, links_of
 from watersmeet.source._llms import FULL, parts_of_full
 from watersmeet.source._sitemap import settled
@@ -46,6 +47,8 @@ MAX_FAILURES = 20
 """Failed requests in a row after which a site counts as down."""
 MAX_REMEMBERED = 500
 """Failed pages that the cursor remembers, so that the next crawl asks for them again."""
+PAUSE_SECONDS = 86_400
+"""A page that was too slow or too large is not requested again before: each time it takes as long as is allowed."""
 MAX_CLAIMS = 10
 """Pages that may name the same other page as their canonical one. If more do, the site is wrong and they are read."""
 MAX_DATED = 60
@@ -57,9 +60,9 @@ LEFT_OUT = frozenset(
 """Endings of links that are no pages."""
 MAX_REQUESTS = 4
 """Requests for each page that may be read: others lead to redirects, copies and errors."""
-DISALLOWED = "are disallowed by robots.txt"
-_TWIN = "have the content of another page"
-_ALIAS = "name another page as the canonical one"
+DISALLOWED = "disallowed by robots.txt"
+_TWIN = "same content as another page"
+_ALIAS = "other spelling of a canonical page"
 _WORDS = {
     BY_FULL: "all pages are in its llms-full.txt",
     "llms": "pages are those that its llms.txt names",
@@ -76,6 +79,7 @@ class Task:
     depth: int = 0
     lastmod: str = ""
     hops: int = 0
+    failed_before: bool = False  # in the last crawl
     alone: bool = False  # to be read even if another page claims to be the same
 
 
@@ -99,7 +103,7 @@ class Crawl:
     offered: set[str] = field(default_factory=set)
     aliases: dict[str, list[Task]] = field(default_factory=dict)  # pages by the canonical one that they name
     twins: list[tuple[Task, str]] = field(default_factory=list)  # pages with the content of a known one
-    failed: dict[str, None] = field(default_factory=dict)  # addresses of pages that could not be read
+    failed: dict[str, float] = field(default_factory=dict)  # pages that could not be read: when to request them again
     in_a_row: int = 0
     left: Counter[str] = field(default_factory=Counter)  # by reason
     queries: Counter[str] = field(default_factory=Counter)  # by path
@@ -132,12 +136,12 @@ class Crawl:
             raise SourceProblem(f"{self.root.uri} answered 404 Not Found", "check the address")
         self.conditional = self.conditional or self.way.name != BY_LINKS
         yield Note(_WORDS.get(self.way.name, "nothing names its pages any more: those known before are looked at"))
-        self._seed(start, before.get("failed", []))
+        self._seed(start, before.get("failed", {}))
         yield from self._pages(start)
         yield from self._notes()
         if self.cut:
             raise SourceProblem(self.cut, "run the same command again, or change the limit")
-        cursor = {"way": self.way.name, "failed": list(self.failed)}
+        cursor = {"way": self.way.name, "failed": self.failed}
         yield Whole(json.dumps({key: value for key, value in cursor.items() if value}))
 
     def _cursor(self) -> dict[str, Any]:
@@ -156,7 +160,7 @@ class Crawl:
             return Ways(WAYS[WAYS.index(taken) :], taken)
         return Ways(WAYS[1:]) if self.stamps else Ways()
 
-    def _seed(self, start: Start, failed: list[str]) -> None:
+    def _seed(self, start: Start, failed: Mapping[str, float]) -> None:
         """Queue what is known, what the site names, and what could not be read the last time."""
         entries = {page.name: (page, entry.lastmod) for entry in self.way.entries if (page := self.scope.page(entry.url))}
         for name, stamp in self.stamps.items():
@@ -168,10 +172,20 @@ class Crawl:
             self._add(page, lastmod=lastmod, named=True)
         if self.way.name == BY_LINKS:
             self._add(self.scope.page(start.url), named=True)
-        for url in failed:
-            self._add(self.scope.page(url), named=True)
+        for url, due in failed.items():
+            page = self.scope.page(url)
+            if page is None or page.name in self.names:
+                continue
+            if due > time.time():
+                self.names.add(page.name)
+                self.failed[url] = due
+                self.left["too slow or too large before, requested again after a day"] += 1
+            else:
+                self._add(page, named=True, failed_before=True)
 
-    def _add(self, page: Page | None, depth: int = 0, lastmod: str = "", named: bool = False) -> None:
+    def _add(
+        self, page: Page | None, depth: int = 0, lastmod: str = "", named: bool = False, failed_before: bool = False
+    ) -> None:
         """Queue a page, unless it is queued already or not to be read. `named`: the site itself names it."""
         if page is None or page.name in self.names:
             return
@@ -183,26 +197,26 @@ class Crawl:
         if reason:
             self.left[reason] += 1
         else:
-            self.queue.append(Task(page, depth, lastmod))
+            self.queue.append(Task(page, depth, lastmod, failed_before=failed_before))
 
     def _refusal(self, page: Page, depth: int, named: bool) -> str:
         """Why a page is not requested; empty if it is."""
         if is_trap(page.url):
-            return "have an address that looks like a trap"
+            return "address that looks like a trap"
         if not self.fetcher.allows(page.url):
             return DISALLOWED
         if named:
             return ""
         if self.site.max_depth and depth > self.site.max_depth:
-            return "are too many links away (max_depth)"
+            return "too many links away (max_depth)"
         if "?" in page.url:
             self.queries[page.path] += 1
             if self.queries[page.path] > self.site.max_queries:
-                return "differ from another only by their parameters (max_queries)"
+                return "same path with further parameters (max_queries)"
         if page.pattern:
             self.dated[page.pattern] += 1
             if self.dated[page.pattern] > MAX_DATED:
-                return "are further dates of a calendar"
+                return "further date of a calendar"
         return ""
 
     # ------------------------------------------------------------ pages
@@ -233,7 +247,7 @@ class Crawl:
             except Later as later:
                 self.cut = str(later)
             except NoReply as problem:
-                yield from self._failure(task, str(problem))
+                yield from self._failure(task, str(problem), due=time.time() + PAUSE_SECONDS)
             else:
                 yield from self._take(task, reply)
             yield Pending(len(self.queue) + len(self.flying))
@@ -261,7 +275,8 @@ class Crawl:
             self.flying.append((task, done))
         else:
             version = stamp.version if stamp and self.conditional else None
-            self.flying.append((task, pool.submit(self.fetcher.get, task.page.url, version)))
+            retries = 0 if task.failed_before else RETRIES
+            self.flying.append((task, pool.submit(self.fetcher.get, task.page.url, version, False, retries)))
 
     def _take(self, task: Task, reply: Reply) -> Iterator[Offer]:
         """Offer what a reply says of a page."""
@@ -279,7 +294,7 @@ class Crawl:
         elif reply.status in (404, 410):
             yield from self._missing(name)
         else:
-            yield Skipped(task.page.url, reply.error)
+            yield self._skipped(task.page, reply.error)
             yield from self._kept(name)
 
     def _redirected(self, task: Task, location: str) -> Iterator[Offer]:
@@ -380,25 +395,28 @@ class Crawl:
         """A page that answers 404 or 410 is gone once it does so in several crawls in a row."""
         stamp = self.stamps.get(name)
         if stamp is None:
-            self.left["do not exist"] += 1
+            self.left["not found"] += 1
         elif stamp.misses + 1 >= self.site.misses:
             yield Gone(name)
         else:
             yield from self._kept(name, str(replace(stamp, misses=stamp.misses + 1)))
 
-    def _failure(self, task: Task, reason: str, counts: bool = True) -> Iterator[Offer]:
-        """A page that could not be read is kept, and requested again the next time."""
+    def _failure(self, task: Task, reason: str, counts: bool = True, due: float = 0) -> Iterator[Offer]:
+        """A page that could not be read is kept, and requested again in the next crawl that is `due`."""
         self.in_a_row += counts
-        self.failed[task.page.url] = None
+        self.failed[task.page.url] = due
         if self.in_a_row >= MAX_FAILURES or len(self.failed) > MAX_REMEMBERED:
             self.cut = f"stopped because {len(self.failed)} pages could not be read"
-        yield Skipped(task.page.url, reason)
+        yield self._skipped(task.page, reason)
         yield from self._kept(task.page.name)
 
+    def _skipped(self, page: Page, reason: str) -> Skipped:
+        return Skipped(page.url, reason.removeprefix(f"{page.url} "))
+
     def _notes(self) -> Iterator[Note]:
-        for reason, count in self.left.items():
-            if count:
-                yield Note(f"{count:,} addresses were left out: they {reason}")
+        counts = ", ".join(f"{reason}: {count:,}" for reason, count in self.left.items() if count)
+        if counts:
+            yield Note(f"addresses that were left out - {counts}")
         if not self.way.complete:
             yield Note("some of its sitemaps could not be read, or name too many pages")
 

@@ -83,9 +83,11 @@ class Fetcher:
     def allows(self, url: str) -> bool:
         return not self.obey_robots or self.robots.allows(url)
 
-    def get(self, url: str, version: Version | None = None, follow: bool = False) -> Reply:
+    def get(
+        self, url: str, version: Version | None = None, follow: bool = False, retries: int = RETRIES
+    ) -> Reply:
         """A reply, after pauses that the site asks for; `NoReply` without one, `Later` for a pause that is too long."""
-        for attempt in range(RETRIES + 1):
+        for attempt in range(retries + 1):
             self.gate.wait()
             self.requests += 1
             reply = self.client.get(url, known_version=version, follow=follow)
@@ -94,7 +96,7 @@ class Fetcher:
             pause = reply.retry_after or BACKOFF_SECONDS * 2**attempt
             if pause > MAX_PAUSE_SECONDS:
                 raise Later(f"{url} answered {reply.status} and asks to come back in {pause:.0f} s")
-            if attempt == RETRIES:
+            if attempt == retries:
                 break
             if reply.retry_after:
                 self.gate.hold(pause)
