@@ -29,7 +29,7 @@ def build(site: Website) -> dict[str, str]:
     titles.popitem()  # so that there are 300
     chapters = [path for path in titles if path.endswith("/") and path != "/docs/"]
     for path, title in titles.items():
-        inner = [other for other in titles if other.startswith(path)][:SECTIONS + 1] if path in chapters else []
+        inner = [other for other in titles if other.startswith(path)][: SECTIONS + 1] if path in chapters else []
         spellings = [*_spellings(path), *(_spellings(other)[len(other) % 3] for other in inner)]
         traps = _traps(path) if path in ("/docs/", *chapters) else ["/docs/", "../"]
         links = [*(chapters if path == "/docs/" else []), *spellings, *traps]

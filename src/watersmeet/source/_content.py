@@ -16,7 +16,21 @@ from watersmeet.common.http import Reply, Version
 HTML = ("text/html", "application/xhtml+xml")
 _GENERIC = ("", "text/plain", "application/octet-stream", "binary/octet-stream", "application/x-download")
 _MAX_VALIDATOR = 300
-_CODECS = ("iso8859", "cp", "koi8", "shift_jis", "euc", "gb", "big5", "utf-16", "utf-32", "mac-", "ascii", "iso2022", "hz")
+_CODECS = (
+    "iso8859",
+    "cp",
+    "koi8",
+    "shift_jis",
+    "euc",
+    "gb",
+    "big5",
+    "utf-16",
+    "utf-32",
+    "mac-",
+    "ascii",
+    "iso2022",
+    "hz",
+)
 """Beginnings of the names of encodings; Python has codecs that are something else."""
 
 
@@ -61,7 +75,9 @@ class Stamp:
 
 
 def stamp_of(reply: Reply, url: str, lastmod: str) -> Stamp:
-    etag, modified = (value if len(value) <= _MAX_VALIDATOR else "" for value in (reply.version.etag, reply.version.modified))
+    etag, modified = (
+        value if len(value) <= _MAX_VALIDATOR else "" for value in (reply.version.etag, reply.version.modified)
+    )
     return Stamp(sha256(reply.body).hexdigest()[:32], etag, modified, lastmod, url)
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from hashlib import sha256
 from posixpath import splitext
 from typing import TYPE_CHECKING, Any
 
@@ -91,16 +92,17 @@ class Crawl:
     fetcher: Fetcher
     held: Held
     stamps: dict[str, Stamp] = field(init=False)
+    hashes: set[str] = field(init=False)  # of all known pages
     limit: int = field(init=False)
     scope: Scope = field(init=False)
     way: Way = field(init=False)
     cut: str = ""  # why it ended early
-    conditional: bool = False
+    conditional: bool = False  # whether known pages are only requested if they changed: then their links are unknown
     queue: deque[Task] = field(default_factory=deque)
     flying: deque[tuple[Task, Future[Reply]]] = field(default_factory=deque)
     names: set[str] = field(default_factory=set)  # of all pages queued
     documents: dict[str, str] = field(default_factory=dict)  # name by hash, of all offered
-    offered: set[str] = field(default_factory=set)
+    offered: dict[str, Stamp] = field(default_factory=dict)  # all documents, by name
     aliases: dict[str, list[Task]] = field(default_factory=dict)  # pages by the canonical one that they name
     twins: list[tuple[Task, str]] = field(default_factory=list)  # pages with the content of a known one
     failed: dict[str, float] = field(default_factory=dict)  # pages that could not be read: when to request them again
@@ -111,6 +113,7 @@ class Crawl:
 
     def __post_init__(self) -> None:
         self.stamps = {name: Stamp.read(text) for name, text in self.known.items()}
+        self.hashes = {stamp.hash for stamp in self.stamps.values()}
         self.limit = self.root.limit or self.site.max_pages
 
     # ------------------------------------------------------------ the whole
@@ -118,8 +121,8 @@ class Crawl:
     def run(self) -> Iterator[Offer]:
         before = self._cursor()
         first = self.stamps.get(INDEX, Stamp())
-        has_room = len(self.stamps) < self.limit
-        self.conditional = before.get("way") == BY_LINKS or not has_room
+        is_settled = before.get("state") == _state(self.stamps)
+        self.conditional = is_settled or len(self.stamps) >= self.limit
         start = find_start(self.fetcher, self.root.uri, first.version if self.conditional else None)
         self.scope = start.scope
         ways = self._ways(before)
@@ -139,9 +142,11 @@ class Crawl:
         self._seed(start, before.get("failed", {}))
         yield from self._pages(start)
         yield from self._notes()
+        if self.way.name == BY_LINKS and self.conditional and not is_settled:  # links of unchanged pages are not known
+            self.cut = self.cut or f"stopped after {self.limit:,} pages (--max-pages)"
         if self.cut:
             raise SourceProblem(self.cut, "run the same command again, or change the limit")
-        cursor = {"way": self.way.name, "failed": self.failed}
+        cursor = {"way": self.way.name, "failed": self.failed, "state": _state(self.offered)}
         yield Whole(json.dumps({key: value for key, value in cursor.items() if value}))
 
     def _cursor(self) -> dict[str, Any]:
@@ -162,7 +167,9 @@ class Crawl:
 
     def _seed(self, start: Start, failed: Mapping[str, float]) -> None:
         """Queue what is known, what the site names, and what could not be read the last time."""
-        entries = {page.name: (page, entry.lastmod) for entry in self.way.entries if (page := self.scope.page(entry.url))}
+        entries = {
+            page.name: (page, entry.lastmod) for entry in self.way.entries if (page := self.scope.page(entry.url))
+        }
         for name, stamp in self.stamps.items():
             page, lastmod = entries.get(name, (Page(name, stamp.url or self.scope.url(name)), ""))
             if not name.startswith(FULL):
@@ -334,7 +341,7 @@ class Crawl:
         if is_alias:
             return
         self.documents.setdefault(stamp.hash, page.name)
-        self.offered.add(page.name)
+        self.offered[page.name] = stamp
         self.held.uri, self.held.content = page.url, content_of(reply, media)
         yield Found(page.name, page.url, str(stamp), date_of(reply, task.lastmod), media, sure=True)
         self.held.uri, self.held.content = "", b""
@@ -361,7 +368,7 @@ class Crawl:
         if hash in self.documents:
             self.left[_TWIN] += 1
             return True
-        if not task.alone and any(stamp.hash == hash for stamp in self.stamps.values()):
+        if not task.alone and hash in self.hashes:
             self.twins.append((task, hash))
             return True
         return False
@@ -388,7 +395,7 @@ class Crawl:
         """Offer a page as unchanged, if it was known before."""
         if name in self.stamps:
             self.documents.setdefault(self.stamps[name].hash, name)
-            self.offered.add(name)
+            self.offered[name] = self.stamps[name]
             yield Same(name, stamp)
 
     def _missing(self, name: str) -> Iterator[Offer]:
@@ -453,3 +460,10 @@ class Crawl:
         for name in parts:
             yield Same(name, str(Stamp(misses=self.stamps[name].misses + 1)))
         raise SourceProblem(f"its {FULL} is missing", "if it still is the next time, its pages are removed")
+
+
+def _state(pages: Mapping[str, Stamp]) -> str:
+    """A hash of all pages. If it is that of the last complete crawl, unchanged pages have no links that were not
+    followed then; after a crawl that was cut it differs."""
+    listed = sorted((name, stamp.hash) for name, stamp in pages.items() if stamp.hash)
+    return sha256(json.dumps(listed).encode()).hexdigest()[:32]

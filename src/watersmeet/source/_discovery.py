@@ -6,9 +6,9 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from watersmeet.common.http import Reply, Version
-from watersmeet.core.errors import AddressRefused, NoReply, SourceProblem
+from watersmeet.core.errors import SourceProblem
 from watersmeet.source._content import HTML
-from watersmeet.source._fetcher import Fetcher, Later
+from watersmeet.source._fetcher import Fetcher
 from watersmeet.source._llms import FULL, LIST, links_of_list
 from watersmeet.source._sitemap import MAX_ENTRIES, BadSitemap, Entry, read_sitemap
 from watersmeet.source._urls import Scope, tidy
@@ -48,20 +48,6 @@ class Way:
     complete: bool = True  # whether all of its files could be read
 
 
-def requested(fetcher: Fetcher, url: str, version: Version | None = None, follow: bool = False) -> Reply:
-    """A reply; `SourceProblem` if there is none."""
-    try:
-        return fetcher.get(url, version, follow)
-    except Later as later:
-        raise SourceProblem(str(later), "try again later") from later
-    except AddressRefused as problem:
-        place = "/".join(url.split("/")[2:3])
-        hint = f'if you trust it: `allowed = ["{place}"]` under [source.site] in your own settings'
-        raise SourceProblem(str(problem), hint) from problem
-    except NoReply as problem:
-        raise SourceProblem(str(problem), problem.hint) from problem
-
-
 def find_start(fetcher: Fetcher, url: str, version: Version | None) -> Start:
     """The first page of a site. A redirect to another host or path moves the whole site there."""
     start = Start(Scope.of(url), url)
@@ -69,7 +55,7 @@ def find_start(fetcher: Fetcher, url: str, version: Version | None) -> Start:
     for _ in range(MAX_REDIRECTS + 1):
         if not fetcher.allows(start.url):
             raise SourceProblem(f"{start.url}: {DISALLOWED}", ROBOTS_HINT)
-        reply = requested(fetcher, start.url, version)
+        reply = fetcher.request(start.url, version)
         if reply.status in (404, 410) and start.url == url and url.count("/") > 3 and url.endswith("/"):
             start.url = url.rstrip("/")
             continue
@@ -125,7 +111,7 @@ def _text_file(fetcher: Fetcher, url: str, sure: bool, version: Version | None =
     if not fetcher.allows(url):
         return None
     try:
-        reply = requested(fetcher, url, version, follow=True)
+        reply = fetcher.request(url, version, follow=True)
     except SourceProblem:
         if sure:
             raise
@@ -196,7 +182,7 @@ class _Sitemaps:
 
     def _read_one(self, url: str, sure: bool) -> list[str] | None:
         try:
-            reply = requested(self._fetcher, url, follow=True)
+            reply = self._fetcher.request(url, follow=True)
             if sure and (reply.status >= 500 or reply.status == 429):
                 raise SourceProblem(reply.error, "try again later")
             found = read_sitemap(reply.body, self._max_bytes, self._room) if reply.status == 200 else None

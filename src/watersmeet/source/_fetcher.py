@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from threading import Event, Lock
 
 from watersmeet.common.http import Client, Reply, Version
-from watersmeet.core.errors import NoReply, SourceProblem
+from watersmeet.core.errors import AddressRefused, NoReply, SourceProblem
 from watersmeet.source._robots import Robots
 
 MAX_PAUSE_SECONDS = 60.0
@@ -67,25 +67,32 @@ class Fetcher:
         """Read robots.txt of a site; `SourceProblem` if nobody knows what it allows."""
         if not self.obey_robots:
             return
-        url = f"{origin}/robots.txt"
-        hint = "nothing was read and nothing deleted; try again later"
-        try:
-            reply = self.get(url, follow=True)
-        except Later as later:
-            raise SourceProblem(f"{url}: {later}", hint) from later
-        except NoReply as problem:
-            raise SourceProblem(str(problem), problem.hint) from problem
+        reply = self.request(f"{origin}/robots.txt", follow=True)
         if reply.status >= 500 or reply.status == 429:
-            raise SourceProblem(f"{reply.error}; without it nobody knows what may be read", hint)
+            raise SourceProblem(
+                f"{reply.error}; without it nobody knows what may be read",
+                "nothing was read and nothing deleted; try again later",
+            )
         self.robots = Robots(reply.body if reply.status == 200 else b"")
         self.gate.interval = max(self.gate.interval, self.robots.delay)
 
     def allows(self, url: str) -> bool:
         return not self.obey_robots or self.robots.allows(url)
 
-    def get(
-        self, url: str, version: Version | None = None, follow: bool = False, retries: int = RETRIES
-    ) -> Reply:
+    def request(self, url: str, version: Version | None = None, follow: bool = False) -> Reply:
+        """A reply that the crawl cannot do without; `SourceProblem` if there is none."""
+        try:
+            return self.get(url, version, follow)
+        except Later as later:
+            raise SourceProblem(str(later), "try again later") from later
+        except AddressRefused as problem:
+            place = "/".join(url.split("/")[2:3])
+            hint = f'if you trust it: `allowed = ["{place}"]` under [source.site] in your own settings'
+            raise SourceProblem(str(problem), hint) from problem
+        except NoReply as problem:
+            raise SourceProblem(str(problem), problem.hint) from problem
+
+    def get(self, url: str, version: Version | None = None, follow: bool = False, retries: int = RETRIES) -> Reply:
         """A reply, after pauses that the site asks for; `NoReply` without one, `Later` for a pause that is too long."""
         for attempt in range(retries + 1):
             self.gate.wait()

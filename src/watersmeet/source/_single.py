@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from watersmeet.core.errors import NoReply, SourceProblem
 from watersmeet.core.indexing import Found, Gone, Offer, Same, Skipped, SourceRoot, Whole
 from watersmeet.source._content import Held, Stamp, content_of, date_of, media_of, stamp_of
-from watersmeet.source._discovery import DISALLOWED, ROBOTS_HINT, requested
+from watersmeet.source._discovery import DISALLOWED, ROBOTS_HINT
 from watersmeet.source._fetcher import Fetcher, Later
 from watersmeet.source._llms import FULL, parts_of_full
 
@@ -27,7 +27,7 @@ def single(site: Site, root: SourceRoot, known: Mapping[str, str], fetcher: Fetc
     fetcher.read_robots("/".join(root.uri.split("/", 3)[:3]))
     if not fetcher.allows(root.uri):
         raise SourceProblem(f"{root.uri}: {DISALLOWED}", ROBOTS_HINT)
-    reply = requested(fetcher, root.uri, stamp.version, follow=True)
+    reply = fetcher.request(root.uri, stamp.version, follow=True)
     if reply.status == 304:
         yield Same(name, str(stamp.present) if stamp.misses else "")
     elif reply.status in (404, 410) and stamp.hash:

@@ -149,4 +149,8 @@ def _readable(path: str) -> str:
         plain = unquote(path, errors="strict")
     except UnicodeDecodeError:
         return path
-    return plain if plain.isprintable() and "?" not in plain and "#" not in plain and quote(plain, _PATH_SAFE) == path else path
+    return (
+        plain
+        if plain.isprintable() and "?" not in plain and "#" not in plain and quote(plain, _PATH_SAFE) == path
+        else path
+    )

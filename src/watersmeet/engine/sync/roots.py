@@ -20,7 +20,7 @@ from watersmeet.core.index import Index
 from watersmeet.core.indexing import Found, Located, Skipped, Source, SourceRoot
 from watersmeet.core.model import DocId
 from watersmeet.core.system import slashed, trimmed
-from watersmeet.core.writing import Changes, Root, Writer
+from watersmeet.core.writing import Changes, KnownRoot, Root, Writer
 from watersmeet.engine.index.writer import IndexWriter, open_for_writing
 from watersmeet.engine.plugins import broken
 from watersmeet.engine.settings.settings import Settings
@@ -137,13 +137,18 @@ def _fetched(
     rule = Dates(sources.settings.section("index").dates).rule
     for uri, kind in slow.items():
         state = None if recreate else indexed.get(uri)
-        again = state is None or state.facts.get(_dated_by(state.root)) != rule
+        again = state is None or state.facts.get(_dated_by(state.root)) != rule or _outdated(sources.settings, state)
         limit = max_pages or int((state.facts.get(_limited_by(state.root)) or 0) if state else 0)
         place = stack.enter_context(TemporaryDirectory(prefix="watersmeet-"))
         fetched[uri] = SpooledSource(sources.of(kind), place, state.files if state else {}, again)
         cursor = "" if again or state is None else state.root.cursor
         fetched[uri].fetch(SourceRoot(kind, uri, cursor, limit), progress)
     return fetched
+
+
+def _outdated(settings: Settings, state: KnownRoot) -> bool:
+    """Whether files of a root would be parsed otherwise now. Which they are is known only once they are fetched."""
+    return bool(ParserVersions.of(settings, state.facts.get(_parsed_by(state.root))).outdated())
 
 
 def _dated_by(root: Root) -> str:

@@ -16,10 +16,10 @@ MAX_LISTED = 10
 
 @click.command("fetch", epilog="Example: watersmeet fetch https://docs.example.org/ --output docs --max-pages 50")
 @click.argument("url")
-@click.option("--output", required=True, type=click.Path(file_okay=False), metavar="DIR", help="The folder for the files.")
 @click.option(
-    "--max-pages", type=click.IntRange(1, 1_000_000), metavar="N", help="Most pages to save.  [default: 500]"
+    "--output", required=True, type=click.Path(file_okay=False), metavar="DIR", help="The folder for the files."
 )
+@click.option("--max-pages", type=click.IntRange(1, 1_000_000), metavar="N", help="Most pages to save.  [default: 500]")
 @common
 def fetch_command(url: str, output: str, max_pages: int | None, index: str, as_json: bool, quiet: bool) -> None:
     """Save the pages of a website, or one page or file, as Markdown files. No index is needed.

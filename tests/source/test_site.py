@@ -1,0 +1,688 @@
+"""Websites: which pages are found, each of them once, and what a site cannot make us do."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import socket
+import time
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import trap_site
+from pages import Answer, Website, moved, page, sitemap, website
+from watersmeet.common import addresses
+from watersmeet.core.errors import SourceProblem
+from watersmeet.core.indexing import Found, Gone, Note, Offer, Same, Skipped, SourceRoot, Whole
+from watersmeet.source import _crawl, _fetcher
+from watersmeet.source.site import Site
+
+LATE = 10.0
+"""Seconds that no test comes near, unless a limit does not hold: then what it waits for takes longer."""
+
+
+@pytest.fixture
+def web() -> Iterator[Website]:
+    with website() as site:
+        yield site
+
+
+class Scan:
+    """The offers of a scan, by kind."""
+
+    def __init__(self, offers: Iterator[Offer]) -> None:
+        self.offers: list[Offer] = []
+        self.problem = ""
+        try:
+            for offer in offers:
+                self.offers.append(offer)
+        except SourceProblem as problem:
+            self.problem = str(problem)
+        self.found = {one.name: one for one in self.offers if isinstance(one, Found)}
+        self.same = {one.name: one.stamp for one in self.offers if isinstance(one, Same)}
+        self.gone = {one.name for one in self.offers if isinstance(one, Gone)}
+        self.skipped = {one.path: one.reason for one in self.offers if isinstance(one, Skipped)}
+        self.notes = " | ".join(one.text for one in self.offers if isinstance(one, Note))
+        self.whole = next((one for one in self.offers if isinstance(one, Whole)), None)
+
+    @property
+    def stamps(self) -> dict[str, str]:
+        return {name: one.stamp for name, one in self.found.items()}
+
+    @property
+    def cursor(self) -> str:
+        assert self.whole is not None
+        return self.whole.cursor
+
+
+def source(web: Website, **options: Any) -> Site:
+    return Site(allowed=[web.host], **{"rate": 0.0, "timeout": 5.0, **options})
+
+
+def scan(
+    web: Website, path: str = "/docs/", known: dict[str, str] | None = None, cursor: str = "", **options: Any
+) -> Scan:
+    limit = options.pop("limit", 0)
+    return Scan(source(web, **options).scan(SourceRoot("site", web.url + path, cursor, limit), known or {}))
+
+
+def texts(web: Website, path: str = "/docs/", **options: Any) -> dict[str, str]:
+    """Contents, read as they are offered, by name."""
+    site = source(web, **options)
+    found = {}
+    for one in site.scan(SourceRoot("site", web.url + path), {}):
+        if isinstance(one, Found):
+            content = site.read(one)
+            assert isinstance(content, bytes)
+            found[one.name] = content.decode("utf-8-sig")
+    return found
+
+
+def small(web: Website) -> None:
+    web.pages |= {
+        "/docs/": page("Home", "a", "b/", "/elsewhere", "https://example.org/docs/c"),
+        "/docs/a": page("A", "/docs/", "b/#part", "mailto:me@example.org"),
+        "/docs/b/": page("B", "../a?utm_source=x", "deep/c"),
+        "/docs/b/deep/c": page("C"),
+        "/elsewhere": page("Elsewhere"),
+    }
+
+
+# ---------------------------------------------------------------- which address is a site
+
+
+def test_an_address_without_a_file_ending_is_a_site() -> None:
+    site = Site()
+    for uri in ("https://Example.org:443/docs", "HTTPS://example.org/docs/", "https://example.org/x/../docs#top"):
+        located = site.locate(uri)
+        assert (located.uri, located.only) == ("https://example.org/docs/", None)
+    assert site.locate("https://example.org").uri == "https://example.org/"
+    assert site.locate("https://example.org/docs/3.12").only is None
+    assert site.locate("https://example.org/docs/").name == "example.org-docs"
+
+
+def test_an_address_with_a_file_ending_or_a_query_is_one_page() -> None:
+    for uri, name in (("/a/paper.pdf", "paper.pdf"), ("/b/x.HTML", "x.HTML"), ("/p?id=3&utm_source=x", "p?id=3")):
+        only = Site().locate(f"https://example.org{uri}").only
+        assert isinstance(only, Found)
+        assert only.name == name
+
+
+@pytest.mark.parametrize("uri", ["https://", "https://user:secret@example.org/", "http:///x", "https:a"])
+def test_what_is_no_address_is_refused(uri: str) -> None:
+    with pytest.raises(SourceProblem) as caught:
+        Site().locate(uri)
+    assert "secret" not in str(caught.value) + caught.value.hint
+
+
+def test_one_page_is_one_document(web: Website) -> None:
+    web.pages["/x/paper.md"] = Answer(b"# Paper\n", type="text/plain")
+    first = scan(web, "/x/paper.md")
+    assert [(one.name, one.uri, one.media) for one in first.found.values()] == [
+        ("paper.md", f"{web.url}/x/paper.md", ".md")
+    ]
+    assert scan(web, "/x/paper.md", first.stamps).same == {"paper.md": ""}
+    assert web.paths == ["/robots.txt", "/x/paper.md"] * 2
+    del web.pages["/x/paper.md"]
+    once = scan(web, "/x/paper.md", first.stamps)
+    assert once.same.keys() == {"paper.md"}
+    assert scan(web, "/x/paper.md", once.same).gone == {"paper.md"}
+    assert scan(web, "/x/other.md").problem
+
+
+# ---------------------------------------------------------------- ways
+
+
+def test_links_below_the_path_are_followed(web: Website) -> None:
+    small(web)
+    first = scan(web)
+    assert {name: one.uri for name, one in first.found.items()} == {
+        "index": f"{web.url}/docs/",
+        "a": f"{web.url}/docs/a",
+        "b": f"{web.url}/docs/b/",
+        "b/deep/c": f"{web.url}/docs/b/deep/c",
+    }
+    assert "links" in first.notes
+    assert "/elsewhere" not in web.paths
+    assert max(Counter(web.paths).values()) == 1
+
+
+def test_a_sitemap_names_the_pages(web: Website) -> None:
+    small(web)
+    web.pages["/robots.txt"] = Answer(f"Sitemap: {web.url}/maps/index.xml".encode(), type="text/plain")
+    index = f"<sitemapindex><sitemap><loc>{web.url}/maps/1.xml.gz</loc></sitemap></sitemapindex>"
+    packed = gzip.compress(sitemap(web.url, {"/docs/a": "", "/elsewhere": "", "/docs/b/": ""}).body)
+    web.pages |= {"/maps/index.xml": Answer(index.encode()), "/maps/1.xml.gz": Answer(packed, type="application/gzip")}
+    first = scan(web)
+    assert first.found.keys() == {"a", "b"}
+    assert "sitemap" in first.notes
+
+
+def test_the_date_in_a_sitemap_saves_the_request(web: Website) -> None:
+    small(web)
+    web.pages["/docs/sitemap.xml"] = sitemap(web.url, {"/docs/a": "2020-01-01", "/docs/b/": "2999-01-01"})
+    first = scan(web)
+    web.forget()
+    again = scan(web, known=first.stamps, cursor=first.cursor)
+    assert again.same.keys() == {"a", "b"}
+    assert "/docs/a" not in web.paths
+    assert "/docs/b/" in web.paths  # a page may change again on the day of its date
+    web.pages["/docs/a"] = page("A", text="New.")
+    web.pages["/docs/sitemap.xml"] = sitemap(web.url, {"/docs/a": "2020-01-02", "/docs/b/": ""})
+    assert scan(web, known=first.stamps, cursor=first.cursor).found.keys() == {"a"}
+
+
+def test_llms_txt_names_the_pages(web: Website) -> None:
+    small(web)
+    listed = "# Docs\n\n- [Guide](guide.md): how\n- [B](/docs/b/)\n- [Other](https://example.org/x.md)\n"
+    web.pages |= {"/docs/llms.txt": Answer(listed.encode(), type="text/plain")}
+    web.pages["/docs/guide.md"] = Answer(b"# Guide\n", type="text/markdown")
+    first = scan(web)
+    assert {name: one.media for name, one in first.found.items()} == {"guide.md": "text/markdown", "b": "text/html"}
+    assert "llms.txt" in first.notes
+
+
+FULL = b"# One\n\nFirst.\n\n```\n# no heading\n```\n\n# Two\nSource: HOST/docs/two\n\nSecond.\n\n# One\n\nThird.\n"
+
+
+def test_llms_full_txt_is_split_at_its_headings(web: Website) -> None:
+    small(web)
+    web.pages["/docs/llms-full.txt"] = Answer(FULL.replace(b"HOST", web.url.encode()), type="text/plain")
+    first = scan(web)
+    assert {name: one.uri.removeprefix(web.url) for name, one in first.found.items()} == {
+        "llms-full.txt#one": "/docs/llms-full.txt#one",
+        "llms-full.txt#two": "/docs/two",
+        "llms-full.txt#one-2": "/docs/llms-full.txt#one-2",
+    }
+    assert "# no heading" in texts(web)["llms-full.txt#one"]
+    again = scan(web, known=first.stamps, cursor=first.cursor)
+    assert again.same.keys() == first.found.keys()
+    assert web.statuses[-1] == 304
+    web.pages["/docs/llms-full.txt"] = Answer(FULL.replace(b"First", b"Changed").split(b"# Two")[0], type="text/plain")
+    changed = scan(web, known=first.stamps, cursor=first.cursor)
+    assert changed.found.keys() == {"llms-full.txt#one"}
+    assert changed.same == {}
+    assert changed.whole  # so that the other parts are deleted
+
+
+def test_a_missing_llms_full_txt_is_looked_for_twice(web: Website, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_fetcher, "BACKOFF_SECONDS", 0.0)
+    small(web)
+    web.pages["/docs/llms-full.txt"] = Answer(FULL, type="text/plain")
+    first = scan(web)
+    web.pages["/docs/llms-full.txt"] = Answer(b"", 503)
+    down = scan(web, known=first.stamps, cursor=first.cursor)
+    assert (down.problem != "", down.whole, down.gone, down.found) == (True, None, set(), {})
+    del web.pages["/docs/llms-full.txt"]
+    once = scan(web, known=first.stamps, cursor=first.cursor)
+    assert once.same.keys() == first.found.keys()
+    assert once.whole is None
+    twice = scan(web, known=once.same, cursor=first.cursor)
+    assert twice.gone == first.found.keys()
+    assert "a" in twice.found
+
+
+def test_a_page_for_everything_is_no_llms_txt(web: Website) -> None:
+    """Some sites answer any address with their first page."""
+    small(web)
+    web.otherwise = lambda path: page("Everything") if path.startswith(("/docs/llms", "/docs/site", "/llms")) else None
+    assert scan(web).found.keys() == {"index", "a", "b", "b/deep/c"}
+
+
+def test_a_better_way_that_appears_later_is_not_taken(web: Website) -> None:
+    """All names would change."""
+    small(web)
+    first = scan(web)
+    web.pages["/docs/llms-full.txt"] = Answer(FULL, type="text/plain")
+    assert scan(web, known=first.stamps, cursor=first.cursor).same.keys() == first.found.keys()
+    assert "llms-full.txt#one" in scan(web).found
+
+
+def test_the_way_can_be_chosen(web: Website) -> None:
+    small(web)
+    web.pages["/docs/sitemap.xml"] = sitemap(web.url, {"/docs/a": ""})
+    assert scan(web, strategy="links").found.keys() == {"index", "a", "b", "b/deep/c"}
+    assert scan(web, "/docs/sitemap.xml").found.keys() == {"a"}
+
+
+# ---------------------------------------------------------------- one page, one name
+
+
+def test_spellings_of_one_page_are_one_page(web: Website) -> None:
+    links = (
+        "p",
+        "p/",
+        "./p#x",
+        "/docs/p?utm_source=a&fbclid=b",
+        "x/../p",
+        "p/index.html",
+        "%70",
+        "p?",
+        "//HOST/docs/p",
+    )
+    host = web.host
+    web.pages["/docs/"] = page("Home", *(link.replace("HOST", host) for link in links))
+    web.pages["/docs/p"] = page("P")
+    assert scan(web).found.keys() == {"index", "p"}
+    assert sum(path.startswith("/docs/p") for path in web.paths) == 1
+
+
+def test_the_canonical_page_is_read_instead_of_others(web: Website) -> None:
+    head = '<link href="/docs/p" rel="canonical">'
+    web.pages["/docs/"] = page("Home", "print/p", "q?view=1", "q?view=2")
+    web.pages["/docs/print/p"] = page("P, printed", head=head)
+    web.pages["/docs/p"] = page("P", head=head)
+    web.pages |= {f"/docs/q?view={n}": page("Q", text=str(n), head="<link rel=canonical href=q>") for n in (1, 2)}
+    assert scan(web).found.keys() == {"index", "p", "q?view=1", "q?view=2"}  # there is no page q
+    web.pages["/docs/q"] = page("Q")
+    assert scan(web).found.keys() == {"index", "p", "q"}
+
+
+def test_a_site_that_calls_every_page_its_first_one_is_read_all_the_same(web: Website) -> None:
+    head = '<link rel="canonical" href="/docs/">'
+    names = [f"page-{word}" for word in trap_site._WORDS]
+    web.pages["/docs/"] = page("Home", *names, head=head)
+    web.pages |= {f"/docs/{name}": page(name, head=head) for name in names}
+    assert scan(web).found.keys() == {"index", *names}
+
+
+def test_the_same_content_is_read_once(web: Website) -> None:
+    web.pages["/docs/"] = page("Home", "one", "two")
+    web.pages |= {"/docs/one": page("Same"), "/docs/two": page("Same")}
+    first = scan(web)
+    assert first.found.keys() == {"index", "one"}
+    assert "same content as another page: 1" in first.notes
+    del web.pages["/docs/one"]  # it has moved
+    web.pages["/docs/"] = page("Home", "two", text="Changed.")
+    moved_scan = scan(web, known=first.stamps, cursor=first.cursor, misses=1)
+    assert moved_scan.gone == {"one"}
+    assert moved_scan.found.keys() == {"index", "two"}
+
+
+def test_redirects_are_followed_within_the_site(web: Website) -> None:
+    web.pages |= {"/docs/": page("Home", "old", "b", "out", "r1"), "/docs/old": moved("/docs/new")}
+    web.pages |= {"/docs/new": page("New"), "/docs/b": moved("/docs/b/"), "/docs/b/": page("B")}
+    web.pages |= {"/docs/out": moved("/elsewhere"), "/elsewhere": page("Elsewhere")}
+    web.pages |= {"/docs/r1": moved("/docs/r2"), "/docs/r2": moved("/docs/r1")}
+    web.pages |= {"/docs/s": moved("/docs/s/"), "/docs/s/": moved("/docs/s")}
+    first = scan(web)
+    assert {name: one.uri.removeprefix(web.url) for name, one in first.found.items()} == {
+        "index": "/docs/",
+        "new": "/docs/new",
+        "b": "/docs/b/",
+    }
+    assert "/elsewhere" not in web.paths
+    assert scan(web, "/docs/s/").problem  # a circle
+
+
+def test_a_site_that_moved_is_read_where_it_is(web: Website) -> None:
+    small(web)
+    web.pages["/old/"] = moved(f"{web.url}/docs/")
+    assert scan(web, "/old/").found.keys() == {"index", "a", "b", "b/deep/c"}
+    web.pages["/"] = moved("/docs/")
+    assert "docs/a" in scan(web, "/").found
+
+
+def test_links_in_scripts_and_comments_are_none(web: Website) -> None:
+    html = b"""<base href="/docs/sub/"><!-- <a href="no">x</a> --><script>'<a href="no2">'</script>
+    <a href="no3" rel="nofollow">x</a><A title='x' HREF = 'yes&amp;more'>x</A><a href=plain>x</a>"""
+    web.pages |= {"/docs/": Answer(html), "/docs/sub/yes&more": page("Yes"), "/docs/sub/plain": page("Plain")}
+    assert scan(web).found.keys() == {"index", "sub/yes&more", "sub/plain"}
+    assert not any("/no" in path for path in web.paths)
+
+
+# ---------------------------------------------------------------- manners
+
+
+def test_robots_txt_is_obeyed(web: Website) -> None:
+    small(web)
+    rules = b"User-agent: *\nDisallow: /\n\nUser-agent: watersmeet\nDisallow: /docs/b/\nAllow: /docs/b/deep/\n"
+    web.pages["/robots.txt"] = Answer(rules, type="text/plain")
+    first = scan(web)
+    assert first.found.keys() == {"index", "a"}
+    assert "disallowed by robots.txt: 1" in first.notes
+    assert "/docs/b/" not in web.paths
+    assert "b" in scan(web, robots=False).found
+    assert "robots.txt" in scan(web, "/docs/b/x.html").problem
+
+
+def test_without_robots_txt_nothing_is_read_if_it_fails(web: Website, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_fetcher, "BACKOFF_SECONDS", 0.0)
+    small(web)
+    first = scan(web)
+    for status in (500, 503, 429):
+        web.pages["/robots.txt"] = Answer(b"", status)
+        web.forget()
+        down = scan(web, known=first.stamps, cursor=first.cursor)
+        assert (down.offers, set(web.paths)) == ([], {"/robots.txt"})
+        assert "robots.txt" in down.problem
+    web.pages["/robots.txt"] = Answer(b"", 403)
+    assert scan(web).found.keys() == first.found.keys()
+
+
+def test_requests_keep_to_the_rate_and_the_number_at_once(web: Website) -> None:
+    web.pages["/docs/"] = page("Home", *trap_site._WORDS[:10])
+    slow = Answer(act=lambda handler: (time.sleep(0.02), handler._answer(page(handler.path))))
+    web.pages |= {f"/docs/{word}": slow for word in trap_site._WORDS[:10]}
+    scan(web, parallel=3)
+    assert 1 < web.most <= 3
+    start = time.monotonic()
+    scan(web, rate=50.0)
+    assert time.monotonic() - start >= (len(web.paths) / 2 - 1) / 50
+
+
+def test_crawl_delay_is_kept(web: Website) -> None:
+    web.pages |= {"/docs/": page("Home", "a"), "/docs/a": page("A")}
+    web.pages["/robots.txt"] = Answer(b"User-agent: *\nCrawl-delay: 0.1\n", type="text/plain")
+    start = time.monotonic()
+    scan(web, strategy="links")
+    assert time.monotonic() - start >= 0.1 * (len(web.paths) - 2)
+
+
+def test_retry_after_is_kept(web: Website) -> None:
+    small(web)
+    busy = Answer(b"", 429, headers={"Retry-After": "1"})
+    web.pages["/docs/a"] = Answer(act=lambda handler: (web.pages.update({"/docs/a": page("A")}), handler._answer(busy)))
+    start = time.monotonic()
+    assert "a" in scan(web, strategy="links").found
+    assert time.monotonic() - start >= 1.0
+
+
+def test_a_long_retry_after_ends_the_crawl(web: Website) -> None:
+    small(web)
+    first = scan(web)
+    web.pages["/docs/a"] = Answer(b"", 503, headers={"Retry-After": "3600"})
+    again = scan(web, known=first.stamps, cursor=first.cursor)
+    assert "3600 s" in again.problem
+    assert (again.whole, again.gone) == (None, set())
+
+
+# ---------------------------------------------------------------- later crawls
+
+
+def test_unchanged_pages_are_not_sent_again(web: Website) -> None:
+    small(web)
+    first = scan(web)
+    web.forget()
+    again = scan(web, known=first.stamps, cursor=first.cursor)
+    assert again.same == dict.fromkeys(first.found, "")
+    assert Counter(web.statuses) == {304: 4, 404: 1}
+    web.validators = False  # the content itself is compared
+    assert scan(web, known=first.stamps, cursor=first.cursor).found.keys() == first.found.keys()
+    bare = scan(web)
+    assert scan(web, known=bare.stamps, cursor=bare.cursor).stamps == bare.stamps
+
+
+def test_changed_and_new_pages_are_found(web: Website) -> None:
+    small(web)
+    first = scan(web)
+    web.pages["/docs/a"] = page("A", "new", text="Changed.")
+    web.pages["/docs/new"] = page("New")
+    again = scan(web, known=first.stamps, cursor=first.cursor)
+    assert again.found.keys() == {"a", "new"}
+    assert again.same.keys() == {"index", "b", "b/deep/c"}
+
+
+def test_a_page_is_gone_after_two_crawls(web: Website) -> None:
+    small(web)
+    first = scan(web)
+    del web.pages["/docs/a"]
+    once = scan(web, known=first.stamps, cursor=first.cursor)
+    assert (once.gone, once.same.keys()) == (set(), first.found.keys())
+    assert json.loads(once.same["a"])["misses"] == 1
+    stamps = {name: once.same[name] or stamp for name, stamp in first.stamps.items()}
+    web.pages["/docs/a"] = page("A", "/docs/", "b/#part", "mailto:me@example.org")
+    back = scan(web, known=stamps, cursor=first.cursor)
+    assert "misses" not in back.same["a"]
+    assert back.same["a"]
+    web.pages["/docs/a"] = Answer(b"", 410)
+    assert scan(web, known=stamps, cursor=first.cursor).gone == {"a"}
+
+
+def test_failures_delete_nothing(web: Website, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_fetcher, "BACKOFF_SECONDS", 0.0)
+    small(web)
+    first = scan(web)
+    for failure in (Answer(b"", 500), Answer(b"", 503), Answer(act=lambda handler: None), Answer(b"", 403)):
+        web.pages["/docs/a"] = failure
+        again = scan(web, known=first.stamps, cursor=first.cursor)
+        assert again.gone == set()
+        assert again.same.keys() == first.found.keys()
+        assert f"{web.url}/docs/a" in again.skipped
+
+
+def test_pages_that_failed_are_requested_again(web: Website, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_fetcher, "BACKOFF_SECONDS", 0.0)
+    small(web)
+    good, web.pages["/docs/b/"] = web.pages["/docs/b/"], Answer(b"", 500)
+    first = scan(web)
+    assert first.found.keys() == {"index", "a"}
+    web.pages["/docs/b/"] = good
+    assert scan(web, known=first.stamps, cursor=first.cursor).found.keys() == {"b", "b/deep/c"}
+
+
+def test_a_site_that_is_down_is_left_alone(web: Website, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_fetcher, "BACKOFF_SECONDS", 0.0)
+    monkeypatch.setattr(_crawl, "MAX_FAILURES", 3)
+    web.pages["/docs/"] = page("Home", *trap_site._WORDS)
+    web.otherwise = lambda path: Answer(b"", 502) if path[6:] in trap_site._WORDS else None
+    first = scan(web, parallel=1)
+    assert "could not be read" in first.problem
+    assert first.whole is None
+    web.shutdown()
+    web.server_close()
+    assert scan(web, known=first.stamps).problem
+
+
+# ---------------------------------------------------------------- limits
+
+
+def test_the_number_of_pages_is_limited(web: Website) -> None:
+    web.pages["/docs/"] = page("Home", *trap_site._WORDS)
+    web.pages |= {f"/docs/{word}": page(word) for word in trap_site._WORDS}
+    first = scan(web, limit=5)
+    assert len(first.found) == 5
+    assert first.problem.startswith("stopped after 5 pages (--max-pages)")
+    assert first.whole is None
+    more = scan(web, known=first.stamps, max_pages=8)
+    assert {*more.found, *more.same} > first.found.keys()
+    assert len({*more.found, *more.same}) == 8
+    rest = scan(web, known=more.stamps)
+    assert len(rest.found) == 1 + len(trap_site._WORDS)
+    assert rest.whole
+
+
+def test_pages_that_a_cut_crawl_left_are_found_later(web: Website) -> None:
+    """A changed page was read, but there was no room for what it links to."""
+    small(web)
+    first = scan(web)
+    web.pages["/docs/a"] = page("A", "new", text="Changed.")
+    web.pages["/docs/new"] = page("New")
+    cut = scan(web, known=first.stamps, cursor=first.cursor, limit=4)
+    assert cut.problem
+    stamps = {**first.stamps, **cut.stamps}
+    assert "new" in scan(web, known=stamps, cursor=first.cursor).found
+
+
+def test_redirects_without_end_are_limited(web: Website) -> None:
+    web.pages["/docs/"] = page("Home", "r/1")
+    web.otherwise = lambda path: moved(f"/docs/r/{int(path[8:]) + 1}") if path.startswith("/docs/r/") else None
+    first = scan(web, max_pages=10)
+    assert "requests" in first.problem
+    assert len(web.paths) < 300
+
+
+def test_large_and_slow_pages_are_left_out(web: Website) -> None:
+    web.pages |= {"/docs/": page("Home", "bomb", "drip", "large", "a"), "/docs/a": page("A")}
+    web.pages["/docs/bomb"] = Answer(gzip.compress(bytes(5_000_000)), headers={"Content-Encoding": "gzip"})
+    web.pages["/docs/large"] = Answer(b"x" * 300_000)
+    web.pages["/docs/drip"] = Answer(act=trap_site._drip)
+    start = time.monotonic()
+    first = scan(web, max_bytes=200_000, timeout=0.5)
+    assert time.monotonic() - start < LATE
+    assert first.found.keys() == {"index", "a"}
+    assert first.skipped.keys() == {f"{web.url}/docs/{name}" for name in ("bomb", "large", "drip")}
+    web.forget()
+    again = scan(web, known=first.stamps, cursor=first.cursor)
+    assert not {"/docs/bomb", "/docs/drip"} & {*web.paths}  # not every time
+    assert "after a day: 3" in again.notes
+
+
+def test_endless_addresses_are_left_out(web: Website) -> None:
+    web.pages["/docs/"] = page("Home", "maze/", "list?n=0", "calendar/2026/11", f"x?q={'y' * 400}", "/docs" + "/d" * 30)
+
+    def endless(path: str) -> Answer | None:
+        if path.startswith("/docs/list?n="):
+            return page(path, f"list?n={int(path[13:]) + 1}")
+        return trap_site._endless(path)
+
+    web.otherwise = endless
+    first = scan(web, max_queries=5)
+    kinds = Counter(name.partition("/")[0].partition("?")[0] for name in first.found)
+    assert first.problem == ""
+    assert kinds["calendar"] == _crawl.MAX_DATED
+    assert kinds["list"] == 5
+    assert kinds["maze"] < 20
+    assert max(name.count("deeper") for name in first.found) == 3
+    assert not any(len(path) > 400 or "/d/d" in path for path in web.paths)
+
+
+def test_a_sitemap_is_not_trusted(web: Website) -> None:
+    small(web)
+    entity = b'<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><urlset><url><loc>http://h/&b;</loc></url></urlset>'
+    many = sitemap(web.url, {f"/docs/x{n}": "" for n in range(30)}).body
+    for body in (
+        entity,
+        b"<urlset>" + b"<a>" * 100_000,
+        b"<html></html>",
+        b"",
+        gzip.compress(bytes(50_000_000)),
+        b"\0",
+    ):
+        web.pages["/docs/sitemap.xml"] = Answer(body, type="application/xml")
+        assert scan(web).found.keys() == {"index", "a", "b", "b/deep/c"}
+    web.pages["/docs/sitemap.xml"] = Answer(many.replace(b"/docs/x1<", b"/docs/a<"), type="application/xml")
+    assert scan(web).found.keys() == {"a"}
+    circle = f"<sitemapindex><sitemap><loc>{web.url}/docs/sitemap.xml</loc></sitemap></sitemapindex>"
+    web.pages["/docs/sitemap.xml"] = Answer(circle.encode(), type="application/xml")
+    assert scan(web).found.keys() == {"index", "a", "b", "b/deep/c"}
+
+
+# ---------------------------------------------------------------- private addresses
+
+
+def test_private_addresses_are_not_opened(web: Website) -> None:
+    small(web)
+    for options in ({"allowed": []}, {"allowed": ["localhost"]}, {"public_only": True, "allowed": [web.host]}):
+        closed = Scan(Site(rate=0.0, **options).scan(SourceRoot("site", f"{web.url}/docs/"), {}))  # type: ignore[arg-type]
+        assert "not a public address" in closed.problem
+    assert web.paths == []
+
+
+def test_no_page_leads_to_a_private_address(web: Website) -> None:
+    with website() as inner:
+        inner.otherwise = lambda path: page("Inner")
+        links = [f"r{n}" for n in range(3)]
+        web.pages["/docs/"] = page("Home", f"{inner.url}/docs/", *links)
+        for link, place in zip(links, (f"{inner.url}/x", "http://169.254.169.254/", "http://[::1]/"), strict=True):
+            web.pages[f"/docs/{link}"] = moved(place)
+        for name in ("robots.txt", "docs/llms-full.txt", "docs/llms.txt", "docs/sitemap.xml"):
+            web.pages[f"/{name}"] = moved(f"{inner.url}/{name}")
+        allowed = [web.host, inner.host]  # even one that another site may read
+        site = Site(allowed=allowed, rate=0.0)
+        assert "not a public address" in Scan(site.scan(SourceRoot("site", f"{web.url}/docs/"), {})).problem
+        del web.pages["/robots.txt"]
+        first = Scan(site.scan(SourceRoot("site", f"{web.url}/docs/"), {}))
+        assert first.found.keys() == {"index"}
+        web.pages["/moved/"] = moved(f"{inner.url}/docs/")
+        assert "not a public address" in Scan(site.scan(SourceRoot("site", f"{web.url}/moved/"), {})).problem
+        assert inner.paths == []
+
+
+def test_a_name_that_changes_its_address_is_not_followed(web: Website, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DNS rebinding: the first answer is public, the next is this machine."""
+    looked: list[str] = []
+
+    def look_up(host: str, port: int, flags: int = 0) -> list[addresses.Address]:
+        if flags:
+            raise socket.gaierror
+        looked.append(host)
+        ip = "192.0.2.1" if len(looked) == 1 else "127.0.0.1"
+        monkeypatch.setattr(addresses, "is_public", lambda ip: ip != "127.0.0.1")
+        return [addresses.Address(socket.AF_INET, (ip, web.server_port))]
+
+    monkeypatch.setattr(addresses, "_looked_up", look_up)
+    small(web)
+    site = Site(rate=0.0, timeout=0.3, robots=False)
+    root = SourceRoot("site", f"http://rebound.example:{web.server_port}/docs/")
+    assert Scan(site.scan(root, {})).problem  # 192.0.2.1 does not answer
+    assert "not a public address" in Scan(site.scan(root, {})).problem
+    assert web.paths == []
+
+
+# ---------------------------------------------------------------- content
+
+
+def test_files_are_kept_by_their_media_type(web: Website) -> None:
+    types = {"pdf": "application/pdf", "plain": "text/plain; charset=utf-8", "zip": "application/zip", "none": ""}
+    web.pages["/docs/"] = page("Home", *types, "x.md", "y.png", "z.html")
+    web.pages |= {f"/docs/{name}": Answer(name.encode(), type=type) for name, type in types.items()}
+    web.pages |= {"/docs/x.md": Answer(b"# X", type="text/plain"), "/docs/z.html": page("Z")}
+    first = scan(web, media_types=frozenset({"text/html", "application/pdf"}))
+    assert {name: one.media for name, one in first.found.items()} == {
+        "index": "text/html",
+        "pdf": "application/pdf",
+        "plain": "text/plain",
+        "x.md": ".md",
+        "z.html": "text/html",
+    }
+    assert "application/zip" in first.skipped[f"{web.url}/docs/zip"]
+    assert "/docs/y.png" not in web.paths
+
+
+def test_the_encoding_in_the_header_counts(web: Website) -> None:
+    web.pages["/docs/"] = page("Home", "greek", "utf8", "strange", "plain.txt")
+    body = '<meta charset="iso-8859-1"><main>{}</main>'
+    web.pages["/docs/greek"] = Answer(body.format("γλαύξ").encode("iso-8859-7"), type="text/html; charset=ISO-8859-7")
+    web.pages["/docs/utf8"] = Answer(body.format("Möwe").encode(), type="text/html; charset=utf-8")
+    web.pages["/docs/strange"] = Answer(body.format("auk").encode(), type="text/html; charset=zip")
+    web.pages["/docs/plain.txt"] = Answer("Möwe".encode("cp1252"), type="text/plain; charset=latin1")
+    read = texts(web)
+    assert "γλαύξ" in read["greek"]
+    assert "Möwe" in read["utf8"]
+    assert "auk" in read["strange"]
+    assert read["plain.txt"] == "Möwe"
+    site = source(web)
+    (found,) = [one for one in scan(web).found.values() if one.name == "utf8"]
+    assert str(site.read(found), "utf-8").startswith("\ufeff")  # so that the page's own claim does not count
+
+
+def test_a_page_can_be_read_after_the_scan(web: Website) -> None:
+    small(web)
+    site = source(web)
+    found = scan(web).found["a"]
+    assert site.read(found) == web.pages["/docs/a"].body
+    del web.pages["/docs/a"]
+    assert isinstance(site.read(found), Skipped)
+
+
+# ---------------------------------------------------------------- all traps at once
+
+
+def test_a_site_full_of_traps(web: Website) -> None:
+    titles = trap_site.build(web)
+    first = scan(web, timeout=1.0)
+    assert len(titles) == trap_site.REAL == 300
+    names = {path.removeprefix("/docs/").rstrip("/") or "index" for path in titles}
+    assert names <= first.found.keys()
+    assert len(first.found) <= 300 + _crawl.MAX_DATED + 60
+    assert "/docs/secret/page" not in web.paths
+    assert max(Counter(path for path in web.paths if "broken" not in path).values()) == 1
+    web.forget()
+    again = scan(web, known=first.stamps, cursor=first.cursor, timeout=1.0)
+    assert again.same.keys() == first.found.keys()
+    assert again.found == {}
+    assert 200 not in web.statuses[1:]  # robots.txt is read each time
