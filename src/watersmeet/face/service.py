@@ -221,8 +221,8 @@ class Folder:
 
 def sync(service: Service, paths: list[str], anywhere: bool, progress: ProgressCallback) -> dict[str, Any]:
     """Bring the index up to date. A caller on another machine may only name paths in folders that are indexed already
-    (`anywhere` is false). Nobody may name an address that is not indexed: an agent does what the documents that it reads
-    tell it, and an address can carry what it has read. For the same reason no private address is opened."""
+    (`anywhere` is false). Nobody may name an address that is not indexed: an agent does what the documents tell it that
+    it reads, and an address can carry what it has read. For the same reason no private address is opened."""
     if any("\0" in path for path in paths):
         raise ConfigError("a path cannot hold a NUL character", "name the folders to index in `paths`")
     roots = service.engine.status()["roots"] if paths else []

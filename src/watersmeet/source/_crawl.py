@@ -55,8 +55,8 @@ MAX_CLAIMS = 10
 MAX_DATED = 60
 """Pages whose addresses differ only in the numbers of a date: a calendar has no end."""
 LEFT_OUT = frozenset(
-    ".png .jpg .jpeg .gif .svg .webp .avif .ico .bmp .css .js .mjs .map .woff .woff2 .ttf .eot .mp3 .mp4 .webm .ogg .wav "
-    ".mov .zip .gz .tgz .bz2 .xz .7z .tar .whl .exe .dmg .msi .deb .rpm .apk .iso .jar .bin .rss .atom".split()
+    ".png .jpg .jpeg .gif .svg .webp .avif .ico .bmp .css .js .mjs .map .woff .woff2 .ttf .eot .mp3 .mp4 .webm .ogg "
+    ".wav .mov .zip .gz .tgz .bz2 .xz .7z .tar .whl .exe .dmg .msi .deb .rpm .apk .iso .jar .bin .rss .atom".split()
 )
 """Endings of links that are no pages."""
 MAX_REQUESTS = 4
@@ -362,7 +362,7 @@ class Crawl:
         return sum(task.page.name.partition("?")[0] != name.partition("?")[0] for task in self.aliases.get(name, ()))
 
     def _is_twin(self, task: Task, hash: str) -> bool:
-        """Whether a new page has the content of another one. If that is known but not offered yet, it is looked at later."""
+        """Whether a new page has the content of another one. It is looked at later if that one is not offered yet."""
         if task.page.name in self.stamps:
             return False
         if hash in self.documents:

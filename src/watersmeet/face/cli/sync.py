@@ -24,7 +24,8 @@ COUNTED = ("added", "changed", "moved", "removed", "unchanged")
 @click.command(
     "sync",
     epilog="Examples: watersmeet sync docs notes | watersmeet sync . --exclude 'drafts/**' | "
-    "watersmeet sync papers --format pdf,docx | watersmeet sync https://docs.example.org/ --max-pages 200 | watersmeet sync",
+    "watersmeet sync papers --format pdf,docx | "
+    "watersmeet sync https://docs.example.org/ --max-pages 200 | watersmeet sync",
 )
 @click.argument("paths", nargs=-1, metavar="[PATH|URL]...", type=click.Path())
 @click.option(
@@ -71,12 +72,11 @@ def sync_command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Index folders, files and websites, or bring the index up to date. Without PATH: everything that is indexed already.
+    """Index folders, files and websites, or bring the index up to date. Without PATH: all that is indexed already.
 
-    Unchanged files are recognized by their time stamp; moved files are not read again; deleted files are removed. An
-    address that ends in a slash, or in no file ending, is a website: its pages below that path are read. Any other is one
-    page or file.
-    You can stop it at any time: what is committed is kept, and the next sync continues from there.
+    Unchanged files are recognized by their time stamp; moved files are not read again; deleted files are removed.
+    A URL that ends in a slash or has no file ending is a website: its pages below that path are read. Any other URL is
+    one page or file. You can stop it at any time: what is committed is kept, and the next sync continues from there.
     """
     include = (*include, *globs_of_formats(formats))
     folder = {key: check_globs(value) for key, value in (("include", include), ("exclude", exclude)) if value}
