@@ -259,6 +259,23 @@ def test_a_site_that_moved_is_read_where_it_is(web: Website) -> None:
     assert "docs/a" in scan(web, "/").found
 
 
+def test_an_address_may_lack_the_slash(web: Website) -> None:
+    web.pages |= {"/docs": page("Home", "/docs/a", "docs/b"), "/docs/a": page("A"), "/docs/b": page("B")}
+    first = scan(web)
+    assert {name: one.uri.removeprefix(web.url) for name, one in first.found.items()} == {
+        "index": "/docs",
+        "a": "/docs/a",
+        "b": "/docs/b",
+    }
+    assert scan(web, known=first.stamps, cursor=first.cursor).same.keys() == first.found.keys()
+
+
+def test_a_page_that_only_forwards_is_followed(web: Website) -> None:
+    web.pages["/docs/"] = Answer(b'<meta http-equiv="refresh" content="0; url=latest/">')
+    web.pages["/docs/latest/"] = page("Latest")
+    assert scan(web).found.keys() == {"index", "latest"}
+
+
 def test_links_in_scripts_and_comments_are_none(web: Website) -> None:
     html = b"""<base href="/docs/sub/"><!-- <a href="no">x</a> --><script>'<a href="no2">'</script>
     <a href="no3" rel="nofollow">x</a><A title='x' HREF = 'yes&amp;more'>x</A><a href=plain>x</a>"""

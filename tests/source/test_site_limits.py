@@ -124,6 +124,15 @@ def test_pages_that_a_cut_crawl_left_are_found_later(web: Website) -> None:
     assert "new" in scan(web, known=stamps, cursor=first.cursor).found
 
 
+def test_the_bytes_of_a_site_are_limited(web: Website) -> None:
+    web.pages["/docs/"] = page("Home", *trap_site._WORDS)
+    web.pages |= {f"/docs/{word}": page(word, text="x" * 10_000) for word in trap_site._WORDS}
+    first = scan(web, max_bytes_total=50_000)
+    assert "bytes (max_bytes_total)" in first.problem
+    assert 0 < len(first.found) < 10
+    assert first.whole is None
+
+
 def test_redirects_without_end_are_limited(web: Website) -> None:
     web.pages["/docs/"] = page("Home", "r/1")
     web.otherwise = lambda path: moved(f"/docs/r/{int(path[8:]) + 1}") if path.startswith("/docs/r/") else None

@@ -107,6 +107,7 @@ class Crawl:
     twins: list[tuple[Task, str]] = field(default_factory=list)  # pages with the content of a known one
     failed: dict[str, float] = field(default_factory=dict)  # pages that could not be read: when to request them again
     in_a_row: int = 0
+    bytes: int = 0  # of all pages read
     left: Counter[str] = field(default_factory=Counter)  # by reason
     queries: Counter[str] = field(default_factory=Counter)  # by path
     dated: Counter[str] = field(default_factory=Counter)  # by pattern
@@ -321,6 +322,9 @@ class Crawl:
     def _read(self, task: Task, reply: Reply) -> Iterator[Offer]:
         """Offer a page, follow its links, or recognise it as another spelling of one."""
         page = task.page
+        self.bytes += len(reply.body)
+        if self.bytes > self.site.max_bytes_total:
+            self.cut = f"stopped after {self.site.max_bytes_total:,} bytes (max_bytes_total)"
         ending = splitext(page.name.partition("?")[0])[1].lower()
         media = media_of(reply, ending if ending in self.site.endings else "", self.site.media_types)
         if not media:

@@ -7,10 +7,12 @@ import re
 from dataclasses import dataclass
 
 MAX_LINKS = 5_000
-_TAG = re.compile(r"<(a|area|link|base)\s([^<>]{1,4000})>", re.IGNORECASE)
+_TAG = re.compile(r"<(a|area|link|base|meta)\s([^<>]{1,4000})>", re.IGNORECASE)
 _ATTRIBUTE = re.compile(
-    r"(?<![\w-])(href|rel)\s{0,9}=\s{0,9}(?:\"([^\"]{0,4000})\"|'([^']{0,4000})'|([^\s\"'<>]{1,4000}))", re.IGNORECASE
+    r"(?<![\w-])(href|rel|http-equiv|content)\s{0,9}=\s{0,9}(?:\"([^\"]{0,4000})\"|'([^']{0,4000})'|([^\s\"'<>]{1,4000}))",
+    re.IGNORECASE,
 )
+_REFRESH = re.compile(r"[\d.]{0,9}\s{0,9}[;,]\s{0,9}(?:url\s{0,9}=\s{0,9})?[\"']?([^\s\"']{1,2000})", re.IGNORECASE)
 _WITHOUT_PAGES = ("mailto:", "javascript:", "data:", "tel:", "#")
 
 
@@ -30,6 +32,9 @@ def links_of(text: str) -> PageLinks:
     for match in _TAG.finditer(_without(_without(text, "<!--", "-->"), "<script", "</script")):
         tag = match[1].lower()
         attributes = {found[1].lower(): html.unescape(_value(found)).strip() for found in _ATTRIBUTE.finditer(match[2])}
+        if attributes.get("http-equiv", "").lower() == "refresh":  # such a page only forwards to another one
+            forward = _REFRESH.match(attributes.get("content", ""))
+            links |= {forward[1]: None} if forward else {}
         href, relations = attributes.get("href", ""), attributes.get("rel", "").lower().split()
         if not href:
             continue

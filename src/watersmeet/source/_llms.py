@@ -11,7 +11,7 @@ FULL = "llms-full.txt"
 LIST = "llms.txt"
 MAX_PARTS = 20_000
 MAX_NAME = 100
-_LINK = re.compile(r"\]\(\s{0,9}<?(https?://[^\s()<>]{1,2000}|[^\s()<>:]{1,2000})>?[^()\n]{0,300}\)")
+_LINK = re.compile(r"\]\(\s{0,9}<?(https?://[^\s()<>]{1,2000}|[^\s()<>:]{1,2000})>?(?:\s[^()\n]{0,300})?\)")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _SOURCE = re.compile(r"(?:source|url): {0,9}<?(https?://[^\s<>]{1,2000})", re.IGNORECASE)
 _NO_LETTERS = re.compile(r"[^\w]+")
@@ -47,7 +47,7 @@ def parts_of_full(text: str) -> list[Part]:
     before = "\n".join(lines[: cuts[0] if cuts else len(lines)]).strip()
     parts = [Part("", before)] if before else []
     anchors: dict[str, int] = {}
-    for begin, end in zip(cuts, [*cuts[1:], len(lines)], strict=True):
+    for begin, end in zip(cuts, [*cuts[1:], len(lines)], strict=False):
         head = lines[begin + 1 : min(begin + _HEAD_LINES, end)]
         source = next((match[1] for line in head if (match := _SOURCE.match(line))), "")
         parts.append(Part(_unique(_slug(lines[begin]), anchors), "\n".join(lines[begin:end]).strip() + "\n", source))

@@ -26,7 +26,7 @@ _TRACKING = frozenset(
 """Parameters that say where a reader came from or who it is, not which page is meant; also all `utm_…`."""
 _INDEX_PAGE = re.compile(r"/(?:index(?:\.(?:html?|xhtml|php|aspx?))?|default\.(?:html?|aspx?))$", re.IGNORECASE)
 _SESSION = re.compile(r";jsessionid=[^/?]{0,200}", re.IGNORECASE)
-_DATED = re.compile(r"(?<!\d)(?:1[89]|2\d)\d\d[-/_]?(?:0?[1-9]|1[0-2])(?!\d)")
+_DATED = re.compile(r"(?<!\d)(?:1[89]|2\d)\d\d(?:[-/_](?:0?[1-9]|1[0-2])|(?:0[1-9]|1[0-2])(?:[0-3]\d)?)(?!\d)")
 _DIGITS = re.compile(r"\d+")
 _SEGMENT_SAFE = "!$&'()*+,;=:@~"
 _PATH_SAFE = _SEGMENT_SAFE + "/"

@@ -40,6 +40,7 @@ class Site(Source):
     max_depth: int = option(0, "most links between the first page and another; 0: any number", least=0)
     max_queries: int = option(50, "most pages of one path that differ by their parameters", least=0)
     max_bytes: int = option(20_000_000, "the largest page or file to read, in bytes, unpacked", least=1)
+    max_bytes_total: int = option(1_000_000_000, "most bytes of a site to read in one sync, unpacked", least=1)
     timeout: float = option(30.0, "seconds for one page, from the first byte to the last", least=0.1)
     rate: float = option(5.0, "most requests a second; 0: any number", least=0)
     parallel: int = option(4, "most requests at once", least=1)
