@@ -58,11 +58,11 @@ def tidy(url: str, base: str = "") -> str:
         joined = urljoin(base, url.strip()) if base else url.strip()
         parts = urlsplit(joined)
         target = parse(f"{parts.scheme}://{parts.netloc}/")
-    except (NoReply, ValueError):
+        path = _without_dots(_SESSION.sub("", parts.path))
+        kept = sorted((key, value) for key, value in parse_qsl(parts.query, True) if not _is_tracking(key))
+    except (NoReply, ValueError):  # also half a surrogate pair, which cannot be written
         return ""
-    path = _without_dots(_SESSION.sub("", parts.path))
-    kept = sorted((key, value) for key, value in parse_qsl(parts.query, True) if not _is_tracking(key))
-    query = f"?{urlencode(kept)}" if kept else ""
+    query = f"?{urlencode(kept, errors='replace')}" if kept else ""
     return f"{target.scheme}://{target.host_header}{path}{query}"
 
 
