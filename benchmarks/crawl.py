@@ -113,7 +113,8 @@ def quick(pages: int) -> dict[str, Any]:
     site = Served(str(pages))
     source = Site(allowed=[site.host], rate=0, max_pages=2 * pages)
     figures: dict[str, Any] = {"pages": pages + 1}
-    stamps, cursor = {}, ""
+    stamps: dict[str, str] = {}
+    cursor = ""
     for name in ("read", "unchanged"):
         start = time.perf_counter()
         offers = list(source.scan(SourceRoot("site", f"http://{site.host}/docs/", cursor), stamps))

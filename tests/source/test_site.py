@@ -12,7 +12,7 @@ import pytest
 import trap_site
 from pages import Answer, Website, moved, page, sitemap, website
 from scans import scan, small, source, texts
-from watersmeet.core.errors import SourceProblem
+from watersmeet.core.errors import ConfigError, SourceProblem
 from watersmeet.core.indexing import Found, Skipped
 from watersmeet.source import _crawl, _fetcher
 from watersmeet.source.site import Site
@@ -175,6 +175,8 @@ def test_a_better_way_that_appears_later_is_not_taken(web: Website) -> None:
 
 
 def test_the_way_can_be_chosen(web: Website) -> None:
+    with pytest.raises(ConfigError, match="strategy"):
+        source(web, strategy="link")
     small(web)
     web.pages["/docs/sitemap.xml"] = sitemap(web.url, {"/docs/a": ""})
     assert scan(web, strategy="links").found.keys() == {"index", "a", "b", "b/deep/c"}
@@ -324,6 +326,35 @@ def test_a_page_is_gone_after_two_crawls(web: Website) -> None:
     assert back.same["a"]
     web.pages["/docs/a"] = Answer(b"", 410)
     assert scan(web, known=stamps, cursor=first.cursor).gone == {"a"}
+
+
+def test_maintenance_deletes_nothing(web: Website) -> None:
+    """Every page redirects for a while, to a page of the site or elsewhere."""
+    small(web)
+    web.pages["/docs/sorry"] = page("Sorry")
+    first = scan(web)
+    pages = dict(web.pages)
+    for place in ("/docs/sorry", "/elsewhere"):
+        web.pages |= {path: moved(place, 302) for path in ("/docs/", "/docs/a", "/docs/b/", "/docs/b/deep/c")}
+        known = first.stamps
+        for _ in range(3):
+            again = scan(web, known=known, cursor=first.cursor)
+            assert again.gone == set()
+            assert not again.whole or again.same.keys() >= first.found.keys()
+            known = {name: again.same.get(name) or stamp for name, stamp in known.items()}
+        assert known == first.stamps
+    web.pages = pages
+    assert scan(web, known=first.stamps, cursor=first.cursor).same.keys() == first.found.keys()
+
+
+def test_a_page_that_moved_for_good_is_gone_after_two_crawls(web: Website) -> None:
+    small(web)
+    first = scan(web)
+    web.pages |= {"/docs/a": moved("/docs/aa", 301), "/docs/aa": page("A at another place")}
+    once = scan(web, known=first.stamps, cursor=first.cursor)
+    assert once.found.keys() == {"aa"}
+    known = {name: once.same.get(name) or stamp for name, stamp in first.stamps.items()} | once.stamps
+    assert scan(web, known=known, cursor=once.cursor).gone == {"a"}
 
 
 def test_failures_delete_nothing(web: Website, monkeypatch: pytest.MonkeyPatch) -> None:

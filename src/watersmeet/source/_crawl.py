@@ -124,8 +124,13 @@ class Crawl:
         first = self.stamps.get(INDEX, Stamp())
         is_settled = before.get("state") == _state(self.stamps)
         self.conditional = is_settled or len(self.stamps) >= self.limit
-        start = find_start(self.fetcher, self.root.uri, first.version if self.conditional else None)
+        start = find_start(self.fetcher, self.root.uri, first if self.conditional else Stamp())
         self.scope = start.scope
+        if before.get("base", self.scope.base) != self.scope.base:
+            raise SourceProblem(
+                f"it redirects to {self.scope.base} now, and was read at {before['base']} before",
+                "if it has moved for good: `watersmeet remove` it, and sync the new address",
+            )
         ways = self._ways(before)
         version = Stamp(etag=before.get("etag", ""), modified=before.get("modified", "")).version
         self.way = find_way(self.fetcher, start, ways, version, self.site.max_bytes)
@@ -147,7 +152,7 @@ class Crawl:
             self.cut = self.cut or f"stopped after {self.limit:,} pages (--max-pages)"
         if self.cut:
             raise SourceProblem(self.cut, "run the same command again, or change the limit")
-        cursor = {"way": self.way.name, "failed": self.failed, "state": _state(self.offered)}
+        cursor = {"way": self.way.name, "failed": self.failed, "state": _state(self.offered), "base": self.scope.base}
         yield Whole(json.dumps({key: value for key, value in cursor.items() if value}))
 
     def _cursor(self) -> dict[str, Any]:
@@ -294,7 +299,7 @@ class Crawl:
             return
         self.in_a_row = 0
         if reply.location:
-            yield from self._redirected(task, reply.location)
+            yield from self._redirected(task, reply.location, reply.status in (301, 308))
         elif reply.status == 304 and stamp:
             yield from self._kept(name, str(stamp.present) if stamp.misses else "")
         elif reply.status == 200:
@@ -305,7 +310,8 @@ class Crawl:
             yield self._skipped(task.page, reply.error)
             yield from self._kept(name)
 
-    def _redirected(self, task: Task, location: str) -> Iterator[Offer]:
+    def _redirected(self, task: Task, location: str, for_good: bool) -> Iterator[Offer]:
+        """Queue the page that another one redirects to. If only for now, such as for maintenance, that one is kept."""
         page = self.scope.page(location)
         if page and page.name == task.page.name and task.hops < MAX_REDIRECTS and self.fetcher.allows(page.url):
             self.queue.appendleft(replace(task, page=page, hops=task.hops + 1))  # another spelling of it
@@ -317,7 +323,7 @@ class Crawl:
         elif task.hops < MAX_REDIRECTS:
             self._add(page, task.depth)
         if task.page.name in self.stamps:
-            yield from self._missing(task.page.name)
+            yield from self._missing(task.page.name) if for_good else self._kept(task.page.name)
 
     def _read(self, task: Task, reply: Reply) -> Iterator[Offer]:
         """Offer a page, follow its links, or recognise it as another spelling of one."""

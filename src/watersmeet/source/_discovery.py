@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from watersmeet.common.http import Reply, Version
 from watersmeet.core.errors import SourceProblem
-from watersmeet.source._content import HTML
+from watersmeet.source._content import HTML, Stamp
 from watersmeet.source._fetcher import Fetcher
 from watersmeet.source._llms import FULL, LIST, links_of_list
 from watersmeet.source._sitemap import MAX_ENTRIES, BadSitemap, Entry, read_sitemap
@@ -48,14 +48,14 @@ class Way:
     complete: bool = True  # whether all of its files could be read
 
 
-def find_start(fetcher: Fetcher, url: str, version: Version | None) -> Start:
+def find_start(fetcher: Fetcher, url: str, known: Stamp) -> Start:
     """The first page of a site. A redirect to another host or path moves the whole site there."""
     start = Start(Scope.of(url), url)
     fetcher.read_robots(start.scope.origin)
     for _ in range(MAX_REDIRECTS + 1):
         if not fetcher.allows(start.url):
             raise SourceProblem(f"{start.url}: {DISALLOWED}", ROBOTS_HINT)
-        reply = fetcher.request(start.url, version)
+        reply = fetcher.request(start.url, known.version if start.url == (known.url or url) else None)
         if reply.status in (404, 410) and start.url == url and url.count("/") > 3 and url.endswith("/"):
             start.url = url.rstrip("/")
             continue

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from posixpath import splitext
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from watersmeet.core.errors import SourceProblem
+from watersmeet.core.errors import ConfigError, SourceProblem, nearest
 from watersmeet.core.indexing import Found, Located, Offer, Skipped, Source, SourceRoot
 from watersmeet.core.options import option
 
 if TYPE_CHECKING:
     from watersmeet.source._fetcher import Fetcher
 
+STRATEGIES = ("auto", "llms-full", "llms", "sitemap", "links")
 _MAX_NAME = 60
 _LISTS = ("llms-full.txt", "llms.txt", "sitemap.xml")
 """Files that stand for the site that they describe."""
@@ -50,6 +51,10 @@ class Site(Source):
         [], 'private machines that may be read, such as "localhost:8000"; only by your own commands', outside=True
     )
     _held: Any = field(default_factory=lambda: _held(), init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.strategy not in STRATEGIES:
+            raise ConfigError(f"source.site.strategy cannot be {self.strategy!r}", nearest(self.strategy, STRATEGIES))
 
     def scan(self, root: SourceRoot, known: Mapping[str, str]) -> Iterator[Offer]:
         from dataclasses import replace
