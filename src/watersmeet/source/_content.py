@@ -34,6 +34,22 @@ _CODECS = (
 """Beginnings of the names of encodings; Python has codecs that are something else."""
 
 
+@dataclass(frozen=True, slots=True)
+class CrawlOptions:
+    """The settings of a site that decide what is read, and what a parser reads."""
+
+    strategy: str
+    max_pages: int
+    max_depth: int
+    max_queries: int
+    max_bytes: int
+    max_bytes_total: int
+    parallel: int
+    misses: int
+    endings: tuple[str, ...]
+    media_types: Collection[str]
+
+
 @dataclass(slots=True)
 class Held:
     """The content of the page that is being offered: it need not be requested again to be read."""

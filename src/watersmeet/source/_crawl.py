@@ -16,12 +16,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from posixpath import splitext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from watersmeet.common.http import Reply
 from watersmeet.core.errors import NoReply, SourceProblem
 from watersmeet.core.indexing import Found, Gone, Note, Offer, Pending, Same, Skipped, SourceRoot, Whole
-from watersmeet.source._content import HTML, Held, Stamp, content_of, date_of, media_of, stamp_of, text_of
+from watersmeet.source._content import HTML, CrawlOptions, Held, Stamp, content_of, date_of, media_of, stamp_of, text_of
 from watersmeet.source._discovery import (
     BY_FULL,
     BY_LINKS,
@@ -38,9 +38,6 @@ from watersmeet.source._links import PageLinks, links_of
 from watersmeet.source._llms import FULL, parts_of_full
 from watersmeet.source._sitemap import settled
 from watersmeet.source._urls import INDEX, Page, Scope, is_trap, tidy
-
-if TYPE_CHECKING:
-    from watersmeet.source.site import Site
 
 LOOKAHEAD = 16
 """Replies that wait for an earlier one."""
@@ -86,7 +83,7 @@ class Task:
 
 @dataclass(slots=True)
 class Crawl:
-    site: Site
+    options: CrawlOptions
     root: SourceRoot
     known: Mapping[str, str]
     fetcher: Fetcher
@@ -115,7 +112,7 @@ class Crawl:
     def __post_init__(self) -> None:
         self.stamps = {name: Stamp.read(text) for name, text in self.known.items()}
         self.hashes = {stamp.hash for stamp in self.stamps.values()}
-        self.limit = self.root.limit or self.site.max_pages
+        self.limit = self.root.limit or self.options.max_pages
 
     # ------------------------------------------------------------ the whole
 
@@ -133,7 +130,7 @@ class Crawl:
             )
         ways = self._ways(before)
         version = Stamp(etag=before.get("etag", ""), modified=before.get("modified", "")).version
-        self.way = find_way(self.fetcher, start, ways, version, self.site.max_bytes)
+        self.way = find_way(self.fetcher, start, ways, version, self.options.max_bytes)
         parts = [name for name in self.stamps if name.startswith(FULL)]
         if self.way.name == BY_FULL:
             yield Note(_WORDS[BY_FULL])
@@ -164,8 +161,8 @@ class Crawl:
 
     def _ways(self, before: Mapping[str, Any]) -> Ways:
         """Ways to try. Better ones than that of the last crawl are not: the names of all pages would change."""
-        if self.site.strategy in WAYS:
-            return Ways((self.site.strategy,), self.site.strategy)
+        if self.options.strategy in WAYS:
+            return Ways((self.options.strategy,), self.options.strategy)
         taken = BY_FULL if any(name.startswith(FULL) for name in self.stamps) else before.get("way", "")
         if taken in WAYS:
             return Ways(WAYS[WAYS.index(taken) :], taken)
@@ -220,11 +217,11 @@ class Crawl:
             return DISALLOWED
         if named:
             return ""
-        if self.site.max_depth and depth > self.site.max_depth:
+        if self.options.max_depth and depth > self.options.max_depth:
             return "too many links away (max_depth)"
         if "?" in page.url:
             self.queries[page.path] += 1
-            if self.queries[page.path] > self.site.max_queries:
+            if self.queries[page.path] > self.options.max_queries:
                 return "same path with further parameters (max_queries)"
         if page.pattern:
             self.dated[page.pattern] += 1
@@ -235,7 +232,7 @@ class Crawl:
     # ------------------------------------------------------------ pages
 
     def _pages(self, start: Start) -> Iterator[Offer]:
-        pool = ThreadPoolExecutor(self.site.parallel, "watersmeet-site")
+        pool = ThreadPoolExecutor(self.options.parallel, "watersmeet-site")
         first = self.scope.page(start.url)
         ready = {first.name: start.reply} if first and start.reply else {}
         try:
@@ -329,10 +326,10 @@ class Crawl:
         """Offer a page, follow its links, or recognise it as another spelling of one."""
         page = task.page
         self.bytes += len(reply.body)
-        if self.bytes > self.site.max_bytes_total:
-            self.cut = f"stopped after {self.site.max_bytes_total:,} bytes (max_bytes_total)"
+        if self.bytes > self.options.max_bytes_total:
+            self.cut = f"stopped after {self.options.max_bytes_total:,} bytes (max_bytes_total)"
         ending = splitext(page.name.partition("?")[0])[1].lower()
-        media = media_of(reply, ending if ending in self.site.endings else "", self.site.media_types)
+        media = media_of(reply, ending if ending in self.options.endings else "", self.options.media_types)
         if not media:
             yield Skipped(page.url, f"no parser reads {reply.headers.get_content_type()}")
             yield from self._kept(page.name)
@@ -413,7 +410,7 @@ class Crawl:
         stamp = self.stamps.get(name)
         if stamp is None:
             self.left["not found"] += 1
-        elif stamp.misses + 1 >= self.site.misses:
+        elif stamp.misses + 1 >= self.options.misses:
             yield Gone(name)
         else:
             yield from self._kept(name, str(replace(stamp, misses=stamp.misses + 1)))
@@ -462,7 +459,7 @@ class Crawl:
 
     def _without_full(self, parts: list[str]) -> Iterator[Offer]:
         """The parts of a llms-full.txt that is missing: they are gone if it was missing the last time too."""
-        if all(self.stamps[name].misses + 1 >= self.site.misses for name in parts):
+        if all(self.stamps[name].misses + 1 >= self.options.misses for name in parts):
             for name in parts:
                 del self.stamps[name]
                 yield Gone(name)

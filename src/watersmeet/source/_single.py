@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from posixpath import splitext
-from typing import TYPE_CHECKING
 
 from watersmeet.core.errors import NoReply, SourceProblem
 from watersmeet.core.indexing import Found, Gone, Offer, Same, Skipped, SourceRoot, Whole
-from watersmeet.source._content import Held, Stamp, content_of, date_of, media_of, stamp_of
+from watersmeet.source._content import CrawlOptions, Held, Stamp, content_of, date_of, media_of, stamp_of
 from watersmeet.source._discovery import DISALLOWED, ROBOTS_HINT
 from watersmeet.source._fetcher import Fetcher, Later
 from watersmeet.source._llms import FULL, parts_of_full
 
-if TYPE_CHECKING:
-    from watersmeet.source.site import Site
 
-
-def single(site: Site, root: SourceRoot, known: Mapping[str, str], fetcher: Fetcher, held: Held) -> Iterator[Offer]:
+def single(
+    options: CrawlOptions, root: SourceRoot, known: Mapping[str, str], fetcher: Fetcher, held: Held
+) -> Iterator[Offer]:
     """Offer the one page of an address."""
     from watersmeet.source.site import page_name
 
@@ -32,12 +30,12 @@ def single(site: Site, root: SourceRoot, known: Mapping[str, str], fetcher: Fetc
         yield Same(name, str(stamp.present) if stamp.misses else "")
     elif reply.status in (404, 410) and stamp.hash:
         missing = stamp.misses + 1
-        yield Gone(name) if missing >= site.misses else Same(name, str(replace(stamp, misses=missing)))
+        yield Gone(name) if missing >= options.misses else Same(name, str(replace(stamp, misses=missing)))
     elif reply.status != 200:
         raise SourceProblem(reply.error, "check the address, or try again later")
     else:
         ending = splitext(name.partition("?")[0])[1].lower()
-        media = media_of(reply, ending if ending in site.endings else "", site.media_types)
+        media = media_of(reply, ending if ending in options.endings else "", options.media_types)
         if not media:
             raise SourceProblem(f"{root.uri}: no parser reads {reply.headers.get_content_type()}")
         held.uri, held.content = root.uri, content_of(reply, media)
@@ -46,7 +44,7 @@ def single(site: Site, root: SourceRoot, known: Mapping[str, str], fetcher: Fetc
     yield Whole()
 
 
-def read_again(site: Site, found: Found, fetcher: Fetcher) -> bytes | Skipped:
+def read_again(found: Found, fetcher: Fetcher) -> bytes | Skipped:
     """The content of a page that was offered before."""
     url, _, anchor = found.uri.partition("#")
     try:

@@ -16,6 +16,7 @@ from watersmeet.core.indexing import Found, Located, Offer, Skipped, Source, Sou
 from watersmeet.core.options import option
 
 if TYPE_CHECKING:
+    from watersmeet.source._content import CrawlOptions
     from watersmeet.source._fetcher import Fetcher
 
 STRATEGIES = ("auto", "llms-full", "llms", "sitemap", "links")
@@ -62,13 +63,13 @@ class Site(Source):
         from watersmeet.source._crawl import Crawl
         from watersmeet.source._single import single
 
-        site = self
+        options, fetcher = self._options(), self._fetcher(root.uri)
         folder, _, last = root.uri.rpartition("/")
         if self._is_page(root.uri):
-            return single(self, root, known, self._fetcher(root.uri), self._held)
+            return single(options, root, known, fetcher, self._held)
         if last in _LISTS:
-            site, root = replace(self, strategy=splitext(last)[0]), replace(root, uri=f"{folder}/")
-        return Crawl(site, root, known, self._fetcher(root.uri), self._held).run()
+            options, root = replace(options, strategy=splitext(last)[0]), replace(root, uri=f"{folder}/")
+        return Crawl(options, root, known, fetcher, self._held).run()
 
     def read(self, found: Found) -> bytes | Skipped:
         from watersmeet.source._single import read_again
@@ -76,7 +77,7 @@ class Site(Source):
         if self._held.uri == found.uri:
             content: bytes = self._held.content
             return content
-        return read_again(self, found, self._fetcher(found.uri))
+        return read_again(found, self._fetcher(found.uri))
 
     def locate(self, uri: str) -> Located:
         from watersmeet.source._urls import tidy
@@ -97,6 +98,22 @@ class Site(Source):
         path, _, query = uri.partition("?")
         last = "/".join(path.split("/")[3:]).rpartition("/")[2]
         return bool(query) or (last not in _LISTS and splitext(last)[1].lower() in self.endings)
+
+    def _options(self) -> CrawlOptions:
+        from watersmeet.source._content import CrawlOptions
+
+        return CrawlOptions(
+            strategy=self.strategy,
+            max_pages=self.max_pages,
+            max_depth=self.max_depth,
+            max_queries=self.max_queries,
+            max_bytes=self.max_bytes,
+            max_bytes_total=self.max_bytes_total,
+            parallel=self.parallel,
+            misses=self.misses,
+            endings=self.endings,
+            media_types=self.media_types,
+        )
 
     def _fetcher(self, uri: str) -> Fetcher:
         """A client for one site. Of `allowed` only the machine of the site itself counts: no other may lead to one."""

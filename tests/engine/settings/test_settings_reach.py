@@ -27,6 +27,7 @@ from watersmeet.engine.models import PairScorers
 from watersmeet.engine.registry.requests import EntityRequest
 from watersmeet.engine.settings.settings import SECTIONS, Settings, load
 from watersmeet.engine.sync.formats import Formats
+from watersmeet.engine.sync.sources import Sources
 from watersmeet.face.service import Service
 from watersmeet.face.tokens import Tokens
 
@@ -42,6 +43,7 @@ OTHER: dict[str, Any] = {
     "query.adapt.if_few": [0.8, 0.2],
     "query.route.rules": [{"match": "python", "filters": {"sdk": "python"}}],
     "source.folder.include": ["**/*.md"],
+    "source.site.strategy": "links",
     "store.tantivy.heap_bytes": 100_000_000,
 }
 """A value that is not the default, where not just any will do."""
@@ -127,8 +129,16 @@ def parsing(folder: Path, vault: Path, kind: str, name: str, tables: dict[str, A
         assert formats.of(Found("x", "/x", "1", media=media)) is not None
 
 
+def locating(folder: Path, vault: Path, kind: str, name: str, tables: dict[str, Any]) -> None:
+    """The source of an address; nothing is read from it. The source of paths reads a folder."""
+    if find("source", name).schemes:
+        Sources(settings_with(folder, tables)).of(name)
+    else:
+        indexing(folder, vault, kind, name, tables)
+
+
 WAYS: dict[str, Callable[..., None]] = {
-    "source": indexing,
+    "source": locating,
     "parse": parsing,
     "chunk": indexing,
     "store": indexing,
