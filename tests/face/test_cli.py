@@ -62,6 +62,7 @@ def test_sync_reports_as_json(ask: Ask, fresh: Path) -> None:
         | {
             "skipped": list,
             "warnings": list,
+            "notes": list,
             "documents": int,
             "chunks": int,
             "embedded": int,

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import socket
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from pages import Answer, Website, sitemap, website
 from watersmeet.core.indexing import Source, SourceRoot
 from watersmeet.source.folder import Folder
+from watersmeet.source.site import Site
 from watersmeet.testing.contracts.source import Place, SourceContract
 
 
@@ -47,3 +51,50 @@ class TestFolder(SourceContract):
         folder = tmp_path / "place"
         folder.mkdir()
         return InFolder(folder)
+
+
+@dataclass
+class OnWebsite:
+    """A website with a sitemap."""
+
+    site: Website
+
+    @property
+    def root(self) -> SourceRoot:
+        return SourceRoot("site", f"{self.site.url}/docs/")
+
+    @property
+    def missing(self) -> SourceRoot:
+        """A port that nobody listens on."""
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            return SourceRoot("site", f"http://127.0.0.1:{free.getsockname()[1]}/docs/")
+
+    def write(self, name: str, content: bytes) -> None:
+        self.site.pages[f"/docs/{name}"] = Answer(content, type="text/markdown")
+        self.list()
+
+    def remove(self, name: str) -> None:
+        del self.site.pages[f"/docs/{name}"]
+        self.list()
+
+    def list(self) -> None:
+        paths = dict.fromkeys((path for path in self.site.pages if path.endswith(".md")), "")
+        self.site.pages["/docs/sitemap.xml"] = sitemap(self.site.url, paths)
+
+
+class TestSite(SourceContract):
+    @pytest.fixture
+    def website(self) -> Iterator[Website]:
+        with website() as site:
+            yield site
+
+    @pytest.fixture
+    def source(self, website: Website) -> Source:
+        return Site(allowed=["127.0.0.1", website.host], rate=0, misses=1)
+
+    @pytest.fixture
+    def place(self, website: Website) -> Place:
+        place = OnWebsite(website)
+        place.list()
+        return place

@@ -213,7 +213,7 @@ class TestAgain:
         (cursor,) = [one.cursor for one in offers if isinstance(one, Whole)]
         server.site.paths.clear()
         again = scanned(server, known=known, cursor=cursor)
-        assert again[:-1] == [Note("npm:tern", "version 1.0.0, unchanged"), Same("a.d.ts")]
+        assert again[:-1] == [Note("version 1.0.0, unchanged"), Same("a.d.ts")]
         assert server.site.paths == ["/npm/tern"]
         assert server.site.headers[-1]["If-None-Match"]
 

@@ -279,7 +279,7 @@ class TestAgain:
             server.conditional = conditional
             server.site.paths.clear()
             again = scanned(source, known=known, cursor=cursor)
-            assert again == [Note("pypi:tern", "version 1.0, unchanged"), Same("a.md"), Same("b.md"), again[-1]]
+            assert again == [Note("version 1.0, unchanged"), Same("a.md"), Same("b.md"), again[-1]]
             assert isinstance(again[-1], Whole)
             assert server.site.paths == ["/simple/tern/"]
 
@@ -291,7 +291,7 @@ class TestAgain:
         publish(server, "1.1", {"a.md": b"A", "c.md": b"C"})
         (cursor,) = [one.cursor for one in offers if isinstance(one, Whole)]
         again = scanned(source, known=known, cursor=cursor)
-        assert again[0] == Note("pypi:tern", "version 1.1, which replaces 1.0")
+        assert again[0] == Note("version 1.1, which replaces 1.0")
         assert found(again).keys() == {"a.md", "c.md"}
         assert found(again)["a.md"].stamp != known["a.md"]
 
@@ -437,5 +437,5 @@ def test_a_real_package(tmp_path: Path) -> None:
         if "is not a public address" not in str(problem):
             raise
         pytest.skip("NOT RUN: the test with a real package, since the package index has no public address")
-    assert offers[0] == Note("pypi:iniconfig@2.0.0", "version 2.0.0")
+    assert offers[0] == Note("version 2.0.0")
     assert {"README.rst", "iniconfig/__init__.py"} <= found(offers).keys()

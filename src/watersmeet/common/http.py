@@ -85,6 +85,22 @@ class Reply:
         return self.status in _RETRY_STATUSES
 
     @property
+    def retry_after(self) -> float:
+        """Seconds that the server wants to be left alone; 0 if it does not say."""
+        return _seconds(self.headers.get("Retry-After") or "")
+
+    @property
+    def location(self) -> str:
+        """Address that the reply redirects to; empty if it does not."""
+        location = self.headers.get("Location") if self.status in _REDIRECTS else None
+        if not location:
+            return ""
+        try:
+            return urljoin(self.url, _readable(location))
+        except ValueError:
+            return ""
+
+    @property
     def error(self) -> str:
         """Error message for an unsuccessful reply, without secrets."""
         status = f"{self.status} {_excerpt(self.reason, self.secrets)}{_times(self.tries)}"
@@ -122,9 +138,8 @@ class _Request:
 
     def redirected(self, location: str) -> _Request:
         """The redirected request; headers and credentials are not sent to another origin."""
-        readable = quote(location, safe=string.punctuation, encoding="iso-8859-1")
         try:
-            target = parse(urljoin(self.target.url, readable))
+            target = parse(urljoin(self.target.url, _readable(location)))
         except (NoReply, ValueError):
             raise NoReply(
                 f"{shown(self.target.url)} redirects to something that is not a web address", _CHECK
@@ -146,14 +161,21 @@ class Client:
     redirects: int = 5
     max_bytes: int = 64 << 20  # of an unpacked body
 
-    def get(self, url: str, headers: Mapping[str, str] | None = None, known_version: Version | None = None) -> Reply:
-        """GET, following redirects; the reply is `unchanged` if the page still has the known version."""
+    def get(
+        self,
+        url: str,
+        headers: Mapping[str, str] | None = None,
+        known_version: Version | None = None,
+        follow: bool = True,
+    ) -> Reply:
+        """GET, following redirects unless `follow` is false; the reply is `unchanged` if the page still has the known
+        version."""
         request = _Request("GET", parse(url), headers or {}, known_version=known_version or Version())
         deadline = Deadline(self.deadline)
         for _ in range(self.redirects + 1):
             reply = self._send(request, deadline)
             location = reply.headers.get("Location")
-            if reply.status not in _REDIRECTS or not location:
+            if not follow or reply.status not in _REDIRECTS or not location:
                 return reply
             request = request.redirected(location)
         raise NoReply(f"{shown(url)} redirects more than {self.redirects} times", _CHECK)
@@ -214,6 +236,11 @@ def _excerpt(text: str, secrets: frozenset[str]) -> str:
     """Beginning of an untrusted text, on one line, without secrets."""
     plain = "".join(character if character.isprintable() else " " for character in redact(text, secrets))
     return " ".join(plain.split())[:_MAX_EXCERPT]
+
+
+def _readable(location: str) -> str:
+    """A `Location` header as a URL: headers are Latin-1, and may hold anything."""
+    return quote(location, safe=string.punctuation, encoding="iso-8859-1")
 
 
 def _times(tries: int) -> str:

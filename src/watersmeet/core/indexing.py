@@ -24,6 +24,7 @@ class SourceRoot:
     kind: str
     uri: str
     cursor: str = ""
+    limit: int = 0  # most items to offer; 0: as the source's settings say
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +52,10 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Same:
-    """The item of this name is unchanged since its stamp was taken."""
+    """The item of this name is unchanged since its stamp was taken. A new stamp, if there is one, replaces it."""
 
     name: str
+    stamp: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +77,19 @@ class Whole:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A remark about a scan, for the report of the sync: which version was chosen, for example."""
+    """A remark on a scan for the report, such as the way that it took."""
 
-    path: str
     text: str
 
 
-Offer = Found | Skipped | Same | Gone | Whole | Note
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """The number of items that a scan has still to look at, as far as it is known, for progress."""
+
+    count: int
+
+
+Offer = Found | Skipped | Same | Gone | Whole | Note | Pending
 
 
 @dataclass(frozen=True, slots=True)

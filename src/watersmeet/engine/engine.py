@@ -118,18 +118,24 @@ class Engine:
         meta: Mapping[str, str] | None = None,
         recreate: bool = False,
         deepen: bool = True,
+        max_pages: int = 0,
+        public_only: bool = False,
         progress: ProgressCallback | None = None,
     ) -> SyncReport:
         """Bring the index up to date with these folders and files; without paths, with all that it covers.
 
         Text and static vectors come first, then dense vectors. Sparse vectors are made only if the index has some
-        already or the recipe uses them. `recreate`: read everything again, into new stores."""
+        already or the recipe uses them. `recreate`: read everything again, into new stores. `max_pages`: most pages of
+        each website, now and later; 0: as before, or as the settings say. `public_only`: open no private address, even
+        if the settings allow it."""
         from watersmeet.engine.index.languages import refresh as refresh_languages
         from watersmeet.engine.sync.roots import sync
 
         progress = progress or (lambda _: None)
         start = time.perf_counter()
-        report = sync(self.index, self.settings, paths, collection, meta or {}, recreate, progress)
+        report = sync(
+            self.index, self.settings, paths, collection, meta or {}, recreate, progress, max_pages, public_only
+        )
         self._embed((), report, progress, deep=deepen)
         refresh_languages(self.index)
         prune(self._searched, self._learning)

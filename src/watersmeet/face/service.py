@@ -16,6 +16,7 @@ from watersmeet.engine.engine import Engine
 from watersmeet.engine.settings.settings import ServeSettings
 from watersmeet.engine.sync.folder_cache import sync_folder_cache
 from watersmeet.engine.sync.report import ProgressCallback
+from watersmeet.engine.sync.sources import Sources
 from watersmeet.face.background_deepening import Background
 from watersmeet.face.metrics import Metrics
 from watersmeet.face.search import AS_JSON, OutputFormat, SearchParams, SearchReply, run_search
@@ -220,19 +221,29 @@ class Folder:
 
 def sync(service: Service, paths: list[str], anywhere: bool, progress: ProgressCallback) -> dict[str, Any]:
     """Bring the index up to date. A caller on another machine may only name paths in folders that are indexed already
-    (`anywhere` is false)."""
+    (`anywhere` is false). Nobody may name an address that is not indexed: an agent does what the documents tell it that
+    it reads, and an address can carry what it has read. For the same reason no private address is opened."""
     if any("\0" in path for path in paths):
         raise ConfigError("a path cannot hold a NUL character", "name the folders to index in `paths`")
-    allowed = paths if anywhere else [_in_a_root(path, service.engine.status()["roots"]) for path in paths]
-    return service.engine.sync(allowed, progress=progress).to_json()
+    roots = service.engine.status()["roots"] if paths else []
+    sources = Sources(service.engine.settings)
+    allowed = [
+        path if anywhere and sources.kind_of(path) == sources.of_paths else _in_a_root(path, roots, sources)
+        for path in paths
+    ]
+    return service.engine.sync(allowed, public_only=True, progress=progress).to_json()
 
 
-def _in_a_root(path: str, roots: Sequence[str]) -> str:
+def _in_a_root(path: str, roots: Sequence[str], sources: Sources) -> str:
     """A root as the index names it, or the absolute path of something in one, which cannot be mistaken for a URL."""
+    if sources.kind_of(path) != sources.of_paths and (place := sources.locate(path)[1].uri) in roots:
+        return place
     real = os.path.realpath(path)
     folders = [os.path.realpath(root) for root in roots if os.path.isabs(root)]
     if path in roots:
         return path
     if any(is_within(real, root) for root in folders):
         return real
+    if sources.kind_of(path) != sources.of_paths:
+        raise ConfigError("an address is not in this index", "run `watersmeet sync ADDRESS` on the server to add it")
     raise ConfigError("a path is in no folder of this index", "run `watersmeet sync PATH` on the server to add it")

@@ -177,7 +177,7 @@ class PackageSource(Source):
         listing = self.listing(address, page)
         release = self.choose(address, listing) if listing else None
         if complete and (release is None or (release.version, release.stamp) == (before.version, before.stamp)):
-            yield Note(root.uri, f"version {before.version}, unchanged")
+            yield Note(f"version {before.version}, unchanged")
             yield from map(Same, known)
             page = listing.page if listing else page
             yield Whole(str(_Cursor(page.etag, page.modified, before.version, before.stamp, before.count)))
@@ -185,7 +185,7 @@ class PackageSource(Source):
         if listing is None or release is None:
             raise SourceProblem(f"{root.uri}: the registry does not answer as expected", "try again later")
         found = self._found(address, release)
-        yield Note(root.uri, self._choice(release, before))
+        yield Note(self._choice(release, before))
         count = 0
         for offer, content in found:
             self._current.clear()

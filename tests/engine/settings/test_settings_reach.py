@@ -44,6 +44,7 @@ OTHER: dict[str, Any] = {
     "query.adapt.if_few": [0.8, 0.2],
     "query.route.rules": [{"match": "python", "filters": {"sdk": "python"}}],
     "source.folder.include": ["**/*.md"],
+    "source.site.strategy": "links",
     "store.tantivy.heap_bytes": 100_000_000,
 }
 """A value that is not the default, where not just any will do."""
@@ -129,8 +130,8 @@ def parsing(folder: Path, vault: Path, kind: str, name: str, tables: dict[str, A
         assert formats.of(Found("x", "/x", "1", media=media)) is not None
 
 
-def scanning(folder: Path, vault: Path, kind: str, name: str, tables: dict[str, Any]) -> None:
-    """A source: of paths by a sync, of addresses without one, since there is nothing to reach."""
+def locating(folder: Path, vault: Path, kind: str, name: str, tables: dict[str, Any]) -> None:
+    """The source of an address; nothing is read from it. The source of paths reads a folder."""
     if find("source", name).schemes:
         Sources(settings_with(folder, tables)).of(name)
     else:
@@ -138,7 +139,7 @@ def scanning(folder: Path, vault: Path, kind: str, name: str, tables: dict[str, 
 
 
 WAYS: dict[str, Callable[..., None]] = {
-    "source": scanning,
+    "source": locating,
     "parse": parsing,
     "chunk": indexing,
     "store": indexing,

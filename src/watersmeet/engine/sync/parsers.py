@@ -38,6 +38,12 @@ def whole_names() -> frozenset[str]:
 
 
 @cache
+def media_types() -> frozenset[str]:
+    """Media types that a parser reads."""
+    return frozenset(form for form in readers() if "/" in form)
+
+
+@cache
 def sizes() -> Mapping[str, str]:
     """Which size limit applies to files of each ending or name."""
     limits = {name: getattr(find("parse", name), "size", "text") for name in {*readers().values()}}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from watersmeet.core.indexing import Note, Skipped
+from watersmeet.core.indexing import Skipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class SyncReport:
     unchanged: int = 0
     skipped: list[Skipped] = field(default_factory=list)
     warnings: list[Skipped] = field(default_factory=list)
-    notes: list[Note] = field(default_factory=list)  # remarks of the sources
+    notes: list[Skipped] = field(default_factory=list)
     documents: int = 0
     chunks: int = 0
     embedded: int = 0
@@ -64,8 +64,7 @@ class SyncReport:
         counts = {name: getattr(self, name) for name in ("added", "changed", "moved", "removed", "unchanged")}
         lists = {
             name: [{"path": item.path, "reason": item.reason} for item in getattr(self, name)]
-            for name in ("skipped", "warnings")
+            for name in ("skipped", "warnings", "notes")
         }
-        notes = [{"path": note.path, "text": note.text} for note in self.notes]
         totals = {name: getattr(self, name) for name in ("documents", "chunks", "embedded")}
-        return {**counts, **lists, **totals, "took_ms": round(self.took_ms, 1), "cached": self.cached, "notes": notes}
+        return {**counts, **lists, **totals, "took_ms": round(self.took_ms, 1), "cached": self.cached}

@@ -17,6 +17,7 @@ from watersmeet.core.indexing import (
     Gone,
     Note,
     Offer,
+    Pending,
     Same,
     Skipped,
     Source,
@@ -55,6 +56,7 @@ class _Scan:
 
     found: dict[str, Found] = field(default_factory=dict)
     same: set[str] = field(default_factory=set)
+    stamps: dict[str, str] = field(default_factory=dict)  # new stamps of unchanged items
     gone: set[str] = field(default_factory=set)
     whole: Whole | None = None
 
@@ -63,6 +65,7 @@ class _Scan:
 
     def leave_out(self, name: str) -> None:
         self.found.pop(name, None)
+        self.stamps.pop(name, None)
         self.gone.discard(name)
         self.same.add(name)
 
@@ -109,6 +112,9 @@ class RootSync:
             else:
                 changed.append(item)
         self.report.unchanged += sum(self.catalogue.count_of(states[name].id) for name in scan.same & states.keys())
+        for name in scan.stamps.keys() & scan.same & states.keys():
+            state = states[name]
+            self.batch.file(self.root.id, Found(name, uri, scan.stamps[name]), state.hash, state.read_ns)
         self._total = len(changed)
         self.dates.dating = self.source.dating(changed)
         self.progress(Progress("reading", 0, self._total))
@@ -183,11 +189,13 @@ class RootSync:
             if isinstance(item, Whole):
                 scan.whole = item
                 continue
-            if isinstance(item, Note):
-                self.report.notes.append(item)
+            if isinstance(item, Note | Pending):
+                self.report.notes += [Skipped(uri, item.text)] if isinstance(item, Note) else []
                 continue
             if isinstance(item, Same | Gone):
                 (scan.same if isinstance(item, Same) else scan.gone).add(self._name(item.name))
+                if isinstance(item, Same) and item.stamp:
+                    scan.stamps[self._name(item.name)] = item.stamp
                 continue
             place = item.uri if isinstance(item, Found) else item.path
             if any(self.source.within(place, other) for other in theirs):

@@ -20,7 +20,7 @@ from watersmeet.core.index import Index
 from watersmeet.core.indexing import Found, Located, Skipped, Source, SourceRoot
 from watersmeet.core.model import DocId
 from watersmeet.core.system import slashed, trimmed
-from watersmeet.core.writing import Changes, Root, Writer
+from watersmeet.core.writing import Changes, KnownRoot, Root, Writer
 from watersmeet.engine.index.writer import IndexWriter, open_for_writing
 from watersmeet.engine.plugins import broken
 from watersmeet.engine.settings.settings import Settings
@@ -45,23 +45,26 @@ def sync(
     meta: Mapping[str, str],
     recreate: bool,
     progress: ProgressCallback,
+    max_pages: int = 0,
+    public_only: bool = False,
 ) -> SyncReport:
-    """Sync these paths, or without paths all roots. `recreate`: also read all roots again."""
+    """Sync these paths, or without paths all roots. `recreate`: also read all roots again. `max_pages`: most pages of
+    each of these sites, now and later; 0: as before. `public_only`: open no private address."""
     if not all(map(os.fspath, paths)):
         raise ConfigError("an empty path was given", "is a variable not set? `watersmeet sync .` indexes this folder")
     if not paths and (collection or meta or not index.exists()):
         raise ConfigError("no path was given", "name what to index: `watersmeet sync PATH`")
     report = SyncReport()
     report.warnings += [Skipped(f"plug-in {name}", f"{why}; {why.hint}") for name, why in broken("parse").items()]
-    sources = Sources(settings)
+    sources = Sources(settings, public_only)
     requested = _requested(sources, [os.fspath(path) for path in paths], report) if paths else {}
     if not requested:
         _check_roots(index)
     with ExitStack() as stack:
-        fetched = _fetched(index, sources, requested, recreate, progress, stack)
+        fetched = _fetched(index, sources, requested, recreate, progress, stack, max_pages)
         opened = stack.enter_context(open_for_writing(index, settings, recreate=recreate))
         formats = stack.enter_context(Formats(settings))
-        run = _Run(opened, sources, formats, fetched, report, progress)
+        run = _Run(opened, sources, formats, fetched, report, progress, max_pages)
         if opened.catalogue.mended:
             report.warnings.append(Skipped(index.place, "the text store was lost and was rebuilt from the catalogue"))
         if opened.catalogue.away:
@@ -119,6 +122,7 @@ def _fetched(
     recreate: bool,
     progress: ProgressCallback,
     stack: ExitStack,
+    max_pages: int = 0,
 ) -> dict[str, SpooledSource]:
     """Spooled contents of slow sources, by address: read before the index is locked, deleted with the stack."""
     fetched: dict[str, SpooledSource] = {}
@@ -133,16 +137,28 @@ def _fetched(
     rule = Dates(sources.settings.section("index").dates).rule
     for uri, kind in slow.items():
         state = None if recreate else indexed.get(uri)
-        again = state is None or state.facts.get(_dated_by(state.root)) != rule
+        again = state is None or state.facts.get(_dated_by(state.root)) != rule or _outdated(sources.settings, state)
+        limit = max_pages or int((state.facts.get(_limited_by(state.root)) or 0) if state else 0)
         place = stack.enter_context(TemporaryDirectory(prefix="watersmeet-"))
         fetched[uri] = SpooledSource(sources.of(kind), place, state.files if state else {}, again)
-        fetched[uri].fetch(SourceRoot(kind, uri, "" if again or state is None else state.root.cursor), progress)
+        cursor = "" if again or state is None else state.root.cursor
+        fetched[uri].fetch(SourceRoot(kind, uri, cursor, limit), progress)
     return fetched
+
+
+def _outdated(settings: Settings, state: KnownRoot) -> bool:
+    """Whether files of a root would be parsed otherwise now. Which they are is known only once they are fetched."""
+    return bool(ParserVersions.of(settings, state.facts.get(_parsed_by(state.root))).outdated())
 
 
 def _dated_by(root: Root) -> str:
     """Name of the fact with the dating rule of a root."""
     return f"dates.{root.id}"
+
+
+def _limited_by(root: Root) -> str:
+    """Name of the fact with the most pages of a root, if a flag has said so."""
+    return f"max_pages.{root.id}"
 
 
 def _parsed_by(root: Root) -> str:
@@ -160,6 +176,7 @@ class _Run:
     fetched: Mapping[str, SpooledSource]
     report: SyncReport
     progress: ProgressCallback
+    max_pages: int = 0
 
     def covered(self, uris: Sequence[str]) -> list[str]:
         """Sync roots of the index that exist, and return them; missing ones become warnings."""
@@ -238,6 +255,7 @@ class _Run:
         if not scope:
             facts = {_dated_by(root): dates.rule} if again else {}
             facts |= {_parsed_by(root): versions.to_record()} if run.all_read else {}
+            facts |= {_limited_by(root): str(self.max_pages)} if self.max_pages and source.slow else {}
             catalogue.set_meta(facts)
 
 

@@ -10,7 +10,7 @@ from watersmeet.core.errors import UnknownComponent
 from watersmeet.core.indexing import Located, Source
 from watersmeet.engine.components import available, build, find
 from watersmeet.engine.settings.settings import Settings
-from watersmeet.engine.sync.parsers import endings, sizes, whole_names
+from watersmeet.engine.sync.parsers import endings, media_types, sizes, whole_names
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
@@ -20,6 +20,8 @@ class Sources:
     """The sources of the settings, created when first needed."""
 
     settings: Settings
+    public_only: bool = False
+    """Whether no private address is opened, even one that the settings allow."""
     _sources: dict[str, Source] = field(default_factory=dict)
 
     @property
@@ -38,7 +40,16 @@ class Sources:
     def of(self, kind: str) -> Source:
         if kind not in self._sources:
             table = self.settings.of("source", kind)
-            self._sources[kind] = build("source", kind, table, endings=endings(), names=whole_names(), sizes=sizes())
+            self._sources[kind] = build(
+                "source",
+                kind,
+                table,
+                endings=endings(),
+                names=whole_names(),
+                sizes=sizes(),
+                media_types=media_types(),
+                public_only=self.public_only,
+            )
         return self._sources[kind]
 
     def is_slow(self, kind: str) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from watersmeet.core.errors import SourceProblem
-from watersmeet.core.indexing import Dating, Found, Offer, Skipped, Source, SourceRoot
+from watersmeet.core.indexing import Dating, Found, Note, Offer, Pending, Same, Skipped, Source, SourceRoot, Whole
 from watersmeet.core.writing import FileState
 from watersmeet.engine.sync.report import Progress, ProgressCallback
 from watersmeet.engine.sync.root_sync import unchanged
@@ -30,21 +30,36 @@ class SpooledSource(Source):
     """When the scan started; later changes may be missing."""
     problem: SourceProblem | None = None
     _offers: list[Offer] = field(default_factory=list)
+    _notes: list[Note] = field(default_factory=list)
     _contents: dict[str, str | Skipped] = field(default_factory=dict)
 
     def fetch(self, root: SourceRoot, progress: ProgressCallback) -> None:
         """Scan the source, and read items that are new or may have changed."""
         stamps = {} if self.again else {name: state.stamp for name, state in self.before.items() if state.stamp}
         try:
-            for item in self.source.scan(root, stamps):
-                self._offers.append(item)
-                if isinstance(item, Found) and (self.again or not unchanged(self.before.get(item.name), item)):
-                    self._contents[item.name] = self._spool(item)
-                    progress(Progress("fetching", len(self._contents), 0))
+            self._fetch(self.source.scan(root, stamps), progress)
         except SourceProblem as problem:
             self.problem = problem
         except OSError as error:
             self.problem = SourceProblem(f"{root.uri}: {error}")
+
+    def _fetch(self, offers: Iterator[Offer], progress: ProgressCallback) -> None:
+        done, left, all_read = 0, 0, True
+        for item in offers:
+            if isinstance(item, Note):
+                self._notes.append(item)
+                continue
+            if isinstance(item, Pending):
+                left = item.count
+            elif isinstance(item, Whole) and self.again and self.before and not all_read:
+                continue  # the source does not know which items there were: those that it skipped are kept
+            else:
+                self._offers.append(item)
+                done += isinstance(item, Found | Same)
+                all_read = all_read and not isinstance(item, Skipped)
+            if isinstance(item, Found) and (self.again or not unchanged(self.before.get(item.name), item)):
+                self._contents[item.name] = self._spool(item)
+            progress(Progress("fetching", done, done + left if left else 0, "pages" if left else "files"))
 
     def check(self) -> None:
         """Raise if the source failed without any item."""
@@ -65,6 +80,7 @@ class SpooledSource(Source):
 
     def scan(self, root: SourceRoot, known: Mapping[str, str]) -> Iterator[Offer]:
         yield from self._offers
+        yield from self._notes
         if self.problem is not None:
             raise self.problem
 

@@ -20,7 +20,7 @@ from watersmeet.face.cli.streams import guard
 EVERYDAY = "Commands"
 SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     EVERYDAY: {
-        "sync": ("sync", "Index folders and files, or bring an index up to date."),
+        "sync": ("sync", "Index folders, files and websites, or bring an index up to date."),
         "search": ("search", "Find the passages that answer a query."),
         "get": ("documents", "Show a document or a chunk."),
         "status": ("status", "Show what the index contains."),
@@ -32,6 +32,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "list": ("documents", "List the documents of the index."),
         "related": ("documents", "List the documents that a document is linked with."),
         "inspect": ("inspect", "Show how a file is parsed: headings, links, tags, chunks."),
+        "fetch": ("fetch", "Save the pages of a website as Markdown files, without indexing them."),
         "deepen": ("sync", "Make missing vectors now; sync, serve and mcp do it by themselves."),
         "remove": ("documents", "Remove documents from the index."),
         "relocate": ("relocate", "Record that an indexed folder has moved."),
@@ -73,7 +74,7 @@ GC_THRESHOLD = 50_000
 """Garbage collection threshold: a command is short, and a server's query makes and drops thousands of small objects."""
 SWITCH_SECONDS = 0.001
 """Thread switch interval: a model that has finished need not wait long for the lexical search."""
-ALIASES = {"ingest": "sync", "query": "search"}
+ALIASES = {"ingest": "sync", "add": "sync", "update": "sync", "query": "search"}
 ALL = "watersmeet.all"
 """Whether the help shows every section."""
 

@@ -24,9 +24,16 @@ COUNTED = ("added", "changed", "moved", "removed", "unchanged")
 @click.command(
     "sync",
     epilog="Examples: watersmeet sync docs notes | watersmeet sync . --exclude 'drafts/**' | "
-    "watersmeet sync papers --format pdf,docx | watersmeet sync pypi:click@8.x npm:zod | watersmeet sync",
+    "watersmeet sync papers --format pdf,docx | "
+    "watersmeet sync https://docs.example.org/ --max-pages 200 | watersmeet sync pypi:click@8.x npm:zod | watersmeet sync",
 )
-@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path())
+@click.argument("paths", nargs=-1, metavar="[PATH|URL]...", type=click.Path())
+@click.option(
+    "--max-pages",
+    type=click.IntRange(1, 1_000_000),
+    metavar="N",
+    help="Most pages of each website; later syncs of it keep to the same number.  [default: 500]",
+)
 @click.option(
     "--collection", default="", metavar="NAME", help="Name of the part of the index that these paths belong to."
 )
@@ -52,6 +59,7 @@ COUNTED = ("added", "changed", "moved", "removed", "unchanged")
 @common
 def sync_command(
     paths: tuple[str, ...],
+    max_pages: int | None,
     collection: str,
     meta: tuple[str, ...],
     include: tuple[str, ...],
@@ -64,10 +72,11 @@ def sync_command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Index folders and files, or bring the index up to date. Without PATH: everything that is indexed already.
+    """Index folders, files and websites, or bring the index up to date. Without PATH: all that is indexed already.
 
     Unchanged files are recognized by their time stamp; moved files are not read again; deleted files are removed.
-    You can stop it at any time: what is committed is kept, and the next sync continues from there.
+    A URL that ends in a slash or has no file ending is a website: its pages below that path are read. Any other URL is
+    one page or file. You can stop it at any time: what is committed is kept, and the next sync continues from there.
     """
     include = (*include, *globs_of_formats(formats))
     folder = {key: check_globs(value) for key, value in (("include", include), ("exclude", exclude)) if value}
@@ -80,7 +89,13 @@ def sync_command(
         print(f"using the existing index {place} (--index DIR makes another)", file=sys.stderr)
     with Engine(place, loaded(flags=flags)) as engine, progress(quiet or as_json) as callback:
         report = engine.sync(
-            paths, collection=collection, meta=metadata, recreate=recreate, deepen=not no_deepen, progress=callback
+            paths,
+            collection=collection,
+            meta=metadata,
+            recreate=recreate,
+            deepen=not no_deepen,
+            max_pages=max_pages or 0,
+            progress=callback,
         )
     if as_json:
         print_json(report.to_json())
@@ -125,10 +140,10 @@ def deepen_command(tiers: tuple[str, ...], index: str, as_json: bool, quiet: boo
 def _print(report: SyncReport, place: str) -> None:
     counts = ", ".join(f"{getattr(report, name)} {name}" for name in COUNTED if getattr(report, name))
     print(f"{counts or 'nothing to index'} in {report.took_ms / 1000:.1f} s")
+    for note in report.notes[:MAX_LISTED]:
+        print_line(f"  {note.path}: {note.reason}")
     if not counts and not report.skipped and not report.documents:
         print(f"  no file that can be read; {formats_hint()}")
-    for note in report.notes:
-        print_line(f"  {note.path}: {note.text}")
     for name in ("skipped", "warnings"):
         items = getattr(report, name)
         for item in items[:MAX_LISTED]:

@@ -5,12 +5,13 @@ Subclass it with the fixtures `source` and `place`: an empty place, which tests 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 import pytest
 
 from watersmeet.core.errors import SourceProblem
-from watersmeet.core.indexing import Found, Gone, Note, Same, Skipped, Source, SourceRoot, Whole
+from watersmeet.core.indexing import Found, Gone, Note, Offer, Pending, Same, Skipped, Source, SourceRoot, Whole
 
 FILES = {"a.md": b"# A\n\nA tern.\n", "notes/b.md": b"# B\n\nAn auk.\n", "notes/deep/c.md": "Möwen\n".encode()}
 
@@ -29,6 +30,11 @@ class Place(Protocol):
     def remove(self, name: str) -> None: ...
 
 
+def scanned(source: Source, root: SourceRoot, known: Mapping[str, str] | None = None) -> list[Offer]:
+    """What a scan says of its items, without remarks and progress."""
+    return [one for one in source.scan(root, known or {}) if not isinstance(one, Note | Pending)]
+
+
 class SourceContract:
     @pytest.fixture
     def source(self) -> Source:
@@ -43,7 +49,7 @@ class SourceContract:
             place.write(name, content)
 
     def _found(self, source: Source, place: Place) -> dict[str, Found]:
-        offers = [one for one in source.scan(place.root, {}) if not isinstance(one, Note)]
+        offers = scanned(source, place.root)
         assert isinstance(offers[-1], Whole)
         assert [one for one in offers if isinstance(one, Skipped)] == []
         found = [one for one in offers if isinstance(one, Found)]
@@ -75,7 +81,7 @@ class SourceContract:
     def test_unchanged_items_keep_their_stamps(self, source: Source, place: Place) -> None:
         self._filled(place)
         stamps = self._stamps(source, place)
-        again = list(source.scan(place.root, stamps))
+        again = scanned(source, place.root, stamps)
         same = {one.name for one in again if isinstance(one, Same)}
         same |= {one.name for one in again if isinstance(one, Found) and stamps.get(one.name) == one.stamp}
         assert same == FILES.keys()
@@ -86,7 +92,7 @@ class SourceContract:
         stamps = self._stamps(source, place)
         place.write("a.md", b"# A\n\nA tern and an auk.\n")
         place.write("new.md", b"new\n")
-        offers = list(source.scan(place.root, stamps))
+        offers = scanned(source, place.root, stamps)
         changed = {one.name for one in offers if isinstance(one, Found) and stamps.get(one.name) != one.stamp}
         assert changed == {"a.md", "new.md"}
         (found,) = [one for one in offers if isinstance(one, Found) and one.name == "a.md"]
@@ -96,7 +102,7 @@ class SourceContract:
         self._filled(place)
         stamps = self._stamps(source, place)
         place.remove("notes/b.md")
-        offers = list(source.scan(place.root, stamps))
+        offers = scanned(source, place.root, stamps)
         present = {one.name for one in offers if isinstance(one, Found | Same)}
         gone = {one.name for one in offers if isinstance(one, Gone)}
         assert present == FILES.keys() - {"notes/b.md"}
@@ -113,7 +119,7 @@ class SourceContract:
     def test_a_missing_place_is_never_whole(self, source: Source, place: Place) -> None:
         """Else all documents found there before would be deleted."""
         try:
-            offers = list(source.scan(place.missing, {}))
+            offers = scanned(source, place.missing)
         except SourceProblem:
             return
         assert not any(isinstance(one, Whole) for one in offers)

@@ -1,0 +1,209 @@
+"""Websites in an index: what is found by a search, kept, removed, and never opened."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pages import Answer, Website, page, website
+from watersmeet import Engine
+from watersmeet.core.errors import ConfigError, SourceProblem
+from watersmeet.engine.settings.settings import load
+from watersmeet.engine.sync.report import Progress
+from watersmeet.face.service import Service, sync
+from watersmeet.source import _fetcher
+
+
+@pytest.fixture
+def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Website]:
+    monkeypatch.setattr(_fetcher, "BACKOFF_SECONDS", 0.0)
+    with website() as site:
+        site.pages |= {
+            "/docs/": page("Home", "auk", "tern"),
+            "/docs/auk": page("Auk", text="An auk dives for capelin."),
+            "/docs/tern": page("Tern", text="A tern crosses the ocean."),
+        }
+        yield site
+
+
+def engine(web: Website, tmp_path: Path, **options: Any) -> Engine:
+    flags = {"source": {"site": {"allowed": [web.host], "rate": 0.0, **options}}, "index": {"vectors": False}}
+    return Engine(str(tmp_path / "index"), load(flags=flags))
+
+
+def listed(engine: Engine) -> set[str]:
+    return {document["document"] for document in engine.documents()}
+
+
+def found(engine: Engine, query: str) -> list[tuple[str, str]]:
+    from watersmeet.core.model import Request
+
+    answer = engine.search(Request(query))
+    return [(result.document, result.path) for result in answer.results]
+
+
+def test_pages_are_found_at_their_addresses(web: Website, tmp_path: Path) -> None:
+    web.pages["/docs/auk"] = Answer(
+        b"<title>Auk</title><nav>Sidebar zebra</nav><main><h1>Auk</h1><h2 id=diet>Diet</h2><p>capelin</p></main>"
+    )
+    with engine(web, tmp_path) as index:
+        report = index.sync([f"{web.url}/docs"])
+        assert (report.added, report.skipped, report.warnings) == (3, [], [])
+        assert [note.reason for note in report.notes] == ["pages are those that links below its path lead to"]
+        assert listed(index) == {"index", "auk", "tern"}
+        assert found(index, "capelin")[0] == ("auk", f"{web.url}/docs/auk")
+        assert found(index, "zebra") == []  # navigation is left out
+        assert found(index, "sitewide") == []
+        again = index.sync()
+        assert (again.unchanged, again.added, again.changed) == (3, 0, 0)
+
+
+def test_a_page_is_removed_after_two_syncs_without_it(web: Website, tmp_path: Path) -> None:
+    with engine(web, tmp_path) as index:
+        index.sync([f"{web.url}/docs/"])
+        del web.pages["/docs/auk"]
+        assert index.sync().removed == 0
+        assert listed(index) == {"index", "auk", "tern"}
+        assert index.sync().removed == 1
+        assert listed(index) == {"index", "tern"}
+
+
+def test_one_miss_is_forgiven_if_the_page_comes_back(web: Website, tmp_path: Path) -> None:
+    auk = web.pages["/docs/auk"]
+    with engine(web, tmp_path) as index:
+        index.sync([f"{web.url}/docs/"])
+        for _ in range(2):
+            del web.pages["/docs/auk"]
+            assert index.sync().removed == 0
+            web.pages["/docs/auk"] = auk
+            assert index.sync().removed == 0
+        assert "auk" in listed(index)
+
+
+def test_an_outage_removes_nothing(web: Website, tmp_path: Path) -> None:
+    with engine(web, tmp_path) as index:
+        index.sync([f"{web.url}/docs/"])
+        pages = dict(web.pages)
+        for status in (500, 503):
+            web.pages = dict.fromkeys(pages, Answer(b"", status))
+            for _ in range(3):
+                report = index.sync()
+                assert (report.removed, len(report.warnings)) == (0, 1)
+        web.pages = {**dict.fromkeys(pages, Answer(b"", 500)), "/docs/": pages["/docs/"]}
+        report = index.sync()
+        assert (report.removed, report.unchanged, len(report.skipped)) == (0, 3, 2)
+        web.pages = {"/robots.txt": Answer(b"", 503), **pages}
+        assert "robots.txt" in index.sync().warnings[0].reason
+        assert listed(index) == {"index", "auk", "tern"}
+
+
+def test_the_limit_of_pages_is_remembered(web: Website, tmp_path: Path) -> None:
+    with engine(web, tmp_path) as index:
+        report = index.sync([f"{web.url}/docs/"], max_pages=2)
+        assert (report.added, report.documents) == (2, 2)
+        assert "stopped after 2 pages (--max-pages)" in report.warnings[0].reason
+        report = index.sync()
+        assert report.documents == 2
+        assert "stopped after 2 pages" in report.warnings[0].reason
+        assert index.sync([f"{web.url}/docs/"]).documents == 2
+        assert index.sync([f"{web.url}/docs/"], max_pages=10).documents == 3
+        assert index.sync().warnings == []
+
+
+def test_pages_of_two_sites_and_a_folder_are_told_apart(web: Website, tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "auk.md").write_text("# Auk\n\nMine.\n")
+    web.pages["/other/"] = page("Other")
+    with engine(web, tmp_path) as index:
+        index.sync([str(tmp_path / "notes")])
+        index.sync([f"{web.url}/docs/", f"{web.url}/other/"])
+        name = web.host.replace(":", "-")
+        assert listed(index) == {"auk.md", *(f"{name}-docs/{page}" for page in ("index", "auk", "tern"))} | {
+            f"{name}-other/index"
+        }
+
+
+def test_progress_says_what_is_left(web: Website, tmp_path: Path) -> None:
+    steps: list[Progress] = []
+    with engine(web, tmp_path) as index:
+        index.sync([f"{web.url}/docs/"], progress=steps.append)
+        fetching = [(step.done, step.total, step.unit) for step in steps if step.doing == "fetching"]
+        assert (1, 3, "pages") in fetching
+        assert (2, 3, "pages") in fetching
+
+
+def test_a_site_that_cannot_be_read_is_an_error(web: Website, tmp_path: Path) -> None:
+    with engine(web, tmp_path) as index:
+        for path, reason in (("/nothing/", "404"), ("/docs/none.md", "404")):
+            with pytest.raises(SourceProblem, match=reason):
+                index.sync([web.url + path])
+        assert not index.index.exists() or index.status()["roots"] == []
+
+
+def test_without_protego_a_site_with_rules_is_not_read(
+    web: Website, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "protego", None)
+    web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /docs/auk\n", type="text/plain")
+    with engine(web, tmp_path) as index, pytest.raises(SourceProblem, match="protego") as caught:
+        index.sync([f"{web.url}/docs/"])
+    assert "watersmeet[web]" in caught.value.hint
+
+
+def test_pages_are_read_again_by_another_parser(web: Website, tmp_path: Path) -> None:
+    with engine(web, tmp_path) as index:
+        index.sync([f"{web.url}/docs/"])
+    settings = load(
+        flags={
+            "source": {"site": {"allowed": [web.host], "rate": 0.0}},
+            "index": {"vectors": False},
+            "parse": {"html": {"addresses": False}},
+        }
+    )
+    web.forget()
+    with Engine(str(tmp_path / "index"), settings) as index:
+        report = index.sync()
+        assert (report.unchanged, report.skipped) == (3, [])
+    assert web.statuses.count(200) == 3
+
+
+# ---------------------------------------------------------------- callers that are not the user
+
+
+@pytest.mark.parametrize("local", [True, False])
+def test_agents_open_no_private_address(web: Website, tmp_path: Path, local: bool) -> None:
+    """Neither over HTTP nor over standard streams: an agent does what the documents that it reads say."""
+    with engine(web, tmp_path) as index:
+        index.sync([f"{web.url}/docs/"])
+        web.forget()
+        service = Service(index)
+        try:
+            for paths in ([], [f"{web.url}/docs/"], [f"{web.url}/docs"]):
+                try:
+                    warnings = str(sync(service, paths, local, lambda _: None)["warnings"])
+                except SourceProblem as problem:
+                    warnings = str(problem)
+                assert "not a public address" in warnings
+            assert web.paths == []
+            assert listed(index) == {"index", "auk", "tern"}
+        finally:
+            service.close()
+
+
+@pytest.mark.parametrize("local", [True, False])
+def test_agents_add_no_address(web: Website, tmp_path: Path, local: bool) -> None:
+    with engine(web, tmp_path) as index:
+        index.sync([f"{web.url}/docs/"])
+        web.forget()
+        service = Service(index)
+        try:
+            for address in (f"{web.url}/other/", "https://example.org/?leak=secret", f"{web.url}/docs/auk.html"):
+                with pytest.raises(ConfigError, match="not in this index"):
+                    sync(service, [address], local, lambda _: None)
+            assert web.paths == []
+        finally:
+            service.close()
