@@ -64,7 +64,7 @@ class TestSync:
             publish(server, version)
         report = engine.sync(["pypi:tern@1.x", "pypi:Tern@2.0.0"])
         assert counts(report) == {"added": 4}
-        assert [note.text for note in report.notes] == ["version 1.0.0", "version 2.0.0"]
+        assert [note.reason for note in report.notes] == ["version 1.0.0", "version 2.0.0"]
         assert report.to_json()["notes"][0] == {"path": "pypi:tern@1.x", "text": "version 1.0.0"}
         assert texts(engine).keys() == {
             "docs/guide.md",
@@ -95,7 +95,7 @@ class TestSync:
         engine.sync(["pypi:tern"])
         publish(server, "1.1.0", {"docs/guide.md": GUIDE.format("sea"), "docs/new.md": "# New\n\nGulls.\n"})
         report = engine.sync()
-        assert [note.text for note in report.notes] == ["version 1.1.0, which replaces 1.0.0"]
+        assert [note.reason for note in report.notes] == ["version 1.1.0, which replaces 1.0.0"]
         assert counts(report) == {"added": 1, "changed": 2, "removed": 1}
         assert engine.releases() == ["pypi:tern@1.1.0"]  # also of the guide, whose text is the same
         assert texts(engine).keys() == {"docs/guide.md", "docs/new.md", "tern/core.py"}
