@@ -65,7 +65,7 @@ class TestSync:
         report = engine.sync(["pypi:tern@1.x", "pypi:Tern@2.0.0"])
         assert counts(report) == {"added": 4}
         assert [note.reason for note in report.notes] == ["version 1.0.0", "version 2.0.0"]
-        assert report.to_json()["notes"][0] == {"path": "pypi:tern@1.x", "text": "version 1.0.0"}
+        assert report.to_json()["notes"][0] == {"path": "pypi:tern@1.x", "reason": "version 1.0.0"}
         assert texts(engine).keys() == {
             "docs/guide.md",
             "tern/core.py",

@@ -25,7 +25,8 @@ COUNTED = ("added", "changed", "moved", "removed", "unchanged")
     "sync",
     epilog="Examples: watersmeet sync docs notes | watersmeet sync . --exclude 'drafts/**' | "
     "watersmeet sync papers --format pdf,docx | "
-    "watersmeet sync https://docs.example.org/ --max-pages 200 | watersmeet sync pypi:click@8.x npm:zod | watersmeet sync",
+    "watersmeet sync https://docs.example.org/ --max-pages 200 | "
+    "watersmeet sync pypi:click@8.x npm:zod | watersmeet sync",
 )
 @click.argument("paths", nargs=-1, metavar="[PATH|URL]...", type=click.Path())
 @click.option(
