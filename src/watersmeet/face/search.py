@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from watersmeet.core.errors import NoIndex
 from watersmeet.core.model import EXPANSIONS, Answer, Condition, Request
 from watersmeet.core.options import REQUIRED, option
 from watersmeet.engine.query.modes import MODES
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from watersmeet.engine.engine import Engine
     from watersmeet.engine.query.multi_index import MultiIndex
     from watersmeet.engine.query.why_not import WhyNot
+    from watersmeet.engine.sync.folder_cache import Indexing
     from watersmeet.present.pack import Pack, Part
 
 DEFAULT_TOP_N = 10
@@ -154,6 +156,7 @@ class SearchReply:
     notes: Sequence[str] = ()
     output: OutputFormat = AS_JSON
     listed: int | None = None  # number of results in the output; none: all
+    indexing: Indexing | None = None  # how far the sync of the folder is, if it is not done
 
     @property
     def shown(self) -> Sequence[Result]:
@@ -188,6 +191,8 @@ class SearchReply:
             made["why_not"] = self.missing.to_json()
         if self.notes:
             made["notes"] = list(self.notes)
+        if self.indexing is not None:
+            made["indexing"] = self.indexing.to_json()
         return made
 
     def result_json(self, result: Result) -> dict[str, Any]:
@@ -210,10 +215,18 @@ def run_search(
     viewer: Viewer | None = None,
     stop: Event | None = None,
     output: OutputFormat = AS_JSON,
+    indexing: Indexing | None = None,
 ) -> SearchReply:
-    """Run a search. `stop` is set when the client has gone; `output` says what a budget has to cover."""
+    """Run a search. `stop` is set when the client has gone; `output` says what a budget has to cover; `indexing`, how
+    far the index is if it is still being made: without any index yet, nothing is found."""
     request = params.request(viewer, stop)
-    answer = engine.search(request)
+    try:
+        answer = engine.search(request)
+    except NoIndex:
+        if indexing is None:
+            raise
+        answer = Answer(params.query, params.mode or "lexical", params.recipe or engine.settings.recipe, (), (), 0.0)
+        return _within_budget(SearchReply(params, answer, None, None, [indexing.note], output, None, indexing))
     notes: Sequence[str] = ()
     if (params.filters or "#" in params.query) and not answer.results:
         notes = engine.unknown_fields(request)
@@ -222,11 +235,13 @@ def run_search(
     notes = [*notes, *(str(one) for one in answer.operators if not one.applied)]
     if answer.no_good_match and answer.results:
         notes = [*notes, no_good_match(answer.confidence)]
-    reply = _within_budget(SearchReply(params, answer, None, None, notes, output))
+    if indexing is not None:
+        notes = [*notes, indexing.note]
+    reply = _within_budget(SearchReply(params, answer, None, None, notes, output, None, indexing))
     if params.why_not:
         shown = len(reply.pack.citations) if reply.pack else params.top_n or DEFAULT_TOP_N
         missing = engine.why_not(request, params.why_not, shown)
-        reply = _within_budget(SearchReply(params, answer, None, missing, notes, output))
+        reply = _within_budget(SearchReply(params, answer, None, missing, notes, output, None, indexing))
     return reply
 
 

@@ -33,9 +33,20 @@ SemanticBody = body(
 )
 ToolQuery = body(ToolRequest, "ToolQuery", strict=False)
 Pack = answer(pack.Pack)
+
+
+class Indexing(BaseModel):
+    done: int
+    files: int | None = Field(description="null: not counted yet")
+
+
 SearchAnswer = answer(
     Answer,
     "SearchAnswer",
+    indexing=(
+        Indexing | None,
+        Field(None, description="how many files of the folder are indexed, while some are missing"),
+    ),
     notes=(list[str], Field([], description="remarks on the answer, such as filters that match nothing")),
     pack=(Pack | None, None),
     why_not=(answer(WhyNot) | None, None),

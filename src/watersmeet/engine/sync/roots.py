@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -27,6 +28,7 @@ from watersmeet.engine.settings.settings import Settings
 from watersmeet.engine.sync.dates import Dates
 from watersmeet.engine.sync.formats import Formats, ParserVersions
 from watersmeet.engine.sync.parsers import formats_hint, reader_of, readers
+from watersmeet.engine.sync.readings import QUICK_SECONDS, fact_name, reading_of, refresh_seconds, to_fact
 from watersmeet.engine.sync.relocate import gone_hint, moved_alone, refuse_copy
 from watersmeet.engine.sync.report import ProgressCallback, SyncReport
 from watersmeet.engine.sync.root_sync import RootSync
@@ -45,8 +47,12 @@ def sync(
     meta: Mapping[str, str],
     recreate: bool,
     progress: ProgressCallback,
+    *,
+    now: bool = False,
+    until: float = math.inf,
 ) -> SyncReport:
-    """Sync these paths, or without paths all roots. `recreate`: also read all roots again."""
+    """Sync these paths, or without paths all roots. `recreate`: also read all roots again. `now`: without paths, also
+    network roots that were read recently. `until`: when to leave the rest to the next sync, by the monotonic clock."""
     if not all(map(os.fspath, paths)):
         raise ConfigError("an empty path was given", "is a variable not set? `watersmeet sync .` indexes this folder")
     if not paths and (collection or meta or not index.exists()):
@@ -58,10 +64,11 @@ def sync(
     if not requested:
         _check_roots(index)
     with ExitStack() as stack:
-        fetched = _fetched(index, sources, requested, recreate, progress, stack)
+        fresh = set() if requested or recreate or now else _fresh(index, sources)
+        fetched = _fetched(index, sources, requested, fresh, recreate, progress, stack)
         opened = stack.enter_context(open_for_writing(index, settings, recreate=recreate))
         formats = stack.enter_context(Formats(settings))
-        run = _Run(opened, sources, formats, fetched, report, progress)
+        run = _Run(opened, sources, formats, fetched, fresh, report, progress, until)
         if opened.catalogue.mended:
             report.warnings.append(Skipped(index.place, "the text store was lost and was rebuilt from the catalogue"))
         if opened.catalogue.away:
@@ -112,10 +119,18 @@ def _check_roots(index: Index) -> None:
         raise ConfigError("this index covers no folder", "name what to index: `watersmeet sync PATH`")
 
 
+def _fresh(index: Index, sources: Sources) -> set[str]:
+    """Addresses of the slow roots that were read so recently that they need not be read again."""
+    seconds = refresh_seconds(sources.settings)
+    known = index.known_roots(lambda root: sources.is_slow(root.kind)) if seconds else {}
+    return {uri for uri, state in known.items() if reading_of(state.facts, state.root).is_fresh(seconds)}
+
+
 def _fetched(
     index: Index,
     sources: Sources,
     requested: Mapping[str, str],
+    fresh: Collection[str],
     recreate: bool,
     progress: ProgressCallback,
     stack: ExitStack,
@@ -129,7 +144,7 @@ def _fetched(
 
     indexed = index.known_roots(lambda root: sources.is_slow(root.kind))
     if not requested or recreate:
-        slow |= {uri: state.root.kind for uri, state in indexed.items()}
+        slow |= {uri: state.root.kind for uri, state in indexed.items() if uri not in fresh}
     rule = Dates(sources.settings.section("index").dates).rule
     for uri, kind in slow.items():
         state = None if recreate else indexed.get(uri)
@@ -137,6 +152,12 @@ def _fetched(
         place = stack.enter_context(TemporaryDirectory(prefix="watersmeet-"))
         fetched[uri] = SpooledSource(sources.of(kind), place, state.files if state else {}, again)
         fetched[uri].fetch(SourceRoot(kind, uri, "" if again or state is None else state.root.cursor), progress)
+        problem = fetched[uri].problem
+        if recreate and problem is not None and uri in indexed:
+            raise SourceProblem(
+                f"{uri} cannot be read, and building the index anew would lose its documents: {problem}",
+                f"try again later, or remove it first: `watersmeet remove {uri}`",
+            )
     return fetched
 
 
@@ -158,8 +179,10 @@ class _Run:
     sources: Sources
     formats: Formats
     fetched: Mapping[str, SpooledSource]
+    fresh: Collection[str]
     report: SyncReport
     progress: ProgressCallback
+    until: float
 
     def covered(self, uris: Sequence[str]) -> list[str]:
         """Sync roots of the index that exist, and return them; missing ones become warnings."""
@@ -172,10 +195,36 @@ class _Run:
                     self.report.warnings.append(Skipped(uri, f"it does not exist; {gone_hint(uri)}"))
                     continue
                 existing.append(uri)
+                if uri in self.fresh:
+                    self._keep(uri)
+                    continue
                 self.one(uri, kind, "", {})
             except (SourceProblem, UnknownComponent) as problem:  # go on with the other roots
                 self.report.warnings.append(Skipped(uri, str(problem)))
+                self._failed(uri, str(problem))
         return existing
+
+    def _keep(self, uri: str) -> None:
+        """Count the documents of a root that was read recently as unchanged."""
+        catalogue = self.index.catalogue
+        for root in catalogue.roots():
+            if root.path == uri:
+                self.report.fresh.append(uri)
+                self.report.unchanged += sum(catalogue.count_of(state.id) for state in catalogue.files(root.id).values())
+
+    def _failed(self, uri: str, problem: str) -> None:
+        """Record that a root could not be read, if it is one of the index: its documents stay."""
+        for root in self.index.catalogue.roots():
+            if root.path == uri:
+                self._record(root, problem, failed=True)
+
+    def _record(self, root: Root, problem: str, failed: bool) -> None:
+        """Record a reading. Of a folder without a problem, not every one: it may be synced every few seconds."""
+        before = reading_of(self.index.catalogue.meta(), root)
+        quick = not self.sources.is_slow(root.kind)
+        if quick and not failed and before.problem == problem and before.is_fresh(QUICK_SECONDS):
+            return
+        self.index.catalogue.set_meta(to_fact(root, before.after(problem, failed)))
 
     def requested(self, places: Mapping[str, str], collection: str, meta: Mapping[str, str]) -> None:
         """Sync requested places; those that cannot be read become warnings, unless all fail."""
@@ -185,6 +234,7 @@ class _Run:
                 self.one(uri, kind, collection, meta)
             except SourceProblem as problem:
                 problems[uri] = problem
+                self._failed(uri, str(problem))
         if problems and len(problems) == len(places):
             raise next(iter(problems.values()))
         self.report.warnings += [Skipped(uri, f"{problem}; {problem.hint}") for uri, problem in problems.items()]
@@ -231,14 +281,20 @@ class _Run:
             again=again,
             before=spooled.before if spooled else None,
             read_at=spooled.began if spooled else 0,
+            until=self.until,
         )
         batch.committed, batch.refused = run.committed, run.refused
+        facts = {_dated_by(root): dates.rule} if again else {}
         with catalogue.root_lease(root):
+            if again and not scope and not catalogue.files(root.id):
+                # a new root: if this sync is stopped, the next need not read these files again
+                catalogue.set_meta(facts | {_parsed_by(root): versions.to_record()})
             run.run(uri)
         if not scope:
-            facts = {_dated_by(root): dates.rule} if again else {}
             facts |= {_parsed_by(root): versions.to_record()} if run.all_read else {}
             catalogue.set_meta(facts)
+            if not run.cut:
+                self._record(root, run.problem, run.failed)
 
 
 def _root_for(
@@ -353,6 +409,7 @@ def remove(index: Index, settings: Settings, ids: Sequence[DocId]) -> int:
         opened.catalogue.commit(changes)
         for root, names in zip(roots, beginnings, strict=True):
             opened.catalogue.drop_root(root, names)
+            opened.catalogue.set_meta({fact_name(root): ""})  # a later root may get its number
     return len(documents)
 
 
