@@ -142,7 +142,7 @@ class Service:
         if viewer.all and self.background.problem:
             found["background"]["problem"] = self.background.problem
         if not viewer.all:  # local paths are not for other users
-            for private in ("index", "roots"):
+            for private in ("index", "roots", "sources"):
                 found.pop(private, None)
         return found
 

@@ -75,7 +75,7 @@ class IndexSettings:
     refresh: str = option(
         "1d",
         "sync without paths reads a network root again once its last reading is older than this: 12h, 7d, 2w; "
-        "0: always; `sync --now` reads all",
+        "always: each time. `sync --now` reads all",
     )
     first_seconds: float = option(
         2.0,

@@ -61,9 +61,9 @@ def to_fact(root: Root, reading: Reading) -> dict[str, str]:
 def refresh_seconds(settings: Settings) -> float:
     """Age from which a network root is read again by a sync that does not name it."""
     text = str(settings.section("index").refresh).strip()
-    if text == "0":
+    if text in ("0", "always"):
         return 0.0
     found = age(text)
     if found is None:
-        raise ConfigError(f"index.refresh cannot be {text!r}", "write an age such as 12h, 1d or 2w, or 0 for always")
+        raise ConfigError(f"index.refresh cannot be {text!r}", "write an age such as 12h, 1d or 2w, or always")
     return found.total_seconds()

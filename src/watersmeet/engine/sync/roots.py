@@ -16,6 +16,7 @@ from watersmeet.core.errors import (
     NotFound,
     SourceProblem,
     UnknownComponent,
+    nearest,
 )
 from watersmeet.core.index import Index
 from watersmeet.core.indexing import Found, Located, Skipped, Source, SourceRoot
@@ -37,6 +38,8 @@ from watersmeet.engine.sync.spool import SpooledSource
 
 DEFAULT = "default"
 """The collection of roots without one; it is not shown."""
+FEW = 5
+"""So many roots are named in a hint."""
 
 
 def sync(
@@ -417,12 +420,19 @@ def _root_named(catalogue: Writer, sources: Sources, name: str) -> Root:
     if not name:
         raise ConfigError("an empty name was given", "is a variable not set? `watersmeet list` shows all documents")
     roots = catalogue.roots()
-    with suppress(SourceProblem):  # not a path, but perhaps a name
+    spellings = {name}
+    with suppress(SourceProblem, UnknownComponent):  # not a path or an address of this machine's sources
         _, place = sources.locate(name)
-        for root in roots:
-            if root.path in (place.uri, *place.spellings):
-                return root
+        spellings |= {place.uri, *place.spellings}
+    bare = trimmed(name)
     for root in roots:
-        if root.name == name.rstrip("/"):
+        if root.path in spellings:
             return root
-    raise NotFound(f"no document or folder called {name!r}", "`watersmeet list` shows all documents")
+    for root in roots if bare else ():
+        if bare in (trimmed(root.path), root.name, trimmed(root.prefix)):
+            return root
+    known = nearest(name, [one for root in roots for one in (root.path, root.name)]) if 0 < len(roots) <= FEW else ""
+    raise NotFound(
+        f"no document, folder or address called {name!r}",
+        known or "`watersmeet list` shows all documents, `watersmeet list --roots` the folders and addresses",
+    )
