@@ -59,10 +59,12 @@ async def over_mcp(folder: str, query: str, environ: dict[str, str], calls: int 
     server = StdioServerParameters(
         command=sys.executable, args=["-m", "watersmeet", "mcp", "--in", folder, "--quiet"], env=environ
     )
-    begin, found, steps = time.perf_counter(), [], []
+    begin = time.perf_counter()
+    found: list[dict[str, Any]] = []
+    steps: list[tuple[Any, ...]] = []
 
-    async def progress(*step: Any) -> None:
-        steps.append(step)
+    async def progress(done: float, total: float | None, message: str | None) -> None:
+        steps.append((done, total, message))
 
     async with Client(server, read_timeout_seconds=MCP_TIMEOUT_SECONDS) as client:
         for _ in range(calls):

@@ -218,9 +218,8 @@ class TestTimeLimit:
     ) -> None:
         slept: list[float] = []
         monkeypatch.setattr(folder_cache.time, "sleep", slept.append)
-        with engine.index.alone(folder_cache.LOCK):
-            with pytest.raises(IndexBusy):
-                sync_for_search(engine, str(folder), 0.25, lambda _: None)
+        with engine.index.alone(folder_cache.LOCK), pytest.raises(IndexBusy):
+            sync_for_search(engine, str(folder), 0.25, lambda _: None)
         assert slept
         assert not sync_folder_cache(engine, str(folder)).left
 

@@ -10,7 +10,15 @@ from dataclasses import asdict
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from watersmeet.core.errors import ConfigError, IndexBusy, IndexProblem, NoIndex, NotFound, SourceProblem, WatersmeetError
+from watersmeet.core.errors import (
+    ConfigError,
+    IndexBusy,
+    IndexProblem,
+    NoIndex,
+    NotFound,
+    SourceProblem,
+    WatersmeetError,
+)
 from watersmeet.core.system import is_within
 from watersmeet.core.visibility import Viewer
 from watersmeet.engine.engine import Engine

@@ -54,7 +54,8 @@ class TestStatus:
             4,
             False,
         )
-        assert other["synced"] and folder["synced"]
+        assert other["synced"]
+        assert folder["synced"]
         assert engine.status()["roots"] == [str(vault), BOX]
 
     def test_a_root_that_was_never_read_as_a_whole_has_no_date(self, engine: Engine, vault: Path) -> None:
@@ -104,7 +105,9 @@ class TestRefresh:
             engine.sync()
         assert len(box.scans) == 2
 
-    @pytest.mark.parametrize(("text", "seconds"), [('"0"', 0.0), ("always", 0.0), ("12h", DAY / 2), ("1d", DAY), ("2w", 14 * DAY)])
+    @pytest.mark.parametrize(
+        ("text", "seconds"), [('"0"', 0.0), ("always", 0.0), ("12h", DAY / 2), ("1d", DAY), ("2w", 14 * DAY)]
+    )
     def test_ages(self, tmp_path: Path, text: str, seconds: float) -> None:
         settings = load(start=str(tmp_path), environ={"WATERSMEET__INDEX__REFRESH": text})
         assert refresh_seconds(settings) == seconds

@@ -213,7 +213,9 @@ class _Run:
         for root in catalogue.roots():
             if root.path == uri:
                 self.report.fresh.append(uri)
-                self.report.unchanged += sum(catalogue.count_of(state.id) for state in catalogue.files(root.id).values())
+                self.report.unchanged += sum(
+                    catalogue.count_of(state.id) for state in catalogue.files(root.id).values()
+                )
 
     def _failed(self, uri: str, problem: str) -> None:
         """Record that a root could not be read, if it is one of the index: its documents stay."""

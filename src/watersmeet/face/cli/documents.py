@@ -24,6 +24,7 @@ from watersmeet.present.answer import to_json
 
 EMPTY = "the index is empty; `watersmeet sync PATH` fills it"
 
+
 @click.command(
     "get",
     epilog="Examples: watersmeet get guides/setup.md | watersmeet get 'Meeting Notes' | "

@@ -155,10 +155,12 @@ def _go_on(inside: str, params: SearchParams, quiet: bool) -> None:
     from watersmeet.face.cli.progress import progress
 
     seconds = AFTER_SECONDS if for_people() else AFTER_SECONDS_PIPED
-    settings = loaded(start=inside, recipe=params.recipe)
-    with suppress(WatersmeetError, KeyboardInterrupt), Engine(index_in(inside), settings) as engine:
-        with progress(quiet or not for_people()) as callback:
-            sync_after_search(engine, inside, seconds, callback)
+    with (
+        suppress(WatersmeetError, KeyboardInterrupt),
+        Engine(index_in(inside), loaded(start=inside, recipe=params.recipe)) as engine,
+        progress(quiet or not for_people()) as callback,
+    ):
+        sync_after_search(engine, inside, seconds, callback)
 
 
 def _nothing(query: str) -> str:
