@@ -189,7 +189,7 @@ class MemorySnapshot:
     def kinds(self, visible: Condition = ANY) -> Mapping[str, int]:
         return Counter(stored.document.kind for stored in self.where(visible))
 
-    def indexed_roots(self) -> list[IndexedRoot]:
+    def indexed_roots(self, visible: Condition = ANY) -> list[IndexedRoot]:
         return []
 
     def statistics(self, visible: Condition = ANY) -> Statistics:

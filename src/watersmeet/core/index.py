@@ -234,8 +234,8 @@ class Snapshot(Documents, Protocol):
         ...
 
     def statistics(self, visible: Condition = ANY) -> Statistics: ...
-    def indexed_roots(self) -> list[IndexedRoot]:
-        """The roots in the order in which they were added; all of their documents are counted."""
+    def indexed_roots(self, visible: Condition = ANY) -> list[IndexedRoot]:
+        """The roots in the order in which they were added, with the number of their visible documents."""
         ...
 
     def text_bytes(self, visible: Condition = ANY) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -44,6 +45,10 @@ BUSY_SECONDS = 0.2
 """Pause before another attempt, while another process syncs the folder for the first time."""
 RECHECK_FACTOR = 10.0
 """A folder is synced again no sooner than this many times the duration of its last sync."""
+
+
+_PUBLIC = re.compile(r"(git\+)?https?://[^/@]+(/|$)|(pypi|npm):")
+"""Addresses without a local path, a user or a password."""
 
 
 class Service:
@@ -142,7 +147,8 @@ class Service:
     def documents(self, viewer: Viewer) -> list[dict[str, Any]]:
         return self.engine.documents(viewer)
 
-    def status(self, viewer: Viewer) -> dict[str, Any]:
+    def status(self, viewer: Viewer, local: bool = False) -> dict[str, Any]:
+        """`local`: the caller is on this machine, so the places of sources may be shown."""
         found = self.engine.status(viewer)
         found["background"] = {"state": self.background.state}
         indexing = self.folder.indexing if self.folder is not None else None
@@ -150,8 +156,10 @@ class Service:
         if viewer.all and self.background.problem:
             found["background"]["problem"] = self.background.problem
         if not viewer.all:  # local paths are not for other users
-            for private in ("index", "roots", "sources"):
+            for private in ("index", "roots"):
                 found.pop(private, None)
+        if not viewer.all and not local:
+            found["sources"] = [_without_place(source) for source in found["sources"]]
         return found
 
     def find_tools(self, request: ToolRequest) -> dict[str, Any]:
@@ -165,6 +173,11 @@ class Service:
     def classify(self, query: str, viewer: Viewer) -> dict[str, Any]:
         check_query(query)
         return asdict(self.engine.classify(query, viewer))
+
+
+def _without_place(source: dict[str, Any]) -> dict[str, Any]:
+    """A source without its place, for a caller on another machine; an address that anyone may know stays."""
+    return source | {"problem": None} | ({} if _PUBLIC.match(source["root"]) else {"root": source["name"]})
 
 
 def checked_id(identity: str) -> str:

@@ -117,7 +117,7 @@ class ClusterSnapshot(ClusterDocuments):
     def kinds(self, visible: Condition = ANY) -> Mapping[str, int]:
         return self.statistics(visible).kinds
 
-    def indexed_roots(self) -> list[IndexedRoot]:
+    def indexed_roots(self, visible: Condition = ANY) -> list[IndexedRoot]:
         return []
 
     def statistics(self, visible: Condition = ANY) -> Statistics:

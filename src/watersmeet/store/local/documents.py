@@ -365,16 +365,19 @@ class DocumentsView(CatalogueView):
         ((dead,),) = self.query("SELECT count(*) FROM dead")
         return Statistics(sum(kinds.values()), chunks, dead, kinds, dict(collections), self.roots())
 
-    def indexed_roots(self) -> list[IndexedRoot]:
+    def indexed_roots(self, visible: Condition = ANY) -> list[IndexedRoot]:
         from watersmeet.core.writing import Root  # lazy: searches do not need it
 
         has = {name for _, name, *_ in self.query("PRAGMA table_info(roots)")}  # an earlier version had fewer columns
         fields = {"prefix": "''", "kind": "'folder'", "cursor": "''"}
         prefix, kind, cursor = (f"r.{name}" if name in has else value for name, value in fields.items())
+        where, values = self.where(visible)
         rows = self.query(
-            f"SELECT r.id, r.path, r.name, r.collection, {prefix}, {kind}, {cursor}, coalesce(k.name, ''),"
-            " (SELECT count(*) FROM files f JOIN documents d ON d.file = f.id WHERE f.root = r.id)"
-            " FROM roots r LEFT JOIN collections k ON k.id = r.collection ORDER BY r.id"
+            f"SELECT r.id, r.path, r.name, r.collection, {prefix}, {kind}, {cursor}, coalesce(n.name, ''),"
+            " (SELECT count(*) FROM files f JOIN documents d ON d.file = f.id"
+            f" WHERE f.root = r.id{f' AND ({where})' if where else ''})"
+            " FROM roots r LEFT JOIN collections n ON n.id = r.collection ORDER BY r.id",
+            values,
         )
         return [
             IndexedRoot(Root(id, self.paths.on_disk(path), *others), collection, documents)
