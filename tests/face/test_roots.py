@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ Command = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def command(engine: Engine, vault: Path, box: Any, capsys: pytest.CaptureFixture[str]) -> Iterator[Command]:
+def command(engine: Engine, vault: Path, box: Any, capsys: pytest.CaptureFixture[str]) -> Command:
     """The command line, in this process, over a folder and a box."""
     engine.sync([vault, BOX])
 
@@ -33,7 +33,7 @@ def command(engine: Engine, vault: Path, box: Any, capsys: pytest.CaptureFixture
         printed = capsys.readouterr()
         return code, printed.out, printed.err
 
-    yield start
+    return start
 
 
 def test_status_lists_them_with_their_age(command: Command, vault: Path) -> None:
