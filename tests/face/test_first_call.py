@@ -18,7 +18,7 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
 from watersmeet import Engine
-from watersmeet.core.errors import IndexBusy, NoIndex
+from watersmeet.core.errors import IndexBusy, NoIndex, SourceProblem
 from watersmeet.core.visibility import OWNER
 from watersmeet.engine.settings.settings import load
 from watersmeet.engine.sync import folder_cache
@@ -163,13 +163,22 @@ class TestServer:
         self, start: Callable[..., Service], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         hold = Event()
-        monkeypatch.setattr("watersmeet.face.service.sync_folder_cache", lambda *_: hold.wait(60) and 1 / 0)
+
+        def held(*_: object) -> None:
+            hold.wait(60)
+            raise SourceProblem("the test is over")
+
+        monkeypatch.setattr("watersmeet.face.service.sync_folder_cache", held)
         service = start()
-        answer = asked(service, "heron")
-        assert (answer["results"], answer["indexing"]) == ([], {"done": 0, "files": None})
-        assert "is being indexed" in answer["notes"][0]
-        with pytest.raises(NoIndex, match="is being indexed"):
-            asyncio.run(service.run(lambda _: service.status(OWNER)))
+        try:
+            answer = asked(service, "heron")
+            assert (answer["results"], answer["indexing"]) == ([], {"done": 0, "files": None})
+            assert "is being indexed" in answer["notes"][0]
+            with pytest.raises(NoIndex, match="is being indexed"):
+                asyncio.run(service.run(lambda _: service.status(OWNER)))
+        finally:
+            hold.set()
+            until_ready(service)
 
     def test_another_server_that_is_at_it_first(
         self, start: Callable[..., Service], gate: Callable[[int], Gate]

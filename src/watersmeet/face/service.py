@@ -220,8 +220,9 @@ class Folder:
 
     @property
     def indexing(self) -> Indexing | None:
-        """How far a running sync is; None if there is none."""
-        return None if self._synced.is_set() else self._progress.state
+        """How far a running sync is; None if there is none, or all files are committed."""
+        state = self._progress.state
+        return None if self._synced.is_set() or state.done == state.files else state
 
     def wait_for_sync(self, stop: Event, progress: ProgressCallback = lambda _: None) -> None:
         """Start a sync if one is due, and wait a moment for it: enough for a small folder or a few edits."""
