@@ -63,8 +63,8 @@ async def over_mcp(folder: str, query: str, environ: dict[str, str], calls: int 
     found: list[dict[str, Any]] = []
     steps: list[tuple[Any, ...]] = []
 
-    async def progress(done: float, total: float | None, message: str | None) -> None:
-        steps.append((done, total, message))
+    async def progress(progress: float, total: float | None, message: str | None) -> None:
+        steps.append((progress, total, message))
 
     async with Client(server, read_timeout_seconds=MCP_TIMEOUT_SECONDS) as client:
         for _ in range(calls):
