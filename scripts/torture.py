@@ -46,6 +46,8 @@ LETTERS = "bcdfghjklmnpqrtvwxz"
 WORDS = [a + b for a in ("tide", "reed", "silt", "bank", "delta", "marsh") for b in ("gate", "mark", "song", "line")]
 BOTH, LEXICAL, EXACT = ("lexical", "exact"), ("lexical",), ("exact",)
 SHOWN = 20
+START_SECONDS = 120.0
+"""How long the start of all readers may take."""
 
 
 def word_of(number: int, version: int) -> str:
@@ -233,10 +235,11 @@ class Writer:
         self.pages[name] = number, self.versions[number]
 
 
-def read(index: str, environ: dict[str, str], seed: int, end: float, out: Any) -> None:
+def read(index: str, environ: dict[str, str], seed: int, seconds: float, running: Any, out: Any) -> None:
     chance = random.Random(seed)  # noqa: S311 - to be repeatable
     reader = Reader(index, load(start=index, environ=environ), chance)
-    reader.run(end)
+    running.wait(START_SECONDS)
+    reader.run(time.time() + seconds)
     out.put((reader.counts, reader.wrong, reader.errors))
 
 
@@ -259,13 +262,13 @@ def torture(args: argparse.Namespace, folder: str) -> dict[str, Any]:
         engine.sync([writer.root], deepen=False)
     context = multiprocessing.get_context("spawn")
     out = context.Queue()
-    end = time.time() + args.seconds
-    readers = [
-        context.Process(target=read, args=(index, environ, args.seed + n, end, out)) for n in range(args.readers)
-    ]
+    running = context.Barrier(args.readers + 1)  # the clock starts when all of them run
+    given = (args.seconds, running, out)
+    readers = [context.Process(target=read, args=(index, environ, args.seed + n, *given)) for n in range(args.readers)]
     for process in readers:
         process.start()
-    writer.run(end)
+    running.wait(START_SECONDS)
+    writer.run(time.time() + args.seconds)
     counts: Counter[str] = Counter()
     wrong: list[str] = []
     errors: list[str] = []

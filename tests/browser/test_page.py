@@ -197,6 +197,7 @@ def test_help_index_and_theme(visit: Open) -> None:
     expect(page.locator("#index-body")).to_contain_text("lexical")
     expect(page.locator("#index-body")).to_contain_text("100 %")
     expect(page.locator("#index-body")).to_contain_text("Calibration")
+    expect(page.locator("#index-body")).to_contain_text(re.compile(r"Sources.*read (just now|\d+ minutes? ago)"))
     page.keyboard.press("Escape")
     paper = "() => getComputedStyle(document.body).backgroundColor"
     light = page.evaluate(paper)

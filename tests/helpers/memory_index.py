@@ -20,7 +20,7 @@ from watersmeet.core.boosts import boost, singular
 from watersmeet.core.documents import Link
 from watersmeet.core.entities import TOOL, Entity, entity_of
 from watersmeet.core.errors import IndexBusy
-from watersmeet.core.index import Check, Record, Statistics, Tier, Unseen
+from watersmeet.core.index import Check, IndexedRoot, Record, Statistics, Tier, Unseen
 from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Passage, Row
 from watersmeet.core.names import link_key
 from watersmeet.core.ports import DocumentHead, Edge, Mention, Term
@@ -188,6 +188,9 @@ class MemorySnapshot:
 
     def kinds(self, visible: Condition = ANY) -> Mapping[str, int]:
         return Counter(stored.document.kind for stored in self.where(visible))
+
+    def indexed_roots(self, visible: Condition = ANY) -> list[IndexedRoot]:
+        return []
 
     def statistics(self, visible: Condition = ANY) -> Statistics:
         stored = self.where(visible)

@@ -49,6 +49,14 @@ class Record(NamedTuple):
     chunks: int
 
 
+class IndexedRoot(NamedTuple):
+    """A root with the name of its collection and the number of its documents."""
+
+    root: Root
+    collection: str
+    documents: int
+
+
 @dataclass(frozen=True, slots=True)
 class Statistics:
     """Counts of an index, limited to what a condition lets through."""
@@ -226,6 +234,10 @@ class Snapshot(Documents, Protocol):
         ...
 
     def statistics(self, visible: Condition = ANY) -> Statistics: ...
+    def indexed_roots(self, visible: Condition = ANY) -> list[IndexedRoot]:
+        """The roots in the order in which they were added, with the number of their visible documents."""
+        ...
+
     def text_bytes(self, visible: Condition = ANY) -> int:
         """Total size of all texts."""
         ...

@@ -118,6 +118,9 @@ class Engine:
         meta: Mapping[str, str] | None = None,
         recreate: bool = False,
         deepen: bool = True,
+        vectors: bool = True,
+        now: bool = False,
+        seconds: float = math.inf,
         max_pages: int = 0,
         public_only: bool = False,
         progress: ProgressCallback | None = None,
@@ -125,19 +128,22 @@ class Engine:
         """Bring the index up to date with these folders and files; without paths, with all that it covers.
 
         Text and static vectors come first, then dense vectors. Sparse vectors are made only if the index has some
-        already or the recipe uses them. `recreate`: read everything again, into new stores. `max_pages`: most pages of
-        each website, now and later; 0: as before, or as the settings say. `public_only`: open no private address, even
-        if the settings allow it."""
+        already or the recipe uses them; with `vectors=False`, none at all. `recreate`: read everything again, into new
+        stores. `now`: also read network roots that were read recently. `seconds`: after so long the rest is left to the
+        next sync; the report's `left` counts these files. `max_pages`: most pages of each website, now and later; 0: as
+        before, or as the settings say. `public_only`: open no private address, even if the settings allow it."""
         from watersmeet.engine.index.languages import refresh as refresh_languages
-        from watersmeet.engine.sync.roots import sync
+        from watersmeet.engine.sync.roots import SyncOptions, sync
 
         progress = progress or (lambda _: None)
         start = time.perf_counter()
-        report = sync(
-            self.index, self.settings, paths, collection, meta or {}, recreate, progress, max_pages, public_only
-        )
-        self._embed((), report, progress, deep=deepen)
-        refresh_languages(self.index)
+        end = time.monotonic() + seconds
+        options = SyncOptions(collection, meta or {}, recreate, now, end, max_pages, public_only)
+        report = sync(self.index, self.settings, paths, options, progress)
+        if vectors and not report.left:
+            self._embed((), report, progress, max(0.0, end - time.monotonic()), deep=deepen)
+        if not report.left:
+            refresh_languages(self.index)
         prune(self._searched, self._learning)
         report.took_ms = (time.perf_counter() - start) * 1000
         return report

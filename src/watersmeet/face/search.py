@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from watersmeet.core.errors import NoIndex
 from watersmeet.core.model import EXPANSIONS, Answer, Condition, Request
 from watersmeet.core.options import REQUIRED, option
 from watersmeet.engine.query.modes import MODES
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from watersmeet.engine.query.multi_index import MultiIndex
     from watersmeet.engine.query.releases import ResolvedVersion
     from watersmeet.engine.query.why_not import WhyNot
+    from watersmeet.engine.sync.folder_cache import Indexing
     from watersmeet.present.pack import Pack, Part
 
 DEFAULT_TOP_N = 10
@@ -165,6 +167,7 @@ class SearchReply:
     output: OutputFormat = AS_JSON
     listed: int | None = None  # number of results in the output; none: all
     version: ResolvedVersion | None = None
+    indexing: Indexing | None = None  # how far the sync of the folder is, if it is not done
 
     @property
     def shown(self) -> Sequence[Result]:
@@ -201,6 +204,8 @@ class SearchReply:
             made["version"] = self.version.to_json()
         if self.notes:
             made["notes"] = list(self.notes)
+        if self.indexing is not None:
+            made["indexing"] = self.indexing.to_json()
         return made
 
     def result_json(self, result: Result) -> dict[str, Any]:
@@ -223,12 +228,20 @@ def run_search(
     viewer: Viewer | None = None,
     stop: Event | None = None,
     output: OutputFormat = AS_JSON,
+    indexing: Indexing | None = None,
 ) -> SearchReply:
-    """Run a search. `stop` is set when the client has gone; `output` says what a budget has to cover."""
-    version = _resolve_version(engine, params, viewer)
-    filters = {**params.filters, RELEASE: version.releases} if version else params.filters
-    request = replace(params, filters=filters).request(viewer, stop)
-    answer = engine.search(request)
+    """Run a search. `stop` is set when the client has gone; `output` says what a budget has to cover; `indexing`, how
+    far the index is if it is still being made: without any index yet, nothing is found."""
+    try:
+        version = _resolve_version(engine, params, viewer)
+        filters = {**params.filters, RELEASE: version.releases} if version else params.filters
+        request = replace(params, filters=filters).request(viewer, stop)
+        answer = engine.search(request)
+    except NoIndex:
+        if indexing is None:
+            raise
+        answer = Answer(params.query, params.mode or "lexical", params.recipe or engine.settings.recipe, (), (), 0.0)
+        return _within_budget(SearchReply(params, answer, notes=[indexing.note], output=output, indexing=indexing))
     notes: Sequence[str] = ()
     if (params.filters or "#" in params.query) and not answer.results:
         notes = engine.unknown_fields(request)
@@ -237,12 +250,15 @@ def run_search(
     notes = [*notes, *(str(one) for one in answer.operators if not one.applied)]
     if answer.no_good_match and answer.results:
         notes = [*notes, no_good_match(answer.confidence)]
+    if indexing is not None:
+        notes = [*notes, indexing.note]
     notes = [str(version), *notes] if version else notes
-    reply = _within_budget(SearchReply(params, answer, None, None, notes, output, version=version))
+    reply = SearchReply(params, answer, notes=notes, output=output, version=version, indexing=indexing)
+    reply = _within_budget(reply)
     if params.why_not:
         shown = len(reply.pack.citations) if reply.pack else params.top_n or DEFAULT_TOP_N
         missing = engine.why_not(request, params.why_not, shown)
-        reply = _within_budget(SearchReply(params, answer, None, missing, notes, output, version=version))
+        reply = _within_budget(replace(reply, pack=None, listed=None, missing=missing))
     return reply
 
 

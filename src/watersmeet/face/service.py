@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from watersmeet.core.errors import ConfigError, IndexBusy, IndexProblem, NotFound, SourceProblem, WatersmeetError
+from watersmeet.core.errors import (
+    ConfigError,
+    IndexBusy,
+    IndexProblem,
+    NoIndex,
+    NotFound,
+    SourceProblem,
+    WatersmeetError,
+)
 from watersmeet.core.system import is_within
 from watersmeet.core.visibility import Viewer
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.settings.settings import ServeSettings
-from watersmeet.engine.sync.folder_cache import sync_folder_cache
+from watersmeet.engine.sync.folder_cache import Indexing, IndexingProgress, sync_folder_cache
 from watersmeet.engine.sync.report import ProgressCallback
 from watersmeet.engine.sync.sources import Sources
 from watersmeet.face.background_deepening import Background
@@ -32,8 +42,14 @@ WRITE_TIMEOUT_SECONDS = 600.0
 HEALTH_TIMEOUT_SECONDS = 5.0
 FOLDER_WAIT_SECONDS = 1.0
 """How long a request waits while the folder of `--in` is synced again."""
+BUSY_SECONDS = 0.2
+"""Pause before another attempt, while another process syncs the folder for the first time."""
 RECHECK_FACTOR = 10.0
 """A folder is synced again no sooner than this many times the duration of its last sync."""
+
+
+_PUBLIC = re.compile(r"(git\+)?https?://[^/@]+(/|$)|(pypi|npm):")
+"""Addresses without a local path, a user or a password."""
 
 
 class Service:
@@ -72,14 +88,23 @@ class Service:
             work.close()
         self.engine.close()
 
-    async def run(self, call: Callable[[Event], T], writes: bool = False) -> T:
+    async def run(
+        self, call: Callable[[Event], T], writes: bool = False, progress: ProgressCallback = lambda _: None
+    ) -> T:
+        """Run a call off the event loop. `progress`: the callback while it waits for the folder of `--in`."""
+
         def when_ready(stop: Event) -> T:
             if self.folder is not None:
-                self.folder.wait_for_sync(stop)
-            if not writes:
-                return call(stop)
-            with self.background.paused():
-                return call(stop)
+                self.folder.wait_for_sync(stop, progress)
+            try:
+                if not writes:
+                    return call(stop)
+                with self.background.paused():
+                    return call(stop)
+            except NoIndex:
+                if self.folder is None or self.folder.indexing is None:
+                    raise
+                raise NoIndex("the folder is being indexed; nothing is there yet", "ask again in a moment") from None
 
         self._last_request = time.monotonic()
         try:
@@ -109,7 +134,8 @@ class Service:
         self, params: SearchParams, viewer: Viewer, stop: Event | None = None, output: OutputFormat = AS_JSON
     ) -> SearchReply:
         check_query(params.query)
-        found = run_search(self.engine, params, viewer, stop, output)
+        indexing = self.folder.indexing if self.folder is not None else None
+        found = run_search(self.engine, params, viewer, stop, output, indexing)
         self.metrics.searched(found.answer)
         return found
 
@@ -122,14 +148,19 @@ class Service:
     def documents(self, viewer: Viewer) -> list[dict[str, Any]]:
         return self.engine.documents(viewer)
 
-    def status(self, viewer: Viewer) -> dict[str, Any]:
+    def status(self, viewer: Viewer, local: bool = False) -> dict[str, Any]:
+        """`local`: the caller is on this machine, so the places of sources may be shown."""
         found = self.engine.status(viewer)
         found["background"] = {"state": self.background.state}
+        indexing = self.folder.indexing if self.folder is not None else None
+        found |= {"indexing": indexing.to_json()} if indexing is not None else {}
         if viewer.all and self.background.problem:
             found["background"]["problem"] = self.background.problem
         if not viewer.all:  # local paths are not for other users
             for private in ("index", "roots"):
                 found.pop(private, None)
+        if not viewer.all and not local:
+            found["sources"] = [_without_place(source) for source in found["sources"]]
         return found
 
     def find_tools(self, request: ToolRequest) -> dict[str, Any]:
@@ -143,6 +174,11 @@ class Service:
     def classify(self, query: str, viewer: Viewer) -> dict[str, Any]:
         check_query(query)
         return asdict(self.engine.classify(query, viewer))
+
+
+def _without_place(source: dict[str, Any]) -> dict[str, Any]:
+    """A source without its place, for a caller on another machine; an address that anyone may know stays."""
+    return source | {"problem": None} | ({} if _PUBLIC.match(source["root"]) else {"root": source["name"]})
 
 
 def checked_id(identity: str) -> str:
@@ -160,17 +196,21 @@ def check_query(query: str) -> None:
 
 
 class Folder:
-    """Freshness of the folder of `--in`: synced before the first answer, and again before later ones when it is due."""
+    """Freshness of the folder of `--in`: synced from the start, and again before an answer when it is due.
+
+    A request waits for the words of new and changed files, but not for long: it answers from what is committed."""
 
     def __init__(self, engine: Engine, path: str, seconds: float, background: Background) -> None:
         self._engine = engine
         self._background = background
         self.path = os.path.realpath(path)
         self._seconds = seconds
-        self._lock = Lock()
+        self._first_seconds: float = engine.settings.section("index").first_seconds
+        self._lock, self._embedding = Lock(), Lock()
         self._next_sync = 0.0
         self._ready = Event()
         self._synced = Event()
+        self._progress = IndexingProgress()
         self._problem: WatersmeetError | None = None
         self._start_sync()
 
@@ -179,38 +219,68 @@ class Folder:
         """Whether the first sync is over."""
         return self._ready.is_set()
 
-    def wait_for_sync(self, stop: Event) -> None:
-        """Wait for the first sync; later, if one is due, start it and wait a moment: enough for a few edits."""
-        while not self._ready.wait(0.1):
-            if stop.is_set():
-                return
+    @property
+    def indexing(self) -> Indexing | None:
+        """How far a running sync is; None if there is none, or all files are committed."""
+        state = self._progress.state
+        return None if self._synced.is_set() or state.done == state.files else state
+
+    def wait_for_sync(self, stop: Event, progress: ProgressCallback = lambda _: None) -> None:
+        """Start a sync if one is due, and wait a moment for it: enough for a small folder or a few edits."""
         if time.monotonic() > self._next_sync:
             self._start_sync()
-            self._synced.wait(FOLDER_WAIT_SECONDS)
+        end = time.monotonic() + (FOLDER_WAIT_SECONDS if self.ready else self._first_seconds)
+        while not self._synced.wait(max(0.0, min(0.1, end - time.monotonic()))) and not stop.is_set():
+            if self._progress.step is not None:
+                progress(self._progress.step)
+            if time.monotonic() >= end:
+                break
         if self._problem is not None:
             raise self._problem.with_traceback(None)
 
     def _start_sync(self) -> None:
         if self._lock.acquire(blocking=False):
+            self._progress = IndexingProgress()
             self._synced.clear()
             Thread(target=self._sync, name="watersmeet-folder", daemon=True).start()
 
     def _sync(self) -> None:
-        """Sync the words and the static vectors; the other vectors are made in the background."""
-        try:
-            with self._background.paused():
-                took = sync_folder_cache(self._engine, self.path).took_ms / 1000
-            self._problem = None
-            self._release_waiting(max(self._seconds, RECHECK_FACTOR * took))
-        except IndexBusy:
-            pass  # another server syncs the same folder: what it commits is visible here
-        except SourceProblem as problem:  # nothing that the caller could fix
-            self._problem = IndexProblem(str(problem), "the next request tries again")
-        except WatersmeetError as problem:
-            self._problem = problem
-        finally:
-            self._release_waiting(max(self._seconds, self._next_sync - time.monotonic()))
-            self._lock.release()
+        """Sync the words, then make static vectors; the other vectors are made in the background."""
+        with self._background.paused():
+            try:
+                took = self._sync_words()
+                self._problem = None
+                self._release_waiting(max(self._seconds, RECHECK_FACTOR * took))
+            except IndexBusy:
+                pass  # another server syncs the same folder: what it commits is visible here
+            except SourceProblem as problem:  # nothing that the caller could fix
+                self._problem = IndexProblem(str(problem), "the next request tries again")
+            except WatersmeetError as problem:
+                self._problem = problem
+            finally:
+                self._release_waiting(max(self._seconds, self._next_sync - time.monotonic()))
+                self._lock.release()
+            if self._problem is None:
+                self._embed()
+
+    def _sync_words(self) -> float:
+        """Sync the words; returns the seconds it took. For the first time, wait for another process that is at it."""
+        while True:
+            try:
+                return sync_folder_cache(self._engine, self.path, self._progress).took_ms / 1000
+            except IndexBusy:
+                if self.ready:
+                    raise
+                time.sleep(BUSY_SECONDS)
+
+    def _embed(self) -> None:
+        """Make missing static vectors, in one thread at a time. A problem is reported by the background embedding."""
+        if self._embedding.acquire(blocking=False):
+            try:
+                with suppress(WatersmeetError):
+                    self._engine.deepen(deep=False)
+            finally:
+                self._embedding.release()
 
     def _release_waiting(self, seconds: float) -> None:
         """Let waiting requests go on; the next sync is due after `seconds`."""

@@ -33,9 +33,20 @@ SemanticBody = body(
 )
 ToolQuery = body(ToolRequest, "ToolQuery", strict=False)
 Pack = answer(pack.Pack)
+
+
+class Indexing(BaseModel):
+    done: int
+    files: int | None = Field(description="null: not counted yet")
+
+
 SearchAnswer = answer(
     Answer,
     "SearchAnswer",
+    indexing=(
+        Indexing | None,
+        Field(None, description="how many files of the folder are indexed, while some are missing"),
+    ),
     notes=(list[str], Field([], description="remarks on the answer, such as filters that match nothing")),
     pack=(Pack | None, None),
     why_not=(answer(WhyNot) | None, None),
@@ -75,12 +86,26 @@ class Documents(BaseModel):
     total: int
 
 
+class SourceStatus(BaseModel):
+    root: str
+    kind: str
+    name: str
+    prefix: str
+    collection: str
+    documents: int
+    synced: str | None = Field(description="when it was last read as a whole")
+    overdue: bool = Field(description="whether the next sync reads it again, although nothing names it")
+    problem: str | None = Field(description="what has gone wrong since it was read")
+
+
 class Status(BaseModel):
     model_config = ConfigDict(extra="allow")
     documents: int
     chunks: int
     kinds: dict[str, int]
     signals: dict[str, dict[str, Any]]
+    sources: list[SourceStatus] = Field([], description="the folders and addresses that it covers")
+    indexing: Indexing | None = None
 
 
 class Health(BaseModel):

@@ -167,7 +167,7 @@ class TestRemove:
 
     def test_what_there_is_not_is_said(self, engine: Engine, a: Path) -> None:
         engine.sync([a])
-        with pytest.raises(NotFound, match="no document or folder called 'b'"):
+        with pytest.raises(NotFound, match="no document, folder or address called 'b'"):
             engine.remove(["b"])
 
     def test_nothing_is_meant_by_nothing(self, engine: Engine, a: Path, monkeypatch: pytest.MonkeyPatch) -> None:

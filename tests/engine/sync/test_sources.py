@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import sqlite3
-import sys
-from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +11,7 @@ from typing import Any
 
 import pytest
 
-import watersmeet.source
+from boxes import BOX, box, made
 from watersmeet import Engine
 from watersmeet.core.errors import SourceProblem
 from watersmeet.engine.settings.settings import load
@@ -22,23 +19,7 @@ from watersmeet.engine.sync.report import SyncReport
 from watersmeet.face.service import Service, sync
 from watersmeet.store.local._turns import writer_lock
 
-BOX = "made:box"
-
-
-@pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """The source `made` of the test helpers, as if it lay beside `folder`, with a box of two pages."""
-    place = str(Path(__file__).parents[2] / "helpers" / "sources")
-    monkeypatch.setattr(watersmeet.source, "__path__", [*watersmeet.source.__path__, place])
-    module = importlib.import_module("watersmeet.source.made")
-    module.BOXES[BOX] = module.Box({"a": "# A\n\nabout a quagga\n", "b": "# B\n\nabout a heron\n"})
-    yield module
-    del sys.modules["watersmeet.source.made"], watersmeet.source.made  # type: ignore[attr-defined]
-
-
-@pytest.fixture
-def box(made: Any) -> Any:
-    return made.BOXES[BOX]
+__all__ = ["box", "made"]  # fixtures
 
 
 def listed(engine: Engine) -> set[str]:
@@ -74,7 +55,7 @@ class TestKindsMix:
         engine.sync([vault, BOX])
         box.things["c"] = "# C\n\nabout a tern\n"
         (vault / "index.md").unlink()
-        assert counts(engine.sync()) == {"added": 1, "removed": 1, "unchanged": 5}
+        assert counts(engine.sync(now=True)) == {"added": 1, "removed": 1, "unchanged": 5}
         assert counts(engine.sync([BOX])) == {"unchanged": 3}
 
     @pytest.mark.slow

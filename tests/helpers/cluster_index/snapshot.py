@@ -11,7 +11,7 @@ from cluster_index.graph import ClusterLinks
 from cluster_index.rows import LIVE, Rows
 from cluster_index.search import ClusterVectors, ClusterWords
 from cluster_index.terms import Epoch
-from watersmeet.core.index import Statistics, Tier, Unseen
+from watersmeet.core.index import IndexedRoot, Statistics, Tier, Unseen
 from watersmeet.core.model import ANY, ChunkId, Condition, Row
 from watersmeet.core.visibility import AUDIENCE_GATE
 
@@ -116,6 +116,9 @@ class ClusterSnapshot(ClusterDocuments):
 
     def kinds(self, visible: Condition = ANY) -> Mapping[str, int]:
         return self.statistics(visible).kinds
+
+    def indexed_roots(self, visible: Condition = ANY) -> list[IndexedRoot]:
+        return []
 
     def statistics(self, visible: Condition = ANY) -> Statistics:
         counted = self._counted(visible)

@@ -10,9 +10,11 @@ from watersmeet.core.index import Index, Snapshot
 from watersmeet.engine.index.languages import language_shares
 from watersmeet.engine.index.query_encoder import query_encoder_state
 from watersmeet.engine.index.tiers import due, embedder_name
-from watersmeet.engine.query.visibility import is_limited, statistics
+from watersmeet.engine.query.visibility import is_limited, statistics, visible_to
 from watersmeet.engine.query.visible_index import VisibleIndex
 from watersmeet.engine.settings.settings import Settings
+from watersmeet.engine.sync.readings import reading_of, refresh_seconds
+from watersmeet.engine.sync.sources import Sources
 
 if TYPE_CHECKING:
     from watersmeet.core.visibility import Viewer
@@ -49,7 +51,30 @@ def status(visible_index: VisibleIndex, settings: Settings, index: Index, viewer
         "fingerprint": {**built, **_models(snapshot)},
         "size_bytes": facts["size_bytes"] if is_limited(viewer) else index.size_bytes(),
         "index": os.path.abspath(index.place) if not index.remote else index.place,
+        "sources": sources(snapshot, settings, viewer),
     }
+
+
+def sources(snapshot: Snapshot, settings: Settings, viewer: Viewer | None) -> list[dict[str, Any]]:
+    """The roots of the index: what they are, when each was last read, and what has gone wrong since."""
+    facts, kinds, refresh = snapshot.facts(), Sources(settings), refresh_seconds(settings)
+    found = []
+    for root, collection, documents in snapshot.indexed_roots(visible_to(viewer)):
+        reading = reading_of(facts, root)
+        found.append(
+            {
+                "root": root.path,
+                "kind": root.kind,
+                "name": root.name,
+                "prefix": root.prefix,
+                "collection": collection,
+                "documents": documents,
+                "synced": reading.synced,
+                "overdue": kinds.is_slow(root.kind) and not reading.is_fresh(refresh),
+                "problem": reading.problem or None,
+            }
+        )
+    return found
 
 
 def _models(snapshot: Snapshot) -> dict[str, Any]:

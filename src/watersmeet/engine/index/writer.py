@@ -14,7 +14,7 @@ from watersmeet.engine.index.damage import diagnose
 from watersmeet.engine.index.fingerprint import check_fingerprint, fingerprint
 from watersmeet.engine.index.tiers import check_models
 from watersmeet.engine.settings.settings import Settings, WriterSettings
-from watersmeet.engine.sync.batch import Batch
+from watersmeet.engine.sync.batch import FIRST_SECONDS, Batch
 from watersmeet.engine.sync.relocate import gone_hint
 from watersmeet.engine.sync.sources import Sources
 
@@ -27,7 +27,11 @@ class IndexWriter:
     settings: WriterSettings
 
     def batch(self) -> Batch:
-        return Batch(self.catalogue, self.settings.batch_chunks, self.settings.batch_seconds)
+        """A batch of changes; the first ones of a new index are small, so that it can soon be searched."""
+        made = Batch(self.catalogue, self.settings.batch_chunks, self.settings.batch_seconds)
+        if not self.catalogue.counts()[0]:
+            made.seconds = FIRST_SECONDS
+        return made
 
     def compact(self, grace: float | None = None, share: float | None = None) -> int:
         """Free the space of replaced rows, if their share is large enough; returns how many.

@@ -113,16 +113,22 @@ def condition(
 def _parse_date(text: str | datetime, now: datetime | None = None) -> datetime:
     """A date: start of a day, month or year (2026-01-31, 2026-01, 2026), a time, or an age (12h, 7d, 2w, 3m, 1y)."""
     plain = str(text).strip()
-    ago = _AGO.fullmatch(plain.lower())
+    ago = age(plain)
     try:
-        if ago:
-            return (now or datetime.now(UTC)) - int(ago[1]) * _UNITS[ago[2]]
+        if ago is not None:
+            return (now or datetime.now(UTC)) - ago
         if _YEAR_OR_MONTH.fullmatch(plain):
             plain = f"{plain}-01-01"[:10]
         moment = datetime.fromisoformat(plain)
     except (ValueError, OverflowError):
         raise ConfigError(f"{text!r} is not a date", "write 2026-01-31, or an age: 12h, 7d, 2w, 3m, 1y") from None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def age(text: str) -> timedelta | None:
+    """An age such as 12h, 7d, 2w, 3m or 1y; None if the text is none."""
+    found = _AGO.fullmatch(text.strip().lower())
+    return int(found[1]) * _UNITS[found[2]] if found else None
 
 
 def check_globs(texts: Iterable[str]) -> list[str]:

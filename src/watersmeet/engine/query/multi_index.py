@@ -26,6 +26,7 @@ class MultiIndex:
         if not engines:
             raise ConfigError("no index to search", "name at least one")
         self.engines = tuple(engines)
+        self.settings = engines[0].settings
 
     def search(self, request: Request | str, **options: Any) -> Answer:
         request = build_request(request, options)

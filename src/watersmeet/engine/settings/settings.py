@@ -72,6 +72,17 @@ class IndexSettings:
         "where the date of the last change comes from, first match first: front matter (`modified`, `updated`), "
         "the last git commit with this content, the file's time; also possible: `name`, a date in the file name",
     )
+    refresh: str = option(
+        "1d",
+        "sync without paths reads a network root again once its last reading is older than this: 12h, 7d, 2w; "
+        "always: each time. `sync --now` reads all",
+    )
+    first_seconds: float = option(
+        2.0,
+        "with --in: how long a search waits for new or changed files to be indexed, before it answers from what is "
+        "indexed so far",
+        least=0,
+    )
     min_coverage: float = option(0.9, "a vector signal is used once this share of the chunks has vectors", least=0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,9 @@ from watersmeet.core.model import DocId
 from watersmeet.core.registry_records import RecordChange
 from watersmeet.core.text_fields import Prepared
 from watersmeet.core.writing import Changes, Put, Writer
+
+FIRST_SECONDS = 0.5
+"""A new index commits this early for the first time, and then each time after twice as long: searches need not wait."""
 
 RENEW_SECONDS = 0.5
 """How often a writer renews its lease."""
@@ -32,6 +36,8 @@ class Batch:
     """Callback with the number of committed files."""
     refused: Callable[[Put], None] = lambda put: None
     """Callback for each document whose id was taken meanwhile."""
+    seconds: float = math.inf
+    """Time until the next commit, if shorter than `max_seconds`; it doubles with each."""
     _changes: Changes = field(default_factory=Changes)
     _files: int = 0
     _chunks: int = 0
@@ -85,8 +91,9 @@ class Batch:
         """Commit if the batch is full or old enough, then let other writers have a turn."""
         now = time.monotonic()
         full = self._chunks >= self.max_chunks or self._small >= SMALL_CHANGES_PER_CHUNK * self.max_chunks
-        if full or now - self._since > self.max_seconds:
+        if full or now - self._since > min(self.seconds, self.max_seconds):
             self.commit()
+            self.seconds *= 2
             self.writer.take_turns()
             self._since = self._renewed = time.monotonic()
         elif now - self._renewed > RENEW_SECONDS:

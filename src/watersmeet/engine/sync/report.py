@@ -17,6 +17,7 @@ class Progress:
     done: int
     total: int
     unit: str = "files"
+    before: int = 0  # files that are indexed already and need not be read
 
 
 ProgressCallback = Callable[[Progress], None]
@@ -54,6 +55,8 @@ class SyncReport:
     skipped: list[Skipped] = field(default_factory=list)
     warnings: list[Skipped] = field(default_factory=list)
     notes: list[Skipped] = field(default_factory=list)
+    fresh: list[str] = field(default_factory=list)  # network roots that were read recently, and so not now
+    left: int = 0  # files that the time limit has left to the next sync
     documents: int = 0
     chunks: int = 0
     embedded: int = 0
@@ -67,4 +70,5 @@ class SyncReport:
             for name in ("skipped", "warnings", "notes")
         }
         totals = {name: getattr(self, name) for name in ("documents", "chunks", "embedded")}
-        return {**counts, **lists, **totals, "took_ms": round(self.took_ms, 1), "cached": self.cached}
+        made = {**counts, **lists, **totals, "took_ms": round(self.took_ms, 1), "cached": self.cached}
+        return made | {name: value for name in ("fresh", "left") if (value := getattr(self, name))}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -88,7 +89,11 @@ class RootSync:
     outdated: Collection[str] = ()  # forms of file that another parser has read before
     before: Mapping[str, FileState] | None = None  # file states when the source was read, if that was earlier
     read_at: int = 0  # ... and when that was, in ns
+    until: float = math.inf  # when to leave the rest to the next sync, by the monotonic clock
     all_read: bool = True  # whether no file was left for the next sync
+    problem: str = ""  # why the scan ended early, if it did
+    failed: bool = False  # ... and whether that was an error
+    cut: bool = False  # whether the time was over before all files were read
     _missing: dict[bytes, list[FileState]] = field(default_factory=dict)
     _put: Spill[str] = field(default_factory=Spill)  # file name by document id, of all documents read
     _gone: Spill[str] = field(default_factory=Spill)
@@ -97,6 +102,7 @@ class RootSync:
     _closed: list[str] = field(default_factory=list)
     _done: int = 0
     _total: int = 0
+    _before: int = 0
 
     def run(self, uri: str) -> None:
         states = {n: f for n, f in self.catalogue.files(self.root.id).items() if self._in_scope(n)}
@@ -115,10 +121,14 @@ class RootSync:
         for name in scan.stamps.keys() & scan.same & states.keys():
             state = states[name]
             self.batch.file(self.root.id, Found(name, uri, scan.stamps[name]), state.hash, state.read_ns)
-        self._total = len(changed)
+        self._total, self._before = len(changed), len(scan.same & states.keys())
         self.dates.dating = self.source.dating(changed)
-        self.progress(Progress("reading", 0, self._total))
-        for item in changed:
+        self.progress(Progress("reading", 0, self._total, before=self._before))
+        until = math.inf if states and (self.again or self.outdated) else self.until  # else the next would begin anew
+        for number, item in enumerate(changed):
+            if number and time.monotonic() > until:
+                self._leave(len(changed) - number)
+                return
             self._read(item, states.get(item.name))
             self.batch.maybe_commit()
         self._report_without_extra(changed, uri)
@@ -129,6 +139,12 @@ class RootSync:
         if scan.whole and self.all_read and not self.scope:
             self.batch.cursor(self.root.id, scan.whole.cursor)
         self.batch.commit(last=True)
+
+    def _leave(self, files: int) -> None:
+        """Commit what was read, and leave so many files to the next sync. Nothing counts as deleted."""
+        self.all_read, self.cut = False, True
+        self.report.left += files
+        self.batch.commit()
 
     def _leave_to_others(self, scan: _Scan, states: Mapping[str, FileState]) -> None:
         """Skip files that another writer has read since the source was scanned; the next sync reads them."""
@@ -173,7 +189,7 @@ class RootSync:
     def committed(self, files: int) -> None:
         """A callback of the batch: this many more files are committed."""
         self._done += files
-        self.progress(Progress("committed", self._done, self._total))
+        self.progress(Progress("committed", self._done, self._total, before=self._before))
 
     def refused(self, put: Put) -> None:
         """A callback of the batch for a document whose id another process has taken meanwhile."""
@@ -255,8 +271,9 @@ class RootSync:
                 raise SourceProblem(f"{root.uri}: {problem}") from problem
             if not started:
                 raise
-            reason, whole = f"the scan ended early: {problem}", False
+            reason, whole, self.failed = f"the scan ended early: {problem}", False, True
         if not whole:
+            self.problem = reason
             self.report.warnings.append(Skipped(root.uri, f"{reason}; {REST_KEPT}"))
 
     def _out_of_reach(self, name: str, uri: str) -> bool:

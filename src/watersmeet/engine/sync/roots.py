@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, count
 
 from watersmeet.core.errors import (
@@ -15,6 +16,7 @@ from watersmeet.core.errors import (
     NotFound,
     SourceProblem,
     UnknownComponent,
+    nearest,
 )
 from watersmeet.core.index import Index
 from watersmeet.core.indexing import Found, Located, Skipped, Source, SourceRoot
@@ -27,6 +29,7 @@ from watersmeet.engine.settings.settings import Settings
 from watersmeet.engine.sync.dates import Dates
 from watersmeet.engine.sync.formats import Formats, ParserVersions
 from watersmeet.engine.sync.parsers import formats_hint, reader_of, readers
+from watersmeet.engine.sync.readings import QUICK_SECONDS, fact_name, reading_of, refresh_seconds, to_fact
 from watersmeet.engine.sync.relocate import gone_hint, moved_alone, refuse_copy
 from watersmeet.engine.sync.report import ProgressCallback, SyncReport
 from watersmeet.engine.sync.root_sync import RootSync
@@ -35,36 +38,48 @@ from watersmeet.engine.sync.spool import SpooledSource
 
 DEFAULT = "default"
 """The collection of roots without one; it is not shown."""
+FEW = 5
+"""So many roots are named in a hint."""
+
+
+@dataclass(frozen=True, slots=True)
+class SyncOptions:
+    """What a sync is to do besides reading what changed."""
+
+    collection: str = ""
+    meta: Mapping[str, str] = field(default_factory=dict)
+    recreate: bool = False  # also read all roots again
+    now: bool = False  # without paths, also read network roots that were read recently
+    until: float = math.inf  # when to leave the rest to the next sync, by the monotonic clock
+    max_pages: int = 0  # most pages of each site, now and later; 0: as before
+    public_only: bool = False  # open no private address
 
 
 def sync(
     index: Index,
     settings: Settings,
     paths: Sequence[str | os.PathLike[str]],
-    collection: str,
-    meta: Mapping[str, str],
-    recreate: bool,
+    options: SyncOptions,
     progress: ProgressCallback,
-    max_pages: int = 0,
-    public_only: bool = False,
 ) -> SyncReport:
-    """Sync these paths, or without paths all roots. `recreate`: also read all roots again. `max_pages`: most pages of
-    each of these sites, now and later; 0: as before. `public_only`: open no private address."""
+    """Sync these paths, or without paths all roots."""
+    collection, meta, recreate = options.collection, options.meta, options.recreate
     if not all(map(os.fspath, paths)):
         raise ConfigError("an empty path was given", "is a variable not set? `watersmeet sync .` indexes this folder")
     if not paths and (collection or meta or not index.exists()):
         raise ConfigError("no path was given", "name what to index: `watersmeet sync PATH`")
     report = SyncReport()
     report.warnings += [Skipped(f"plug-in {name}", f"{why}; {why.hint}") for name, why in broken("parse").items()]
-    sources = Sources(settings, public_only)
+    sources = Sources(settings, options.public_only)
     requested = _requested(sources, [os.fspath(path) for path in paths], report) if paths else {}
     if not requested:
         _check_roots(index)
     with ExitStack() as stack:
-        fetched = _fetched(index, sources, requested, recreate, progress, stack, max_pages)
+        fresh = set() if requested or recreate or options.now else _fresh(index, sources)
+        fetched = _fetched(index, sources, requested, fresh, options, progress, stack)
         opened = stack.enter_context(open_for_writing(index, settings, recreate=recreate))
         formats = stack.enter_context(Formats(settings))
-        run = _Run(opened, sources, formats, fetched, report, progress, max_pages)
+        run = _Run(opened, sources, formats, fetched, fresh, report, progress, options)
         if opened.catalogue.mended:
             report.warnings.append(Skipped(index.place, "the text store was lost and was rebuilt from the catalogue"))
         if opened.catalogue.away:
@@ -115,34 +130,47 @@ def _check_roots(index: Index) -> None:
         raise ConfigError("this index covers no folder", "name what to index: `watersmeet sync PATH`")
 
 
+def _fresh(index: Index, sources: Sources) -> set[str]:
+    """Addresses of the slow roots that were read so recently that they need not be read again."""
+    seconds = refresh_seconds(sources.settings)
+    known = index.known_roots(lambda root: sources.is_slow(root.kind)) if seconds else {}
+    return {uri for uri, state in known.items() if reading_of(state.facts, state.root).is_fresh(seconds)}
+
+
 def _fetched(
     index: Index,
     sources: Sources,
     requested: Mapping[str, str],
-    recreate: bool,
+    fresh: Collection[str],
+    options: SyncOptions,
     progress: ProgressCallback,
     stack: ExitStack,
-    max_pages: int = 0,
 ) -> dict[str, SpooledSource]:
     """Spooled contents of slow sources, by address: read before the index is locked, deleted with the stack."""
     fetched: dict[str, SpooledSource] = {}
     slow = {uri: kind for uri, kind in requested.items() if sources.is_slow(kind)}
-    if requested and not slow and not recreate:
+    if requested and not slow and not options.recreate:
         return fetched
     from tempfile import TemporaryDirectory  # lazy: few syncs need it
 
     indexed = index.known_roots(lambda root: sources.is_slow(root.kind))
-    if not requested or recreate:
-        slow |= {uri: state.root.kind for uri, state in indexed.items()}
+    if not requested or options.recreate:
+        slow |= {uri: state.root.kind for uri, state in indexed.items() if uri not in fresh}
     rule = Dates(sources.settings.section("index").dates).rule
     for uri, kind in slow.items():
-        state = None if recreate else indexed.get(uri)
+        state = None if options.recreate else indexed.get(uri)
         again = state is None or state.facts.get(_dated_by(state.root)) != rule or _outdated(sources.settings, state)
-        limit = max_pages or int((state.facts.get(_limited_by(state.root)) or 0) if state else 0)
+        limit = options.max_pages or int((state.facts.get(_limited_by(state.root)) or 0) if state else 0)
         place = stack.enter_context(TemporaryDirectory(prefix="watersmeet-"))
         fetched[uri] = SpooledSource(sources.of(kind), place, state.files if state else {}, again)
         cursor = "" if again or state is None else state.root.cursor
         fetched[uri].fetch(SourceRoot(kind, uri, cursor, limit), progress)
+        problem = fetched[uri].problem
+        if options.recreate and problem is not None and uri in indexed:
+            raise SourceProblem(
+                f"{uri} cannot be read, and building the index anew would lose its documents: {problem}",
+                f"try again later, or remove it first: `watersmeet remove {uri}`",
+            )
     return fetched
 
 
@@ -174,9 +202,10 @@ class _Run:
     sources: Sources
     formats: Formats
     fetched: Mapping[str, SpooledSource]
+    fresh: Collection[str]
     report: SyncReport
     progress: ProgressCallback
-    max_pages: int = 0
+    options: SyncOptions
 
     def covered(self, uris: Sequence[str]) -> list[str]:
         """Sync roots of the index that exist, and return them; missing ones become warnings."""
@@ -189,10 +218,38 @@ class _Run:
                     self.report.warnings.append(Skipped(uri, f"it does not exist; {gone_hint(uri)}"))
                     continue
                 existing.append(uri)
+                if uri in self.fresh:
+                    self._keep(uri)
+                    continue
                 self.one(uri, kind, "", {})
             except (SourceProblem, UnknownComponent) as problem:  # go on with the other roots
                 self.report.warnings.append(Skipped(uri, str(problem)))
+                self._failed(uri, str(problem))
         return existing
+
+    def _keep(self, uri: str) -> None:
+        """Count the documents of a root that was read recently as unchanged."""
+        catalogue = self.index.catalogue
+        for root in catalogue.roots():
+            if root.path == uri:
+                self.report.fresh.append(uri)
+                self.report.unchanged += sum(
+                    catalogue.count_of(state.id) for state in catalogue.files(root.id).values()
+                )
+
+    def _failed(self, uri: str, problem: str) -> None:
+        """Record that a root could not be read, if it is one of the index: its documents stay."""
+        for root in self.index.catalogue.roots():
+            if root.path == uri:
+                self._record(root, problem, failed=True)
+
+    def _record(self, root: Root, problem: str, failed: bool) -> None:
+        """Record a reading. Of a folder without a problem, not every one: it may be synced every few seconds."""
+        before = reading_of(self.index.catalogue.meta(), root)
+        quick = not self.sources.is_slow(root.kind)
+        if quick and not failed and before.problem == problem and before.is_fresh(QUICK_SECONDS):
+            return
+        self.index.catalogue.set_meta(to_fact(root, before.after(problem, failed)))
 
     def requested(self, places: Mapping[str, str], collection: str, meta: Mapping[str, str]) -> None:
         """Sync requested places; those that cannot be read become warnings, unless all fail."""
@@ -202,6 +259,7 @@ class _Run:
                 self.one(uri, kind, collection, meta)
             except SourceProblem as problem:
                 problems[uri] = problem
+                self._failed(uri, str(problem))
         if problems and len(problems) == len(places):
             raise next(iter(problems.values()))
         self.report.warnings += [Skipped(uri, f"{problem}; {problem.hint}") for uri, problem in problems.items()]
@@ -248,15 +306,21 @@ class _Run:
             again=again,
             before=spooled.before if spooled else None,
             read_at=spooled.began if spooled else 0,
+            until=self.options.until,
         )
         batch.committed, batch.refused = run.committed, run.refused
+        facts = {_dated_by(root): dates.rule} if again else {}
         with catalogue.root_lease(root):
+            if again and not scope and not catalogue.files(root.id):
+                # a new root: if this sync is stopped, the next need not read these files again
+                catalogue.set_meta(facts | {_parsed_by(root): versions.to_record()})
             run.run(uri)
         if not scope:
-            facts = {_dated_by(root): dates.rule} if again else {}
             facts |= {_parsed_by(root): versions.to_record()} if run.all_read else {}
-            facts |= {_limited_by(root): str(self.max_pages)} if self.max_pages and source.slow else {}
+            facts |= {_limited_by(root): str(self.options.max_pages)} if self.options.max_pages and source.slow else {}
             catalogue.set_meta(facts)
+            if not run.cut:
+                self._record(root, run.problem, run.failed)
 
 
 def _root_for(
@@ -371,6 +435,7 @@ def remove(index: Index, settings: Settings, ids: Sequence[DocId]) -> int:
         opened.catalogue.commit(changes)
         for root, names in zip(roots, beginnings, strict=True):
             opened.catalogue.drop_root(root, names)
+            opened.catalogue.set_meta({fact_name(root): ""})  # a later root may get its number
     return len(documents)
 
 
@@ -378,12 +443,19 @@ def _root_named(catalogue: Writer, sources: Sources, name: str) -> Root:
     if not name:
         raise ConfigError("an empty name was given", "is a variable not set? `watersmeet list` shows all documents")
     roots = catalogue.roots()
-    with suppress(SourceProblem):  # not a path, but perhaps a name
+    spellings = {name}
+    with suppress(SourceProblem, UnknownComponent):  # not a path or an address of this machine's sources
         _, place = sources.locate(name)
-        for root in roots:
-            if root.path in (place.uri, *place.spellings):
-                return root
+        spellings |= {place.uri, *place.spellings}
+    bare = trimmed(name)
     for root in roots:
-        if root.name == name.rstrip("/"):
+        if root.path in spellings:
             return root
-    raise NotFound(f"no document or folder called {name!r}", "`watersmeet list` shows all documents")
+    for root in roots if bare else ():
+        if bare in (trimmed(root.path), root.name, trimmed(root.prefix)):
+            return root
+    known = nearest(name, [one for root in roots for one in (root.path, root.name)]) if 0 < len(roots) <= FEW else ""
+    raise NotFound(
+        f"no document, folder or address called {name!r}",
+        known or "`watersmeet list` shows all documents, `watersmeet list --roots` the folders and addresses",
+    )

@@ -22,6 +22,8 @@ from watersmeet.face.cli.common import (
 )
 from watersmeet.present.answer import to_json
 
+EMPTY = "the index is empty; `watersmeet sync PATH` fills it"
+
 
 @click.command(
     "get",
@@ -94,12 +96,16 @@ def _ways(result: Result) -> str:
     return ", ".join(f"{way} ({', '.join(types)})" for way, types in ways.items())
 
 
-@click.command("list", epilog="Examples: watersmeet list --json | watersmeet list --format markdown")
+@click.command("list", epilog="Examples: watersmeet list --json | watersmeet list --roots")
+@click.option("--roots", is_flag=True, help="List the folders and addresses that the index covers instead.")
 @formatted
 @common
-def list_command(form: str, index: str, as_json: bool, quiet: bool) -> None:
+def list_command(roots: bool, form: str, index: str, as_json: bool, quiet: bool) -> None:
     """List the documents of the index."""
     with opened(index) as engine:
+        if roots:
+            _list_roots(engine.status()["sources"], form, as_json, quiet)
+            return
         documents = engine.documents()
     if as_json or form == "json":
         print_json({"documents": documents})
@@ -114,16 +120,32 @@ def list_command(form: str, index: str, as_json: bool, quiet: bool) -> None:
             rows = [[row[0], *row[2:]] for row in rows]
     table(names, rows, form)
     if not documents and not quiet:
-        print("the index is empty; `watersmeet sync PATH` fills it", file=sys.stderr)
+        print(EMPTY, file=sys.stderr)
 
 
-@click.command("remove", epilog="Examples: watersmeet remove guides/old.md | watersmeet remove ~/notes")
+def _list_roots(sources: list[dict[str, Any]], form: str, as_json: bool, quiet: bool) -> None:
+    if as_json or form == "json":
+        print_json({"sources": sources})
+        return
+    from watersmeet.face.cli.roots import print_sources
+
+    print_sources(sources, form)
+    if not sources and not quiet:
+        print(EMPTY, file=sys.stderr)
+
+
+@click.command(
+    "remove",
+    epilog="Examples: watersmeet remove guides/old.md | watersmeet remove ~/notes | "
+    "watersmeet remove https://example.org/docs/",
+)
 @click.argument("identities", nargs=-1, required=True, metavar="DOC...")
 @common
 def remove_command(identities: tuple[str, ...], index: str, as_json: bool, quiet: bool) -> None:
-    """Remove documents, or a whole folder by its path, from the index.
+    """Remove documents from the index, or a whole folder or address: by its path or address, its name or its prefix.
 
-    The next sync adds a removed document again if its file still exists; a removed folder is no longer synced.
+    The next sync adds a removed document again if its file still exists; a removed folder or address is no longer
+    synced. `watersmeet list --roots` shows them.
     """
     with opened(index) as engine:
         removed = engine.remove(identities)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from watersmeet.core.errors import ConfigError, IndexBusy
+from watersmeet.core.errors import ConfigError, IndexBusy, WatersmeetError
 from watersmeet.core.model import Answer
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.index.location import find_index, index_in
@@ -29,15 +29,18 @@ from watersmeet.face.cli.common import (
     relative,
 )
 from watersmeet.face.cli.params import flags, from_flags
-from watersmeet.face.search import OutputFormat, SearchParams, filters_of, run_search
+from watersmeet.face.search import OutputFormat, SearchParams, SearchReply, filters_of, run_search
 from watersmeet.present.answer import breadcrumb, breakdown, explain_line, location, routed_line, spelling_line
 from watersmeet.present.snippet import snippet
 
 if TYPE_CHECKING:
     from watersmeet.engine.query.multi_index import MultiIndex
+    from watersmeet.engine.sync.folder_cache import Indexing
 
-DEEPEN_SECONDS = 10.0
-"""How long `--in` makes deep vectors before it answers; the next call continues from there."""
+AFTER_SECONDS = 10.0
+"""How long `--in` goes on indexing after its answer, if that is on a terminal; the next call continues from there."""
+AFTER_SECONDS_PIPED = 2.0
+"""... and if it is not: a program waits for the end of the process."""
 
 
 @click.command(
@@ -73,7 +76,18 @@ def search_command(
     params = from_flags(SearchParams, values, query=" ".join(query), filters=filters_of(filters) if filters else {})
     output = OutputFormat(dumps=dumps) if as_json else OutputFormat(text=True, dumps=None)
     with ExitStack() as stack:
-        found = run_search(_opened(stack, inside, indexes, params, quiet or as_json), params, output=output)
+        engine, indexing = _opened(stack, inside, indexes, params, quiet or as_json)
+        found = run_search(engine, params, output=output, indexing=indexing)
+    _print_reply(found, as_json, quiet, form)
+    if inside:
+        sys.stdout.flush()
+        _go_on(inside, params, quiet or as_json)
+    if not found.found:
+        sys.exit(1)
+
+
+def _print_reply(found: SearchReply, as_json: bool, quiet: bool, form: str) -> None:
+    params = found.params
     explain = params.explain
     for note in () if as_json or quiet else found.notes:
         print(note, file=sys.stderr)
@@ -96,45 +110,57 @@ def search_command(
         _print(found.answer, explain, quiet, form)
         if found.missing:
             print(found.missing)
-    if not found.found:
-        sys.exit(1)
 
 
 def _opened(
     stack: ExitStack, inside: str, indexes: tuple[str, ...], params: SearchParams, quiet: bool
-) -> Engine | MultiIndex:
-    """The index to search, or several."""
+) -> tuple[Engine | MultiIndex, Indexing | None]:
+    """The index to search, or several; and how far the one of `--in` is, unless it is complete."""
     settings = loaded(start=inside or ".", recipe=params.recipe)
+    indexing = None
     if inside:
         if indexes:
             raise ConfigError("--in and --index cannot be combined", "--in has its own index in the cache folder")
-        places = [_synced_index(inside, settings, quiet)]
+        indexing = _sync_first(inside, settings, quiet)
+        places = [index_in(inside)]
     else:
         named = [find_index(index) for index in indexes or ("",)]
         places = list({os.path.realpath(place): place for place in named}.values())
     engines = [stack.enter_context(Engine(place, settings)) for place in places]
     for engine in engines:
-        ensure_sparse(engine, params.mode, quiet)
+        if indexing is None:
+            ensure_sparse(engine, params.mode, quiet)
     if len(engines) == 1:
-        return engines[0]
+        return engines[0], indexing
     from watersmeet.engine.query.multi_index import MultiIndex
 
-    return MultiIndex(engines)
+    return MultiIndex(engines), indexing
 
 
-def _synced_index(inside: str, settings: Settings, quiet: bool) -> str:
-    """The index of `--in`, brought up to date."""
-    from watersmeet.engine.sync.folder_cache import sync_folder_cache
+def _sync_first(inside: str, settings: Settings, quiet: bool) -> Indexing | None:
+    """Bring the index of `--in` up to date, for a moment; returns how far it is, unless it is complete."""
+    from watersmeet.engine.sync.folder_cache import Indexing, sync_for_search
     from watersmeet.face.cli.progress import progress
 
-    folder = index_in(inside)
-    with Engine(folder, settings) as engine, progress(quiet) as callback:
+    with Engine(index_in(inside), settings) as engine, progress(quiet) as callback:
         try:
-            sync_folder_cache(engine, inside, callback)
-            engine.deepen(callback, DEEPEN_SECONDS)
-        except IndexBusy as busy:  # another process syncs it: search what is committed so far
-            print(f"searching what is indexed so far: {busy}", file=sys.stderr)
-    return folder
+            return sync_for_search(engine, inside, settings.section("index").first_seconds, callback)
+        except IndexBusy:  # another process syncs it: search what is committed so far
+            return Indexing()
+
+
+def _go_on(inside: str, params: SearchParams, quiet: bool) -> None:
+    """Index the rest after the answer, for a moment. It can be stopped: the answer is printed."""
+    from watersmeet.engine.sync.folder_cache import sync_after_search
+    from watersmeet.face.cli.progress import progress
+
+    seconds = AFTER_SECONDS if for_people() else AFTER_SECONDS_PIPED
+    with (
+        suppress(WatersmeetError, KeyboardInterrupt),
+        Engine(index_in(inside), loaded(start=inside, recipe=params.recipe)) as engine,
+        progress(quiet or not for_people()) as callback,
+    ):
+        sync_after_search(engine, inside, seconds, callback)
 
 
 def _nothing(query: str) -> str:

@@ -12,6 +12,7 @@ from watersmeet.core.languages import named
 from watersmeet.engine.index.tiers import MISSING, TIERS
 from watersmeet.engine.query.modes import percent
 from watersmeet.face.cli.common import common, opened, print_json
+from watersmeet.face.cli.roots import source_line
 
 MAX_LANGUAGES = 5
 QUERY_ENCODERS = {
@@ -37,7 +38,7 @@ def status_command(index: str, as_json: bool, quiet: bool) -> None:
 def _lines(status: dict[str, Any]) -> list[tuple[str, str]]:
     return [
         ("index", status["index"]),
-        *(("folder", root) for root in status["roots"]),
+        *((source["kind"], source_line(source)) for source in status["sources"]),
         *((name, ", ".join(f"{k} {count}" for k, count in status[name].items())) for name in ("kinds", "collections")),
         *([("languages", _languages(status["languages"]))] if status["languages"] else []),
         *((name, _covered(signal)) for name, signal in status["signals"].items()),

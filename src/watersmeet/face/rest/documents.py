@@ -78,8 +78,8 @@ async def classify(
     "/api/status", response_model=shapes.Status, responses=problem_responses(), summary="Show what the index contains"
 )
 async def status(request: Request) -> Response:
-    viewer = caller(request).viewer
-    return await answer(request, lambda _: service_of(request).status(viewer))
+    who = caller(request)
+    return await answer(request, lambda _: service_of(request).status(who.viewer, who.is_local))
 
 
 @router.get("/health", response_model=shapes.Health, responses=problem_responses(), summary="Health check")

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from watersmeet.core.documents import CREATED, Link
-from watersmeet.core.index import Record, Statistics
+from watersmeet.core.index import IndexedRoot, Record, Statistics
 from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Passage, Row
 from watersmeet.core.names import ALIAS, WORDS_ONLY, link_key
 from watersmeet.core.text_fields import description
@@ -364,6 +364,25 @@ class DocumentsView(CatalogueView):
         )
         ((dead,),) = self.query("SELECT count(*) FROM dead")
         return Statistics(sum(kinds.values()), chunks, dead, kinds, dict(collections), self.roots())
+
+    def indexed_roots(self, visible: Condition = ANY) -> list[IndexedRoot]:
+        from watersmeet.core.writing import Root  # lazy: searches do not need it
+
+        has = {name for _, name, *_ in self.query("PRAGMA table_info(roots)")}  # an earlier version had fewer columns
+        fields = {"prefix": "''", "kind": "'folder'", "cursor": "''"}
+        prefix, kind, cursor = (f"r.{name}" if name in has else value for name, value in fields.items())
+        where, values = self.where(visible)
+        rows = self.query(
+            f"SELECT r.id, r.path, r.name, r.collection, {prefix}, {kind}, {cursor}, coalesce(n.name, ''),"
+            " (SELECT count(*) FROM files f JOIN documents d ON d.file = f.id"
+            f" WHERE f.root = r.id{f' AND ({where})' if where else ''})"
+            " FROM roots r LEFT JOIN collections n ON n.id = r.collection ORDER BY r.id",
+            values,
+        )
+        return [
+            IndexedRoot(Root(id, self.paths.on_disk(path), *others), collection, documents)
+            for id, path, *others, collection, documents in rows
+        ]
 
     def roots(self) -> list[str]:
         """Paths of the folders and files that the index covers."""

@@ -28,7 +28,7 @@ TOOLS = {
         shapes.Status,
         "Show what the index contains",
         "The number of indexed documents by kind, and the share of them that each signal covers.",
-        lambda call, arguments: plain(call.service.status(call.caller.viewer)),
+        lambda call, arguments: plain(call.service.status(call.caller.viewer, call.caller.is_local)),
     ),
     "sync": ToolSpec(
         Sync,
