@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import BinaryIO, ClassVar, Protocol, runtime_checkable
@@ -74,6 +74,9 @@ class Whole:
 
 Offer = Found | Skipped | Same | Gone | Whole
 
+FetchProgress = Callable[[str, int, int], None]
+"""Called with what a source is doing, how many are done, and of how many."""
+
 
 @dataclass(frozen=True, slots=True)
 class Located:
@@ -84,6 +87,7 @@ class Located:
     exists: bool = True
     only: Found | Skipped | None = None  # the single item at the address; None: a container of many
     spellings: tuple[str, ...] = ()  # other spellings under which it may be stored
+    collection: str = ""  # name of the collection of a new root, unless one is given; empty: the default one
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +139,12 @@ class Source(Protocol):
     slow: ClassVar[bool] = False
     """Whether scanning and reading are slow and therefore done before the index is locked."""
 
+    def prepare(self, root: SourceRoot, progress: FetchProgress) -> None:
+        """Fetch what is elsewhere, before the index is locked: for a source that keeps a copy of its own to scan.
+
+        If it raises `SourceProblem`, the root is not scanned, and nothing of it is deleted.
+        """
+
     def scan(self, root: SourceRoot, known: Mapping[str, str]) -> Iterator[Offer]:
         """List the items. `known` has the stamps of the items read before, by name.
 
@@ -160,6 +170,10 @@ class Source(Protocol):
     def within(self, uri: str, place: str) -> bool:
         """Whether an address is this place, or a part of it that can be scanned separately."""
         return uri == place
+
+    def supersedes(self, uri: str, place: str) -> bool:
+        """Whether an address is that of a root with other limits, which the root is to have from now on."""
+        return False
 
     def holds(self, place: str, name: str) -> bool:
         """Whether an item of that name exists, even if scans leave it out."""

@@ -28,9 +28,9 @@ from watersmeet.engine.sync.dates import Dates
 from watersmeet.engine.sync.formats import Formats, ParserVersions
 from watersmeet.engine.sync.parsers import formats_hint, reader_of, readers
 from watersmeet.engine.sync.relocate import gone_hint, moved_alone, refuse_copy
-from watersmeet.engine.sync.report import ProgressCallback, SyncReport
+from watersmeet.engine.sync.report import Progress, ProgressCallback, SyncReport
 from watersmeet.engine.sync.root_sync import RootSync
-from watersmeet.engine.sync.sources import Sources
+from watersmeet.engine.sync.sources import Sources, is_address
 from watersmeet.engine.sync.spool import SpooledSource
 
 DEFAULT = "default"
@@ -58,10 +58,11 @@ def sync(
     if not requested:
         _check_roots(index)
     with ExitStack() as stack:
+        unprepared = _prepared(index, sources, requested, recreate, progress)
         fetched = _fetched(index, sources, requested, recreate, progress, stack)
         opened = stack.enter_context(open_for_writing(index, settings, recreate=recreate))
         formats = stack.enter_context(Formats(settings))
-        run = _Run(opened, sources, formats, fetched, report, progress)
+        run = _Run(opened, sources, formats, fetched, unprepared, report, progress)
         if opened.catalogue.mended:
             report.warnings.append(Skipped(index.place, "the text store was lost and was rebuilt from the catalogue"))
         if opened.catalogue.away:
@@ -140,6 +141,27 @@ def _fetched(
     return fetched
 
 
+def _prepared(
+    index: Index, sources: Sources, requested: Mapping[str, str], recreate: bool, progress: ProgressCallback
+) -> dict[str, SourceProblem]:
+    """Have sources fetch their copies, before the index is locked; returns what went wrong, by address."""
+    roots = dict(requested)
+    if not requested or recreate:
+        with suppress(IndexDamaged, IndexMismatch):  # opening it reports why
+            roots |= {uri: sources.kind_of(uri) for uri in index.root_places() if is_address(uri)}
+    problems: dict[str, SourceProblem] = {}
+    for uri, kind in roots.items():
+        try:
+            sources.of(kind).prepare(
+                SourceRoot(kind, uri), lambda doing, done, total: progress(Progress(doing, done, total, "objects"))
+            )
+        except SourceProblem as problem:
+            problems[uri] = problem
+        except UnknownComponent:  # reported when it is read
+            continue
+    return problems
+
+
 def _dated_by(root: Root) -> str:
     """Name of the fact with the dating rule of a root."""
     return f"dates.{root.id}"
@@ -158,6 +180,7 @@ class _Run:
     sources: Sources
     formats: Formats
     fetched: Mapping[str, SpooledSource]
+    unprepared: Mapping[str, SourceProblem]
     report: SyncReport
     progress: ProgressCallback
 
@@ -190,6 +213,8 @@ class _Run:
         self.report.warnings += [Skipped(uri, f"{problem}; {problem.hint}") for uri, problem in problems.items()]
 
     def one(self, uri: str, kind: str, collection: str, meta: Mapping[str, str]) -> None:
+        if uri in self.unprepared:
+            raise self.unprepared[uri]
         source = self.sources.of(kind)
         if source.slow and uri not in self.fetched:
             self.report.warnings.append(
@@ -259,12 +284,17 @@ def _root_for(
         if collection or meta:
             raise ConfigError(f"{uri} is part of {root.path}", "set the collection or metadata for the whole of it")
         return root, _part(source, root, uri)
+    for other in roots:
+        if other.kind == place.kind and source.supersedes(uri, other.path):
+            catalogue.relocate([(other, uri)])
+            return _in_collection(catalogue, replace(other, path=uri), collection, meta), ""
     refuse_copy(catalogue, source, place)
     name, prefix = _name_and_prefix(catalogue, source, place, roots)
     for root in roots:
         if root.kind == place.kind and source.within(root.path, uri):
             report.warnings.append(Skipped(root.path, "it is in this index already; its documents keep their ids"))
-    chosen = catalogue.collection(collection or (_new_collection_name(catalogue, name) if meta else DEFAULT), meta)
+    own = source.locate(uri).collection or (_new_collection_name(catalogue, name) if meta else DEFAULT)
+    chosen = catalogue.collection(collection or own, meta)
     return catalogue.add_root(uri, name, chosen, prefix, place.kind), ""
 
 

@@ -9,10 +9,15 @@ from dataclasses import dataclass, field
 from watersmeet.core.errors import UnknownComponent
 from watersmeet.core.indexing import Located, Source
 from watersmeet.engine.components import available, build, find
-from watersmeet.engine.settings.settings import Settings
+from watersmeet.engine.settings.settings import Settings, cache_folder
 from watersmeet.engine.sync.parsers import endings, sizes, whole_names
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|(?:git|history)\+")
+
+
+def is_address(uri: str) -> bool:
+    """Whether this is the address of something, not a path."""
+    return _SCHEME.match(uri) is not None
 
 
 @dataclass(slots=True)
@@ -29,7 +34,7 @@ class Sources:
         return kind
 
     def kind_of(self, uri: str) -> str:
-        if _SCHEME.match(uri):
+        if is_address(uri):
             for name in available("source"):
                 if uri.startswith(find("source", name).schemes):
                     return name
@@ -38,7 +43,8 @@ class Sources:
     def of(self, kind: str) -> Source:
         if kind not in self._sources:
             table = self.settings.of("source", kind)
-            self._sources[kind] = build("source", kind, table, endings=endings(), names=whole_names(), sizes=sizes())
+            ports = {"endings": endings(), "names": whole_names(), "sizes": sizes(), "cache": cache_folder()}
+            self._sources[kind] = build("source", kind, table, **ports)
         return self._sources[kind]
 
     def is_slow(self, kind: str) -> bool:
