@@ -96,16 +96,10 @@ def forms(text: str) -> list[str]:
 
 def both(text: str) -> tuple[list[str], list[str]]:
     """`words` and `forms` in one pass."""
-    words: list[str] = []
-    exact: dict[str, None] = {}
-    for surface in surfaces(text):
-        parts = _parts_cache.get(surface)
-        if parts is None:
-            parts = _cached_parts(surface)
-        words += parts[0]
-        for form in parts[1]:
-            exact[form] = None
-    return words, list(exact)
+    cached = _parts_cache.get
+    parts = [cached(surface) or _cached_parts(surface) for surface in surfaces(text)]
+    exact = dict.fromkeys([form for _, forms in parts if forms for form in forms])
+    return [word for words, _ in parts for word in words], list(exact)
 
 
 _parts_cache: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
@@ -115,7 +109,7 @@ _parts_cache: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
 def _cached_parts(surface: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     parts = (words_of(surface), forms_of(surface))
     if len(surface) <= MAX_WORD_LENGTH:
-        if len(_parts_cache) > 1 << 17:
+        if len(_parts_cache) > 1 << 18:
             _parts_cache.clear()
         _parts_cache[surface] = parts
     return parts

@@ -16,6 +16,7 @@ from watersmeet.engine.engine import Engine
 from watersmeet.engine.settings.settings import ServeSettings
 from watersmeet.engine.sync.folder_cache import sync_folder_cache
 from watersmeet.engine.sync.report import ProgressCallback
+from watersmeet.engine.sync.sources import is_address
 from watersmeet.face.background_deepening import Background
 from watersmeet.face.metrics import Metrics
 from watersmeet.face.search import AS_JSON, OutputFormat, SearchParams, SearchReply, run_search
@@ -223,8 +224,19 @@ def sync(service: Service, paths: list[str], anywhere: bool, progress: ProgressC
     (`anywhere` is false)."""
     if any("\0" in path for path in paths):
         raise ConfigError("a path cannot hold a NUL character", "name the folders to index in `paths`")
-    allowed = paths if anywhere else [_in_a_root(path, service.engine.status()["roots"]) for path in paths]
-    return service.engine.sync(allowed, progress=progress).to_json()
+    if paths and not anywhere:
+        paths = [_in_a_root(path, service.engine.status()["roots"]) for path in paths]
+    elif any(is_address(path) for path in paths):
+        _check_roots(paths, service.engine.status()["roots"])
+    return service.engine.sync(paths, progress=progress).to_json()
+
+
+def _check_roots(paths: Sequence[str], roots: Sequence[str]) -> None:
+    """Raise for an address that is no root yet: a model must not choose which machines are reached, or which folders
+    are read under the name of a repository."""
+    for path in paths:
+        if is_address(path) and path not in roots:
+            raise ConfigError(f"{path} is not in this index", f"add it on the command line: `watersmeet sync {path}`")
 
 
 def _in_a_root(path: str, roots: Sequence[str]) -> str:

@@ -36,6 +36,7 @@ class Commit(ParserOptions):
     reads: ClassVar[tuple[str, ...]] = ("application/x-git-commit",)
 
     max_chars: int = option(4000, "longest chunk of this format, in characters; 0: that of the chunker", least=0)
+    min_chars: int = option(2000, "the lines of a file with fewer characters join the chunk of the message", least=0)
     diff_lines: int = option(200, "lines of the differences of one file that are indexed", least=0)
 
     def parse(self, found: Found, content: bytes) -> Iterator[Document | Skipped]:
@@ -100,10 +101,10 @@ def _difference(part: str, most: int) -> tuple[str, str, int]:
                 name = line[6:].strip("\t")
             if not line.startswith(("rename from ", "Binary files ")):
                 continue
-        if line and not line.startswith("\\"):
-            kept.append(line[:MAX_LINE])
         if len(kept) >= most:
             break
+        if line and not line.startswith("\\"):
+            kept.append(line[:MAX_LINE])
     return name, "\n".join(kept), len(kept)
 
 

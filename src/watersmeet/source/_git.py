@@ -42,7 +42,7 @@ _NO_PROGRAMS = {
     "maintenance.auto": "false",
 }
 GIT = (
-    *("git", "--no-pager", "--no-optional-locks", "--no-replace-objects", "--literal-pathspecs"),
+    *("git", "--no-optional-locks", "--no-pager", "--no-replace-objects", "--literal-pathspecs"),
     *(part for name, value in _NO_PROGRAMS.items() for part in ("-c", f"{name}={value}")),
 )
 """Git and the options of every call."""
@@ -276,6 +276,8 @@ def write_git_directory(place: str, config: str, version: int = 0) -> None:
 def find_repository(path: str, cache: str) -> tuple[Repository, str] | None:
     """The repository of a path, and the path's folder in it; None if it is in none."""
     here = os.path.realpath(path)
+    if not os.path.isdir(here):
+        return None
     if _is_git_directory(here):
         return Repository(here, "", cache), ""
     top = here

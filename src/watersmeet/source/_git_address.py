@@ -52,12 +52,10 @@ class GitAddress:
             return f"{page[0]}{page[1]}{quote(revision)}/{quote(name)}"
         return f"git+{replace(self, folder=name, since='').uri}"
 
-    def commit_link(self, commit: str) -> str:
-        """Where a person can open a commit."""
+    def commit_link(self) -> str:
+        """Where a person can open a commit, without its hash at the end."""
         page = self._page()
-        if page:
-            return f"{page[0]}{page[2]}{commit}"
-        return f"git+{replace(self, revision=commit, folder='', since='').uri}"
+        return f"{page[0]}{page[2]}" if page else f"git+{self.url or self.path}@"
 
     def _page(self) -> tuple[str, str, str] | None:
         """The web page of the repository, and what comes before revision and path, and before a commit."""

@@ -78,10 +78,10 @@ class History(Source):
         address = _parse(root.uri)
         opened = self._places.open(root.uri, address, self.cache)
         cursor = f"{opened.tip} {address.since}".strip()
-        link = address.commit_link
-        self._logs[link(opened.tip).removesuffix(opened.tip)] = _Log(opened)
+        link = address.commit_link()
+        self._logs[link] = _Log(opened)
         if known and root.cursor == cursor:
-            yield from (Found(name, link(name), stamp, None, MEDIA, sure=True) for name, stamp in known.items())
+            yield from (Found(name, link + name, stamp, None, MEDIA, sure=True) for name, stamp in known.items())
             yield Whole(cursor)
             return
         try:
@@ -94,7 +94,7 @@ class History(Source):
             yield Skipped(root.uri, f"{left:,} older commits are left out; see source.history.max_commits")
             commits = dict(list(commits.items())[: self.max_commits])
         for commit, time in commits.items():
-            yield Found(commit, link(commit), commit, _moment(time), MEDIA, sure=True)
+            yield Found(commit, link + commit, commit, _moment(time), MEDIA, sure=True)
         yield Whole(cursor)
 
     def _listed(self, opened: Opened, root: SourceRoot, known: Mapping[str, str]) -> dict[str, int | None]:

@@ -91,7 +91,8 @@ def chunker(settings: Settings, format: ParserOptions | None = None) -> Chunker:
     declared = options(find("chunk", name))
     own = {key: value for key in declared if (value := getattr(format, key, 0))}
     if "max_chars" in own and "min_chars" in declared:
-        own["min_chars"] = min(own["max_chars"], table.get("min_chars", default(declared["min_chars"])))
+        least = own.get("min_chars") or table.get("min_chars", default(declared["min_chars"]))
+        own["min_chars"] = min(own["max_chars"], least)
     made: Chunker = build("chunk", name, table | own)
     return made
 

@@ -191,7 +191,7 @@ class RootSync:
                 self.report.skipped.append(item)
                 self._closed += [item.path] if item.closed else []
             else:
-                self._sort_in(replace(item, name=self._name(item.name)), scan, missing)
+                self._sort_in(replace(item, name=self._name(item.name)) if self.scope else item, scan, missing)
         for (extra, format), endings in missing.items():
             count, forms = sum(endings.values()), " ".join(sorted(endings))
             files = "1 file was" if count == 1 else f"{count:,} files were"

@@ -12,6 +12,7 @@ from watersmeet.core.errors import (
     ConfigError,
     IndexDamaged,
     IndexMismatch,
+    IndexProblem,
     NotFound,
     SourceProblem,
     UnknownComponent,
@@ -147,7 +148,7 @@ def _prepared(
     """Have sources fetch their copies, before the index is locked; returns what went wrong, by address."""
     roots = dict(requested)
     if not requested or recreate:
-        with suppress(IndexDamaged, IndexMismatch):  # opening it reports why
+        with suppress(IndexProblem):  # opening it reports why
             roots |= {uri: sources.kind_of(uri) for uri in index.root_places() if is_address(uri)}
     problems: dict[str, SourceProblem] = {}
     for uri, kind in roots.items():

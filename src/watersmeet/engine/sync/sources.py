@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|(?:git|history)\+")
 
 def is_address(uri: str) -> bool:
     """Whether this is the address of something, not a path."""
-    return _SCHEME.match(uri) is not None
+    return _SCHEME.match(uri) is not None and not os.path.isabs(uri)  # C:\\ is a path
 
 
 @dataclass(slots=True)
