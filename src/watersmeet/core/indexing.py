@@ -138,6 +138,8 @@ class Source(Protocol):
     """URL schemes that it handles, such as `https:`. If empty, it handles paths, if `index.source` names it."""
     slow: ClassVar[bool] = False
     """Whether scanning and reading are slow and therefore done before the index is locked."""
+    unit: ClassVar[str] = "files"
+    """What its items are called in the progress of a sync."""
 
     def prepare(self, root: SourceRoot, progress: FetchProgress) -> None:
         """Fetch what is elsewhere, before the index is locked: for a source that keeps a copy of its own to scan.

@@ -53,6 +53,7 @@ class History(Source):
     """Commits of one revision, named by their hash, newest first."""
 
     schemes: ClassVar[tuple[str, ...]] = (SCHEME,)
+    unit: ClassVar[str] = "commits"
 
     cache: str = ""  # folder for clones
     max_commits: int = option(200_000, "the largest number of commits to read, the newest ones", least=1)

@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from repositories import TestRepository, git, git_server
 from watersmeet.core.errors import ConfigError, NotFound, SourceProblem
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.settings.settings import load
 from watersmeet.engine.sync.report import Progress
-from watersmeet.face.cli.main import main
+from watersmeet.face.cli import main
 from watersmeet.face.service import Service, sync
 
 ENVIRON = {"WATERSMEET__INDEX__VECTORS": "false"}
@@ -145,11 +144,12 @@ def test_an_outage_deletes_nothing(repository: TestRepository, tmp_path: Path) -
         assert documents(engine) == before
 
 
-def test_flags_of_the_command_line(repository: TestRepository, tmp_path: Path) -> None:
+def test_flags_of_the_command_line(
+    repository: TestRepository, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     def run(*arguments: str, status: int = 0) -> str:
-        done = CliRunner().invoke(main, [*arguments, "--index", str(tmp_path / "index")], catch_exceptions=False)
-        assert done.exit_code == status, done.output
-        return done.output
+        assert main.run([*arguments, "--index", str(tmp_path / "index")]) == status
+        return "".join(capsys.readouterr())
 
     repository.commit("Plan", **{"notes.txt": "x\n", "drafts/a.md": "x\n"})
     done = json.loads(run("sync", f"git+{repository.folder}", "--exclude", "drafts", "--no-vectors", "--json"))

@@ -109,7 +109,7 @@ class RootSync:
         self.report.unchanged += sum(self.catalogue.count_of(states[name].id) for name in scan.same & states.keys())
         self._total = len(changed)
         self.dates.dating = self.source.dating(changed)
-        self.progress(Progress("reading", 0, self._total))
+        self.progress(Progress("reading", 0, self._total, self.source.unit))
         for item in changed:
             self._read(item, states.get(item.name))
             self.batch.maybe_commit()
@@ -165,7 +165,7 @@ class RootSync:
     def committed(self, files: int) -> None:
         """A callback of the batch: this many more files are committed."""
         self._done += files
-        self.progress(Progress("committed", self._done, self._total))
+        self.progress(Progress("committed", self._done, self._total, self.source.unit))
 
     def refused(self, put: Put) -> None:
         """A callback of the batch for a document whose id another process has taken meanwhile."""
