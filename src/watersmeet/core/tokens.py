@@ -43,6 +43,7 @@ _MARKS = (
     "\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd\u0f71-\u0f84\u102b-\u103e\u17b4-\u17d3\u200c\u200d"
 )
 _PATTERN = (
+    r"(?=[W\-])"  # no token begins elsewhere: this is quicker than to try
     r"((?:(?<![W\-])--?(?=[^\W\d_]))?"  # a flag's dashes
     r"[W]+(?:[.\-:/@\\+&]{1,3}[W]+)*"  # words, joined by the signs that join identifiers
     r"(?:\+\+|\#(?![W]))?)"  # C++, C#
@@ -109,7 +110,7 @@ _parts_cache: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
 def _cached_parts(surface: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     parts = (words_of(surface), forms_of(surface))
     if len(surface) <= MAX_WORD_LENGTH:
-        if len(_parts_cache) > 1 << 18:
+        if len(_parts_cache) > 1 << 17:
             _parts_cache.clear()
         _parts_cache[surface] = parts
     return parts
@@ -119,14 +120,22 @@ def words_of(surface: str) -> tuple[str, ...]:
     if surface.isascii() and surface.isalpha() and (surface.islower() or surface.istitle()):
         return (surface.lower(),) if len(surface) <= MAX_WORD_LENGTH else ()
     found: dict[str, None] = {}
-    for name in (_JOINT if surface.isascii() else _pattern(_JOINT_UNICODE)).split(surface):
+    is_ascii = surface.isascii()
+    for name in (_JOINT if is_ascii else _pattern(_JOINT_UNICODE)).split(surface):
         pieces = [piece for piece in name.split("_") if piece]
         for piece in pieces:
+            if is_ascii:
+                found[piece.lower()] = None
+                if not (piece.islower() and piece.isalpha()):
+                    found |= dict.fromkeys(_humps(piece))
+                continue
             for word in (_fold(piece), *_humps(piece)):
                 for unit in _units(word):
                     found[unit] = None
         if len(pieces) > 1:
             found[_fold("".join(pieces))] = None  # so that get_user finds getUser
+    if len(surface) <= MAX_WORD_LENGTH and is_ascii:
+        return tuple(found)
     return tuple(word for word in found if 0 < len(word) <= MAX_WORD_LENGTH)
 
 
