@@ -80,7 +80,8 @@ def test_message_author_files_and_dates() -> None:
 
 def test_a_merge_and_a_commit_without_text() -> None:
     merge = parsed(content(diff="", parents="a b"))
-    assert merge.fields["merge"] is True and merge.fields["files"] == []
+    assert merge.fields["merge"] is True
+    assert merge.fields["files"] == []
     empty = parsed(content(message="\n"))
     assert empty.title == HASH[:7]
     only = parsed(content(message="Just a subject"))

@@ -40,7 +40,9 @@ def offers(source: Git, address: str) -> tuple[dict[str, Found], dict[str, str]]
     """What is found, by name, and reasons of what is skipped, by the end of its place."""
     *items, end = source.scan(SourceRoot("git", address), {})
     assert isinstance(end, Whole)
-    skipped = {item.path.rpartition("/")[2].rpartition("#")[2]: item.reason for item in items if isinstance(item, Skipped)}
+    skipped = {
+        item.path.rpartition("/")[2].rpartition("#")[2]: item.reason for item in items if isinstance(item, Skipped)
+    }
     return {item.name: item for item in items if isinstance(item, Found)}, skipped
 
 
@@ -88,8 +90,11 @@ def test_what_is_left_out_and_what_is_skipped(make: Make, repository: TestReposi
     found, skipped = offers(make(exclude=["draft*"], max_bytes=100), f"git+{repository.folder}")
     assert found.keys() == {"README.md", "docs/tern.md"}
     assert skipped.keys() == {"big.md", "paper.pdf", "link.md", "sub"}
-    assert "max_bytes" in skipped["big.md"] and "source.git" in skipped["big.md"]
-    assert "LFS" in skipped["paper.pdf"] and "symlink" in skipped["link.md"] and "submodule" in skipped["sub"]
+    assert "max_bytes" in skipped["big.md"]
+    assert "source.git" in skipped["big.md"]
+    assert "LFS" in skipped["paper.pdf"]
+    assert "symlink" in skipped["link.md"]
+    assert "submodule" in skipped["sub"]
     found, _ = offers(make(include=["*.xyz", "docs/**"]), f"git+{repository.folder}")
     assert found.keys() == {"picture.xyz", "docs/draft.md", "docs/tern.md"}
     with pytest.raises(SourceProblem, match="more than 1 files"):
@@ -172,12 +177,18 @@ def test_a_repository_elsewhere_is_cloned_and_fetched(make: Make, repository: Te
         seen: list[tuple[str, int, int]] = []
         source.prepare(SourceRoot("git", address), lambda *step: seen.append(step))
         found, skipped = offers(source, address)
-        assert found.keys() == {"README.md", "docs/tern.md"} and not skipped
+        assert found.keys() == {"README.md", "docs/tern.md"}
+        assert not skipped
         assert source.read(found["docs/tern.md"]) == b"# Tern\n"
         assert found["docs/tern.md"].uri == f"{address}#docs/tern.md"
-        assert seen and all(done <= total for _, done, total in seen)
+        assert seen
+        assert all(done <= total for _, done, total in seen)
         assert source.dating(list(found.values())).of(found["README.md"], Content.of(b""), "git")
-        (clone,) = (folder for folder in (tmp_path / "cache/git").iterdir() if (folder / "packed-refs").exists() or (folder / "refs/heads").exists())
+        (clone,) = (
+            folder
+            for folder in (tmp_path / "cache/git").iterdir()
+            if (folder / "packed-refs").exists() or (folder / "refs/heads").exists()
+        )
         assert clone.stat().st_mode & 0o077 == 0
         assert sum(file.stat().st_size for file in clone.rglob("*") if file.is_file()) < 200_000  # not the large file
         repository.commit("more", **{"auk.md": "# Auk\n"})
@@ -192,7 +203,8 @@ def test_a_repository_elsewhere_is_cloned_and_fetched(make: Make, repository: Te
         count = len(requests)
         with pytest.raises(SourceProblem, match="not a public address") as caught:
             make().prepare(SourceRoot("git", address), lambda *_: None)
-        assert "allowed" in caught.value.hint and len(requests) == count
+        assert "allowed" in caught.value.hint
+        assert len(requests) == count
     with pytest.raises(SourceProblem, match="cannot be fetched") as caught:
         make(allowed=["127.0.0.1"]).prepare(SourceRoot("git", address), lambda *_: None)
     assert caught.value.hint

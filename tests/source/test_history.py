@@ -67,12 +67,14 @@ def test_only_new_commits_are_read_after_the_first_time(make: Make, repository: 
     first, cursor = scanned(make(), str(repository.folder))
     known = {item.name: item.stamp for item in first}
     same, again = scanned(make(), str(repository.folder), known, cursor)
-    assert {item.name for item in same} == known.keys() and again == cursor
+    assert {item.name for item in same} == known.keys()
+    assert again == cursor
     repository.commit("Feed the gull", **{"a.md": "tern\ngull\nbread\n"})
     source = make()
     found, later = scanned(source, str(repository.folder), known, cursor)
     new = [item for item in found if item.name not in known]
-    assert subjects(source, new) == ["Feed the gull"] and later == repository.head
+    assert subjects(source, new) == ["Feed the gull"]
+    assert later == repository.head
     assert {item.name for item in found} == {*known, repository.head}
 
 
@@ -84,7 +86,8 @@ def test_a_forced_push_takes_commits_away(make: Make, repository: TestRepository
     repository.commit("Name the skua", **{"a.md": "tern\nskua\n"})
     source = make()
     found, _ = scanned(source, str(repository.folder), known, cursor)
-    assert gone not in {item.name for item in found} and len(found) == 3
+    assert gone not in {item.name for item in found}
+    assert len(found) == 3
     assert subjects(source, [item for item in found if item.name not in known]) == ["Name the skua"]
 
 
@@ -96,7 +99,8 @@ def test_a_beginning_and_a_folder(make: Make, repository: TestRepository) -> Non
     assert subjects(source, found) == ["In a folder", "Name the gull", "Add the auk"]
     found, _ = scanned(source, f"{repository.folder}#docs")
     (content,) = read_all(source, found)
-    assert b"docs/x.md" in content and b"y.md" not in content
+    assert b"docs/x.md" in content
+    assert b"y.md" not in content
     assert scanned(source, f"{repository.folder}?since=1d")[0] == []
     with pytest.raises(SourceProblem, match="not a date"):
         source.locate(f"history+{repository.folder}?since=yesterday")
@@ -125,7 +129,9 @@ def test_merges_have_no_differences_and_names_and_collection(make: Make, reposit
 def test_a_long_commit_is_cut(make: Make, repository: TestRepository, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(history, "MAX_COMMIT_BYTES", 5_000)
     repository.commit("Long", **{"long.md": "\n".join(f"{n:040x}" for n in range(20_000))})
-    repository.commit("Binary", **{"binary.md": "\0".join(f"{n:040x}" for n in range(20_000)), ".gitattributes": "* diff"})
+    repository.commit(
+        "Binary", **{"binary.md": "\0".join(f"{n:040x}" for n in range(20_000)), ".gitattributes": "* diff"}
+    )
     repository.commit("After")
     source = make()
     found, _ = scanned(source, str(repository.folder))
@@ -141,7 +147,8 @@ def test_commits_in_another_order_and_gone_ones(make: Make, repository: TestRepo
     assert subjects(source, [*reversed(found)]) == ["Begin", "Add the auk", "Name the gull"]
     source.dating(found)
     late = source.read(found[2])
-    assert isinstance(late, bytes) and b"Begin" in late
+    assert isinstance(late, bytes)
+    assert b"Begin" in late
     missing = Found("0" * 40, found[0].uri[:-40] + "0" * 40, "0" * 40)
     assert isinstance(source.read(missing), Skipped)
     assert isinstance(source.read(Found("x", "elsewhere/x", "x")), Skipped)
@@ -153,7 +160,8 @@ def test_a_hostile_repository_starts_no_program(make: Make, repository: TestRepo
     found, _ = scanned(source, str(repository.folder))
     contents = read_all(source, found)
     assert len(contents) == 4
-    assert b"diff --git a/a.md b/a.md" in contents[1] and b"\x1b[" not in contents[1]
+    assert b"diff --git a/a.md b/a.md" in contents[1]
+    assert b"\x1b[" not in contents[1]
     assert not (tmp_path / "trap").exists()
 
 

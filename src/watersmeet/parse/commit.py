@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from watersmeet.core.documents import Block, Document, Section
 from watersmeet.core.indexing import Found, ParserOptions, Skipped
@@ -48,7 +48,7 @@ class Commit(ParserOptions):
         commit, author, email, written, committed, parents, message, patch = texts
         subject, _, body = message.strip().partition("\n")
         files, sections, cut = self._differences(patch)
-        fields = {"author": author, "email": email, "commit": commit, "files": files}
+        fields: dict[str, Any] = {"author": author, "email": email, "commit": commit, "files": files}
         if " " in parents.strip():
             fields["merge"] = True
         text = body.strip()[:MAX_MESSAGE] or subject[:MAX_MESSAGE]

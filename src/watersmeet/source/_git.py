@@ -112,14 +112,11 @@ class GitProcess:
 
     @property
     def stdin(self) -> IO[bytes]:
-        assert self._process.stdin is not None
-        return self._process.stdin
+        return _there(self._process.stdin)
 
     @property
     def _stream(self) -> IO[bytes]:
-        stream = self._process.stdout or self._process.stderr
-        assert stream is not None
-        return stream
+        return _there(self._process.stdout or self._process.stderr)
 
     @contextmanager
     def waiting(self) -> Iterator[IO[bytes]]:
@@ -174,6 +171,12 @@ class GitProcess:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _there(stream: IO[bytes] | None) -> IO[bytes]:
+    if stream is None:
+        raise ValueError("git was started without this stream")
+    return stream
 
 
 def shown(output: bytes) -> str:

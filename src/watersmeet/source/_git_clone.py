@@ -19,8 +19,8 @@ from urllib.parse import urlsplit
 
 from watersmeet.common.addresses import Guard, Target, resolve
 from watersmeet.core.errors import AddressRefused, SourceProblem
-from watersmeet.core.indexing import FetchProgress
 from watersmeet.core.files import make_private, tighten
+from watersmeet.core.indexing import FetchProgress
 from watersmeet.core.locks import locked
 from watersmeet.core.system import replace_path
 from watersmeet.source._git import GitFailed, GitProcess, Repository, environment, shown, write_git_directory
@@ -43,6 +43,7 @@ _AGAIN = "check the address, the network and your rights; nothing was changed, t
 class Cloning:
     """How repositories elsewhere are reached."""
 
+    source: str  # whose settings these are
     cache: str
     allowed: tuple[str, ...]
     max_bytes: int
@@ -127,7 +128,7 @@ class Cloning:
                         if size and float(size) * _SIZES[unit] > self.max_bytes:
                             raise SourceProblem(
                                 f"a repository of more than {self.max_bytes / 1e9:g} GB is not fetched",
-                                "clone it yourself and sync the folder, or raise max_clone_bytes of its source",
+                                f"clone it yourself and sync the folder, or raise source.{self.source}.max_clone_bytes",
                             )
             except GitFailed as error:
                 lines = [line for line in re.split(rb"[\r\n]", said) if not _STEP.search(line)]
@@ -148,7 +149,9 @@ class Cloning:
         try:
             Guard(self.allowed).check(Target(protocol, host, port, "/"), addresses)
         except AddressRefused as refused:
-            raise SourceProblem(str(refused), f"if you trust it, add {host} to `allowed` under [source.git]") from None
+            raise SourceProblem(
+                str(refused), f"if you trust it, add {host} to `allowed` under [source.{self.source}]"
+            ) from None
         pinned = ",".join(f"[{one.ip}]" if ":" in one.ip else one.ip for one in addresses)
         return [
             *("-c", "http.followRedirects=false"),

@@ -85,7 +85,9 @@ class Places:
                 f"{printable(address.uri)} has no revision {address.revision!r}"
                 if address.revision
                 else f"{printable(address.uri)} has no commit yet",
-                "name a branch, a tag or the hash of a commit after @" if address.revision else "commit something first",
+                "name a branch, a tag or the hash of a commit after @"
+                if address.revision
+                else "commit something first",
             ) from None
         checked_out = bool(repository.work_tree) and (not address.revision or tip == _head(repository))
         self._opened[uri] = Opened(address, repository, tip, folder, checked_out)

@@ -6,7 +6,6 @@ endings that no parser reads are left out, as in folders. Nothing of the reposit
 
 from __future__ import annotations
 
-import os
 import posixpath
 import tempfile
 from collections.abc import Collection, Iterator, Mapping
@@ -31,8 +30,8 @@ from watersmeet.core.indexing import (
 from watersmeet.core.names import is_text, printable
 from watersmeet.core.options import option
 from watersmeet.source._files import too_large
-from watersmeet.source._git import GitFailed, ObjectReader, Repository, problem
-from watersmeet.source._git_address import GitAddress, parse_address
+from watersmeet.source._git import GitFailed, problem
+from watersmeet.source._git_address import parse_address
 from watersmeet.source._git_blobs import Blobs
 from watersmeet.source._git_clone import Cloning
 from watersmeet.source._git_dates import last_changes
@@ -67,7 +66,9 @@ class Git(Source):
     names: Collection[str] = frozenset()  # of files that a parser reads whatever they end in
     sizes: Mapping[str, str] = field(default_factory=dict)  # by ending or name: text, binary or records
     cache: str = ""  # folder for clones
-    include: list[str] = option([], "globs of the files to read, as for folders; none: every ending that a parser reads")
+    include: list[str] = option(
+        [], "globs of the files to read, as for folders; none: every ending that a parser reads"
+    )
     exclude: list[str] = option([], "globs of files and folders to leave out, whatever `include` says")
     hidden: bool = option(False, "also read files and folders whose name begins with a dot")
     max_bytes: int = option(10_000_000, "the largest text file to read, in bytes", least=0)
@@ -76,9 +77,7 @@ class Git(Source):
     max_files: int = option(200_000, "the largest number of files to read of one repository", least=1)
     max_clone_bytes: int = option(5_000_000_000, "the largest repository to fetch, in bytes", least=0)
     stall_seconds: float = option(60.0, "end git if it fetches nothing for so long", least=1)
-    allowed: list[str] = option(
-        [], "machines in private networks that may be reached: host or host:port", outside=True
-    )
+    allowed: list[str] = option([], "machines in private networks that may be reached: host or host:port", outside=True)
     _places: Places = field(default_factory=Places, init=False, repr=False, compare=False)
 
     def prepare(self, root: SourceRoot, progress: FetchProgress) -> None:
@@ -86,7 +85,7 @@ class Git(Source):
         address = parse_address(root.uri.removeprefix(SCHEME))
         if not address.url:
             return
-        cloning = Cloning(self.cache, tuple(self.allowed), self.max_clone_bytes, self.stall_seconds)
+        cloning = Cloning("git", self.cache, tuple(self.allowed), self.max_clone_bytes, self.stall_seconds)
         opened = self._places.fetch(root.uri, address, cloning, contents=False, progress=progress)
         missing = [file.blob for file in self._files(opened) if isinstance(file, _File) and file.size < 0]
         if missing:

@@ -7,7 +7,6 @@ the last two years, `?since=2024-01-31` to a fixed beginning.
 
 from __future__ import annotations
 
-import os
 import secrets
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -42,7 +41,15 @@ MAX_COMMIT_BYTES = 2_000_000
 _DAMAGED = "the repository may be damaged: `git fsck` in it tells more"
 _FIELDS = "%H%x00%an%x00%ae%x00%at%x00%ct%x00%P%x00%B%x00"
 _DIFF = (
-    *("--patch", "--unified=1", "--no-color", "--no-ext-diff", "--no-textconv", "--diff-merges=off", "--encoding=UTF-8"),
+    *(
+        "--patch",
+        "--unified=1",
+        "--no-color",
+        "--no-ext-diff",
+        "--no-textconv",
+        "--diff-merges=off",
+        "--encoding=UTF-8",
+    ),
     *("--src-prefix=a/", "--dst-prefix=b/", "--submodule=short", "--no-relative", "--find-renames", "-l100"),
     *("--no-notes", "--no-mailmap", "--no-decorate", "--root", "--diff-algorithm=myers", "--no-indent-heuristic"),
 )
@@ -59,9 +66,7 @@ class History(Source):
     max_commits: int = option(200_000, "the largest number of commits to read, the newest ones", least=1)
     max_clone_bytes: int = option(5_000_000_000, "the largest repository to fetch, in bytes", least=0)
     stall_seconds: float = option(60.0, "end git if it fetches nothing for so long", least=1)
-    allowed: list[str] = option(
-        [], "machines in private networks that may be reached: host or host:port", outside=True
-    )
+    allowed: list[str] = option([], "machines in private networks that may be reached: host or host:port", outside=True)
     _places: Places = field(default_factory=Places, init=False, repr=False, compare=False)
     _logs: dict[str, _Log] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -69,7 +74,7 @@ class History(Source):
         """Fetch a repository elsewhere, with all of its history."""
         address = _parse(root.uri)
         if address.url:
-            cloning = Cloning(self.cache, tuple(self.allowed), self.max_clone_bytes, self.stall_seconds)
+            cloning = Cloning("history", self.cache, tuple(self.allowed), self.max_clone_bytes, self.stall_seconds)
             self._places.fetch(root.uri, address, cloning, contents=True, progress=progress)
 
     def scan(self, root: SourceRoot, known: Mapping[str, str]) -> Iterator[Offer]:

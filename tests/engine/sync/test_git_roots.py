@@ -93,7 +93,8 @@ def test_new_commits_and_a_forced_push(engine: Engine, repository: TestRepositor
     repository.commit("Count the skuas", **{"list.md": "# List\n\nSkuas.\n"})
     report = engine.sync([])
     assert (report.added, report.removed, report.unchanged) == (1, 2, 2)
-    assert len(documents(engine)) == 3 and len(documents(engine) & before) == 2
+    assert len(documents(engine)) == 3
+    assert len(documents(engine) & before) == 2
     assert engine.sync([]).to_json()["added"] == 0
 
 

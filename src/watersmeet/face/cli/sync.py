@@ -49,7 +49,10 @@ COUNTED = ("added", "changed", "moved", "removed", "unchanged")
     "--history", is_flag=True, help="Index the commits of these git repositories, in a collection of their own."
 )
 @click.option(
-    "--since", default="", metavar="DATE", help="With --history: commits of this date or later, such as 2024-01-31 or 2y."
+    "--since",
+    default="",
+    metavar="DATE",
+    help="With --history: commits of this date or later, such as 2024-01-31 or 2y.",
 )
 @click.option("--recreate", is_flag=True, help="Build the index anew from the same folders.")
 @click.option("--no-vectors", is_flag=True, help="Make no vectors; a later sync without this flag adds them.")
