@@ -202,6 +202,11 @@ class ParserOptions:
     include: list[str] = option([], "globs of the files of this format to read; none: all")
     exclude: list[str] = option([], "globs of the files of this format to leave out")
     max_chars: int = option(0, "longest chunk of this format, in characters; 0: that of the chunker", least=0)
+    min_chars: int = option(
+        0,
+        "a section of this format with fewer characters joins its parent's chunk; 0: as the chunker says",
+        least=0,
+    )
     overlap: int = option(
         0,
         "characters that a chunk repeats from the one before, in a section cut in pieces; 0: that of the chunker",

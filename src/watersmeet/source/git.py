@@ -66,6 +66,7 @@ class Git(Source):
     names: Collection[str] = frozenset()  # of files that a parser reads whatever they end in
     sizes: Mapping[str, str] = field(default_factory=dict)  # by ending or name: text, binary or records
     cache: str = ""  # folder for clones
+    public_only: bool = False  # reach no private machine, whatever `allowed` says
     include: list[str] = option(
         [], "globs of the files to read, as for folders; none: every ending that a parser reads"
     )
@@ -85,7 +86,9 @@ class Git(Source):
         address = parse_address(root.uri.removeprefix(SCHEME))
         if not address.url:
             return
-        cloning = Cloning("git", self.cache, tuple(self.allowed), self.max_clone_bytes, self.stall_seconds)
+        cloning = Cloning(
+            "git", self.cache, () if self.public_only else tuple(self.allowed), self.max_clone_bytes, self.stall_seconds
+        )
         opened = self._places.fetch(root.uri, address, cloning, contents=False, progress=progress)
         missing = [file.blob for file in self._files(opened) if isinstance(file, _File) and file.size < 0]
         if missing:

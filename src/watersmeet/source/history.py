@@ -63,6 +63,7 @@ class History(Source):
     unit: ClassVar[str] = "commits"
 
     cache: str = ""  # folder for clones
+    public_only: bool = False  # reach no private machine, whatever `allowed` says
     max_commits: int = option(200_000, "the largest number of commits to read, the newest ones", least=1)
     max_clone_bytes: int = option(5_000_000_000, "the largest repository to fetch, in bytes", least=0)
     stall_seconds: float = option(60.0, "end git if it fetches nothing for so long", least=1)
@@ -74,7 +75,13 @@ class History(Source):
         """Fetch a repository elsewhere, with all of its history."""
         address = _parse(root.uri)
         if address.url:
-            cloning = Cloning("history", self.cache, tuple(self.allowed), self.max_clone_bytes, self.stall_seconds)
+            cloning = Cloning(
+                "history",
+                self.cache,
+                () if self.public_only else tuple(self.allowed),
+                self.max_clone_bytes,
+                self.stall_seconds,
+            )
             self._places.fetch(root.uri, address, cloning, contents=True, progress=progress)
 
     def scan(self, root: SourceRoot, known: Mapping[str, str]) -> Iterator[Offer]:

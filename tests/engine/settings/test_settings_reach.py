@@ -27,6 +27,7 @@ from watersmeet.engine.models import PairScorers
 from watersmeet.engine.registry.requests import EntityRequest
 from watersmeet.engine.settings.settings import SECTIONS, Settings, load
 from watersmeet.engine.sync.formats import Formats
+from watersmeet.engine.sync.sources import Sources
 from watersmeet.face.service import Service
 from watersmeet.face.tokens import Tokens
 
@@ -127,8 +128,16 @@ def parsing(folder: Path, vault: Path, kind: str, name: str, tables: dict[str, A
         assert formats.of(Found("x", "/x", "1", media=media)) is not None
 
 
+def scanning(folder: Path, vault: Path, kind: str, name: str, tables: dict[str, Any]) -> None:
+    """A source: of paths by a sync, of addresses without one, since there is nothing to reach."""
+    if find("source", name).schemes:
+        Sources(settings_with(folder, tables)).of(name)
+    else:
+        indexing(folder, vault, kind, name, tables)
+
+
 WAYS: dict[str, Callable[..., None]] = {
-    "source": indexing,
+    "source": scanning,
     "parse": parsing,
     "chunk": indexing,
     "store": indexing,
