@@ -3,8 +3,8 @@
     python benchmarks/git_history.py REPOSITORY [--commits 10000] [--runs 2] [--save FOLDER|none]
 
 Each run is `watersmeet sync REPOSITORY --history --no-vectors` into an empty index, then the same once more. CPU
-seconds are those of all processes, git's included; git alone is measured beside. The questions are about the history of Django,
-each with the commit that answers it, and are asked of words only.
+seconds are those of all processes, git's included; git alone is measured beside. The questions are about the history of
+Django, each with the commit that answers it, and are asked of words only.
 """
 
 from __future__ import annotations

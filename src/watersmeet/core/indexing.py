@@ -146,7 +146,7 @@ class Source(Protocol):
 
         If it raises `SourceProblem`, the root is not scanned, and nothing of it is deleted.
         """
-        return None
+        return
 
     def scan(self, root: SourceRoot, known: Mapping[str, str]) -> Iterator[Offer]:
         """List the items. `known` has the stamps of the items read before, by name.

@@ -56,6 +56,7 @@ _SIGN = re.compile(r"[\d_.\-:/@\\+&#]")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _MEMBER = re.compile(r"::|[.:/\\@]+")
 _VERSION = re.compile(r"v?(\d++(?:\.\d++)++[\w.\-+]*+)", re.ASCII | re.IGNORECASE)  # possessive: linear time
+_VERSION_STARTS = frozenset("vV0123456789")
 _STROKES = str.maketrans({"ı": "i", "ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "æ": "ae", "œ": "oe"})
 """Letters that Unicode does not decompose, with their usual replacements."""
 
@@ -108,7 +109,8 @@ _parts_cache: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
 
 
 def _cached_parts(surface: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    parts = (words_of(surface), forms_of(surface))
+    plain = surface.isascii() and surface.isalpha() and (surface.islower() or surface.istitle())
+    parts = (words_of(surface), () if plain else forms_of(surface))
     if len(surface) <= MAX_WORD_LENGTH:
         if len(_parts_cache) > 1 << 17:
             _parts_cache.clear()
@@ -145,15 +147,17 @@ def forms_of(surface: str) -> tuple[str, ...]:
     found = {surface: None}
     if surface.startswith("-"):
         found[surface.lstrip("-")] = None
-    version = _VERSION.fullmatch(surface)
+    version = _VERSION.fullmatch(surface) if surface[0] in _VERSION_STARTS else None
     if version:
         found[version[1]] = None
-    else:
+    elif _MEMBER.search(surface):
         for member in _MEMBER.split(surface):
             if len(member) > 1 and not member.isdigit() and is_identifier(member):
                 found[member] = None
-    for form in tuple(found):
-        found[form.lower()] = None
+    if not surface.islower():
+        found |= dict.fromkeys([form.lower() for form in found])
+    if len(surface) <= MAX_FORM_LENGTH // 2:  # no lower case form is more than twice as long
+        return tuple(found)
     return tuple(form for form in found if len(form) <= MAX_FORM_LENGTH)
 
 
