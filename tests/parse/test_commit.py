@@ -104,7 +104,7 @@ def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_FILES", 3)
     many = parsed(content(diff="".join(difference(name, 3) for name in "abcde")))
     assert many.fields["files"] == ["a", "b", "c"]
-    assert many.warnings == ("of 3 files only the names are indexed",)
+    assert many.sections[0].blocks[-1].text == "3 more files changed; their lines are not indexed."
 
 
 def test_bytes_that_are_no_text_and_contents_that_are_no_commit() -> None:

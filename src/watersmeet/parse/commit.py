@@ -52,6 +52,7 @@ class Commit(ParserOptions):
         if " " in parents.strip():
             fields["merge"] = True
         text = body.strip()[:MAX_MESSAGE] or subject[:MAX_MESSAGE]
+        text += f"\n\n{cut:,} more files changed; their lines are not indexed." if cut else ""
         yield Document(
             id=DocId(found.name),
             kind=KIND,
@@ -62,7 +63,6 @@ class Commit(ParserOptions):
             created=_moment(written),
             aliases=(commit[:SHORT],),
             fields=fields,
-            warnings=(f"of {cut:,} files only the names are indexed",) if cut else (),
         )
 
     def _differences(self, patch: str) -> tuple[list[str], list[Section], int]:
