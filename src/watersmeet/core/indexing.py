@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import BinaryIO, ClassVar, Protocol, runtime_checkable
@@ -91,6 +91,9 @@ class Pending:
 
 Offer = Found | Skipped | Same | Gone | Whole | Note | Pending
 
+FetchProgress = Callable[[str, int, int], None]
+"""Called with what a source is doing, how many are done, and of how many."""
+
 
 @dataclass(frozen=True, slots=True)
 class Located:
@@ -101,6 +104,7 @@ class Located:
     exists: bool = True
     only: Found | Skipped | None = None  # the single item at the address; None: a container of many
     spellings: tuple[str, ...] = ()  # other spellings under which it may be stored
+    collection: str = ""  # name of the collection of a new root, unless one is given; empty: the default one
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +155,19 @@ class Source(Protocol):
     """URL schemes that it handles, such as `https:`. If empty, it handles paths, if `index.source` names it."""
     slow: ClassVar[bool] = False
     """Whether scanning and reading are slow and therefore done before the index is locked."""
+    unit: ClassVar[str] = "files"
+    """What its items are called in the progress of a sync."""
+
+    def is_remote(self, uri: str) -> bool:
+        """Whether a network is needed to read an address. A sync that does not name it reads it only if it is old."""
+        return self.slow
+
+    def prepare(self, root: SourceRoot, progress: FetchProgress) -> None:
+        """Fetch what is elsewhere, before the index is locked: for a source that keeps a copy of its own to scan.
+
+        If it raises `SourceProblem`, the root is not scanned, and nothing of it is deleted.
+        """
+        return
 
     def scan(self, root: SourceRoot, known: Mapping[str, str]) -> Iterator[Offer]:
         """List the items. `known` has the stamps of the items read before, by name.
@@ -178,6 +195,10 @@ class Source(Protocol):
         """Whether an address is this place, or a part of it that can be scanned separately."""
         return uri == place
 
+    def supersedes(self, uri: str, place: str) -> bool:
+        """Whether an address is that of a root with other limits, which the root is to have from now on."""
+        return False
+
     def holds(self, place: str, name: str) -> bool:
         """Whether an item of that name exists, even if scans leave it out."""
         return False
@@ -202,6 +223,11 @@ class ParserOptions:
     include: list[str] = option([], "globs of the files of this format to read; none: all")
     exclude: list[str] = option([], "globs of the files of this format to leave out")
     max_chars: int = option(0, "longest chunk of this format, in characters; 0: that of the chunker", least=0)
+    min_chars: int = option(
+        0,
+        "a section of this format with fewer characters joins its parent's chunk; 0: as the chunker says",
+        least=0,
+    )
     overlap: int = option(
         0,
         "characters that a chunk repeats from the one before, in a section cut in pieces; 0: that of the chunker",

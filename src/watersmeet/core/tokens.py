@@ -43,6 +43,7 @@ _MARKS = (
     "\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd\u0f71-\u0f84\u102b-\u103e\u17b4-\u17d3\u200c\u200d"
 )
 _PATTERN = (
+    r"(?=[W\-])"  # no token begins elsewhere: this is quicker than to try
     r"((?:(?<![W\-])--?(?=[^\W\d_]))?"  # a flag's dashes
     r"[W]+(?:[.\-:/@\\+&]{1,3}[W]+)*"  # words, joined by the signs that join identifiers
     r"(?:\+\+|\#(?![W]))?)"  # C++, C#
@@ -55,6 +56,7 @@ _SIGN = re.compile(r"[\d_.\-:/@\\+&#]")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _MEMBER = re.compile(r"::|[.:/\\@]+")
 _VERSION = re.compile(r"v?(\d++(?:\.\d++)++[\w.\-+]*+)", re.ASCII | re.IGNORECASE)  # possessive: linear time
+_VERSION_STARTS = frozenset("vV0123456789")
 _STROKES = str.maketrans({"ı": "i", "ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "æ": "ae", "œ": "oe"})
 """Letters that Unicode does not decompose, with their usual replacements."""
 
@@ -96,16 +98,10 @@ def forms(text: str) -> list[str]:
 
 def both(text: str) -> tuple[list[str], list[str]]:
     """`words` and `forms` in one pass."""
-    words: list[str] = []
-    exact: dict[str, None] = {}
-    for surface in surfaces(text):
-        parts = _parts_cache.get(surface)
-        if parts is None:
-            parts = _cached_parts(surface)
-        words += parts[0]
-        for form in parts[1]:
-            exact[form] = None
-    return words, list(exact)
+    cached = _parts_cache.get
+    parts = [cached(surface) or _cached_parts(surface) for surface in surfaces(text)]
+    exact = dict.fromkeys([form for _, forms in parts if forms for form in forms])
+    return [word for words, _ in parts for word in words], list(exact)
 
 
 _parts_cache: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
@@ -113,7 +109,8 @@ _parts_cache: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
 
 
 def _cached_parts(surface: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    parts = (words_of(surface), forms_of(surface))
+    plain = surface.isascii() and surface.isalpha() and (surface.islower() or surface.istitle())
+    parts = (words_of(surface), () if plain else forms_of(surface))
     if len(surface) <= MAX_WORD_LENGTH:
         if len(_parts_cache) > 1 << 17:
             _parts_cache.clear()
@@ -125,14 +122,22 @@ def words_of(surface: str) -> tuple[str, ...]:
     if surface.isascii() and surface.isalpha() and (surface.islower() or surface.istitle()):
         return (surface.lower(),) if len(surface) <= MAX_WORD_LENGTH else ()
     found: dict[str, None] = {}
-    for name in (_JOINT if surface.isascii() else _pattern(_JOINT_UNICODE)).split(surface):
+    is_ascii = surface.isascii()
+    for name in (_JOINT if is_ascii else _pattern(_JOINT_UNICODE)).split(surface):
         pieces = [piece for piece in name.split("_") if piece]
         for piece in pieces:
+            if is_ascii:
+                found[piece.lower()] = None
+                if not (piece.islower() and piece.isalpha()):
+                    found |= dict.fromkeys(_humps(piece))
+                continue
             for word in (_fold(piece), *_humps(piece)):
                 for unit in _units(word):
                     found[unit] = None
         if len(pieces) > 1:
             found[_fold("".join(pieces))] = None  # so that get_user finds getUser
+    if len(surface) <= MAX_WORD_LENGTH and is_ascii:
+        return tuple(found)
     return tuple(word for word in found if 0 < len(word) <= MAX_WORD_LENGTH)
 
 
@@ -142,15 +147,17 @@ def forms_of(surface: str) -> tuple[str, ...]:
     found = {surface: None}
     if surface.startswith("-"):
         found[surface.lstrip("-")] = None
-    version = _VERSION.fullmatch(surface)
+    version = _VERSION.fullmatch(surface) if surface[0] in _VERSION_STARTS else None
     if version:
         found[version[1]] = None
-    else:
+    elif _MEMBER.search(surface):
         for member in _MEMBER.split(surface):
             if len(member) > 1 and not member.isdigit() and is_identifier(member):
                 found[member] = None
-    for form in tuple(found):
-        found[form.lower()] = None
+    if not surface.islower():
+        found |= dict.fromkeys([form.lower() for form in found])
+    if len(surface) <= MAX_FORM_LENGTH // 2:  # no lower case form is more than twice as long
+        return tuple(found)
     return tuple(form for form in found if len(form) <= MAX_FORM_LENGTH)
 
 

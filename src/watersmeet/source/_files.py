@@ -55,6 +55,6 @@ def error_message(error: OSError) -> str:
     return f"cannot be read: {error.strerror or error}"
 
 
-def too_large(limit: int, setting: str) -> str:
+def too_large(limit: int, setting: str, source: str = "folder") -> str:
     size = f"{limit / 1e6:,g} MB" if limit >= 1e6 else f"{limit:,} bytes"
-    return f"larger than {size}; see source.folder.{setting}"
+    return f"larger than {size}; see source.{source}.{setting}"

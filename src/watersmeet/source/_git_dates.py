@@ -12,12 +12,14 @@ import posixpath
 import subprocess
 import threading
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import IO
+from functools import partial
 
 from watersmeet.core.indexing import Content, Found
 from watersmeet.core.system import slashed, trimmed
+from watersmeet.source._git import GIT, GitFailed, ObjectReader, environment, split_at_nul
 
 TIMEOUT_SECONDS = 5.0
 """Timeout of one call; the output until then is used."""
@@ -28,8 +30,7 @@ MAX_COMMITS = 50_000
 MAX_NAMED_FILES = 200
 """Up to so many files are passed to git by name."""
 
-_GIT = ("git", "--no-optional-locks", "--no-pager", "--literal-pathspecs", "-c", "log.showSignature=false")
-_QUIET = {"GIT_OPTIONAL_LOCKS": "0", "GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
+_NAMES = ("--name-only", "--format=%x01%ct")
 
 
 @dataclass(slots=True)
@@ -89,20 +90,42 @@ class CommitDates:
 
     def _read(self) -> dict[str, int]:
         """Time of the newest commit of each file; files that are missing are older than the oldest commit read."""
-        arguments = ("log", f"--max-count={MAX_COMMITS}", "--no-renames", "--no-ext-diff", "--no-textconv", "-z")
-        found: dict[str, int] = {}
-        time = 0
-        for part in _parts(self.top, *arguments, "--name-only", "--format=%x01%ct", "HEAD", "--", *_paths(self.blobs)):
-            if part.startswith("\x01"):
-                time = int(part[1:])
-                self._oldest = time if self._oldest is None else min(self._oldest, time)
-                continue
-            name = part.removeprefix("\n")
-            if name in self.blobs and name not in found:
-                found[name] = time
-                if len(found) == len(self.blobs):
-                    break
-        return found
+        arguments = (*_log(), *_NAMES, "HEAD", "--", *_paths(self.blobs))
+        times, self._oldest = _newest(_parts(self.top, *arguments), self.blobs)
+        return times
+
+
+def _log() -> tuple[str, ...]:
+    return ("log", f"--max-count={MAX_COMMITS}", "--no-renames", "--no-ext-diff", "--no-textconv", "-z")
+
+
+def _newest(parts: Iterator[str], names: Collection[str]) -> tuple[dict[str, int], int | None]:
+    """Time of the newest commit of each of these files, in the output of git; and that of the oldest commit read."""
+    found: dict[str, int] = {}
+    time, oldest = 0, None
+    for part in parts:
+        if part.startswith("\x01"):
+            time = int(part[1:])
+            oldest = time if oldest is None else min(oldest, time)
+            continue
+        name = part.removeprefix("\n")
+        if name in names and name not in found:
+            found[name] = time
+            if len(found) == len(names):
+                break
+    return found, oldest
+
+
+def last_changes(reader: ObjectReader, tip: str, folder: str, names: Collection[str]) -> dict[str, datetime]:
+    """Dates of the last commits that changed these files of a folder; those older than all commits read have none."""
+    below = f"{folder}/" if folder else ""
+    paths = {below + name for name in names}
+    if not paths:
+        return {}
+    found: dict[str, int] = {}
+    with suppress(GitFailed):
+        found, _ = _newest(reader.items(*_log(), *_NAMES, tip, "--", *_paths(paths)), paths)
+    return {name.removeprefix(below): datetime.fromtimestamp(time, UTC) for name, time in found.items()}
 
 
 def history(top: str, names: Collection[str]) -> CommitDates:
@@ -136,11 +159,11 @@ def _parts(top: str, *arguments: str) -> Iterator[str]:
     """Output of git, split at NULs as it arrives."""
     try:
         process = subprocess.Popen(  # noqa: S603 - no shell, fixed arguments, paths after `--`
-            [*_GIT, "-C", top, *arguments],
+            [*GIT, "-C", top, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env=_environment(),
+            env=environment(),
         )
     except OSError:  # there is no git
         return
@@ -149,23 +172,10 @@ def _parts(top: str, *arguments: str) -> Iterator[str]:
     timer.start()
     try:
         if process.stdout is not None:
-            yield from _cut(process.stdout)
+            yield from split_at_nul(iter(partial(process.stdout.read, 1 << 16), b""))
     finally:
         timer.cancel()
         process.kill()
         if process.stdout is not None:
             process.stdout.close()
         process.wait()
-
-
-def _cut(stream: IO[bytes]) -> Iterator[str]:
-    rest = b""
-    while block := stream.read(1 << 16):
-        *whole, rest = (rest + block).split(b"\0")
-        for part in whole:
-            yield os.fsdecode(part)
-
-
-def _environment() -> dict[str, str]:
-    """The environment of git: ours without its own variables, which could redirect it."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | _QUIET

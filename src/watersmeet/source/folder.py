@@ -24,7 +24,7 @@ from watersmeet.source._files import error_message, fetch, opened, too_large
 from watersmeet.source._git_dates import GitDates
 from watersmeet.source._ignore import Chain, Rules, above, ignored, of_folder
 
-_NEVER = frozenset({".git", "node_modules", "__pycache__"})
+NEVER = frozenset({".git", "node_modules", "__pycache__"})
 _MARKER_FILES = frozenset({"pyvenv.cfg", "catalogue.db"})
 """A folder with one of these files is a virtual environment or an index."""
 _NEVER_FOLDERS = (".md", ".markdown", ".mdx", ".txt", ".rst", ".jsonl")
@@ -136,7 +136,7 @@ class Folder(Source):
 
     def _only(self, place: str, status: os.stat_result) -> Found | Skipped:
         name = os.path.basename(place)
-        if _Included(self).matches(name, name) or self.is_parsed(name.lower()):
+        if Included(self).matches(name, name) or self.is_parsed(name.lower()):
             return self.offer(name, place, status)
         return Skipped(printable(place), "not a kind of file that can be read")
 
@@ -149,7 +149,7 @@ def _moment(seconds: float) -> datetime | None:
         return None
 
 
-class _Included:
+class Included:
     """Matcher of the `include` globs. Most globs are plain endings, which are fast to compare."""
 
     __slots__ = ("_all", "_folder", "_globs", "_names", "endings")
@@ -194,7 +194,7 @@ class _Walk:
 
     def __init__(self, folder: Folder, root: str) -> None:
         self._folder = folder
-        self._included = _Included(folder)
+        self._included = Included(folder)
         globs = (pattern(glob.lower().removeprefix("./"), may_negate=False) for glob in folder.exclude)
         self._excluded = [glob for glob in globs if glob is not None]
         self._root = root
@@ -257,7 +257,7 @@ class _Walk:
         hidden = self._folder.hidden
         for entry in entries:
             name = entry.name
-            if (name[0] == "." and not hidden) or name in _NEVER:
+            if (name[0] == "." and not hidden) or name in NEVER:
                 continue
             item = self._offer_entry(entry, place.name + name, chain, below)
             if item is not None:

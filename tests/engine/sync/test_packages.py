@@ -86,7 +86,7 @@ class TestSync:
         publish(server, "1.0.0")
         engine.sync(["pypi:tern"])
         server.site.paths.clear()
-        report = engine.sync()
+        report = engine.sync(now=True)
         assert (counts(report), server.site.paths) == ({"unchanged": 2}, ["/simple/tern/"])
         assert (report.warnings, report.skipped) == ([], [])
 
@@ -94,7 +94,7 @@ class TestSync:
         publish(server, "1.0.0", {"docs/guide.md": GUIDE.format("sea"), "docs/old.md": "# Old\n\nAuks.\n"})
         engine.sync(["pypi:tern"])
         publish(server, "1.1.0", {"docs/guide.md": GUIDE.format("sea"), "docs/new.md": "# New\n\nGulls.\n"})
-        report = engine.sync()
+        report = engine.sync(now=True)
         assert [note.reason for note in report.notes] == ["version 1.1.0, which replaces 1.0.0"]
         assert counts(report) == {"added": 1, "changed": 2, "removed": 1}
         assert engine.releases() == ["pypi:tern@1.1.0"]  # also of the guide, whose text is the same
@@ -114,14 +114,14 @@ class TestSync:
             publish(server, "1.1.0", {"a.md": "\0" * 30_000_000})
         else:
             del server.archives["tern-1.1.0-py3-none-any.whl"]
-        report = engine.sync()
+        report = engine.sync(now=True)
         assert [item.path for item in report.warnings] == ["pypi:tern"]
         with pytest.raises(SourceProblem):
             engine.sync(["pypi:tern"])
         assert texts(engine) == before
         server.status = 200
         publish(server, "1.1.0")
-        assert counts(engine.sync()) == {"changed": 2}
+        assert counts(engine.sync(now=True)) == {"changed": 2}
 
     def test_a_package_that_is_not_there_adds_no_root(self, engine: Engine) -> None:
         with pytest.raises(SourceProblem, match="no package 'tern'"):

@@ -70,7 +70,7 @@ def sources(snapshot: Snapshot, settings: Settings, viewer: Viewer | None) -> li
                 "collection": collection,
                 "documents": documents,
                 "synced": reading.synced,
-                "overdue": kinds.is_slow(root.kind) and not reading.is_fresh(refresh),
+                "overdue": kinds.is_remote(root.kind, root.path) and not reading.is_fresh(refresh),
                 "problem": reading.problem or None,
             }
         )

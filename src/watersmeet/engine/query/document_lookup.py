@@ -20,6 +20,8 @@ MAX_COMPARED = 5_000
 """In a larger index, an unknown name is not compared with all titles."""
 MAX_SHOWN = 5
 _SPOT = re.compile(r"(.+?) ?(p\. \d{1,9}|slide \d{1,9}|sheet [^/]+|#[^#/ ]+)(?:-\d{1,9})?")
+SHORT_HASH = 7
+_HASH = re.compile(rf"[0-9a-f]{{{SHORT_HASH},64}}")
 _LINES = re.compile(r"(.+?):(\d{1,9})(?:-\d{1,9})?")
 
 
@@ -104,11 +106,19 @@ def _named(snapshot: Snapshot, identity: str, viewer: Viewer | None) -> list[Doc
     key = _key(identity)
     if not key:
         return []
+    if _HASH.fullmatch(key) and (commits := _commits(snapshot, key, viewer)):
+        return commits
     ranked = snapshot.named(key, visible_to(viewer))
     whole = [document for document, rank in ranked.items() if rank == 0]
     if whole:
         return whole
     return list(dict.fromkeys([*ranked, *snapshot.titled(key, visible_to(viewer))]))
+
+
+def _commits(snapshot: Snapshot, hash: str, viewer: Viewer | None) -> list[DocId]:
+    """Commits whose hash begins so; each has its short hash as another name."""
+    found = snapshot.named(hash[:SHORT_HASH], visible_to(viewer))
+    return [document for document in found if document.rpartition("/")[2].startswith(hash)]
 
 
 def _key(name: str) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
+from watersmeet.common.dates import parse_date
 from watersmeet.core.errors import ConfigError, nearest
 from watersmeet.core.model import EXPANSIONS, Condition, Request
 
@@ -16,16 +16,6 @@ CONDITION = ("filters", "since", "before", "exclude")
 """Options that become a condition; all faces use these names."""
 Filters = Mapping[str, Any] | Iterable[str]
 """Filters: values by key, one or a list; or texts `key=value`."""
-
-_AGO = re.compile(r"(\d{1,5})([hdwmy])")
-_YEAR_OR_MONTH = re.compile(r"\d{4}(-\d\d)?")
-_UNITS = {
-    "h": timedelta(hours=1),
-    "d": timedelta(days=1),
-    "w": timedelta(weeks=1),
-    "m": timedelta(days=30),
-    "y": timedelta(days=365),
-}
 
 
 def build_request(query: Request | str, options: Mapping[str, Any]) -> Request:
@@ -104,31 +94,10 @@ def condition(
     excluded = (exclude,) if isinstance(exclude, str) else tuple(exclude)
     return Condition(
         by_key,
-        _parse_date(since, now) if since else None,
-        _parse_date(before, now) if before else None,
+        parse_date(since, now) if since else None,
+        parse_date(before, now) if before else None,
         without=(*without.items(), *((("document", excluded),) if excluded else ())),
     )
-
-
-def _parse_date(text: str | datetime, now: datetime | None = None) -> datetime:
-    """A date: start of a day, month or year (2026-01-31, 2026-01, 2026), a time, or an age (12h, 7d, 2w, 3m, 1y)."""
-    plain = str(text).strip()
-    ago = age(plain)
-    try:
-        if ago is not None:
-            return (now or datetime.now(UTC)) - ago
-        if _YEAR_OR_MONTH.fullmatch(plain):
-            plain = f"{plain}-01-01"[:10]
-        moment = datetime.fromisoformat(plain)
-    except (ValueError, OverflowError):
-        raise ConfigError(f"{text!r} is not a date", "write 2026-01-31, or an age: 12h, 7d, 2w, 3m, 1y") from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def age(text: str) -> timedelta | None:
-    """An age such as 12h, 7d, 2w, 3m or 1y; None if the text is none."""
-    found = _AGO.fullmatch(text.strip().lower())
-    return int(found[1]) * _UNITS[found[2]] if found else None
 
 
 def check_globs(texts: Iterable[str]) -> list[str]:

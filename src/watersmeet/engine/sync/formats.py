@@ -90,8 +90,9 @@ def chunker(settings: Settings, format: ParserOptions | None = None) -> Chunker:
     table = dict(settings.of("chunk", name))
     declared = options(find("chunk", name))
     own = {key: value for key in declared if (value := getattr(format, key, 0))}
-    if "max_chars" in own and "min_chars" in declared:
-        own["min_chars"] = min(own["max_chars"], table.get("min_chars", default(declared["min_chars"])))
+    if "min_chars" in declared and not own.keys().isdisjoint(("max_chars", "min_chars")):
+        largest, least = (own.get(key) or table.get(key, default(declared[key])) for key in ("max_chars", "min_chars"))
+        own["min_chars"] = min(largest, least)
     made: Chunker = build("chunk", name, table | own)
     return made
 

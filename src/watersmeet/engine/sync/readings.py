@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from watersmeet.common.dates import age
 from watersmeet.core.errors import ConfigError
 from watersmeet.core.writing import Root
-from watersmeet.engine.query.filters import age
 from watersmeet.engine.settings.settings import Settings
 
 QUICK_SECONDS = 60.0

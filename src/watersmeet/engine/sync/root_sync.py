@@ -123,7 +123,7 @@ class RootSync:
             self.batch.file(self.root.id, Found(name, uri, scan.stamps[name]), state.hash, state.read_ns)
         self._total, self._before = len(changed), len(scan.same & states.keys())
         self.dates.dating = self.source.dating(changed)
-        self.progress(Progress("reading", 0, self._total, before=self._before))
+        self.progress(Progress("reading", 0, self._total, self.source.unit, self._before))
         until = math.inf if states and (self.again or self.outdated) else self.until  # else the next would begin anew
         for number, item in enumerate(changed):
             if number and time.monotonic() > until:
@@ -189,7 +189,7 @@ class RootSync:
     def committed(self, files: int) -> None:
         """A callback of the batch: this many more files are committed."""
         self._done += files
-        self.progress(Progress("committed", self._done, self._total, before=self._before))
+        self.progress(Progress("committed", self._done, self._total, self.source.unit, self._before))
 
     def refused(self, put: Put) -> None:
         """A callback of the batch for a document whose id another process has taken meanwhile."""
@@ -220,7 +220,7 @@ class RootSync:
                 self.report.skipped.append(item)
                 self._closed += [item.path] if item.closed else []
             else:
-                self._sort_in(replace(item, name=self._name(item.name)), scan, missing)
+                self._sort_in(replace(item, name=self._name(item.name)) if self.scope else item, scan, missing)
         for (extra, format), endings in missing.items():
             count, forms = sum(endings.values()), " ".join(sorted(endings))
             files = "1 file was" if count == 1 else f"{count:,} files were"

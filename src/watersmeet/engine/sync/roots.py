@@ -13,6 +13,7 @@ from watersmeet.core.errors import (
     ConfigError,
     IndexDamaged,
     IndexMismatch,
+    IndexProblem,
     NotFound,
     SourceProblem,
     UnknownComponent,
@@ -31,9 +32,9 @@ from watersmeet.engine.sync.formats import Formats, ParserVersions
 from watersmeet.engine.sync.parsers import formats_hint, reader_of, readers
 from watersmeet.engine.sync.readings import QUICK_SECONDS, fact_name, reading_of, refresh_seconds, to_fact
 from watersmeet.engine.sync.relocate import gone_hint, moved_alone, refuse_copy
-from watersmeet.engine.sync.report import ProgressCallback, SyncReport
+from watersmeet.engine.sync.report import Progress, ProgressCallback, SyncReport
 from watersmeet.engine.sync.root_sync import RootSync
-from watersmeet.engine.sync.sources import Sources
+from watersmeet.engine.sync.sources import Sources, is_address
 from watersmeet.engine.sync.spool import SpooledSource
 
 DEFAULT = "default"
@@ -76,10 +77,11 @@ def sync(
         _check_roots(index)
     with ExitStack() as stack:
         fresh = set() if requested or recreate or options.now else _fresh(index, sources)
+        unprepared = _prepared(index, sources, requested, fresh, options, progress)
         fetched = _fetched(index, sources, requested, fresh, options, progress, stack)
         opened = stack.enter_context(open_for_writing(index, settings, recreate=recreate))
         formats = stack.enter_context(Formats(settings))
-        run = _Run(opened, sources, formats, fetched, fresh, report, progress, options)
+        run = _Run(opened, sources, formats, fetched, unprepared, fresh, report, progress, options)
         if opened.catalogue.mended:
             report.warnings.append(Skipped(index.place, "the text store was lost and was rebuilt from the catalogue"))
         if opened.catalogue.away:
@@ -131,9 +133,9 @@ def _check_roots(index: Index) -> None:
 
 
 def _fresh(index: Index, sources: Sources) -> set[str]:
-    """Addresses of the slow roots that were read so recently that they need not be read again."""
+    """Addresses of the network roots that were read so recently that they need not be read again."""
     seconds = refresh_seconds(sources.settings)
-    known = index.known_roots(lambda root: sources.is_slow(root.kind)) if seconds else {}
+    known = index.known_roots(lambda root: sources.is_remote(root.kind, root.path)) if seconds else {}
     return {uri for uri, state in known.items() if reading_of(state.facts, state.root).is_fresh(seconds)}
 
 
@@ -174,6 +176,33 @@ def _fetched(
     return fetched
 
 
+def _prepared(
+    index: Index,
+    sources: Sources,
+    requested: Mapping[str, str],
+    fresh: Collection[str],
+    options: SyncOptions,
+    progress: ProgressCallback,
+) -> dict[str, SourceProblem]:
+    """Have sources fetch their copies, before the index is locked; returns what went wrong, by address."""
+    roots = dict(requested)
+    if not requested or options.recreate:
+        with suppress(IndexProblem):  # opening it reports why
+            places = [uri for uri in index.root_places() if is_address(uri) and uri not in fresh]
+            roots |= {uri: sources.kind_of(uri) for uri in places}
+    problems: dict[str, SourceProblem] = {}
+    for uri, kind in roots.items():
+        try:
+            sources.of(kind).prepare(
+                SourceRoot(kind, uri), lambda doing, done, total: progress(Progress(doing, done, total, "objects"))
+            )
+        except SourceProblem as problem:
+            problems[uri] = problem
+        except UnknownComponent:  # reported when it is read
+            continue
+    return problems
+
+
 def _outdated(settings: Settings, state: KnownRoot) -> bool:
     """Whether files of a root would be parsed otherwise now. Which they are is known only once they are fetched."""
     return bool(ParserVersions.of(settings, state.facts.get(_parsed_by(state.root))).outdated())
@@ -202,6 +231,7 @@ class _Run:
     sources: Sources
     formats: Formats
     fetched: Mapping[str, SpooledSource]
+    unprepared: Mapping[str, SourceProblem]
     fresh: Collection[str]
     report: SyncReport
     progress: ProgressCallback
@@ -246,7 +276,7 @@ class _Run:
     def _record(self, root: Root, problem: str, failed: bool) -> None:
         """Record a reading. Of a folder without a problem, not every one: it may be synced every few seconds."""
         before = reading_of(self.index.catalogue.meta(), root)
-        quick = not self.sources.is_slow(root.kind)
+        quick = not self.sources.is_remote(root.kind, root.path)
         if quick and not failed and before.problem == problem and before.is_fresh(QUICK_SECONDS):
             return
         self.index.catalogue.set_meta(to_fact(root, before.after(problem, failed)))
@@ -265,6 +295,8 @@ class _Run:
         self.report.warnings += [Skipped(uri, f"{problem}; {problem.hint}") for uri, problem in problems.items()]
 
     def one(self, uri: str, kind: str, collection: str, meta: Mapping[str, str]) -> None:
+        if uri in self.unprepared:
+            raise self.unprepared[uri]
         source = self.sources.of(kind)
         if source.slow and uri not in self.fetched:
             self.report.warnings.append(
@@ -341,12 +373,17 @@ def _root_for(
         if collection or meta:
             raise ConfigError(f"{uri} is part of {root.path}", "set the collection or metadata for the whole of it")
         return root, _part(source, root, uri)
+    for other in roots:
+        if other.kind == place.kind and source.supersedes(uri, other.path):
+            catalogue.relocate([(other, uri)])
+            return _in_collection(catalogue, replace(other, path=uri), collection, meta), ""
     refuse_copy(catalogue, source, place)
     name, prefix = _name_and_prefix(catalogue, source, place, roots)
     for root in roots:
         if root.kind == place.kind and source.within(root.path, uri):
             report.warnings.append(Skipped(root.path, "it is in this index already; its documents keep their ids"))
-    chosen = catalogue.collection(collection or (_new_collection_name(catalogue, name) if meta else DEFAULT), meta)
+    own = source.locate(uri).collection or (_new_collection_name(catalogue, name) if meta else DEFAULT)
+    chosen = catalogue.collection(collection or own, meta)
     return catalogue.add_root(uri, name, chosen, prefix, place.kind), ""
 
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from watersmeet.core.errors import UnknownComponent
+from watersmeet.core.errors import SourceProblem, UnknownComponent
 from watersmeet.core.indexing import Located, Source
 from watersmeet.engine.components import available, build, find
-from watersmeet.engine.settings.settings import Settings
+from watersmeet.engine.settings.settings import Settings, cache_folder
 from watersmeet.engine.sync.parsers import endings, media_types, sizes, whole_names
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|(?:git|history)\+")
+
+
+def is_address(uri: str) -> bool:
+    """Whether this is the address of something, not a path."""
+    return _SCHEME.match(uri) is not None and not os.path.isabs(uri)  # C:\\ is a path
 
 
 @dataclass(slots=True)
@@ -31,7 +37,7 @@ class Sources:
         return kind
 
     def kind_of(self, uri: str) -> str:
-        if _SCHEME.match(uri):
+        if is_address(uri):
             for name in available("source"):
                 if uri.startswith(find("source", name).schemes):
                     return name
@@ -48,6 +54,7 @@ class Sources:
                 names=whole_names(),
                 sizes=sizes(),
                 media_types=media_types(),
+                cache=cache_folder(),
                 public_only=self.public_only,
             )
         return self._sources[kind]
@@ -57,6 +64,13 @@ class Sources:
         try:
             return find("source", kind).slow is True
         except UnknownComponent:
+            return False
+
+    def is_remote(self, kind: str, uri: str) -> bool:
+        """Whether a network is needed to read an address. False if its source is not installed, or refuses it."""
+        try:
+            return self.of(kind).is_remote(uri)
+        except (UnknownComponent, SourceProblem):
             return False
 
     def locate(self, uri: str, kind: str = "") -> tuple[str, Located]:

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from watersmeet.common.dates import parse_date
+from watersmeet.core.errors import ConfigError
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.index.location import find_index, index_to_make
 from watersmeet.engine.index.tiers import BY_ITSELF, TIERS
@@ -26,7 +28,8 @@ COUNTED = ("added", "changed", "moved", "removed", "unchanged")
     epilog="Examples: watersmeet sync docs notes | watersmeet sync . --exclude 'drafts/**' | "
     "watersmeet sync papers --format pdf,docx | "
     "watersmeet sync https://docs.example.org/ --max-pages 200 | "
-    "watersmeet sync pypi:click@8.x npm:zod | watersmeet sync",
+    "watersmeet sync pypi:click@8.x npm:zod | watersmeet sync git+https://github.com/OWNER/NAME@main#docs | "
+    "watersmeet sync . --history --since 2y | watersmeet sync",
 )
 @click.argument("paths", nargs=-1, metavar="[PATH|URL]...", type=click.Path())
 @click.option(
@@ -50,6 +53,15 @@ COUNTED = ("added", "changed", "moved", "removed", "unchanged")
     help="Index only files of these formats: endings or names such as pdf, md or code; separated by commas.",
 )
 @click.option("--exclude", multiple=True, metavar="GLOB", help="Leave out these files or folders.")
+@click.option(
+    "--history", is_flag=True, help="Index the commits of these git repositories, in a collection of their own."
+)
+@click.option(
+    "--since",
+    default="",
+    metavar="DATE",
+    help="With --history: commits of this date or later, such as 2024-01-31 or 2y.",
+)
 @click.option("--recreate", is_flag=True, help="Build the index anew from the same folders.")
 @click.option("--no-vectors", is_flag=True, help="Make no vectors; a later sync without this flag adds them.")
 @click.option(
@@ -69,6 +81,8 @@ def sync_command(
     include: tuple[str, ...],
     formats: tuple[str, ...],
     exclude: tuple[str, ...],
+    history: bool,
+    since: str,
     recreate: bool,
     no_vectors: bool,
     now: bool,
@@ -85,7 +99,10 @@ def sync_command(
     """
     include = (*include, *globs_of_formats(formats))
     folder = {key: check_globs(value) for key, value in (("include", include), ("exclude", exclude)) if value}
-    flags: dict[str, Any] = {"source": {"folder": folder}} if folder else {}
+    flags: dict[str, Any] = {"source": {"folder": folder, "git": folder}} if folder else {}
+    paths = _histories(paths, since) if history else paths
+    if since and not history:
+        raise ConfigError("--since limits a history", "add --history, or leave out --since")
     if no_vectors:
         flags["index"] = {"vectors": False}
     place = index_to_make(index)
@@ -111,6 +128,17 @@ def sync_command(
             print(f"no deep vectors yet: {BY_ITSELF}, `watersmeet deepen` at once")
     if report.skipped and not quiet and not any(getattr(report, name) for name in COUNTED):
         print("nothing was indexed: every file was skipped", file=sys.stderr)
+
+
+def _histories(paths: tuple[str, ...], since: str) -> tuple[str, ...]:
+    """Addresses of the histories of repositories."""
+    if not paths:
+        raise ConfigError("no repository was given", "name one: `watersmeet sync PATH --history`")
+    beginning = ""
+    if since:
+        parse_date(since)
+        beginning = f"?since={since.strip()}"
+    return tuple(f"history+{path.removeprefix('git+').removeprefix('history+')}{beginning}" for path in paths)
 
 
 @click.command("deepen", epilog="Examples: watersmeet deepen | watersmeet deepen --tier sparse")

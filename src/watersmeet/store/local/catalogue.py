@@ -238,8 +238,10 @@ class Catalogue:
 
     def _relocate(self, db: sqlite3.Connection, root: Root, path: str) -> int:
         def new_path(stored: str) -> str:
-            rest = self.paths.on_disk(stored).removeprefix(trimmed(root.path))
-            return self.paths.stored((trimmed(path) + rest) or "/")
+            place = self.paths.on_disk(stored)
+            if not place.startswith(trimmed(root.path)):  # a page elsewhere, as commits and files of repositories have
+                return stored
+            return self.paths.stored((trimmed(path) + place.removeprefix(trimmed(root.path))) or "/")
 
         db.execute("UPDATE roots SET path = ? WHERE id = ?", (self.paths.stored(path), root.id))
         return change_paths(db, "file IN (SELECT id FROM files WHERE root = ?)", (root.id,), new_path)

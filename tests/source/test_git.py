@@ -1,0 +1,229 @@
+"""The source for files of a git repository."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from repositories import DAY, START, TestRepository, git, git_server, spring_traps
+from watersmeet.core.errors import SourceProblem
+from watersmeet.core.indexing import Content, Found, Skipped, SourceRoot, Whole
+from watersmeet.engine.sync.parsers import endings, sizes, whole_names
+from watersmeet.source.git import Git
+
+Make = Callable[..., Git]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    def source(**options: Any) -> Git:
+        return Git(endings(), whole_names(), sizes(), str(tmp_path / "cache"), **options)
+
+    return source
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> TestRepository:
+    made = TestRepository.new(tmp_path / "birds")
+    made.write("README.md", "# Birds\n")
+    made.write("docs/tern.md", "# Tern\n")
+    made.commit("first")
+    return made
+
+
+def offers(source: Git, address: str) -> tuple[dict[str, Found], dict[str, str]]:
+    """What is found, by name, and reasons of what is skipped, by the end of its place."""
+    *items, end = source.scan(SourceRoot("git", address), {})
+    assert isinstance(end, Whole)
+    skipped = {
+        item.path.rpartition("/")[2].rpartition("#")[2]: item.reason for item in items if isinstance(item, Skipped)
+    }
+    return {item.name: item for item in items if isinstance(item, Found)}, skipped
+
+
+def test_files_of_a_revision_and_a_folder(make: Make, repository: TestRepository) -> None:
+    first = repository.head
+    repository.write("docs/auk.md", "# Auk\n")
+    repository.commit("second")
+    git(repository.folder, "tag", "v1", first)
+    source = make()
+    assert offers(source, f"git+{repository.folder}")[0].keys() == {"README.md", "docs/tern.md", "docs/auk.md"}
+    assert offers(source, f"git+{repository.folder}@v1")[0].keys() == {"README.md", "docs/tern.md"}
+    assert offers(source, f"git+{repository.folder}@main#docs")[0].keys() == {"tern.md", "auk.md"}
+    assert offers(source, f"git+file://{repository.folder}/docs")[0].keys() == {"tern.md", "auk.md"}
+    assert offers(source, f"git+{repository.folder}@{first}")[0].keys() == {"README.md", "docs/tern.md"}
+
+
+def test_a_path_is_in_the_work_tree_if_that_has_the_revision(make: Make, repository: TestRepository) -> None:
+    first = repository.head
+    repository.write("docs/auk.md", "# Auk\n")
+    repository.commit("second")
+    found, _ = offers(make(), f"git+{repository.folder}")
+    assert found["docs/auk.md"].uri == str(repository.folder / "docs/auk.md")
+    found, _ = offers(make(), f"git+{repository.folder}@{first}")
+    assert found["README.md"].uri == f"git+{repository.folder}@{first}#README.md"
+
+
+def test_only_committed_content_is_read(make: Make, repository: TestRepository) -> None:
+    repository.write("README.md", "# Draft\n")
+    source = make()
+    found, _ = offers(source, f"git+{repository.folder}")
+    assert source.read(found["README.md"]) == b"# Birds\n"
+
+
+def test_what_is_left_out_and_what_is_skipped(make: Make, repository: TestRepository) -> None:
+    for name in (".hidden/a.md", "node_modules/b.md", "picture.xyz", "docs/draft.md"):
+        repository.write(name, "x\n")
+    repository.write("big.md", "x" * 200)
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "0" * 64 + "\nsize 12345\n"
+    repository.write("paper.pdf", pointer)
+    os.symlink("README.md", repository.folder / "link.md")
+    other = TestRepository.new(repository.folder.parent / "other")
+    other.commit("other", **{"x.md": "x"})
+    git(repository.folder, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(other.folder), "sub")
+    repository.commit("all kinds")
+    found, skipped = offers(make(exclude=["draft*"], max_bytes=100), f"git+{repository.folder}")
+    assert found.keys() == {"README.md", "docs/tern.md"}
+    assert skipped.keys() == {"big.md", "paper.pdf", "link.md", "sub"}
+    assert "max_bytes" in skipped["big.md"]
+    assert "source.git" in skipped["big.md"]
+    assert "LFS" in skipped["paper.pdf"]
+    assert "symlink" in skipped["link.md"]
+    assert "submodule" in skipped["sub"]
+    found, _ = offers(make(include=["*.xyz", "docs/**"]), f"git+{repository.folder}")
+    assert found.keys() == {"picture.xyz", "docs/draft.md", "docs/tern.md"}
+    with pytest.raises(SourceProblem, match="more than 1 files"):
+        offers(make(max_files=1), f"git+{repository.folder}")
+
+
+def test_names_that_git_would_quote(make: Make, repository: TestRepository) -> None:
+    for name in ("möwe.md", 'a "b".md', "tab\there.md", "-rf.md", "#x@y.md"):
+        repository.write(name, "x\n")
+    repository.commit("odd names")
+    subprocess.run(["touch", os.fsencode(repository.folder) + b"/\xff.md"], check=True)
+    repository.commit("not UTF-8")
+    found, skipped = offers(make(), f"git+{repository.folder}")
+    assert {"möwe.md", 'a "b".md', "tab\there.md", "-rf.md", "#x@y.md"} <= found.keys()
+    assert list(skipped.values()) == ["name is not valid UTF-8"]
+
+
+def test_dates_are_those_of_the_last_commit(make: Make, repository: TestRepository) -> None:
+    repository.commit("second", **{"new.md": "new\n"})
+    repository.commit("third", **{"README.md": "# Other birds\n"})
+    source = make()
+    found, _ = offers(source, f"git+{repository.folder}")
+    dating = source.dating(list(found.values()))
+    times = {name: dating.of(item, Content.of(b""), "git") for name, item in found.items()}
+    days = {name: (time.timestamp() - START) / DAY for name, time in times.items() if time}
+    assert days == {"README.md": 2, "new.md": 1, "docs/tern.md": 0}
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("git+-upload-pack=x", "is not a git repository|does not exist"),
+        ("git+ext::sh -c touch x", "is not a git repository|does not exist"),
+        ("git+ftp://example.org/x", "not fetched by ftp"),
+        ("git+https://-oProxy@example.org/x", "not the address"),
+        ("git+https://user:secret@example.org/x", "password or token"),
+        ("git+ssh://-oProxyCommand=x/y", "not the address"),
+        ("git+https://example.org/x@--upload-pack=y", "not a revision"),
+        ("git+https://example.org/x@HEAD~1", "not a revision"),
+        ("git+https://example.org/x#../y", "from its top"),
+        ("git+file://elsewhere/x", "names no machine"),
+        ("git+https://exam\nple.org/x", "control characters"),
+    ],
+)
+def test_addresses_that_are_refused(make: Make, address: str, said: str) -> None:
+    source = make()
+    with pytest.raises(SourceProblem, match=said) as caught:
+        list(source.scan(SourceRoot("git", source.locate(address).uri), {}))
+    assert caught.value.hint
+    assert "secret" not in str(caught.value)
+
+
+def test_spellings_and_names(make: Make, repository: TestRepository) -> None:
+    source = make()
+    assert source.locate(f"git+{repository.folder}/docs").uri == f"git+{repository.folder}#docs"
+    assert source.locate(f"git+file://{repository.folder}@v1#docs/").uri == f"git+{repository.folder}@v1#docs"
+    assert source.locate("git+https://github.com/a/b.git/").name == "b"
+    assert not source.locate("git+/nowhere").exists
+    odd = TestRepository.new(repository.folder.parent / "me@work")
+    odd.commit(**{"a.md": "x"})
+    assert source.locate(f"git+{odd.folder}").uri == f"git+{odd.folder}"
+    assert offers(source, f"git+{odd.folder}@main")[0].keys() == {"a.md"}
+
+
+def test_a_hostile_repository_starts_no_program(make: Make, repository: TestRepository, tmp_path: Path) -> None:
+    spring_traps(repository, tmp_path)
+    source = make()
+    found, _ = offers(source, f"git+{repository.folder}")
+    assert source.read(found["README.md"]) == b"# Birds\n"
+    assert source.dating(list(found.values())).of(found["README.md"], Content.of(b""), "git")
+    assert not (tmp_path / "trap").exists()
+
+
+def test_a_repository_elsewhere_is_cloned_and_fetched(make: Make, repository: TestRepository, tmp_path: Path) -> None:
+    repository.write("data.bin", os.urandom(300_000))
+    repository.commit("a large file that nobody reads")
+    with git_server(tmp_path) as (url, requests):
+        source = make(allowed=["127.0.0.1"])
+        address = f"git+{url}/birds/.git"
+        seen: list[tuple[str, int, int]] = []
+        source.prepare(SourceRoot("git", address), lambda *step: seen.append(step))
+        found, skipped = offers(source, address)
+        assert found.keys() == {"README.md", "docs/tern.md"}
+        assert not skipped
+        assert source.read(found["docs/tern.md"]) == b"# Tern\n"
+        assert found["docs/tern.md"].uri == f"{address}#docs/tern.md"
+        assert seen
+        assert all(done <= total for _, done, total in seen)
+        assert source.dating(list(found.values())).of(found["README.md"], Content.of(b""), "git")
+        (clone,) = (
+            folder
+            for folder in (tmp_path / "cache/git").iterdir()
+            if (folder / "packed-refs").exists() or (folder / "refs/heads").exists()
+        )
+        assert clone.stat().st_mode & 0o077 == 0
+        assert sum(file.stat().st_size for file in clone.rglob("*") if file.is_file()) < 200_000  # not the large file
+        repository.commit("more", **{"auk.md": "# Auk\n"})
+        again = make(allowed=["127.0.0.1"])
+        found, _ = offers(again, address)
+        assert again.read(found["auk.md"]) == b"# Auk\n"
+        for pack in (*clone.rglob("*.pack"), *clone.rglob("*.idx")):
+            pack.chmod(0o600)
+            pack.write_bytes(b"damaged")
+        found, _ = offers(make(allowed=["127.0.0.1"]), address)
+        assert found.keys() == {"README.md", "docs/tern.md", "auk.md"}
+        count = len(requests)
+        with pytest.raises(SourceProblem, match="not a public address") as caught:
+            make(allowed=["127.0.0.1"], public_only=True).prepare(SourceRoot("git", address), lambda *_: None)
+        assert "allowed" in caught.value.hint
+        assert len(requests) == count
+    with pytest.raises(SourceProblem, match="cannot be fetched") as caught:
+        make(allowed=["127.0.0.1"]).prepare(SourceRoot("git", address), lambda *_: None)
+    assert caught.value.hint
+    assert clone.is_dir()
+
+
+def test_no_git(make: Make, repository: TestRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SourceProblem, match="git cannot be started") as caught:
+        offers(make(), f"git+{repository.folder}")
+    assert "install" in caught.value.hint
+
+
+def test_a_repository_without_commits_or_of_another_revision(make: Make, tmp_path: Path) -> None:
+    empty = TestRepository.new(tmp_path / "empty")
+    with pytest.raises(SourceProblem, match="no commit yet"):
+        offers(make(), f"git+{empty.folder}")
+    empty.commit()
+    with pytest.raises(SourceProblem, match="no revision 'nope'"):
+        offers(make(), f"git+{empty.folder}@nope")
+    with pytest.raises(SourceProblem, match="not a git repository"):
+        offers(make(), f"git+{tmp_path}")
