@@ -41,7 +41,7 @@ def test_a_site_is_added_updated_and_removed(web: Website, capsys: pytest.Captur
     assert "links" in added["notes"][0]["reason"]
     assert said(capsys, "update", "--no-vectors")["documents"] == 2
     assert said(capsys, "update", address, "--no-vectors", "--max-pages", "9")["documents"] == 3
-    assert run(["sync", "--no-vectors"]) == 0
+    assert run(["sync", "--now", "--no-vectors"]) == 0
     assert "pages are those that links below its path lead to" in capsys.readouterr().out
     result = said(capsys, "search", "capelin")["results"][0]
     assert (result["document"], result["path"]) == ("auk", f"{web.url}/docs/auk")

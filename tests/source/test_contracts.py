@@ -102,6 +102,7 @@ class TestSite(SourceContract):
         return place
 
 
+@dataclass
 class InRepository:
     """A repository with one commit, which each change replaces: what is removed is gone for good."""
 

@@ -233,6 +233,7 @@ def test_the_settings_of_the_engine_are_read_where_it_works(
     with ExitStack() as stack:
         engine = stack.enter_context(Engine(tmp_path / "index", settings_with(tmp_path, tables)))
         engine.sync([vault])
+        engine.sync()
         engine.registry.put(*ENTITIES)
         found = engine.search(Request("rotate keys"))
         assert engine.calibration.opened(found.results[0].document, "rotate keys")

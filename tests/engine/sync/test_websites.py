@@ -31,7 +31,10 @@ def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Website]:
 
 
 def engine(web: Website, tmp_path: Path, **options: Any) -> Engine:
-    flags = {"source": {"site": {"allowed": [web.host], "rate": 0.0, **options}}, "index": {"vectors": False}}
+    flags = {
+        "source": {"site": {"allowed": [web.host], "rate": 0.0, **options}},
+        "index": {"vectors": False, "refresh": "always"},
+    }
     return Engine(str(tmp_path / "index"), load(flags=flags))
 
 
@@ -58,7 +61,7 @@ def test_pages_are_found_at_their_addresses(web: Website, tmp_path: Path) -> Non
         assert found(index, "capelin")[0] == ("auk", f"{web.url}/docs/auk")
         assert found(index, "zebra") == []  # navigation is left out
         assert found(index, "sitewide") == []
-        again = index.sync()
+        again = index.sync(now=True)
         assert (again.unchanged, again.added, again.changed) == (3, 0, 0)
 
 
@@ -66,9 +69,9 @@ def test_a_page_is_removed_after_two_syncs_without_it(web: Website, tmp_path: Pa
     with engine(web, tmp_path) as index:
         index.sync([f"{web.url}/docs/"])
         del web.pages["/docs/auk"]
-        assert index.sync().removed == 0
+        assert index.sync(now=True).removed == 0
         assert listed(index) == {"index", "auk", "tern"}
-        assert index.sync().removed == 1
+        assert index.sync(now=True).removed == 1
         assert listed(index) == {"index", "tern"}
 
 
@@ -78,9 +81,9 @@ def test_one_miss_is_forgiven_if_the_page_comes_back(web: Website, tmp_path: Pat
         index.sync([f"{web.url}/docs/"])
         for _ in range(2):
             del web.pages["/docs/auk"]
-            assert index.sync().removed == 0
+            assert index.sync(now=True).removed == 0
             web.pages["/docs/auk"] = auk
-            assert index.sync().removed == 0
+            assert index.sync(now=True).removed == 0
         assert "auk" in listed(index)
 
 
@@ -91,13 +94,13 @@ def test_an_outage_removes_nothing(web: Website, tmp_path: Path) -> None:
         for status in (500, 503):
             web.pages = dict.fromkeys(pages, Answer(b"", status))
             for _ in range(3):
-                report = index.sync()
+                report = index.sync(now=True)
                 assert (report.removed, len(report.warnings)) == (0, 1)
         web.pages = {**dict.fromkeys(pages, Answer(b"", 500)), "/docs/": pages["/docs/"]}
-        report = index.sync()
+        report = index.sync(now=True)
         assert (report.removed, report.unchanged, len(report.skipped)) == (0, 3, 2)
         web.pages = {"/robots.txt": Answer(b"", 503), **pages}
-        assert "robots.txt" in index.sync().warnings[0].reason
+        assert "robots.txt" in index.sync(now=True).warnings[0].reason
         assert listed(index) == {"index", "auk", "tern"}
 
 
@@ -106,12 +109,12 @@ def test_the_limit_of_pages_is_remembered(web: Website, tmp_path: Path) -> None:
         report = index.sync([f"{web.url}/docs/"], max_pages=2)
         assert (report.added, report.documents) == (2, 2)
         assert "stopped after 2 pages (--max-pages)" in report.warnings[0].reason
-        report = index.sync()
+        report = index.sync(now=True)
         assert report.documents == 2
         assert "stopped after 2 pages" in report.warnings[0].reason
         assert index.sync([f"{web.url}/docs/"]).documents == 2
         assert index.sync([f"{web.url}/docs/"], max_pages=10).documents == 3
-        assert index.sync().warnings == []
+        assert index.sync(now=True).warnings == []
 
 
 def test_pages_of_two_sites_and_a_folder_are_told_apart(web: Website, tmp_path: Path) -> None:
@@ -166,7 +169,7 @@ def test_pages_are_read_again_by_another_parser(web: Website, tmp_path: Path) ->
     )
     web.forget()
     with Engine(str(tmp_path / "index"), settings) as index:
-        report = index.sync()
+        report = index.sync(now=True)
         assert (report.unchanged, report.skipped) == (3, [])
     assert web.statuses.count(200) == 3
 
