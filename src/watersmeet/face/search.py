@@ -222,6 +222,8 @@ def run_search(
     notes = [*notes, *(str(one) for one in answer.operators if not one.applied)]
     if answer.no_good_match and answer.results:
         notes = [*notes, no_good_match(answer.confidence)]
+    if answer.stale:
+        notes = [*notes, stale_note(answer.stale)]
     reply = _within_budget(SearchReply(params, answer, None, None, notes, output))
     if params.why_not:
         shown = len(reply.pack.citations) if reply.pack else params.top_n or DEFAULT_TOP_N
@@ -292,6 +294,11 @@ def without_paths(found: dict[str, Any]) -> dict[str, Any]:
 
 def below_confidence(confidence: float | None, wanted: float) -> str:
     return f"no results: the confidence {confidence or 0.0:.3g} is below the requested {wanted:g}"
+
+
+def stale_note(files: int) -> str:
+    changed = "1 file changed" if files == 1 else f"{files:,} files changed"
+    return f"{changed} since the last sync; `watersmeet sync` or `search --sync` reads what is new"
 
 
 def no_good_match(confidence: float | None) -> str:

@@ -17,6 +17,7 @@ from watersmeet.engine.settings.settings import ServeSettings
 from watersmeet.engine.sync.folder_cache import sync_folder_cache
 from watersmeet.engine.sync.report import ProgressCallback
 from watersmeet.face.background_deepening import Background
+from watersmeet.face.background_watching import BackgroundWatching
 from watersmeet.face.metrics import Metrics
 from watersmeet.face.search import AS_JSON, OutputFormat, SearchParams, SearchReply, run_search
 from watersmeet.face.work_queue import Work
@@ -58,14 +59,20 @@ class Service:
         self.watch = Work(1, 2, HEALTH_TIMEOUT_SECONDS)  # its own queue: health checks wait for neither
         self._last_request = time.monotonic()
         self.background = Background(engine, self._quiet_seconds, say)
+        self.watching = BackgroundWatching(engine, say)
         self.folder = Folder(engine, inside, self.limits.fresh_seconds, self.background) if inside else None
+        if self.folder is not None:
+            self.folder.is_watched = self.watching.is_current
 
     def start(self) -> None:
         """Start embedding missing vectors in the background, unless the settings say otherwise."""
         if self.limits.deepen:
             self.background.start()
+        if self.limits.watch:
+            self.watching.start()
 
     def close(self) -> None:
+        self.watching.close()
         self.background.close()
         for work in (self.work, self.changes, self.watch):
             work.close()
@@ -126,6 +133,7 @@ class Service:
         found["background"] = {"state": self.background.state}
         if viewer.all and self.background.problem:
             found["background"]["problem"] = self.background.problem
+        found["watching"] = self.watching.status(viewer.all)
         if not viewer.all:  # local paths are not for other users
             for private in ("index", "roots"):
                 found.pop(private, None)
@@ -171,6 +179,8 @@ class Folder:
         self._ready = Event()
         self._synced = Event()
         self._problem: WatersmeetError | None = None
+        self.is_watched: Callable[[], bool] = lambda: False
+        """Whether a watcher has synced it, so that nothing is to be done."""
         self._start_sync()
 
     @property
@@ -183,7 +193,7 @@ class Folder:
         while not self._ready.wait(0.1):
             if stop.is_set():
                 return
-        if time.monotonic() > self._next_sync:
+        if time.monotonic() > self._next_sync and not self.is_watched():
             self._start_sync()
             self._synced.wait(FOLDER_WAIT_SECONDS)
         if self._problem is not None:

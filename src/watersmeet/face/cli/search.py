@@ -29,6 +29,7 @@ from watersmeet.face.cli.common import (
     relative,
 )
 from watersmeet.face.cli.params import flags, from_flags
+from watersmeet.face.cli.streams import one_line
 from watersmeet.face.search import OutputFormat, SearchParams, filters_of, run_search
 from watersmeet.present.answer import breadcrumb, breakdown, explain_line, location, routed_line, spelling_line
 from watersmeet.present.snippet import snippet
@@ -52,6 +53,7 @@ DEEPEN_SECONDS = 10.0
 @click.option(
     "--tag", "tags", multiple=True, metavar="TAG", help="Short for --filter tag=TAG; #TAG in the query does the same."
 )
+@click.option("--sync", "first_sync", is_flag=True, help="First read what has changed in the indexed folders.")
 @formatted
 @common_with_indexes
 def search_command(
@@ -60,6 +62,7 @@ def search_command(
     filters: tuple[str, ...],
     kinds: tuple[str, ...],
     tags: tuple[str, ...],
+    first_sync: bool,
     form: str,
     indexes: tuple[str, ...],
     as_json: bool,
@@ -73,7 +76,7 @@ def search_command(
     params = from_flags(SearchParams, values, query=" ".join(query), filters=filters_of(filters) if filters else {})
     output = OutputFormat(dumps=dumps) if as_json else OutputFormat(text=True, dumps=None)
     with ExitStack() as stack:
-        found = run_search(_opened(stack, inside, indexes, params, quiet or as_json), params, output=output)
+        found = run_search(_opened(stack, inside, indexes, first_sync, params, quiet or as_json), params, output=output)
     explain = params.explain
     for note in () if as_json or quiet else found.notes:
         print(note, file=sys.stderr)
@@ -101,7 +104,7 @@ def search_command(
 
 
 def _opened(
-    stack: ExitStack, inside: str, indexes: tuple[str, ...], params: SearchParams, quiet: bool
+    stack: ExitStack, inside: str, indexes: tuple[str, ...], first_sync: bool, params: SearchParams, quiet: bool
 ) -> Engine | MultiIndex:
     """The index to search, or several."""
     settings = loaded(start=inside or ".", recipe=params.recipe)
@@ -114,6 +117,8 @@ def _opened(
         places = list({os.path.realpath(place): place for place in named}.values())
     engines = [stack.enter_context(Engine(place, settings)) for place in places]
     for engine in engines:
+        if first_sync and not inside:
+            _sync_folders(engine, quiet)
         ensure_sparse(engine, params.mode, quiet)
     if len(engines) == 1:
         return engines[0]
@@ -135,6 +140,21 @@ def _synced_index(inside: str, settings: Settings, quiet: bool) -> str:
         except IndexBusy as busy:  # another process syncs it: search what is committed so far
             print(f"searching what is indexed so far: {busy}", file=sys.stderr)
     return folder
+
+
+def _sync_folders(engine: Engine, quiet: bool) -> None:
+    """Sync the folders of an index before a search: words and static vectors."""
+    from watersmeet.engine.sync.folder_cache import sync_folders
+    from watersmeet.face.cli.progress import progress
+
+    with progress(quiet) as callback:
+        try:
+            report = sync_folders(engine, callback)
+        except IndexBusy as busy:
+            print(f"searching what is indexed so far: {busy}", file=sys.stderr)
+            return
+    for item in () if quiet else report.warnings:
+        print(f"warning: {one_line(item.path)}: {one_line(item.reason)}", file=sys.stderr)
 
 
 def _nothing(query: str) -> str:

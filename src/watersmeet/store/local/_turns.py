@@ -34,6 +34,7 @@ INDEX_FILE_PREFIXES = (
     "asked",
     "deepen-",
     "root-",
+    "watch.",
     FILE,
     QUEUE,
 )
