@@ -192,9 +192,8 @@ class Ground:
         return found
 
     def _file(self) -> Path | None:
-        files = [
-            file for folder in [self.folder, *self._folders()] for file in sorted(folder.glob("*.*")) if file.is_file()
-        ]
+        folders = [self.folder, *self._folders()]
+        files = [file for folder in folders for file in sorted(folder.glob("*.*")) if file.is_file()]
         files = [file for file in files if file.suffix in (".md", ".txt") and file.name[0] != "."]
         return self.chance.choice(files) if files else None
 
@@ -222,7 +221,7 @@ def found_after(engine: Engine, word: str) -> float | None:
     start = time.monotonic()
     while time.monotonic() < start + FOUND_SECONDS:
         try:
-            if engine.search(word, mode="exact").results:
+            if engine.search(word, mode="lexical").results:
                 return time.monotonic() - start
         except WatersmeetError:
             pass

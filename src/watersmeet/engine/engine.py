@@ -32,7 +32,7 @@ from watersmeet.engine.query.modes import LEXICAL_SIGNALS
 from watersmeet.engine.query.runner import PASSAGES, Scope, SearchRun, readable, run
 from watersmeet.engine.query.staleness import Staleness
 from watersmeet.engine.query.threads import Threads
-from watersmeet.engine.query.visibility import is_limited, visible_to
+from watersmeet.engine.query.visibility import visible_to
 from watersmeet.engine.query.visible_index import VisibleIndex
 from watersmeet.engine.settings.settings import Settings
 from watersmeet.present import answer as present
@@ -268,7 +268,7 @@ class Engine:
             silent=search_run.silent,
             confidence=confidence.probability if confidence else None,
             no_good_match=confidence is not None and not confidence.fits,
-            stale=None if is_limited(request.viewer) else self.staleness.count(),
+            stale=self.staleness.count(),
             confidence_words=confidence.words if confidence else "",
             expansion=search_run.outcome.plan.expansion,
             routed=search_run.outcome.plan.routed,

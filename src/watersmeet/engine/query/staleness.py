@@ -5,10 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from threading import Lock, Thread
+from typing import TYPE_CHECKING
 
 from watersmeet.core.index import Index
 from watersmeet.engine.components import build
 from watersmeet.engine.settings.settings import Settings, WatchSettings
+
+if TYPE_CHECKING:
+    from watersmeet.core.writing import Root
 
 REST_SECONDS = 1.0
 """A count is used again for so long, by a process that searches often,"""
@@ -65,15 +69,20 @@ def count_stale(index: Index, settings: Settings, seconds: float) -> int | None:
 
     None if that takes more than so many seconds of processor time, if the index was synced with other settings, and
     for an index without folders."""
-    from watersmeet.engine.sync.scan_record import is_watchable, roots_of, scan_record, settings_hash
+    from watersmeet.engine.sync.scan_record import is_watchable, scan_record, reading_settings
 
-    end = time.thread_time() + seconds
     total: int | None = None
-    known = index.known_roots(is_watchable)
-    roots = roots_of(index) if known else []
+    roots: list[Root] = []
+
+    def wanted(root: Root) -> bool:
+        roots.append(root)
+        return is_watchable(root)
+
+    known = index.known_roots(wanted)
+    end = time.thread_time() + seconds  # what was done before is loading of modules, mostly
     for state in known.values():
         record = scan_record(state.facts, state.root)
-        if record is None or record.unread is None or record.settings != settings_hash(settings):
+        if record is None or record.unread is None or record.settings != reading_settings(settings):
             return None
         source = build(
             "source",

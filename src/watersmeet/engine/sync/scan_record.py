@@ -8,15 +8,14 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from watersmeet.core.errors import UnknownComponent
-from watersmeet.core.index import Index
-from watersmeet.core.writing import Facts, Root
 from watersmeet.engine.components import find
 
 if TYPE_CHECKING:
+    from watersmeet.core.index import Index
+    from watersmeet.core.writing import Facts, Root
     from watersmeet.engine.settings.settings import Settings
 
 MAX_UNREAD = 5000
@@ -27,7 +26,7 @@ MAX_UNREAD = 5000
 class ScanRecord:
     """The record of the last scan of a root."""
 
-    settings: str  # a hash of those that decide what is read
+    settings: str  # those that decide what is read
     endings: tuple[str, ...]
     names: tuple[str, ...]
     sizes: Mapping[str, str] = field(default_factory=dict)
@@ -74,10 +73,9 @@ def is_watchable(root: Root) -> bool:
         return False
 
 
-def settings_hash(settings: Settings) -> str:
-    """A hash of the settings, and flags, that decide which files are read."""
-    tables = {kind: settings.tables.get(kind, {}) for kind in ("source", "parse")}
-    return blake2b(json.dumps(tables, sort_keys=True, default=str).encode(), digest_size=8).hexdigest()
+def reading_settings(settings: Settings) -> str:
+    """The settings, and flags, that decide which files are read."""
+    return json.dumps({kind: settings.tables.get(kind, {}) for kind in ("source", "parse")}, sort_keys=True, default=str)
 
 
 def record_scan(catalogue: Facts, settings: Settings, root: Root, scope: str, unread: Collection[str]) -> None:
@@ -86,7 +84,7 @@ def record_scan(catalogue: Facts, settings: Settings, root: Root, scope: str, un
 
     facts = catalogue.meta()
     before = scan_record(facts, root)
-    made = ScanRecord(settings_hash(settings), endings(), tuple(sorted(whole_names())), sizes())
+    made = ScanRecord(reading_settings(settings), endings(), tuple(sorted(whole_names())), sizes())
     outside = before.unread if scope and before else ()
     names = None if outside is None else sorted({*unread, *(one for one in outside if not one.startswith(scope))})
     made = replace(made, unread=None if names is None or len(names) > MAX_UNREAD else tuple(names))

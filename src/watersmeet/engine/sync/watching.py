@@ -26,7 +26,7 @@ from watersmeet.engine.sync.change_events import Listener, NoEvents, Pending, ow
 from watersmeet.engine.sync.pending import pending_chunks
 from watersmeet.engine.sync.report import Progress, SyncReport
 from watersmeet.engine.sync.roots import sync_parts
-from watersmeet.engine.sync.scan_record import is_watchable, roots_of, scan_record, settings_hash
+from watersmeet.engine.sync.scan_record import is_watchable, roots_of, scan_record, reading_settings
 from watersmeet.engine.sync.sources import Sources
 
 LOCK = "watch"
@@ -217,8 +217,8 @@ class Watcher:
         """Note folders that were added, vanished, or were replaced; those are listened to anew and synced whole."""
         self._next_check = now + CHECK_SECONDS
         if now >= self._next_roots:
-            self._next_roots = now + ROOTS_SECONDS
             self._read_roots()
+            self._next_roots = now + (ROOTS_SECONDS if self._folders else CHECK_SECONDS)
         fresh = [path for path, folder in self._folders.items() if self._is_new(path, folder)]
         broken = self._listener is not None and self._listener.failed
         if fresh or broken or (self._listener is None and self.folders and not self._polls):
@@ -235,7 +235,7 @@ class Watcher:
 
     def _synced_otherwise(self, roots: Sequence[Root]) -> dict[str, str]:
         """Roots that were synced with settings or flags that this process does not have, with the message."""
-        own = settings_hash(self._engine.settings)
+        own = reading_settings(self._engine.settings)
         with self._engine.snapshot() as snapshot:
             records = {root.path: scan_record(snapshot.facts(), root) for root in roots}
         return {
