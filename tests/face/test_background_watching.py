@@ -52,7 +52,7 @@ def test_a_save_is_found_and_the_status_says_who_watches(notes: Path, tmp_path: 
         until(lambda: server.service.watching.is_current())
         (notes / "b.md").write_text("# B\n\notters\n")
         until(lambda: server.ask("/api/search", {"query": "otters"}).json()["results"])
-        found = server.ask("/api/status").json()["watching"]
+        found = server.service.status(OWNER)["watching"]
         assert (found["state"], found["folders"], found["problem"]) == ("watching", [str(notes)], "")
         assert found["last_sync"] > 0
         assert set(server.service.watching.status(False)) == {"state", "last_sync"}

@@ -38,7 +38,8 @@ def test_watch_prints_batches_and_a_summary(tmp_path: Path, how: signal.Signals)
     (notes / "a.md").write_text("# A\n")
     process = started(tmp_path, "watch", "notes", "--json")
     try:
-        assert process.stdout is not None and process.stderr is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
         assert "watching" in process.stderr.readline()
         time.sleep(0.5)  # it may or may not listen yet: both ways the file is found
         (notes / "b.md").write_text("# B\n")

@@ -69,7 +69,7 @@ def count_stale(index: Index, settings: Settings, seconds: float) -> int | None:
 
     None if that takes more than so many seconds of processor time, if the index was synced with other settings, and
     for an index without folders."""
-    from watersmeet.engine.sync.scan_record import is_watchable, scan_record, reading_settings
+    from watersmeet.engine.sync.scan_record import is_watchable, reading_settings, scan_record
 
     total: int | None = None
     roots: list[Root] = []

@@ -75,7 +75,9 @@ def is_watchable(root: Root) -> bool:
 
 def reading_settings(settings: Settings) -> str:
     """The settings, and flags, that decide which files are read."""
-    return json.dumps({kind: settings.tables.get(kind, {}) for kind in ("source", "parse")}, sort_keys=True, default=str)
+    return json.dumps(
+        {kind: settings.tables.get(kind, {}) for kind in ("source", "parse")}, sort_keys=True, default=str
+    )
 
 
 def record_scan(catalogue: Facts, settings: Settings, root: Root, scope: str, unread: Collection[str]) -> None:

@@ -26,7 +26,7 @@ from watersmeet.engine.sync.change_events import Listener, NoEvents, Pending, ow
 from watersmeet.engine.sync.pending import pending_chunks
 from watersmeet.engine.sync.report import Progress, SyncReport
 from watersmeet.engine.sync.roots import sync_parts
-from watersmeet.engine.sync.scan_record import is_watchable, roots_of, scan_record, reading_settings
+from watersmeet.engine.sync.scan_record import is_watchable, reading_settings, roots_of, scan_record
 from watersmeet.engine.sync.sources import Sources
 
 LOCK = "watch"
