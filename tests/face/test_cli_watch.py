@@ -82,3 +82,14 @@ def test_a_search_says_what_changed_and_sync_reads_it(fresh: Path, run: Run, ask
         False,
     )
     assert ask("search", "otters", cwd=fresh, WATERSMEET__WATCH__STALE="false")["stale"] is None
+
+
+def test_get_says_that_the_file_is_gone(fresh: Path, run: Run, ask: Ask) -> None:
+    (fresh / "otters.md").write_text("# Otters\n\nThe otters sleep.\n")
+    run("sync", ".", cwd=fresh)
+    assert "file_missing" not in ask("get", "otters.md", cwd=fresh)
+    (fresh / "otters.md").unlink()
+    done = run("get", "otters.md", cwd=fresh)
+    assert (done.returncode, "The otters sleep." in done.stdout) == (0, True)
+    assert "otters.md no longer exists; this is its text as of the last sync" in done.stderr
+    assert ask("get", "otters.md", cwd=fresh)["file_missing"] is True
