@@ -203,6 +203,16 @@ def test_without_events_the_folders_are_checked(notes: Path, tmp_path: Path, mon
         assert one.watcher.stale() is None
 
 
+def test_the_limit_of_the_system_is_noticed(notes: Path, tmp_path: Path) -> None:
+    """In a user namespace, whose limit can be set without touching anybody else's."""
+    unshare = ["unshare", "-Ur", "bash", "-c", 'echo 2 > /proc/sys/user/max_inotify_watches && exec "$@"', "-"]
+    if not shutil.which("unshare") or subprocess.run([*unshare, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no user namespaces here")
+    code = f"from watersmeet.engine.sync.change_events import Listener; Listener([{str(notes)!r}], [], print)"
+    done = subprocess.run([*unshare, sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "NoEvents: OS file watch limit reached" in done.stderr
+
+
 def test_one_process_watches_and_another_takes_over(
     notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -286,6 +296,6 @@ def test_the_part_to_sync(notes: Path) -> None:
 
 def test_edits_by_a_script(tmp_path: Path) -> None:
     """A short run; `python scripts/watch_edits.py` is the long one."""
-    argv = [sys.executable, str(SCRIPT), "--seconds", "15", "--burst", "60", "--seed", "4"]
+    argv = [sys.executable, str(SCRIPT), "--seconds", "12", "--burst", "60", "--seed", "4"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from threading import Condition, Event, Thread
 
 from watersmeet.core.errors import WatersmeetError
@@ -18,6 +18,9 @@ GROUP_MS, STEP_MS, TIMEOUT_MS = 400, 50, 250
 MAX_PATHS = 2000
 """Paths of one root that are told apart; with more, all of the root is synced, and once more later."""
 JOIN_SECONDS = 2.0
+
+Changes = Collection[tuple[int, str]]
+"""A group of events: kind and path."""
 
 
 class NoEvents(WatersmeetError):
@@ -45,27 +48,10 @@ class Listener:
             raise
 
     def _start(self, paths: Sequence[str], recursive: bool) -> None:
-        from watchfiles import watch
-
-        events = watch(
-            *paths,
-            watch_filter=None,
-            debounce=GROUP_MS,
-            step=STEP_MS,
-            rust_timeout=TIMEOUT_MS,
-            yield_on_timeout=True,
-            stop_event=self._stop,
-            raise_interrupt=False,
-            force_polling=False,
-            recursive=recursive,
-            ignore_permission_denied=True,
-        )
         try:
-            first = next(events)
-        except FileNotFoundError:
-            raise
-        except (OSError, RuntimeError, StopIteration) as error:  # too many watches, no inotify
-            raise NoEvents(str(error)) from error
+            first, events = self._events(paths, recursive)
+        except PermissionError:  # go on without what may not be read: that would also hide the limit on watches
+            first, events = self._events(paths, recursive, ignore_permission_denied=True)
         self._changed([path for _, path in first])
 
         def listen() -> None:
@@ -79,6 +65,32 @@ class Listener:
         thread = Thread(target=listen, name="watersmeet-events", daemon=True)
         thread.start()
         self._threads.append(thread)
+
+    def _events(
+        self, paths: Sequence[str], recursive: bool, ignore_permission_denied: bool = False
+    ) -> tuple[Changes, Iterator[Changes]]:
+        """Start to watch; returns the first events, which may be none, and the further ones."""
+        from watchfiles import watch
+
+        events = watch(
+            *paths,
+            watch_filter=None,
+            debounce=GROUP_MS,
+            step=STEP_MS,
+            rust_timeout=TIMEOUT_MS,
+            yield_on_timeout=True,
+            stop_event=self._stop,
+            raise_interrupt=False,
+            force_polling=False,
+            recursive=recursive,
+            ignore_permission_denied=ignore_permission_denied,
+        )
+        try:
+            return next(events), events
+        except (FileNotFoundError, PermissionError):
+            raise
+        except (OSError, RuntimeError, StopIteration) as error:  # too many watches, no inotify
+            raise NoEvents(str(error).partition(" about ")[0]) from error
 
     def close(self) -> None:
         self._stop.set()
