@@ -30,6 +30,8 @@ PACK_CANDIDATES = 100
 """How many results a context pack is made from."""
 _MAX_TIME = 999_999.999
 """Stands in for times when a budget is computed, so that what fits does not vary from run to run."""
+_MAX_STALE = 9999
+"""The same for the number of changed files."""
 _SCORE_DIGITS = 4
 """Decimal places of scores in results under a budget."""
 
@@ -277,7 +279,7 @@ def _fixed(reply: SearchReply) -> int:
         passages = [reply.pack.text] if reply.pack and reply.pack.text else []
         price += hundredths("\n\n".join([*reply.remarks(), *passages]))
     if output.dumps:
-        content = reply.to_json() | {"took_ms": _MAX_TIME}
+        content = reply.to_json() | {"took_ms": _MAX_TIME, "stale": _MAX_STALE}
         content |= {"timings": dict.fromkeys(content["timings"], _MAX_TIME)} if "timings" in content else {}
         price += hundredths(output.dumps(content))
     return price

@@ -97,11 +97,12 @@ class Watcher:
         none: all. `by_owner`: the user has started it for these folders; else it leaves alone an index that was synced
         with other settings."""
         self._engine = engine
-        self._options: WatchSettings = engine.settings.section("watch")
+        options: WatchSettings = engine.settings.section("watch")
+        self._poll_seconds, self._reconcile_seconds = options.poll_seconds, options.reconcile_seconds
         self._say, self._synced = say, synced
         self._by_owner = by_owner
         self._sources = Sources(engine.settings)
-        self._pending = Pending(self._options.quiet_seconds, self._options.max_seconds)
+        self._pending = Pending(options.quiet_seconds, options.max_seconds)
         self._folders: dict[str, _Folder] = {}
         self._listener: Listener | None = None
         self._embedder = _Embedder(engine, tiers, self._is_busy, say)
@@ -179,9 +180,9 @@ class Watcher:
             now = time.monotonic()
             if now >= self._next_check:
                 self._check_folders(now)
-            if now >= self._next_whole and self._options.reconcile_seconds:
+            if now >= self._next_whole and self._reconcile_seconds:
                 self._all_of(self.folders)
-                self._next_whole = now + self._options.reconcile_seconds
+                self._next_whole = now + self._reconcile_seconds
             if self._polls and now >= self._next_poll and not self._pending:
                 self._poll()
             if self._pending.due() and now >= self._retry_at:
@@ -289,7 +290,7 @@ class Watcher:
             self._polls, self.state = True, "polling"
             self._tell(
                 f"the system does not report changes ({problem}); the folders are checked every "
-                f"{self._options.poll_seconds:g} s instead. If it is a limit: raise fs.inotify.max_user_watches"
+                f"{self._poll_seconds:g} s instead. If it is a limit: raise fs.inotify.max_user_watches"
             )
         finally:
             if before is not None:
@@ -318,7 +319,7 @@ class Watcher:
         if count_stale(self._engine.index, self._engine.settings, POLL_LOOK_SECONDS) != 0:
             self._all_of(self.folders)
         took = time.monotonic() - start
-        self._next_poll = time.monotonic() + max(self._options.poll_seconds, 10 * took)
+        self._next_poll = time.monotonic() + max(self._poll_seconds, 10 * took)
 
     # ------------------------------------------------------------ batches
 

@@ -16,11 +16,11 @@ import click
 from watersmeet.core.errors import ConfigError, Stopped
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.index.location import find_index, index_to_make
-from watersmeet.engine.sync.report import Progress, ProgressCallback
 from watersmeet.engine.sync.watching import COUNTED, WatchedBatch, Watcher
 from watersmeet.face.cli.common import common, dumps, loaded, relative
 from watersmeet.face.cli.progress import progress
 from watersmeet.face.cli.streams import one_line
+from watersmeet.face.work_queue import cancellable
 
 
 @click.command("watch", epilog="Examples: watersmeet watch docs | watersmeet watch")
@@ -41,7 +41,7 @@ def watch_command(paths: tuple[str, ...], index: str, as_json: bool, quiet: bool
             try:
                 if paths:
                     with progress(quiet or as_json) as callback:
-                        engine.sync(paths, deepen=False, progress=_until(stop, callback))
+                        engine.sync(paths, deepen=False, progress=cancellable(stop, callback))
                 _check_folders(engine)
                 output.say(f"watching {relative(place)}; Ctrl-C ends it")
                 watcher.run(stop)
@@ -67,15 +67,6 @@ def _signals() -> Iterator[Event]:
     finally:
         for name, handler in handlers.items():
             signal.signal(name, handler)
-
-
-def _until(stop: Event, callback: ProgressCallback) -> ProgressCallback:
-    def until(step: Progress) -> None:
-        if stop.is_set():
-            raise Stopped("stopped")
-        callback(step)
-
-    return until
 
 
 class _Output:
