@@ -19,6 +19,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -70,9 +71,13 @@ def _saves(engine: Engine, vault: Path, saves: int) -> dict[str, Any]:
         word = f"heron{os.getpid()}x{number}"
         file = files[number * 37 % len(files)]
         file.write_text(f"{file.read_text(errors='replace')}\n\n{word}\n")
-        delays.append(wait(lambda word=word: engine.search(word, mode="lexical").results))
+        delays.append(wait(partial(_finds, engine, word)))
         time.sleep(0.3)
     return {"save_to_found_s": spread(delays)}
+
+
+def _finds(engine: Engine, word: str) -> bool:
+    return bool(engine.search(word, mode="lexical").results)
 
 
 def _burst(engine: Engine, vault: Path, burst: int) -> dict[str, Any]:
@@ -146,7 +151,7 @@ def main() -> None:
             found |= watch(place / vault, place / f"{vault}.index", place, options.saves, options.burst)
             figures[vault] = {"files": files, **found}
             print(json.dumps({vault: figures[vault]}, indent=1), flush=True)
-    keep("watching", figures)
+            keep("watching", figures)
 
 
 if __name__ == "__main__":
