@@ -77,7 +77,8 @@ def _saves(engine: Engine, vault: Path, saves: int) -> dict[str, Any]:
 
 
 def _finds(engine: Engine, word: str) -> bool:
-    return bool(engine.search(word, mode="lexical").results)
+    found = engine.search(word, mode="lexical").results
+    return any(word in one.text for one in found)  # not only what is spelled like it
 
 
 def _burst(engine: Engine, vault: Path, burst: int) -> dict[str, Any]:

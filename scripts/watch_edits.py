@@ -221,7 +221,8 @@ def found_after(engine: Engine, word: str) -> float | None:
     start = time.monotonic()
     while time.monotonic() < start + FOUND_SECONDS:
         try:
-            if engine.search(word, mode="lexical").results:
+            found = engine.search(word, mode="lexical").results
+            if any(word in one.text for one in found):  # not only what is spelled like it
                 return time.monotonic() - start
         except WatersmeetError:
             pass

@@ -148,6 +148,21 @@ def test_a_folder_that_vanishes_keeps_its_documents_and_may_come_back(notes: Pat
         until(lambda: one.watcher.status()["problem"] == "")
 
 
+def test_a_place_that_is_no_longer_mounted_counts_as_missing(tmp_path: Path) -> None:
+    with Engine(tmp_path / "index", load(start=str(tmp_path), flags=QUICK)) as engine:
+        watcher = Watcher(engine)
+        place = tmp_path / "disk"
+        place.mkdir()
+        status = os.stat(place)
+        folder = watching._Folder("folder", (status.st_dev + 1, 2))  # as it was on the disk that was mounted here
+        assert not watcher._is_new(str(place), folder)
+        assert "is something not mounted?" in folder.problem
+        (place / "a.md").write_text("# mounted again, as another device\n")
+        assert watcher._is_new(str(place), folder)
+        assert (folder.problem, folder.identity) == ("", (status.st_dev, status.st_ino))
+        assert not watcher._is_new(str(place), folder)
+
+
 def test_one_file_is_followed_too(notes: Path, tmp_path: Path) -> None:
     with watched(indexed(tmp_path / "index", notes / "a.md")) as one:
         until(one.is_current)

@@ -7,6 +7,7 @@ are synced as a whole at the start, each hour, and whenever events may have been
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -180,9 +181,9 @@ class Watcher:
             now = time.monotonic()
             if now >= self._next_check:
                 self._check_folders(now)
-            if now >= self._next_whole and self._reconcile_seconds:
+            if now >= self._next_whole:
                 self._all_of(self.folders)
-                self._next_whole = now + self._reconcile_seconds
+                self._next_whole = now + (self._reconcile_seconds or math.inf)
             if self._polls and now >= self._next_poll and not self._pending:
                 self._poll()
             if self._pending.due() and now >= self._retry_at:
@@ -248,6 +249,7 @@ class Watcher:
 
     def _is_new(self, path: str, folder: _Folder) -> bool:
         """Whether the folder was added, is back, or is another one now; notes one that is missing."""
+        was_missing = bool(folder.problem)
         try:
             status = os.stat(path)
             identity = (status.st_dev, status.st_ino)
@@ -263,7 +265,8 @@ class Watcher:
                 self._listener_gone()
             return False
         folder.problem = ""
-        if identity == folder.identity or (os.path.isfile(path) and folder.identity is not None):
+        is_same = identity == folder.identity or (os.path.isfile(path) and folder.identity is not None)
+        if is_same and not was_missing:
             return False
         folder.identity = identity
         return True
@@ -325,9 +328,11 @@ class Watcher:
 
     def _sync(self) -> None:
         """Sync what is pending. What fails is pending again."""
+        self._check_folders(time.monotonic())  # now: what is not mounted any more looks empty
         self._syncing = True
         taken = self._pending.take()
-        there = {root: paths for root, paths in taken.items() if root in self.folders}
+        well = [root for root in self.folders if not self._folders[root].problem]
+        there = {root: paths for root, paths in taken.items() if root in well}  # others are synced once they are back
         parts = {root: part_of(root, paths) for root, paths in there.items()}
         start = time.perf_counter()
         try:
@@ -353,6 +358,8 @@ class Watcher:
             raise Stopped("watching ends")
 
     def _done(self, batch: WatchedBatch) -> None:
+        if batch.changed or self.last_sync is None:
+            self._embedder.wake()
         self.last_sync = time.time()
         again = [item for item in batch.report.warnings if item.path in batch.parts]
         if again:  # a root could not be read, or not to its end
@@ -363,8 +370,6 @@ class Watcher:
         if self._pending.overflowed:
             self._pending.overflowed = False
             self._next_whole = time.monotonic() + AFTERWARDS_SECONDS
-        if batch.changed:
-            self._embedder.wake()
         self._synced(batch)
 
 
