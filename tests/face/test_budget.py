@@ -72,7 +72,7 @@ def run(place: Path, *words: str) -> Result:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("budget", [700, 1200, 3000])
+@pytest.mark.parametrize("budget", [750, 1200, 3000])
 @pytest.mark.parametrize("more", [{}, {"explain": True}, {"why_not": "handbook/index.md"}, {"detail": "full"}])
 def test_a_budget_covers_all_that_an_agent_gets(site: Served, budget: int, more: dict[str, Any]) -> None:
     answer = tool(site, {"query": ASKED, "budget": budget, **more})

@@ -25,6 +25,7 @@ ANSWER = {
     "confidence": float | None,
     "confidence_words": str,
     "no_good_match": bool,
+    "stale": int | None,
 }
 RESULT = {
     "id": str,

@@ -185,8 +185,8 @@ def test_shell_completion(run: Run) -> None:
 HEAVY = (
     "rich yaml pyromark numpy onnxruntime tokenizers logging pathlib hashlib concurrent.futures shutil socket difflib "
     "multiprocessing subprocess asyncio urllib.request watersmeet.engine.sync.root_sync watersmeet.parse.markdown "
-    "watersmeet.source.folder watersmeet.engine.query.documents watersmeet.engine.index.health "
-    "watersmeet.face.cli.progress "
+    "watersmeet.engine.query.documents watersmeet.engine.index.health "
+    "watersmeet.face.cli.progress watchfiles watersmeet.engine.sync.watching "
     "watersmeet.store.local.vectors watersmeet.present.pack watersmeet.evaluate importlib.metadata "
     "watersmeet.engine.plugins"
 ).split()

@@ -155,6 +155,8 @@ class Source(Protocol):
     """URL schemes that it handles, such as `https:`. If empty, it handles paths, if `index.source` names it."""
     slow: ClassVar[bool] = False
     """Whether scanning and reading are slow and therefore done before the index is locked."""
+    watchable: ClassVar[bool] = False
+    """Whether its addresses are paths that the system reports changes of: `scan_part` and `concerned` are for them."""
     unit: ClassVar[str] = "files"
     """What its items are called in the progress of a sync."""
 
@@ -202,6 +204,27 @@ class Source(Protocol):
     def holds(self, place: str, name: str) -> bool:
         """Whether an item of that name exists, even if scans leave it out."""
         return False
+
+    def scan_part(self, root: SourceRoot, part: str, known: Mapping[str, str]) -> Iterator[Offer]:
+        """List what a scan of the whole root would list in one folder of it (`part`, with a slash at the end). Names
+        are below the root; `Whole` means all of that folder."""
+        for item in self.scan(root, known):
+            if not isinstance(item, Found | Same | Gone) or item.name.startswith(part):
+                yield item
+
+    def concerned(self, uri: str, paths: Collection[str]) -> list[str]:
+        """Those of these paths, in a root, whose change may change what a scan finds: not those that are left out."""
+        return [*paths]
+
+    def count_changes(
+        self, uri: str, known: Mapping[str, str], unread: Collection[str], others: Collection[str], seconds: float
+    ) -> int | None:
+        """How many items were added, changed or deleted since the stamps in `known` were taken; None if it takes more
+        than this many seconds of processor time, or cannot be said.
+
+        `unread`: names that were offered and not read. `others`: paths of other roots, which are not part of it.
+        """
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -461,6 +461,7 @@ class Answer:
         None, "how likely one of the first three results answers the query; none: it only filters", least=0, most=1
     )
     no_good_match: bool = option(False, "no result fits: those listed are only the nearest")
+    stale: int | None = option(None, "how many files changed since the last sync; none: nobody looked")
     spelling: tuple[Respelling, ...] = option((), "words of the query, and how the documents write them")
     expansion: tuple[str, ...] = option((), "related terms added to the query for semantic signals")
     routed: tuple[RouteMatch, ...] = option((), "router rules that matched, and what they added")

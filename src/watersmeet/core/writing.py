@@ -10,14 +10,15 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from watersmeet.core.documents import Document
-from watersmeet.core.indexing import Found
-from watersmeet.core.model import DocId, Row
-from watersmeet.core.place import Place
-from watersmeet.core.registry_records import RecordChange, Records
-from watersmeet.core.text_fields import Prepared
+if TYPE_CHECKING:
+    from watersmeet.core.documents import Document
+    from watersmeet.core.indexing import Found
+    from watersmeet.core.model import DocId, Row
+    from watersmeet.core.place import Place
+    from watersmeet.core.registry_records import RecordChange, Records
+    from watersmeet.core.text_fields import Prepared
 
 
 @dataclass(frozen=True, slots=True)

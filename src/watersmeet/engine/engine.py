@@ -30,6 +30,7 @@ from watersmeet.engine.query.diagnostics import load_settings, log_search
 from watersmeet.engine.query.filters import build_request
 from watersmeet.engine.query.modes import LEXICAL_SIGNALS
 from watersmeet.engine.query.runner import PASSAGES, Scope, SearchRun, readable, run
+from watersmeet.engine.query.staleness import Staleness
 from watersmeet.engine.query.threads import Threads
 from watersmeet.engine.query.visibility import visible_to
 from watersmeet.engine.query.visible_index import VisibleIndex
@@ -65,6 +66,7 @@ class Engine:
         self._pipelines: WeakKeyDictionary[Snapshot, dict[tuple[object, ...], Pipeline]] = WeakKeyDictionary()
         self._checked = ""
         self._closed = False
+        self.staleness = Staleness(self.index, self.settings)
 
     def __enter__(self) -> Self:
         return self
@@ -253,6 +255,7 @@ class Engine:
         `engine.search("how do I deploy?", top_n=3, filters={"tag": "setup"}, since="7d")`.
         """
         request = build_request(request, options)
+        self.staleness.start()
         with self.open_search(request) as search_run:
             passages = search_run.passages(present.needed(search_run.outcome.ranking), request.viewer)
             log_search(search_run.outcome, passages)
@@ -277,6 +280,7 @@ class Engine:
             silent=search_run.silent,
             confidence=confidence.probability if confidence else None,
             no_good_match=confidence is not None and not confidence.fits,
+            stale=self.staleness.count(),
             confidence_words=confidence.words if confidence else "",
             expansion=search_run.outcome.plan.expansion,
             routed=search_run.outcome.plan.routed,

@@ -33,6 +33,8 @@ PACK_CANDIDATES = 100
 """How many results a context pack is made from."""
 _MAX_TIME = 999_999.999
 """Stands in for times when a budget is computed, so that what fits does not vary from run to run."""
+_MAX_STALE = 9999
+"""The same for the number of changed files."""
 _SCORE_DIGITS = 4
 """Decimal places of scores in results under a budget."""
 
@@ -250,6 +252,8 @@ def run_search(
     notes = [*notes, *(str(one) for one in answer.operators if not one.applied)]
     if answer.no_good_match and answer.results:
         notes = [*notes, no_good_match(answer.confidence)]
+    if answer.stale:
+        notes = [*notes, stale_note(answer.stale)]
     if indexing is not None:
         notes = [*notes, indexing.note]
     notes = [str(version), *notes] if version else notes
@@ -317,7 +321,7 @@ def _fixed(reply: SearchReply) -> int:
         passages = [reply.pack.text] if reply.pack and reply.pack.text else []
         price += hundredths("\n\n".join([*reply.remarks(), *passages]))
     if output.dumps:
-        content = reply.to_json() | {"took_ms": _MAX_TIME}
+        content = reply.to_json() | {"took_ms": _MAX_TIME, "stale": _MAX_STALE}
         content |= {"timings": dict.fromkeys(content["timings"], _MAX_TIME)} if "timings" in content else {}
         price += hundredths(output.dumps(content))
     return price
@@ -334,6 +338,11 @@ def without_paths(found: dict[str, Any]) -> dict[str, Any]:
 
 def below_confidence(confidence: float | None, wanted: float) -> str:
     return f"no results: the confidence {confidence or 0.0:.3g} is below the requested {wanted:g}"
+
+
+def stale_note(files: int) -> str:
+    changed = "1 file changed" if files == 1 else f"{files:,} files changed"
+    return f"{changed} since the last sync; `watersmeet sync` or `search --sync` reads what is new"
 
 
 def no_good_match(confidence: float | None) -> str:

@@ -28,6 +28,7 @@ from watersmeet.engine.sync.folder_cache import Indexing, IndexingProgress, sync
 from watersmeet.engine.sync.report import ProgressCallback
 from watersmeet.engine.sync.sources import Sources
 from watersmeet.face.background_deepening import Background
+from watersmeet.face.background_watching import BackgroundWatching
 from watersmeet.face.metrics import Metrics
 from watersmeet.face.search import AS_JSON, OutputFormat, SearchParams, SearchReply, run_search
 from watersmeet.face.work_queue import Work
@@ -75,14 +76,20 @@ class Service:
         self.watch = Work(1, 2, HEALTH_TIMEOUT_SECONDS)  # its own queue: health checks wait for neither
         self._last_request = time.monotonic()
         self.background = Background(engine, self._quiet_seconds, say)
+        self.watching = BackgroundWatching(engine, say)
         self.folder = Folder(engine, inside, self.limits.fresh_seconds, self.background) if inside else None
+        if self.folder is not None:
+            self.folder.is_watched = self.watching.is_current
 
     def start(self) -> None:
         """Start embedding missing vectors in the background, unless the settings say otherwise."""
         if self.limits.deepen:
             self.background.start()
+        if self.limits.watch:
+            self.watching.start()
 
     def close(self) -> None:
+        self.watching.close()
         self.background.close()
         for work in (self.work, self.changes, self.watch):
             work.close()
@@ -156,6 +163,7 @@ class Service:
         found |= {"indexing": indexing.to_json()} if indexing is not None else {}
         if viewer.all and self.background.problem:
             found["background"]["problem"] = self.background.problem
+        found["watching"] = self.watching.status(viewer.all)
         if not viewer.all:  # local paths are not for other users
             for private in ("index", "roots"):
                 found.pop(private, None)
@@ -212,6 +220,8 @@ class Folder:
         self._synced = Event()
         self._progress = IndexingProgress()
         self._problem: WatersmeetError | None = None
+        self.is_watched: Callable[[], bool] = lambda: False
+        """Whether a watcher has synced it, so that nothing is to be done."""
         self._start_sync()
 
     @property
@@ -227,7 +237,7 @@ class Folder:
 
     def wait_for_sync(self, stop: Event, progress: ProgressCallback = lambda _: None) -> None:
         """Start a sync if one is due, and wait a moment for it: enough for a small folder or a few edits."""
-        if time.monotonic() > self._next_sync:
+        if time.monotonic() > self._next_sync and not self.is_watched():
             self._start_sync()
         end = time.monotonic() + (FOLDER_WAIT_SECONDS if self.ready else self._first_seconds)
         while not self._synced.wait(max(0.0, min(0.1, end - time.monotonic()))) and not stop.is_set():

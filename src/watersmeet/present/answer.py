@@ -77,6 +77,7 @@ def to_json(answer: Answer) -> dict[str, Any]:
         "confidence": answer.confidence,
         "confidence_words": answer.confidence_words,
         "no_good_match": answer.no_good_match,
+        "stale": answer.stale,
     }
 
 

@@ -6,10 +6,8 @@ nothing is fetched. If git is missing or takes too long, the time stamps of the 
 
 from __future__ import annotations
 
-import hashlib
 import os
 import posixpath
-import subprocess
 import threading
 from collections.abc import Collection, Iterator
 from contextlib import suppress
@@ -140,6 +138,8 @@ def history(top: str, names: Collection[str]) -> CommitDates:
 
 def blob(content: Content, like: str) -> str:
     """Git's blob id of a content, with the same hash function as `like`."""
+    import hashlib  # lazy: see below
+
     make = hashlib.sha256 if len(like) == 64 else hashlib.sha1
     state = make(b"blob %d\0" % content.size(), usedforsecurity=False)
     for block in content.blocks():
@@ -158,6 +158,8 @@ def _paths(names: Collection[str]) -> list[str]:
 def _parts(top: str, *arguments: str) -> Iterator[str]:
     """Output of git, split at NULs as it arrives."""
     try:
+        import subprocess  # lazy: a look at a folder reads no dates
+
         process = subprocess.Popen(  # noqa: S603 - no shell, fixed arguments, paths after `--`
             [*GIT, "-C", top, *arguments],
             stdin=subprocess.DEVNULL,

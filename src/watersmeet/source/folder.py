@@ -6,20 +6,22 @@ packages. A file that should be readable but is not is reported with the reason.
 
 from __future__ import annotations
 
+import itertools
 import os
 import stat
+import time
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import BinaryIO
+from typing import BinaryIO, ClassVar
 
 from watersmeet.common.globs import Pattern, pattern
 from watersmeet.core.errors import SourceProblem
 from watersmeet.core.indexing import NAME_ONLY, Dating, Found, Located, Offer, Skipped, Source, SourceRoot, Whole
 from watersmeet.core.names import is_text, printable
 from watersmeet.core.options import option
-from watersmeet.core.system import is_within
+from watersmeet.core.system import is_within, slashed, trimmed
 from watersmeet.source._files import error_message, fetch, opened, too_large
 from watersmeet.source._git_dates import GitDates
 from watersmeet.source._ignore import Chain, Rules, above, ignored, of_folder
@@ -29,6 +31,8 @@ _MARKER_FILES = frozenset({"pyvenv.cfg", "catalogue.db"})
 """A folder with one of these files is a virtual environment or an index."""
 _NEVER_FOLDERS = (".md", ".markdown", ".mdx", ".txt", ".rst", ".jsonl")
 """Endings that no folder has on purpose; `three.js` is a good name for one."""
+_TEMPORARY = ("~", ".tmp", ".swp", ".swx", ".part")
+"""Endings of files that programs write for a moment: that one is gone again does not matter."""
 _NEITHER = "neither a folder nor a regular file"
 _OUTSIDE = "symlink that leads out of the folder; `outside_links = true` under [source.folder] follows it"
 
@@ -36,6 +40,8 @@ _OUTSIDE = "symlink that leads out of the folder; `outside_links = true` under [
 @dataclass(frozen=True, slots=True)
 class Folder(Source):
     """Files below a root, named by their path; changes are detected by stat."""
+
+    watchable: ClassVar[bool] = True
 
     endings: tuple[str, ...]  # of files that a parser reads
     names: Collection[str] = frozenset()  # of files that a parser reads whatever they end in
@@ -57,23 +63,41 @@ class Folder(Source):
 
     def scan(self, root: SourceRoot, known: Mapping[str, str]) -> Iterator[Offer]:
         """List everything below a folder in a repeatable order, or the one file that was named."""
-        place = os.path.abspath(root.uri)
-        if not is_text(place):
-            raise SourceProblem(f"{printable(place)}: name is not valid UTF-8", "rename it")
-        try:
-            status = os.stat(place)
-            if stat.S_ISDIR(status.st_mode):
-                os.scandir(place).close()
-        except OSError as error:
-            raise SourceProblem(
-                f"{printable(place)}: {error_message(error)}",
-                "name a folder or a file that exists and that you may read",
-            ) from error
+        place, status = _readable(root.uri)
         if stat.S_ISDIR(status.st_mode):
             return _Walk(self, place).run()
         if not stat.S_ISREG(status.st_mode):
             raise SourceProblem(f"{printable(place)}: {_NEITHER}", "name a folder or a file to read")
         return iter((self._only(place, status), Whole()))
+
+    def scan_part(self, root: SourceRoot, part: str, known: Mapping[str, str]) -> Iterator[Offer]:
+        """List one folder of a root by the rules of the whole. What a symlink in it leads to may be read elsewhere by
+        another name, so then the whole root is listed."""
+        place, status = _readable(root.uri)
+        if not part or not stat.S_ISDIR(status.st_mode):
+            return self.scan(root, known)
+        walk = _Walk(self, place)
+        items = [*walk.run_part(part)]
+        if walk.has_links:
+            return Source.scan_part(self, root, part, known)
+        return iter(items)
+
+    def concerned(self, uri: str, paths: Collection[str]) -> list[str]:
+        if not os.path.isdir(uri):
+            return [path for path in paths if path == uri]
+        walk = _Walk(self, uri)
+        return [path for path in paths if walk.may_read(path)]
+
+    def count_changes(
+        self, uri: str, known: Mapping[str, str], unread: Collection[str], others: Collection[str], seconds: float
+    ) -> int | None:
+        try:
+            _, status = _readable(uri)
+        except SourceProblem:
+            return None
+        if not stat.S_ISDIR(status.st_mode):
+            return int(known.get(os.path.basename(uri)) != _stamp(status))
+        return _Walk(self, uri).count_changes(known, unread, others, seconds)
 
     def read(self, found: Found) -> bytes | Skipped:
         if found.media == NAME_ONLY:
@@ -121,7 +145,7 @@ class Folder(Source):
         """Offer a regular file, unless it is too large or its name is not valid UTF-8."""
         if not is_text(name):
             return Skipped(printable(path), "name is not valid UTF-8")
-        stamp = f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
+        stamp = _stamp(status)
         modified = _moment(status.st_mtime)
         if self.other_files and not self.is_parsed(os.path.basename(name).lower()):
             return Found(name, path, stamp, modified, NAME_ONLY)
@@ -139,6 +163,27 @@ class Folder(Source):
         if Included(self).matches(name, name) or self.is_parsed(name.lower()):
             return self.offer(name, place, status)
         return Skipped(printable(place), "not a kind of file that can be read")
+
+
+def _readable(uri: str) -> tuple[str, os.stat_result]:
+    """The absolute path of a root and its status; `SourceProblem` if it cannot be read."""
+    place = os.path.abspath(uri)
+    if not is_text(place):
+        raise SourceProblem(f"{printable(place)}: name is not valid UTF-8", "rename it")
+    try:
+        status = os.stat(place)
+        if stat.S_ISDIR(status.st_mode):
+            os.scandir(place).close()
+    except OSError as error:
+        raise SourceProblem(
+            f"{printable(place)}: {error_message(error)}",
+            "name a folder or a file that exists and that you may read",
+        ) from error
+    return place, status
+
+
+def _stamp(status: os.stat_result) -> str:
+    return f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
 
 
 def _moment(seconds: float) -> datetime | None:
@@ -205,15 +250,18 @@ class _Walk:
         self._linked_files: list[tuple[str, str, os.stat_result]] = []
         self._read_names: dict[tuple[int, int], str] = {}
         """Names of the files and folders read, by device and inode; the name of a folder ends in a slash."""
+        self._parents: dict[str, _Place | Skipped | None] = {}
+
+    @property
+    def has_links(self) -> bool:
+        """Whether symlinks were met that can be followed."""
+        return bool(self._linked_folders or self._linked_files)
 
     def run(self) -> Iterator[Offer]:
-        chain: Chain = ()
-        if self._folder.gitignore:
-            rules, self._outer = above(self._real)
-            yield from (bad for bad in rules if isinstance(bad, Skipped))
-            chain = tuple(rule for rule in rules if isinstance(rule, Rules))
+        top, bad_rules = self._top()
+        yield from bad_rules
         self._remember_parents(self._real)
-        self._places.append(_Place("", self._root, chain))
+        self._places.append(top)
         while True:
             while self._places:
                 yield from self._look_into(self._places.pop())
@@ -227,6 +275,141 @@ class _Walk:
             else:
                 yield Skipped(printable(path), f"symlink to a file that is read already: {read_as}")
         yield Whole()
+
+    def run_part(self, part: str) -> Iterator[Offer]:
+        """List one folder below the root; symlinks are only collected."""
+        place = self._descend(part)
+        if isinstance(place, Skipped):
+            yield place
+        elif place is not None:
+            self._places.append(place)
+            while self._places:
+                yield from self._look_into(self._places.pop())
+        yield Whole()
+
+    def may_read(self, path: str) -> bool:
+        """Whether a scan may read this path, or what is below it; a path that no longer exists counts as what it may
+        have been."""
+        name = slashed(path[len(trimmed(self._root)) + 1 :])
+        if not name:
+            return True
+        folder, _, last = name.rpartition("/")
+        if last == ".gitignore":
+            last, name = "", folder
+        elif self._never(last):
+            return False
+        if folder not in self._parents:
+            self._parents[folder] = self._descend(folder)
+        place = self._parents[folder]
+        if not isinstance(place, _Place) or (folder and _has_marker(place.path)):
+            return isinstance(place, Skipped)
+        if not last:
+            return self._folder.gitignore
+        chain = self._chain_in(place)
+        if self._included.matches(last, name):
+            return not self._left_out(last, name, chain, False)
+        is_folder = os.path.isdir(path)
+        if not is_folder and (os.path.lexists(path) or last.endswith(_TEMPORARY)):
+            return os.path.islink(path)
+        return not self._left_out(last, name, chain, True) and not _has_marker(path)
+
+    def count_changes(
+        self, known: Mapping[str, str], unread: Collection[str], others: Collection[str], seconds: float
+    ) -> int | None:
+        """Number of differences to the stamps in `known`; None if it takes too long, or a folder cannot be listed."""
+        end = time.thread_time() + seconds
+        found = changed = 0
+        linked: set[str] | None = None
+        places = [self._top()[0]]
+        for count in itertools.count():
+            if not places:
+                break
+            if count % 32 == 31 and time.thread_time() > end:  # reading the clock costs as much as a small folder
+                return None
+            place = places.pop()
+            try:
+                with os.scandir(place.path) as listing:
+                    entries = [*listing]
+            except OSError:
+                return None
+            if place.name and any(entry.name in _MARKER_FILES for entry in entries):
+                continue
+            rules = {".gitignore", ".git"}.intersection(entry.name for entry in entries)
+            chain = self._chain_in(place) if rules else place.chain
+            for entry in entries:
+                name = place.name + entry.name
+                stamp = known.get(name)
+                if stamp is not None:
+                    try:
+                        status = entry.stat()
+                        status = status if status.st_ino else os.stat(entry.path)  # Windows lists a folder without them
+                    except OSError:
+                        continue  # deleted just now
+                    found += 1
+                    changed += stamp != _stamp(status) and stamp != ""
+                    continue
+                if self._never(entry.name):
+                    continue
+                if entry.is_symlink():
+                    # what is behind a symlink is read last, and only if it has no other name
+                    linked = {name.rpartition("/")[0] for name in known} if linked is None else linked
+                    if not any(folder == name or folder.startswith(f"{name}/") for folder in linked):
+                        continue
+                if entry.is_dir():
+                    if entry.path not in others and not self._left_out(entry.name, name, chain, True):
+                        places.append(_Place(name + "/", entry.path, chain))
+                elif name not in unread and self._is_new(entry, name, chain):
+                    changed += 1
+        return changed + len(known) - found
+
+    def _is_new(self, entry: os.DirEntry[str], name: str, chain: Chain) -> bool:
+        """Whether a file that is not known would be read."""
+        if not self._included.matches(entry.name, name) or self._left_out(entry.name, name, chain, False):
+            return False
+        try:
+            regular = entry.is_file(follow_symlinks=False)
+            return regular and isinstance(self._folder.offer(name, entry.path, entry.stat()), Found)
+        except OSError:
+            return False
+
+    def _top(self) -> tuple[_Place, list[Skipped]]:
+        """The root with the rules of the folders above it, and ignore files that cannot be read."""
+        if not self._folder.gitignore:
+            return _Place("", self._root, ()), []
+        rules, self._outer = above(self._real)
+        chain = tuple(rule for rule in rules if isinstance(rule, Rules))
+        return _Place("", self._root, chain), [bad for bad in rules if isinstance(bad, Skipped)]
+
+    def _descend(self, part: str) -> _Place | Skipped | None:
+        """A folder below the root with the rules that apply in it; None if it does not exist or scans leave it out."""
+        place, _ = self._top()
+        for last in filter(None, part.split("/")):
+            name, path = place.name + last, os.path.join(place.path, last)
+            try:
+                status = os.lstat(path)
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+            except OSError as error:
+                return Skipped(printable(path), error_message(error), closed=True)
+            if stat.S_ISLNK(status.st_mode) and os.path.isdir(path):
+                self._linked_folders.append((_Place(name + "/", path, ()), status))
+            chain = self._chain_in(place)
+            if not os.path.isdir(path) or self._never(last) or self._left_out(last, name, chain, True):
+                return None
+            if place.name and _has_marker(place.path):
+                return None
+            place = _Place(name + "/", path, chain)
+        return place
+
+    def _chain_in(self, place: _Place) -> Chain:
+        """The rules for the entries of a folder."""
+        if not self._folder.gitignore:
+            return ()
+        rules = of_folder(place.path, len(self._outer + place.name))
+        return (*(rule for rule in rules if isinstance(rule, Rules)), *place.chain)
+
+    def _never(self, name: str) -> bool:
+        return (name[0] == "." and not self._folder.hidden) or name in NEVER
 
     def _remember_parents(self, root: str) -> None:
         """Record the folders above the root: a link to one of them is a loop."""
@@ -254,10 +437,9 @@ class _Walk:
             yield from (bad for bad in rules if isinstance(bad, Skipped))
             chain = (*(rule for rule in rules if isinstance(rule, Rules)), *chain)
         below: list[_Place] = []
-        hidden = self._folder.hidden
         for entry in entries:
             name = entry.name
-            if (name[0] == "." and not hidden) or name in NEVER:
+            if self._never(name):
                 continue
             item = self._offer_entry(entry, place.name + name, chain, below)
             if item is not None:
@@ -347,6 +529,10 @@ class _Walk:
         if name.endswith(_NEVER_FOLDERS) and name.endswith(self._included.endings or self._folder.endings):
             return Skipped(entry.path, "a folder, not a file")
         return None
+
+
+def _has_marker(folder: str) -> bool:
+    return any(os.path.exists(os.path.join(folder, name)) for name in _MARKER_FILES)
 
 
 def _name_of(entry: os.DirEntry[str]) -> str:

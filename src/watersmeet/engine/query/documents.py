@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import os
 from collections import defaultdict
 from typing import Any
 
 from watersmeet.core.errors import IndexDamaged, NotFound
-from watersmeet.core.index import Snapshot
+from watersmeet.core.index import Record, Snapshot
 from watersmeet.core.model import ANY, Condition, DocId, Evidence, Hit, Ranking
 from watersmeet.core.visibility import Viewer
 from watersmeet.engine.query.document_lookup import DocumentMatch
@@ -45,7 +46,15 @@ def get(snapshot: Snapshot, match: DocumentMatch, viewer: Viewer | None = None, 
             for k in snapshot.links_of(document)
         ],
         "chunks": [{"id": p.id, "headings": list(p.headings), **p.place.to_json()} for p in passages],
+        **({"file_missing": True} if _file_is_missing(record) else {}),
     }
+
+
+def _file_is_missing(record: Record) -> bool:
+    """Whether the file of a document no longer exists; False for what is in no file."""
+    from watersmeet.core.entities import KINDS, TOOL  # lazy: slow to import
+
+    return record.kind not in (*KINDS, TOOL) and os.path.isabs(record.path) and not os.path.lexists(record.path)
 
 
 def listing(snapshot: Snapshot, visible: Condition = ANY) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +51,7 @@ class MultiIndex:
             silent=silent,
             confidence=best,
             no_good_match=nothing,
+            stale=_sum(answer.stale for _, answer in answers),
             confidence_words=confidence_words(best, nothing),
             routed=tuple(one for _, answer in answers for one in answer.routed),
             operators=tuple(dict.fromkeys(one for _, answer in answers for one in answer.operators)),
@@ -82,6 +83,12 @@ class MultiIndex:
         return replace(
             best, place="cut", reason=f"it is result {best.rank} of {engine.folder}, below results of other indexes"
         )
+
+
+def _sum(counts: Iterable[int | None]) -> int | None:
+    """None if one of them is."""
+    known = [*counts]
+    return None if None in known else sum(filter(None, known))
 
 
 def _problem(note: str) -> str:

@@ -131,10 +131,23 @@ class ServeSettings:
     failures: int = option(10, "wrong tokens per minute from one address before further ones get status 429")
     fresh_seconds: float = option(2.0, "with --in: check the folder for changes after this many seconds")
     deepen: bool = option(True, "make missing vectors in the background while there are no requests")
+    watch: bool = option(True, "keep up with changes of the indexed folders")
 
     def __post_init__(self) -> None:
         _at_least("serve", 1, workers=self.workers, body_bytes=self.body_bytes, rate=self.rate, failures=self.failures)
         _at_least("serve", 0, waiting=self.waiting, seconds=self.seconds, fresh_seconds=self.fresh_seconds)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class WatchSettings:
+    """Keeping up with changes of indexed folders: `watersmeet watch`, servers, and the look that a search takes."""
+
+    quiet_seconds: float = option(0.5, "sync after this long without a further change", least=0)
+    max_seconds: float = option(5.0, "... and at the latest after this long", least=0)
+    reconcile_seconds: float = option(3600.0, "check all folders as a whole this often; 0: never", least=0)
+    poll_seconds: float = option(5.0, "where the system reports no changes: check the folders this often", least=0.1)
+    stale: bool = option(True, "let a search count the files that changed since the last sync")
+    stale_ms: float = option(50.0, "processor time that this may take; a search then does not say it", least=0)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -168,6 +181,7 @@ SECTIONS: dict[str, type[Any]] = {
     "writer": WriterSettings,
     "calibration": CalibrationSettings,
     "serve": ServeSettings,
+    "watch": WatchSettings,
     "registry": RegistrySettings,
 }
 

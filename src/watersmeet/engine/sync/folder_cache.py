@@ -1,4 +1,4 @@
-"""Sync of the index of `--in`, which is only a cache of its folder."""
+"""Syncs before a search: of the index of `--in`, which is only a cache of its folder, and of the folders of others."""
 
 from __future__ import annotations
 
@@ -93,3 +93,19 @@ def sync_after_search(engine: Engine, path: str, seconds: float, progress: Progr
         left = end - time.monotonic()
         if left > seconds / 2:
             engine.deepen(progress, left, deep=deep)
+
+
+def sync_folders(engine: Engine, progress: ProgressCallback | None = None) -> SyncReport:
+    """Sync the folders of an index, and no network: words and static vectors."""
+    from watersmeet.engine.sync.roots import sync_parts
+    from watersmeet.engine.sync.scan_record import is_watchable, roots_of
+
+    progress = progress or (lambda _: None)
+    folders = {root.path: "" for root in roots_of(engine.index) if is_watchable(root)}
+    if not folders:
+        return SyncReport()
+    report = sync_parts(engine.index, engine.settings, folders, progress)
+    embedded = engine.deepen(progress, deep=False)
+    report.embedded, report.cached = embedded.embedded, embedded.cached
+    report.warnings += embedded.warnings
+    return report

@@ -83,6 +83,7 @@ class RootSync:
     progress: ProgressCallback
     root: Root
     scope: str = ""  # empty: all; else a folder with a slash at the end, or one file
+    by_root: bool = False  # the scope is listed by the rules of the whole root, not as if it were a root itself
     others: Sequence[Root] = ()  # other roots; files in them belong to them
     dates: Dates = field(default_factory=lambda: Dates(DEFAULT))
     again: bool = False  # read every file, also unchanged ones
@@ -94,6 +95,7 @@ class RootSync:
     problem: str = ""  # why the scan ended early, if it did
     failed: bool = False  # ... and whether that was an error
     cut: bool = False  # whether the time was over before all files were read
+    unread: list[str] = field(default_factory=list)  # files that were offered and not read
     _missing: dict[bytes, list[FileState]] = field(default_factory=dict)
     _put: Spill[str] = field(default_factory=Spill)  # file name by document id, of all documents read
     _gone: Spill[str] = field(default_factory=Spill)
@@ -184,6 +186,8 @@ class RootSync:
 
     def _below(self, name: str) -> str:
         """A name below the root, as a scan of the scope names it."""
+        if self.by_root:
+            return name
         return name.removeprefix(self.scope) if self.scope.endswith("/") else name.rpartition("/")[2]
 
     def committed(self, files: int) -> None:
@@ -233,9 +237,11 @@ class RootSync:
         format = self.formats.of(item)
         if format is None:
             self.report.skipped.append(Skipped(item.uri, "no parser reads this ending"))
+            self.unread.append(item.name)
         elif not format.filter.takes(item.name):
-            return
+            self.unread.append(item.name)
         elif format.missing:
+            self.unread.append(item.name)
             missing.setdefault((format.extra, format.name), Counter())[ending(item.name)] += 1
             scan.same.add(item.name)  # what was read of it before stays
         else:
@@ -255,6 +261,8 @@ class RootSync:
 
     def _name(self, name: str) -> str:
         """The name below the root of an item in a scan of the scope."""
+        if self.by_root:
+            return name
         return self.scope + name if self.scope.endswith("/") else self.scope or name
 
     def _offers(self, root: SourceRoot, stamps: Mapping[str, str]) -> Iterator[Offer]:
@@ -262,7 +270,8 @@ class RootSync:
         started = whole = False
         reason = "the scan ended early"
         try:
-            for item in self.source.scan(root, stamps):
+            scan = self.source.scan_part(root, self.scope, stamps) if self.by_root else self.source.scan(root, stamps)
+            for item in scan:
                 started = True
                 whole = whole or isinstance(item, Whole)
                 yield item
@@ -285,12 +294,12 @@ class RootSync:
         read_at = self.read_at or time.time_ns()
         content = self._open(item)
         if isinstance(content, Skipped):
-            self._not_read(content, state)
+            self._not_read(item, content, state)
             return
         with content.stream:
             hash = _hash(content, item)
             if hash is None:
-                self._not_read(Skipped(item.uri, "cannot be read to its end"), state)
+                self._not_read(item, Skipped(item.uri, "cannot be read to its end"), state)
             elif state and state.hash == hash and not self._outdated(item):
                 self.batch.file(self.root.id, item, hash, read_at)
                 if self.again or state.stamp != item.stamp:
@@ -299,9 +308,10 @@ class RootSync:
             else:
                 self._store(item, state, content, hash, read_at)
 
-    def _not_read(self, why: Skipped, state: FileState | None) -> None:
+    def _not_read(self, item: Found, why: Skipped, state: FileState | None) -> None:
         kept = "; the version indexed before is kept" if state else ""
         self.report.skipped.append(Skipped(why.path, why.reason + kept))
+        self.unread.append(item.name)
         self.all_read = False
 
     def _open(self, item: Found) -> Content | Skipped:
@@ -320,7 +330,7 @@ class RootSync:
         try:
             complete = self._documents(item, content, state, old)
         except ReaderFailed as failure:
-            self._not_read(Skipped(item.uri, str(failure)), state)
+            self._not_read(item, Skipped(item.uri, str(failure)), state)
             if failure.lasting:
                 self.batch.file(self.root.id, item, hash, read_at)  # not read again until it changes
             return

@@ -34,6 +34,7 @@ from watersmeet.engine.sync.readings import QUICK_SECONDS, fact_name, reading_of
 from watersmeet.engine.sync.relocate import gone_hint, moved_alone, refuse_copy
 from watersmeet.engine.sync.report import Progress, ProgressCallback, SyncReport
 from watersmeet.engine.sync.root_sync import RootSync
+from watersmeet.engine.sync.scan_record import record_scan
 from watersmeet.engine.sync.sources import Sources, is_address
 from watersmeet.engine.sync.spool import SpooledSource
 
@@ -93,6 +94,24 @@ def sync(
             if collection or meta or not any(sources.of(kind).within(uri, place) for place in synced)
         }
         run.requested(others, collection, meta)
+        opened.compact()
+        report.documents, report.chunks = opened.catalogue.counts()
+    return report
+
+
+def sync_parts(index: Index, settings: Settings, parts: Mapping[str, str], progress: ProgressCallback) -> SyncReport:
+    """Sync parts of roots of the index: by root, a folder with a slash at the end, or empty for all of it.
+
+    A part is read as a sync of its whole root would read it. Roots that are no longer in the index are left out."""
+    report, sources = SyncReport(), Sources(settings)
+    with open_for_writing(index, settings) as opened, Formats(settings) as formats:
+        run = _Run(opened, sources, formats, {}, {}, (), report, progress, SyncOptions())
+        for root in opened.catalogue.roots():
+            if root.path in parts:
+                try:
+                    run.read(sources.of(root.kind), root, parts[root.path], root.path, by_root=True)
+                except SourceProblem as problem:  # go on with the other roots
+                    report.warnings.append(Skipped(root.path, str(problem)))
         opened.compact()
         report.documents, report.chunks = opened.catalogue.counts()
     return report
@@ -314,8 +333,8 @@ class _Run:
             self.read(source, outer, _part(source, outer, uri), uri)
         self.read(source, root, scope, uri)
 
-    def read(self, source: Source, root: Root, scope: str, uri: str) -> None:
-        """Sync a root, or a part of it."""
+    def read(self, source: Source, root: Root, scope: str, uri: str, by_root: bool = False) -> None:
+        """Sync a root, or a part of it; `by_root`: a part as a sync of the whole root would read it."""
         catalogue, settings = self.index.catalogue, self.sources.settings
         names = settings.section("index")
         dates = Dates(names.dates)
@@ -333,6 +352,7 @@ class _Run:
             progress=self.progress,
             root=root,
             scope=scope,
+            by_root=by_root,
             others=[other for other in catalogue.roots() if other.id != root.id],
             dates=dates,
             again=again,
@@ -353,6 +373,8 @@ class _Run:
             catalogue.set_meta(facts)
             if not run.cut:
                 self._record(root, run.problem, run.failed)
+        if source.watchable and (by_root or not scope) and not run.cut:
+            record_scan(catalogue, settings, root, scope, run.unread)
 
 
 def _root_for(

@@ -20,6 +20,7 @@ from watersmeet.face.cli.common import (
     relative,
     table,
 )
+from watersmeet.face.cli.streams import one_line
 from watersmeet.present.answer import to_json
 
 EMPTY = "the index is empty; `watersmeet sync PATH` fills it"
@@ -46,6 +47,8 @@ def get_command(identity: str, markdown: bool, form: str, index: str, as_json: b
     if as_json or form == "json":
         print_json(found)
         return
+    if found.get("file_missing") and not quiet:
+        print(f"{one_line(found['path'])} no longer exists; this is its text as of the last sync", file=sys.stderr)
     if not quiet and not markdown:
         _print_head(found, form)
     print(found["text"])

@@ -35,6 +35,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "fetch": ("fetch", "Save the pages of a website as Markdown files, without indexing them."),
         "deepen": ("sync", "Make missing vectors now; sync, serve and mcp do it by themselves."),
         "remove": ("documents", "Remove documents from the index."),
+        "watch": ("watch", "Keep the index up to date while files change."),
         "relocate": ("relocate", "Record that an indexed folder has moved."),
         "doctor": ("status", "Check the index for problems."),
     },

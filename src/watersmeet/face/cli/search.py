@@ -29,6 +29,7 @@ from watersmeet.face.cli.common import (
     relative,
 )
 from watersmeet.face.cli.params import flags, from_flags
+from watersmeet.face.cli.streams import one_line
 from watersmeet.face.search import OutputFormat, SearchParams, SearchReply, filters_of, run_search
 from watersmeet.present.answer import breadcrumb, breakdown, explain_line, location, routed_line, spelling_line
 from watersmeet.present.snippet import snippet
@@ -55,6 +56,7 @@ AFTER_SECONDS_PIPED = 2.0
 @click.option(
     "--tag", "tags", multiple=True, metavar="TAG", help="Short for --filter tag=TAG; #TAG in the query does the same."
 )
+@click.option("--sync", "first_sync", is_flag=True, help="First read what has changed in the indexed folders.")
 @formatted
 @common_with_indexes
 def search_command(
@@ -63,6 +65,7 @@ def search_command(
     filters: tuple[str, ...],
     kinds: tuple[str, ...],
     tags: tuple[str, ...],
+    first_sync: bool,
     form: str,
     indexes: tuple[str, ...],
     as_json: bool,
@@ -76,7 +79,7 @@ def search_command(
     params = from_flags(SearchParams, values, query=" ".join(query), filters=filters_of(filters) if filters else {})
     output = OutputFormat(dumps=dumps) if as_json else OutputFormat(text=True, dumps=None)
     with ExitStack() as stack:
-        engine, indexing = _opened(stack, inside, indexes, params, quiet or as_json)
+        engine, indexing = _opened(stack, inside, indexes, first_sync, params, quiet or as_json)
         found = run_search(engine, params, output=output, indexing=indexing)
     _print_reply(found, as_json, quiet, form)
     if inside:
@@ -113,7 +116,7 @@ def _print_reply(found: SearchReply, as_json: bool, quiet: bool, form: str) -> N
 
 
 def _opened(
-    stack: ExitStack, inside: str, indexes: tuple[str, ...], params: SearchParams, quiet: bool
+    stack: ExitStack, inside: str, indexes: tuple[str, ...], first_sync: bool, params: SearchParams, quiet: bool
 ) -> tuple[Engine | MultiIndex, Indexing | None]:
     """The index to search, or several; and how far the one of `--in` is, unless it is complete."""
     settings = loaded(start=inside or ".", recipe=params.recipe)
@@ -128,6 +131,8 @@ def _opened(
         places = list({os.path.realpath(place): place for place in named}.values())
     engines = [stack.enter_context(Engine(place, settings)) for place in places]
     for engine in engines:
+        if first_sync and not inside:
+            _sync_folders(engine, quiet)
         if indexing is None:
             ensure_sparse(engine, params.mode, quiet)
     if len(engines) == 1:
@@ -161,6 +166,21 @@ def _go_on(inside: str, params: SearchParams, quiet: bool) -> None:
         progress(quiet or not for_people()) as callback,
     ):
         sync_after_search(engine, inside, seconds, callback)
+
+
+def _sync_folders(engine: Engine, quiet: bool) -> None:
+    """Sync the folders of an index before a search: words and static vectors."""
+    from watersmeet.engine.sync.folder_cache import sync_folders
+    from watersmeet.face.cli.progress import progress
+
+    with progress(quiet) as callback:
+        try:
+            report = sync_folders(engine, callback)
+        except IndexBusy as busy:
+            print(f"searching what is indexed so far: {busy}", file=sys.stderr)
+            return
+    for item in () if quiet else report.warnings:
+        print(f"warning: {one_line(item.path)}: {one_line(item.reason)}", file=sys.stderr)
 
 
 def _nothing(query: str) -> str:

@@ -6,6 +6,7 @@ import os
 import shlex
 import socket
 import sys
+from typing import Any
 
 import click
 
@@ -21,6 +22,10 @@ deepen_flag = click.option(
     "--no-deepen", is_flag=True, help="Make no vectors in the background, as serve.deepen = false does."
 )
 
+watch_flag = click.option(
+    "--no-watch", is_flag=True, help="Do not keep up with changes of the folders, as serve.watch = false does."
+)
+
 
 @click.command("serve", epilog="Example: watersmeet serve --in docs")
 @inside_flag
@@ -31,6 +36,7 @@ deepen_flag = click.option(
 @click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="Another host name of this server.")
 @write_flag
 @deepen_flag
+@watch_flag
 @common
 def serve_command(
     inside: str,
@@ -39,6 +45,7 @@ def serve_command(
     hosts: tuple[str, ...],
     allow_write: bool,
     no_deepen: bool,
+    no_watch: bool,
     index: str,
     as_json: bool,
     quiet: bool,
@@ -56,7 +63,7 @@ def serve_command(
             f"other machines can reach {host}, and there is no token",
             "create one with `watersmeet token create --scope read`, or leave out --host",
         )
-    engine = _engine(inside, index, allow_write, no_deepen, quiet)
+    engine = _engine(inside, index, allow_write, _off(no_deepen, no_watch), quiet)
     listening = listen(host, port)
     from watersmeet.face.rest.app import make  # only now: it takes a while
     from watersmeet.face.rest.process import run
@@ -74,8 +81,11 @@ def serve_command(
 @inside_flag
 @write_flag
 @deepen_flag
+@watch_flag
 @common
-def mcp_command(inside: str, allow_write: bool, no_deepen: bool, index: str, as_json: bool, quiet: bool) -> None:
+def mcp_command(
+    inside: str, allow_write: bool, no_deepen: bool, no_watch: bool, index: str, as_json: bool, quiet: bool
+) -> None:
     """Serve MCP over standard input and output, for an agent that starts this command.
 
     Without an index the tools report that; with --allow-write the agent can make one. Missing vectors are made in the
@@ -89,7 +99,7 @@ def mcp_command(inside: str, allow_write: bool, no_deepen: bool, index: str, as_
     from watersmeet.face.mcp.process import run
     from watersmeet.face.service import Service
 
-    engine = _engine(inside, index, True, no_deepen, quiet)
+    engine = _engine(inside, index, True, _off(no_deepen, no_watch), quiet)
     service = Service(engine, inside=inside, allow_write=allow_write, say=_say)
     try:
         service.start()
@@ -117,8 +127,13 @@ def _say(text: str) -> None:
     print(f"watersmeet: {one_line(text)}", file=sys.stderr, flush=True)
 
 
-def _engine(inside: str, index: str, may_be_new: bool, no_deepen: bool, quiet: bool) -> Engine:
-    flags = {"serve": {"deepen": False}} if no_deepen else {}
+def _off(no_deepen: bool, no_watch: bool) -> dict[str, Any]:
+    """Settings of the flags that switch background work off."""
+    off = {name: False for name, given in (("deepen", no_deepen), ("watch", no_watch)) if given}
+    return {"serve": off} if off else {}
+
+
+def _engine(inside: str, index: str, may_be_new: bool, flags: dict[str, Any], quiet: bool) -> Engine:
     if inside and index:
         raise ConfigError("--in and --index cannot be combined", "--in has its own index in the cache folder")
     if inside:

@@ -35,6 +35,7 @@ INDEX_FILE_PREFIXES = (
     "deepen-",
     "root-",
     "folder.lock",
+    "watch.",
     FILE,
     QUEUE,
 )
