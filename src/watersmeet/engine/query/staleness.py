@@ -7,6 +7,7 @@ from collections.abc import Callable
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
+from watersmeet.core.errors import WatersmeetError
 from watersmeet.core.index import Index
 from watersmeet.engine.components import build
 from watersmeet.engine.settings.settings import Settings, WatchSettings
@@ -57,7 +58,10 @@ class Staleness:
 
     def _look(self) -> None:
         start = time.monotonic()
-        found = count_stale(self._index, self._settings, self._options.stale_ms / 1000)
+        try:
+            found = count_stale(self._index, self._settings, self._options.stale_ms / 1000)
+        except (WatersmeetError, OSError):  # the search reports what is wrong with the index
+            found = None
         now = time.monotonic()
         with self._lock:
             self._count, self._thread = found, None
