@@ -44,6 +44,9 @@ class PipelineSettings:
     )
     fusion: str = option("rrf", "how the rankings become one")
     stages: list[str] = option([], "steps that change the fused ranking, in order")
+    query_classification: bool = option(
+        True, "use those steps of `understand` that weigh signals by the kind of query: identifier, mixed, conceptual"
+    )
     pool: int = option(100, "minimum number of candidates of each signal")
     pool_times: int = option(0, "... and at least this many times the requested results")
     deadline_ms: int = option(10_000, "a slower signal is left out and named in the answer")

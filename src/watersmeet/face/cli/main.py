@@ -35,6 +35,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "deepen": ("sync", "Make missing vectors now; sync, serve and mcp do it by themselves."),
         "remove": ("documents", "Remove documents from the index."),
         "relocate": ("relocate", "Record that an indexed folder has moved."),
+        "export": ("export", "Write a folder that serves the index alone, elsewhere."),
         "doctor": ("status", "Check the index for problems."),
     },
     "Registry": {

@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from watersmeet.core.errors import DiskFull, IndexBusy, IndexDamaged, IndexMismatch, IndexProblem, NoIndex
 from watersmeet.core.files import can_write, private, refuse_read_only
 from watersmeet.core.system import slashed
+from watersmeet.store.local._frozen import harden, is_frozen
 from watersmeet.store.local._wal import use_wal
 
 FILE = "catalogue.db"
@@ -63,6 +64,8 @@ def connect(folder: str, *, create: bool = False) -> sqlite3.Connection:
             if not read_only:
                 use_wal(db, _BUSY_SECONDS)
             db.executescript("PRAGMA synchronous = FULL; PRAGMA mmap_size = 268435456")
+            if read_only and is_frozen(folder):
+                harden(db, path)
             version = db.execute("PRAGMA user_version").fetchone()[0]
             if version not in READABLE or (create and version != FORMAT):
                 _upgrade(db, version, folder)
@@ -71,8 +74,8 @@ def connect(folder: str, *, create: bool = False) -> sqlite3.Connection:
 
 
 def is_read_only(folder: str) -> bool:
-    """Whether an index cannot be written: a read-only disk or image, or another user's files."""
-    return not (can_write(folder) and can_write(os.path.join(folder, FILE)))
+    """Whether an index cannot be written: a read-only disk or image, another user's files, or a frozen copy."""
+    return not (can_write(folder) and can_write(os.path.join(folder, FILE))) or is_frozen(folder)
 
 
 def read_only_mode(path: str) -> str:
