@@ -27,7 +27,7 @@ _NEIGHBOUR = 0.3
 """Weight of a word that only the sentence before or after shares."""
 _ANSWERED = 0.8
 """Weight of a word of the question that stands right before in the text."""
-_RANK = 0.85
+_RANK = 0.8
 """Factor for each passage that ranks before."""
 _FOLLOWING = 0.02
 """Share lost with each piece that stands before in the passage, five at most."""
@@ -36,19 +36,26 @@ _QUESTION = 0.3
 _SHORT = 0.7
 """Factor for a piece of fewer words than `_FEW_WORDS`."""
 _FEW_WORDS = 3
+_LONG = 40
+"""Words from which a piece counts less: the longer it is, the more words it shares by chance."""
+_UNRELATED = 0.7
+"""Factor for a piece without a word of the question: only what is around it fits."""
 _CUE = 1.15
 """Factor for a piece of the form that the question asks for."""
-_LEAST = 0.45
+_LEAST = 0.6
 """Share of the best score that a further quote needs."""
 _SAME = 0.8
 """Share of common words from which two pieces say the same."""
-_MEANING = 0.5
+_MEANING = 0.3
 """Share of the score that similarity decides."""
 
 _CUES = tuple(
     (re.compile(opening, re.IGNORECASE), re.compile(form, re.IGNORECASE))
     for opening, form in (
-        (r"^(?:how (?:many|much|long|often|old)|when|since when|what (?:time|date|year|day))\b", r"\d"),
+        (
+            r"^(?:how (?:many|much|long|often|old)|when|since when|what (?:time|date|year|day))\b",
+            r"\d|\b(?:January|February|March|April|May|June|July|August|September|October|November|December)\b",
+        ),
         (r"^why\b|\breason\b", r"\b(?:because|since|due to|so that|reason|caused?|as a result)\b"),
         (
             r"^(?:is|are|am|can|could|do|does|did|will|would|should|may|must|has|have)\b",
@@ -85,13 +92,14 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A piece that may be quoted, up to `end`; `above` are the stems of title and headings."""
+    """A piece that may be quoted, from `start` to `end`; `above` are the stems of title and headings."""
 
     passage: int
     place: int
     piece: Piece
     stems: frozenset[str]
     above: frozenset[str]
+    start: int
     end: int
     score: float = 0.0
 
@@ -100,7 +108,7 @@ class _Candidate:
         return self.piece.kind != "code" and self.piece.text.rstrip("\"'”’)*_ ").endswith(("?", "？"))
 
     def covers(self, other: _Candidate) -> bool:
-        return self.passage == other.passage and self.piece.start <= other.piece.start < self.end
+        return self.passage == other.passage and self.start <= other.piece.start < self.end
 
     def repeats(self, other: _Candidate) -> bool:
         return len(self.stems & other.stems) >= _SAME * max(len(self.stems | other.stems), 1)
@@ -123,18 +131,24 @@ def extract(
         near = similarity(question, [candidate.piece.text for candidate in candidates])
         scores = [(1 - _MEANING) * score + _MEANING * max(float(x), 0.0) for score, x in zip(scores, near, strict=True)]
     cue = _cue(question)
-    scores = [score * _factor(candidate, cue) for score, candidate in zip(scores, candidates, strict=True)]
+    scores = [score * _factor(candidate, wanted, cue) for score, candidate in zip(scores, candidates, strict=True)]
     chosen = _chosen([replace(c, score=min(score, 1.0)) for c, score in zip(candidates, scores, strict=True)], most)
     chosen.sort(key=lambda candidate: (candidate.passage, candidate.place))
-    return [Quote(c.passage, passages[c.passage].text[c.piece.start : c.end], round(c.score, 4)) for c in chosen]
+    return [Quote(c.passage, passages[c.passage].text[c.start : c.end], round(c.score, 4)) for c in chosen]
 
 
 def _candidates(number: int, passage: Text) -> list[_Candidate]:
     title = " ".join((getattr(passage, "title", ""), *getattr(passage, "headings", ())))
     found = pieces(passage.text)
+    spans: list[tuple[int, int]] = []
+    for place, piece in enumerate(found):
+        start = piece.start
+        if place and piece.kind in ("code", "table") and spans[-1][1] >= piece.end:
+            start = spans[-1][0]  # with the sentence that introduces it
+        spans.append((start, _end(found, place)))
     return [
-        _Candidate(number, place, piece, _stems(words(piece.text)), _stems(words(f"{title} {piece.headings}")), end)
-        for place, (piece, end) in enumerate(zip(found, _ends(found), strict=True))
+        _Candidate(number, place, piece, _stems(words(piece.text)), _stems(words(f"{title} {piece.headings}")), *span)
+        for place, (piece, span) in enumerate(zip(found, spans, strict=True))
     ]
 
 
@@ -142,21 +156,19 @@ def _stems(found: Iterable[str]) -> frozenset[str]:
     return frozenset(stems(list(found)))
 
 
-def _ends(found: list[Piece]) -> list[int]:
-    """The end of each piece's quote. What a piece with a colon introduces is quoted with it: code, a list, lines."""
-    ends = []
-    for place, piece in enumerate(found):
-        end = piece.end
-        if piece.introduces:
-            kind, block = "", piece.block
-            for after in found[place + 1 :]:
-                if after.end - piece.start > MAX_PIECE or after.introduces or after.headings != piece.headings:
-                    break
-                if kind and (after.kind != kind or (kind != "item" and after.block != block)):
-                    break
-                kind, block, end = after.kind, after.block, after.end
-        ends.append(end)
-    return ends
+def _end(found: list[Piece], place: int) -> int:
+    """The end of a piece's quote. What a piece with a colon introduces is quoted with it: code, a list, lines."""
+    piece = found[place]
+    end = piece.end
+    if piece.introduces:
+        kind, block = "", piece.block
+        for after in found[place + 1 :]:
+            if after.end - piece.start > MAX_PIECE or after.introduces or after.headings != piece.headings:
+                break
+            if kind and (after.kind != kind or (kind != "item" and after.block != block)):
+                break
+            kind, block, end = after.kind, after.block, after.end
+    return end
 
 
 def _word_scores(wanted: frozenset[str], candidates: list[_Candidate]) -> list[float]:
@@ -177,13 +189,18 @@ def _word_scores(wanted: frozenset[str], candidates: list[_Candidate]) -> list[f
     return scores
 
 
-def _factor(candidate: _Candidate, cue: re.Pattern[str] | None) -> float:
-    factor = _RANK**candidate.passage * (1 - _FOLLOWING * min(candidate.place, 5))
+def _factor(candidate: _Candidate, wanted: frozenset[str], cue: re.Pattern[str] | None) -> float:
+    length = len(candidate.piece.text.split())
+    factor = _RANK**candidate.passage * (1 - _FOLLOWING * min(candidate.place, 5)) * min(1, _LONG / length) ** 0.2
     if candidate.question:
-        factor *= _QUESTION
-    elif candidate.end == candidate.piece.end and len(candidate.piece.text.split()) < _FEW_WORDS:
+        return factor * _QUESTION
+    if cue is not None and cue.search(candidate.piece.text):
+        return factor * _CUE
+    if candidate.end == candidate.piece.end and length < _FEW_WORDS:
         factor *= _SHORT
-    return factor * (_CUE if cue is not None and cue.search(candidate.piece.text) else 1.0)
+    if candidate.place and not wanted & candidate.stems:
+        factor *= _UNRELATED
+    return factor
 
 
 def _cue(question: str) -> re.Pattern[str] | None:

@@ -9,15 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 MAX_PIECE = 1200
-"""Characters of a piece; a longer block of code or table is divided between its lines."""
+"""Characters of a piece; a longer block of code is divided between its lines."""
+MAX_TABLE = 400
+"""Characters of a table that is one piece; each row of a larger one is a piece."""
 
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 _HEADING = re.compile(r"\s{0,3}#{1,6}(?:\s|$)|\s*\*\*[^*]{1,120}\*\*:?\s*$|\s*<h[1-6]\b")
 _UNDERLINE = re.compile(r"\s{0,3}(?:=+|-{2,})\s*$")
 _ITEM = re.compile(r"\s*(?:[-*+•‣▪]|\(?\d{1,3}[.)])\s+\S")
 _ROW = re.compile(r"\s*\|.*\|\s*$")
+_DELIMITER = re.compile(r"\s*\|[\s:|-]+\|\s*$")
 _LINK = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\s]{0,2000}[^()]{0,300}\)|<?\bhttps?://[^\s<>)]{1,2000}>?")
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,500}>|<!--.{0,2000}?-->")
 _DEFINITION = re.compile(r"\s{0,3}\[[^\]]{1,200}\]:\s*\S+")
@@ -25,8 +29,8 @@ _SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]*_`]{0,3}(?=\s)|[。！？]")
 _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no|nr|fig|mr|mrs|ms|dr|prof|st)|\b[A-Z])\.$", re.IGNORECASE
 )
-_WRAPPED_LENGTH = 50
-"""Lines of a paragraph whose longest line is shorter are lines of their own, not one wrapped text."""
+_WRAPPED = (50, 130)
+"""Widths at which people wrap text; shorter and longer lines stand for themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,8 @@ class Piece:
     """The headings above it in the passage."""
     block: int = 0
     """The number of its paragraph, list, code block or table."""
-    kind: str = "sentence"
+    kind: str = "paragraph"
+    """The kind of its block: paragraph, item, code or table."""
 
     @property
     def introduces(self) -> bool:
@@ -70,15 +75,12 @@ def pieces(text: str) -> list[Piece]:
         if kind == "heading":
             headings = lines[0].text.strip("#*_ \t:")
             continue
-        parts = _sentences(text, lines) if kind in ("paragraph", "item") else _divided(lines)
+        parts = _PARTS[kind](lines)
         for start, end in parts:
-            piece = _trimmed(Piece(start, end, text[start:end], headings, number, _KINDS.get(kind, kind)))
+            piece = _trimmed(Piece(start, end, text[start:end], headings, number, kind))
             if piece.kind == "code" or _says_something(piece.text):
                 found.append(piece)
     return found
-
-
-_KINDS = {"paragraph": "sentence"}
 
 
 def _lines(text: str) -> list[_Line]:
@@ -137,14 +139,23 @@ def _run(lines: list[_Line], at: int, continues: Callable[[_Line], bool]) -> int
 def _divided(lines: list[_Line]) -> Iterator[tuple[int, int]]:
     """A block whole, or in parts between its lines if it is too long."""
     start = lines[0].start
-    for before, line in zip(lines, lines[1:], strict=False):
+    for before, line in pairwise(lines):
         if line.end - start > MAX_PIECE:
             yield start, before.end
             start = line.start
     yield start, min(lines[-1].end, start + MAX_PIECE)
 
 
-def _sentences(text: str, lines: list[_Line]) -> Iterator[tuple[int, int]]:
+def _rows(lines: list[_Line]) -> Iterator[tuple[int, int]]:
+    """A small table whole, a larger one by rows, without its head."""
+    if lines[-1].end - lines[0].start <= MAX_TABLE:
+        yield lines[0].start, lines[-1].end
+        return
+    begin = 2 if len(lines) > 2 and _DELIMITER.match(lines[1].text) else 0
+    yield from ((line.start, line.end) for line in lines[begin:])
+
+
+def _sentences(lines: list[_Line]) -> Iterator[tuple[int, int]]:
     """Sentences of a paragraph or list item. A line break ends one unless the paragraph is wrapped there."""
     longest = max(len(line.text) for line in lines)
     start = lines[0].start
@@ -152,11 +163,18 @@ def _sentences(text: str, lines: list[_Line]) -> Iterator[tuple[int, int]]:
         for end in _ends(line):
             yield start, end
             start = end
-        wrapped = longest >= _WRAPPED_LENGTH and len(line.text) > 0.6 * longest and not _closed(line.text)
-        begins = after is not None and (wrapped or after.text.lstrip()[:1].islower()) and not _closed(line.text)
-        if not begins:
+        if after is None or _closed(line.text) or not _wrapped(line, after, longest):
             yield start, line.end
             start = after.start if after else line.end
+
+
+def _wrapped(line: _Line, after: _Line, longest: int) -> bool:
+    """Whether a line goes on in the next one: its first word did not fit, or it is the middle of a sentence."""
+    first, *_ = after.text.split(maxsplit=1)
+    length = len(line.text.rstrip()) + 1 + len(first)
+    if longest < _WRAPPED[0] or length <= 0.6 * longest:
+        return False
+    return first[0].islower() or (length > longest and longest <= _WRAPPED[1])
 
 
 def _closed(text: str) -> bool:
@@ -170,6 +188,14 @@ def _ends(line: _Line) -> Iterator[int]:
         before = line.text[max(0, match.end() - 12) : match.end()]
         if rest and not rest[0].islower() and not _ABBREVIATION.search(before):
             yield line.start + match.end()
+
+
+_PARTS: dict[str, Callable[[list[_Line]], Iterator[tuple[int, int]]]] = {
+    "code": _divided,
+    "table": _rows,
+    "item": _sentences,
+    "paragraph": _sentences,
+}
 
 
 def _trimmed(piece: Piece) -> Piece:
