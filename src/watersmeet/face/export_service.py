@@ -8,8 +8,9 @@ from threading import Event, Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from watersmeet.core.errors import WatersmeetError
-from watersmeet.engine.export.manifest import FILE, Manifest
+from watersmeet.engine.export.manifest import FILE
 from watersmeet.engine.export.opening import open_export
+from watersmeet.engine.query.visibility import visible_to
 from watersmeet.face.service import Service
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ T = TypeVar("T")
 class ExportService(Service):
     """A service whose index is the content of an export. Before each request it looks at the manifest; a request that
     fails because its files were replaced meanwhile runs again on the new ones."""
+
+    is_export = True
 
     def __init__(
         self, folder: str, flags: Mapping[str, Any] | None = None, say: Callable[[str], None] = lambda _: None
@@ -85,6 +88,17 @@ class ExportService(Service):
 
     # ------------------------------------------------------------ requests
 
+    def sources(self, viewer: Viewer, offset: int, limit: int) -> dict[str, Any]:
+        """Where the documents came from, and the documents themselves, a page at a time."""
+        documents = self.documents(viewer)
+        with self.engine.snapshot() as snapshot:
+            roots = snapshot.statistics(visible_to(viewer)).roots
+        return {
+            "sources": [{"source": root} for root in roots],
+            "documents": documents[offset : offset + limit],
+            "total": len(documents),
+        }
+
     def stats(self, viewer: Viewer) -> dict[str, Any]:
         """Figures of the export: counts, signals, and the settings that change how it ranks."""
         found = self.status(viewer)
@@ -102,7 +116,3 @@ class ExportService(Service):
             "watersmeet": self.manifest.watersmeet,
         }
 
-
-def manifest_of(service: Service) -> Manifest | None:
-    """The manifest, if a service is that of an export."""
-    return service.manifest if isinstance(service, ExportService) else None

@@ -38,6 +38,8 @@ RECHECK_FACTOR = 10.0
 class Service:
     """The engine's calls for servers, each a plain function of the viewer; `run` takes one off the event loop."""
 
+    is_export = False
+
     def __init__(
         self,
         engine: Engine,

@@ -32,7 +32,7 @@ from watersmeet.engine.settings.trust import Ignored, filter_untrusted
 
 OF_QUERIES = frozenset({"pipeline", "two_stage", "query", "signal", "fusion", "stage"})
 """Tables that an export has."""
-OF_USER = frozenset({"serve", "chat"})
+OF_USER = frozenset({"serve", "ask", "chat"})
 """Tables of the user's own file that hold for a server of an export."""
 CLASSIFICATION = "query_classification"
 HEAD = """# Settings of this export: how it searches. They cannot name programs, paths, addresses or models.

@@ -44,6 +44,10 @@ def make(service: Service, host: str, more_hosts: tuple[str, ...] = (), tokens: 
     inner.router.routes.append(Route("/mcp", endpoint))
     for part in (documents, registry, page):
         inner.include_router(part.router)
+    if service.is_export:
+        from watersmeet.face.rest import export
+
+        inner.include_router(export.router)
     inner.openapi = partial(_with_shared_parts, inner.openapi)  # type: ignore[method-assign] # FastAPI's own way to add to it
     inner.add_exception_handler(RequestValidationError, _invalid_request)
     inner.add_exception_handler(HTTPException, _http_error)
