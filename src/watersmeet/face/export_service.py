@@ -115,4 +115,3 @@ class ExportService(Service):
             "made": self.manifest.made,
             "watersmeet": self.manifest.watersmeet,
         }
-

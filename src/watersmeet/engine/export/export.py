@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -76,8 +77,8 @@ def export(
     wheels: bool = False,
     progress: Callable[[str], None] = lambda _: None,
 ) -> ExportReport:
-    """Export an index to a folder. `private`: with private documents; `wheels`: with all packages, for a machine without
-    a network. `progress` is called with each step."""
+    """Export an index to a folder. `private`: with private documents; `wheels`: with all packages, for a machine
+    without a network. `progress` is called with each step."""
     start, folder = time.perf_counter(), os.path.abspath(folder)
     _check_place(engine, folder)
     with writable(folder):
@@ -176,7 +177,6 @@ def _put_states(engine: Engine, index: str) -> None:
     """The small values that change how the copy ranks: measured languages, and learned weights without what they were
     learned from."""
     from watersmeet.engine.calibration.state import load
-    import json
 
     languages = engine.index.state(LANGUAGES).read()
     if languages is not None:

@@ -13,7 +13,7 @@ import stat
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from watersmeet.core.errors import ConfigError, IndexProblem, NotFound
+from watersmeet.core.errors import ConfigError, IndexProblem, NoIndex
 from watersmeet.core.files import replace_file
 from watersmeet.core.system import READ, sync_folder
 
@@ -55,8 +55,8 @@ def read_manifest(folder: str) -> Manifest:
     path = os.path.join(folder, FILE)
     try:
         content = _read(path)
-    except FileNotFoundError:
-        raise NotFound(f"{folder} is not an export: it has no {FILE}", HINT) from None
+    except FileNoIndexError:
+        raise NoIndex(f"{folder} is not an export: it has no {FILE}", HINT) from None
     except OSError as error:
         raise IndexProblem(f"{path} cannot be read: {error.strerror}", "check its permissions") from error
     try:
@@ -120,6 +120,8 @@ def _decoded(values: dict[str, Any]) -> Manifest:
         raise ValueError("a text is missing")
     if manifest.content and not CONTENT.fullmatch(manifest.content):
         raise ValueError("it names a folder that is not its own")
-    if not isinstance(manifest.tiers, dict) or not all(isinstance(n, int) for n in (manifest.documents, manifest.chunks)):
+    if not isinstance(manifest.tiers, dict) or not all(
+        isinstance(n, int) for n in (manifest.documents, manifest.chunks)
+    ):
         raise ValueError("a value has the wrong type")
     return manifest

@@ -23,7 +23,9 @@ WHEELS_HINT = "`--wheels` packs the installed packages themselves, and needs no 
 HEAD = """# What the server of this export needs, at the versions that it was made with.
 # watersmeet and its model are in `wheels`; the hashes of the others are of the files of the package index.
 """
-HEAD_WITH_WHEELS = "# What the server of this export needs, at the versions that it was made with; all are in `wheels`.\n"
+HEAD_WITH_WHEELS = (
+    "# What the server of this export needs, at the versions that it was made with; all are in `wheels`.\n"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,9 @@ def index_hashes(pins: Sequence[str]) -> dict[str, list[str]]:
             raise ConfigError(f"pip cannot say the hashes of the requirements: {lines[-1][:200]}", WHEELS_HINT)
         with open(report, encoding="utf8") as file:
             installs = json.load(file)["install"]
-    found = {_plain(one["metadata"]["name"]): one["download_info"]["archive_info"]["hashes"]["sha256"] for one in installs}
+    found = {
+        _plain(one["metadata"]["name"]): one["download_info"]["archive_info"]["hashes"]["sha256"] for one in installs
+    }
     missing = [pin for pin in pins if _plain(pin.partition("==")[0]) not in found]
     if missing:
         raise ConfigError(f"pip knows no hash of {missing[0]}", WHEELS_HINT)

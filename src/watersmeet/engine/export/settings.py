@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import reduce
 from typing import Any
 
-from watersmeet.core.errors import ConfigError
-from watersmeet.engine.components import find, options
+from watersmeet.core.errors import ConfigError, ModelProblem
+from watersmeet.core.index import Tier
+from watersmeet.engine.components import options
 from watersmeet.engine.export.toml import dump
-from watersmeet.engine.index.tiers import TIERS, embedder_name
+from watersmeet.engine.index.tiers import TIERS, embedder_name, model_of, outdated
 from watersmeet.engine.settings.file import Table, parse, read
 from watersmeet.engine.settings.settings import (
     FILE,
@@ -40,26 +40,29 @@ HEAD = """# Settings of this export: how it searches. They cannot name programs,
 """
 
 
-def portable_tiers(settings: Settings, tiers: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """Tiers of an index whose model is part of watersmeet or of its data package, and those of other models."""
-    defaults = {name: field.default for name, field in options(IndexSettings).items()}
+def portable_tiers(settings: Settings, tiers: Mapping[str, Tier]) -> tuple[list[str], list[str]]:
+    """Tiers of an index whose vectors the models of an export can be compared with, and the other ones."""
+    alone = from_layers("default", ())  # an export cannot set anything of a model
     found: tuple[list[str], list[str]] = [], []
-    for tier in (name for name in TIERS if name in tiers):
-        component = embedder_name(settings, tier)
-        own = component == defaults[tier] and not _outside(settings, component)
-        found[0 if own else 1].append(tier)
+    for name in (tier for tier in TIERS if tier in tiers):
+        own = embedder_name(settings, name) == embedder_name(alone, name)
+        found[0 if own and _fits(alone, tiers[name]) else 1].append(name)
     return found
 
 
-def _outside(settings: Settings, component: str) -> list[str]:
-    """Options of an embedder that name a model, a path or an address."""
-    declared = options(find("embed", component))
-    return [key for key in settings.of("embed", component) if declared[key].metadata.get("outside")]
+def _fits(settings: Settings, tier: Tier) -> bool:
+    try:
+        model = model_of(settings, tier.name, embedder_name(settings, tier.name))
+        return tier.fingerprint == model.fingerprint or outdated(tier, model)
+    except ModelProblem:
+        return False
 
 
 def export_settings(settings: Settings, tiers: list[str]) -> tuple[str, list[str]]:
     """The settings file of an export, and the names of settings that cannot come along."""
-    written = reduce(merge, (table for _, table in settings.layers), {})
+    written: Table = {}
+    for _, table in settings.layers:
+        written = merge(written, table)
     tables = {top: table for top, table in written.items() if top in OF_QUERIES}
     allowed, ignored = filter_untrusted(tables)
     pipeline = {**allowed.pop("pipeline", {}), CLASSIFICATION: settings.section("pipeline").query_classification}

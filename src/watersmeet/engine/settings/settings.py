@@ -123,6 +123,9 @@ class ServeSettings:
     failures: int = option(10, "wrong tokens per minute from one address before further ones get status 429")
     fresh_seconds: float = option(2.0, "with --in: check the folder for changes after this many seconds")
     deepen: bool = option(True, "make missing vectors in the background while there are no requests")
+    export_folder: str = option(
+        "", "folder below which clients with --allow-write may export the index; empty: nowhere", outside=True
+    )
 
     def __post_init__(self) -> None:
         _at_least("serve", 1, workers=self.workers, body_bytes=self.body_bytes, rate=self.rate, failures=self.failures)

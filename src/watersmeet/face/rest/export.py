@@ -30,7 +30,9 @@ class ChatTurn(Body):
 
 class ChatBody(Body):
     question: shapes.Query
-    budget: int | None = Field(None, ge=1, le=1_000_000, description="tokens of the passages that the answer is made from")
+    budget: int | None = Field(
+        None, ge=1, le=1_000_000, description="tokens of the passages that the answer is made from"
+    )
     history: Annotated[list[ChatTurn], Field(max_length=MAX_TURNS)] = Field([], description="the turns before")
 
 
@@ -102,7 +104,10 @@ async def chat(body: ChatBody, request: Request) -> Response:
 
 
 @router.get(
-    "/chunks/{identity:path}", response_model=shapes.Document, responses=problem_responses(404), summary="Read a passage"
+    "/chunks/{identity:path}",
+    response_model=shapes.Document,
+    responses=problem_responses(404),
+    summary="Read a passage",
 )
 async def chunk(identity: Identity, request: Request) -> Response:
     viewer = caller(request).viewer

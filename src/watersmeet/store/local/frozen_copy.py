@@ -11,7 +11,7 @@ import json
 import os
 import re
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 from watersmeet.common.redaction import shown
 from watersmeet.core.errors import IndexProblem
 from watersmeet.core.files import make_private, private
-from watersmeet.core.index import ANY, CURRENT_TIERS, NEXT_TIERS, CopiedIndex, Tier
+from watersmeet.core.index import CURRENT_TIERS, NEXT_TIERS, CopiedIndex, Tier
+from watersmeet.core.model import ANY
 from watersmeet.core.text_fields import FORM
 from watersmeet.core.visibility import is_restricted
 from watersmeet.store.local import _counts, _frozen
@@ -104,7 +105,7 @@ def _copy_rows(snapshot: LocalSnapshot, catalogue: Catalogue, private_too: bool)
             count += 1
             db.execute(_insert("documents"), (*row[:6], public_path(path, name), *row[7:]))
         for table in ("facets", "names", "links", "chunks"):
-            _copy_table(snapshot, db, table, lambda row, at=_place_of_document(table): row[at] in kept)
+            _copy_table(snapshot, db, table, kept)
         _copy_sources(snapshot, db, files)
         for key in sorted(kept):
             seal(db, key)
@@ -116,16 +117,11 @@ def unsound_documents(snapshot: LocalSnapshot) -> Collection[int]:
     return snapshot.with_connection(unsound)
 
 
-def _copy_table(
-    snapshot: LocalSnapshot, db: sqlite3.Connection, table: str, wanted: Callable[[tuple[Any, ...]], bool]
-) -> None:
-    """Copy the wanted rows of a table, some at a time."""
+def _copy_table(snapshot: LocalSnapshot, db: sqlite3.Connection, table: str, documents: Collection[int]) -> None:
+    """Copy the rows of these documents, some at a time."""
+    at = _COLUMNS[table].split(", ").index("document")
     for rows in snapshot.pages(f"SELECT {_COLUMNS[table]} FROM {table}", BLOCK):
-        db.executemany(_insert(table), [row for row in rows if wanted(row)])
-
-
-def _place_of_document(table: str) -> int:
-    return _COLUMNS[table].split(", ").index("document")
+        db.executemany(_insert(table), [row for row in rows if row[at] in documents])
 
 
 def _insert(table: str) -> str:

@@ -13,7 +13,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from watersmeet.core.errors import IndexBusy, IndexDamaged, IndexProblem
-from watersmeet.core.files import FOLDER_MODE, check_plain_tree
+from watersmeet.core.files import FOLDER_MODE, check_plain_tree, refuse_read_only
 from watersmeet.core.index import CURRENT_TIERS, NEXT_TIERS, Check, CopiedIndex, Tier
 from watersmeet.core.model import Row
 from watersmeet.core.system import is_ours, is_within
@@ -84,6 +84,7 @@ class Local:
         from watersmeet.store.local.open_writer import open_writer
         from watersmeet.store.local.writer import LocalWriterOptions
 
+        self._refuse_frozen()
         own = LocalWriterOptions(
             options,
             options.fingerprint["text"],
@@ -97,6 +98,7 @@ class Local:
     def bookkeeping(self, wait: float) -> AbstractContextManager[Bookkeeping]:
         from watersmeet.store.local.open_writer import bookkeeping
 
+        self._refuse_frozen()
         return bookkeeping(self.place, wait)
 
     @contextmanager
@@ -104,6 +106,7 @@ class Local:
         from watersmeet.core.locks import holder_of, locked
         from watersmeet.store.local._turns import tighten_index
 
+        self._refuse_frozen()
         file = f"{work}.lock"
         with ExitStack() as stack:
             try:
@@ -125,6 +128,10 @@ class Local:
         from watersmeet.store.local.roots import committed_roots
 
         return committed_roots(self.place, predicate)
+
+    def _refuse_frozen(self) -> None:
+        if is_frozen(self.place):
+            raise refuse_read_only(self.place, "it is a frozen copy")
 
     def _tighten_cache(self) -> None:
         place = os.path.abspath(self.place)
