@@ -62,7 +62,13 @@ def test_a_strangers_file_sets_nothing_that_reaches_out(tmp_path: Path) -> None:
     assert (read.section("index").dense, read.section("serve").export_folder) == ("onnx", "")
     assert read.section("ask").budget == 2000
     assert read.of("embed", "openai") == {}
-    assert set(read.ignored[0].values) == {f"embed.openai.{OPENAI}", "index.dense", "index.store", "serve.export_folder", "ask.budget"}
+    assert set(read.ignored[0].values) == {
+        f"embed.openai.{OPENAI}",
+        "index.dense",
+        "index.store",
+        "serve.export_folder",
+        "ask.budget",
+    }
 
 
 def test_of_the_users_file_only_limits_and_chat_hold_and_the_environment_wins(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def _without_empty(value: object) -> object:
 
 def test_it_reads_well() -> None:
     tables = {"recipe": "default", "pipeline": {"pool": 5}, "fusion": {"convex": {"weights": {"dense": 0.5}}}}
-    expected = '[pipeline]\npool = 5\n\n[fusion.convex]\nweights = { dense = 0.5 }\n'
+    expected = "[pipeline]\npool = 5\n\n[fusion.convex]\nweights = { dense = 0.5 }\n"
     assert dump(tables) == 'recipe = "default"\n\n' + expected
 
 

@@ -53,7 +53,14 @@ def test_pip_installs_it_by_its_hash(tmp_path: Path) -> None:
     required = f"click=={distribution('click').version} --hash=sha256:{wheel.sha256}\n"
     (tmp_path / "requirements.txt").write_text(required, "utf8")
     command = [sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--require-hashes"]
-    command += ["--find-links", str(tmp_path), "--target", str(tmp_path / "made"), "-r", str(tmp_path / "requirements.txt")]
+    command += [
+        "--find-links",
+        str(tmp_path),
+        "--target",
+        str(tmp_path / "made"),
+        "-r",
+        str(tmp_path / "requirements.txt"),
+    ]
     subprocess.run([*command, "--disable-pip-version-check"], check=True, timeout=300)
     assert (tmp_path / "made" / "click" / "core.py").read_bytes() == Path(
         str(distribution("click").locate_file("click/core.py"))

@@ -55,7 +55,7 @@ def read_manifest(folder: str) -> Manifest:
     path = os.path.join(folder, FILE)
     try:
         content = _read(path)
-    except FileNoIndexError:
+    except FileNotFoundError:
         raise NoIndex(f"{folder} is not an export: it has no {FILE}", HINT) from None
     except OSError as error:
         raise IndexProblem(f"{path} cannot be read: {error.strerror}", "check its permissions") from error

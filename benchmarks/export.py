@@ -1,0 +1,223 @@
+"""Exports: do they answer as the index that they were made from, alone, and how soon?
+
+    python benchmarks/export.py [--corpus DIR ...] [--parent DIR=INDEX ...] [--queries 100] [--online]
+
+Each corpus is indexed (or `--parent` names its index), and exported with all wheels. Queries are headings of its
+documents, drawn by a seed, and answered here first. Then the export is started by its README's one command with an
+empty home, another working folder and no variables, in a mount namespace in which the index, the documents, this
+checkout and its environment are hidden (where the system allows it; else the index is moved away). The first start makes
+the environment; after it every start is measured to its first answer. `--online` also exports without wheels, to see
+how long it takes to ask the package index for hashes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from _common import RESULTS, ROOT, SHARED, WATERSMEET, Runner, keep, load, machine, percentiles, size_mb
+from watersmeet import Engine
+from watersmeet.core.visibility import EVERYONE
+from watersmeet.engine.settings.settings import load as load_settings
+
+SEED = 22
+TOP = 10
+STARTS = 3
+SETUP_SECONDS = 900.0
+CORPORA = (ROOT / "examples" / "handbook", SHARED / "data" / "markdown" / "kubernetes_en")
+
+
+def heading_queries(engine: Engine, count: int) -> list[str]:
+    """Headings of at least two words, drawn by a seed from all documents."""
+    headings = {
+        heading
+        for document in engine.documents(EVERYONE)
+        for passage in engine.passages(document["document"], EVERYONE)
+        for heading in passage.headings
+        if len(heading.split()) > 1 and len(heading) < 200
+    }
+    chance = random.Random(SEED)  # noqa: S311 - to be repeatable
+    listed = sorted(headings)
+    return chance.sample(listed, min(count, len(listed)))
+
+
+def one_command(readme: str) -> list[str]:
+    """The command of the README that starts the server."""
+    found = re.search(r"Start it:\n\n    (\S.*)\n", readme)
+    if not found:
+        raise SystemExit("the README of the export names no command")
+    return found[1].split()
+
+
+class Exported:
+    """An export that is started alone."""
+
+    def __init__(self, folder: Path, home: Path, hidden: Sequence[Path]) -> None:
+        self.folder, self.home = folder, home
+        self.hidden = [path for path in hidden if path.exists()] if _can_hide() else []
+        self.command = one_command((folder / "README.md").read_text("utf8"))
+
+    @contextmanager
+    def started(self) -> Iterator[tuple[str, float]]:
+        """The server's address, and the moment of its start."""
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        python = Path(getattr(sys, "_base_executable", sys.executable))
+        program, script = self.command
+        assert (program, script) == ("python3", "run.py")
+        inner = [str(python), str(self.folder / script), "--port", str(port)]
+        hide = "".join(f"mount -t tmpfs none '{path}' && " for path in self.hidden)
+        command = ["unshare", "-m", "sh", "-c", hide + 'exec "$@"', "sh", *inner] if hide else inner
+        environ = {"HOME": str(self.home), "PATH": "/usr/bin:/bin"}
+        begin = time.monotonic()
+        process = subprocess.Popen(command, cwd="/", env=environ, stderr=subprocess.DEVNULL, start_new_session=True)
+        try:
+            yield f"http://127.0.0.1:{port}", begin
+        finally:
+            os.killpg(process.pid, signal.SIGTERM)
+            process.wait(30)
+
+
+def _can_hide() -> bool:
+    return not subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode
+
+
+def ask(address: str, path: str, body: dict[str, Any]) -> Any:
+    request = urllib.request.Request(address + path, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return json.load(answer)
+
+
+def first_answer(address: str, begin: float, query: str, patience: float) -> float:
+    """Seconds from the start to the first answer."""
+    while True:
+        try:
+            ask(address, "/search", {"query": query})
+            return time.monotonic() - begin
+        except OSError:
+            if time.monotonic() - begin > patience:
+                raise
+            time.sleep(0.02)
+
+
+def ranked(results: Sequence[Any]) -> list[tuple[str, float]]:
+    return [(one["id"], one["score"]) for one in results]
+
+
+def compare(address: str, expected: dict[str, list[tuple[str, float]]]) -> dict[str, Any]:
+    """How many queries have the same first ten, in the same order, and the largest difference of a score."""
+    same, worst, seconds = 0, 0.0, []
+    for query, mine in expected.items():
+        start = time.perf_counter()
+        theirs = ranked(ask(address, "/search", {"query": query, "top_n": TOP})["results"])
+        seconds.append(1000 * (time.perf_counter() - start))
+        same += [one for one, _ in theirs] == [one for one, _ in mine]
+        worst = max([worst, *(abs(a[1] - b[1]) for a, b in zip(mine, theirs, strict=False))])
+    return {
+        "queries": len(expected),
+        "same_top_10": same,
+        "largest_score_difference": worst,
+        "ms": percentiles(seconds),
+    }
+
+
+def measured(corpus: Path, index: Path, place: Path, count: int, online: bool) -> dict[str, Any]:
+    with Engine(index, load_settings(start=str(place))) as engine:
+        expected = {
+            query: [(one.id, one.score) for one in engine.search(query, top_n=TOP, viewer=EVERYONE).results]
+            for query in heading_queries(engine, count)
+        }
+        found = engine.status()
+    home = place / "home"
+    home.mkdir()
+    run = Runner(home)
+    out = place / "out"
+    report = json.loads(
+        run(*WATERSMEET, "export", str(out), "--wheels", "--json", "--index", str(index), good=(0,)).out
+    )
+    figures: dict[str, Any] = {
+        "documents": found["documents"],
+        "chunks": found["chunks"],
+        "signals": {name: round(one["coverage"], 3) for name, one in found["signals"].items()},
+        "export_seconds": round(report["took_ms"] / 1000, 1),
+        "size_mb": {
+            "index": size_mb(out / "content-1" / "index"),
+            "all": round(report["size_bytes"] / 1e6, 1),
+            "own_wheels": round(
+                sum(one.stat().st_size for one in (out / "content-1" / "wheels").glob("watersmeet*")) / 1e6, 1
+            ),
+        },
+        "warnings": report["warnings"],
+    }
+    if online:
+        again = run(*WATERSMEET, "export", str(place / "online"), "--json", "--index", str(index), good=(0,))
+        figures["online"] = {"export_seconds": round(json.loads(again.out)["took_ms"] / 1000, 1)}
+        figures["online"]["size_mb"] = round(json.loads(again.out)["size_bytes"] / 1e6, 1)
+    away = index.with_name("moved-away")
+    os.rename(index, away)
+    alone = Exported(out, home, [ROOT, Path(sys.prefix), corpus, away])
+    query = next(iter(expected))
+    try:
+        with alone.started() as (address, begin):
+            figures["first_start_seconds"] = round(first_answer(address, begin, query, SETUP_SECONDS), 1)
+        figures["installed_mb"] = size_mb(next(out.glob(".venv-*")))
+        starts = []
+        for _ in range(STARTS):
+            with alone.started() as (address, begin):
+                starts.append(round(first_answer(address, begin, query, 60.0), 2))
+        figures["start_to_first_answer_seconds"] = starts
+        with alone.started() as (address, begin):
+            first_answer(address, begin, query, 60.0)
+            figures |= compare(address, expected)
+            chat = ask(address, "/chat", {"question": query})
+            figures["chat"] = {"model": chat["model"], "citations": len(chat["citations"])}
+    finally:
+        os.rename(away, index)
+    figures["hidden"] = len(alone.hidden)
+    return figures
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--corpus", type=Path, action="append", help="a folder of documents; may be repeated")
+    parser.add_argument("--parent", action="append", default=[], metavar="DIR=INDEX", help="the index of a corpus")
+    parser.add_argument("--queries", type=int, default=100)
+    parser.add_argument("--online", action="store_true")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    args = parser.parse_args()
+    before, corpora = machine(), {}
+    indexes = {Path(corpus): Path(index) for corpus, _, index in (one.partition("=") for one in args.parent)}
+    for corpus in args.corpus or CORPORA:
+        with tempfile.TemporaryDirectory(prefix="watersmeet-") as folder:
+            place = Path(folder)
+            index = place / "parent" / ".watersmeet"
+            if corpus in indexes:
+                shutil.copytree(indexes[corpus], index)
+            else:
+                sync_home = place / "sync"
+                sync_home.mkdir()
+                Runner(sync_home)(*WATERSMEET, "sync", str(corpus), "--quiet", "--index", str(index), good=(0,))
+            corpora[corpus.name] = measured(corpus, index, place, args.queries, args.online)
+            print(json.dumps(corpora[corpus.name]), file=sys.stderr)
+    before["load_after"] = load()
+    keep("export", {"machine": before, "seed": SEED, "corpora": corpora}, args.out)
+
+
+if __name__ == "__main__":
+    main()
