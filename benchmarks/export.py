@@ -5,9 +5,9 @@
 Each corpus is indexed (or `--parent` names its index), and exported with all wheels. Queries are headings of its
 documents, drawn by a seed, and answered here first. Then the export is started by its README's one command with an
 empty home, another working folder and no variables, in a mount namespace in which the index, the documents, this
-checkout and its environment are hidden (where the system allows it; else the index is moved away). The first start makes
-the environment; after it every start is measured to its first answer. `--online` also exports without wheels, to see
-how long it takes to ask the package index for hashes.
+checkout and its environment are hidden (where the system allows it; else the index is moved away). The first start
+makes the environment; after it every start is measured to its first answer. `--online` also exports without wheels, to
+see how long it takes to ask the package index for hashes.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from _common import RESULTS, ROOT, SHARED, WATERSMEET, Runner, keep, load, machine, percentiles, size_mb
+
 from watersmeet import Engine
 from watersmeet.core.visibility import EVERYONE
 from watersmeet.engine.settings.settings import load as load_settings
@@ -99,8 +100,9 @@ def _can_hide() -> bool:
 
 
 def ask(address: str, path: str, body: dict[str, Any]) -> Any:
-    request = urllib.request.Request(address + path, json.dumps(body).encode(), {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=60) as answer:
+    content = json.dumps(body).encode()
+    request = urllib.request.Request(address + path, content, {"Content-Type": "application/json"})  # noqa: S310 - ours
+    with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
         return json.load(answer)
 
 
@@ -203,7 +205,7 @@ def main() -> None:
     args = parser.parse_args()
     before, corpora = machine(), {}
     indexes = {Path(corpus): Path(index) for corpus, _, index in (one.partition("=") for one in args.parent)}
-    for corpus in args.corpus or CORPORA:
+    for corpus in [one.resolve() for one in args.corpus or CORPORA]:
         with tempfile.TemporaryDirectory(prefix="watersmeet-") as folder:
             place = Path(folder)
             index = place / "parent" / ".watersmeet"

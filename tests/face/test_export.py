@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 from mcp.client import Client
-from serving import Served
 
+from serving import Served
 from watersmeet import Engine
 from watersmeet.core.errors import NoIndex
 from watersmeet.engine.export import export as exporting
@@ -174,7 +174,7 @@ def test_mcp_exports_below_the_named_folder_only_and_queries_alike(
             assert not made.is_error, made.content
             assert made.structured_content is not None
             assert made.structured_content["documents"] == 4
-            for name in ("../out", "/tmp/out", ".hidden", "", "a/b", "link"):
+            for name in ("../out", "/out", ".hidden", "", "a/b", "link"):
                 assert (await client.call_tool("project_export", {"name": name})).is_error
             here = await client.call_tool("project_query", {"query": "rotate keys"})
             there = await client.call_tool("project_query", {"query": "rotate keys", "name": "mine"})

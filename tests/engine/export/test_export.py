@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -32,9 +31,9 @@ def light(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def parent(engine: Engine, vault: Path) -> Iterator[Engine]:
+def parent(engine: Engine, vault: Path) -> Engine:
     engine.sync([vault])
-    yield engine
+    return engine
 
 
 def found(folder: Path, query: str) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,11 +16,11 @@ from watersmeet.engine.export.requirements import Requirements
 
 
 @pytest.fixture
-def exported(engine: Engine, vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def exported(engine: Engine, vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(exporting, "make_requirements", lambda *_: Requirements("", (), True))
     engine.sync([vault])
     export(engine, str(tmp_path / "out"))
-    yield tmp_path / "out"
+    return tmp_path / "out"
 
 
 def test_it_is_opened_read_only_with_its_own_settings(exported: Path) -> None:

@@ -12,7 +12,6 @@ from watersmeet.engine.export.settings import export_settings, load_export_setti
 from watersmeet.engine.index.tiers import model_of
 from watersmeet.engine.settings.settings import FILE, Settings, load
 
-
 OPENAI = "base_url"
 
 

@@ -16,13 +16,13 @@ from watersmeet.core.errors import IndexProblem
 from watersmeet.engine.settings.settings import load
 from watersmeet.store.local.frozen_copy import public_path
 
-SECRET = '---\n"@audience": [user:ann]\n---\n# Salaries\n\nThe zanzibar bonus is paid in pearls.\n'
+PRIVATE_NOTE = '---\n"@audience": [user:ann]\n---\n# Salaries\n\nThe zanzibar bonus is paid in pearls.\n'
 
 
 @pytest.fixture
 def original(vault: Path, tmp_path: Path) -> Iterator[Engine]:
     """An index with static vectors and one private document."""
-    (vault / "secret.md").write_text(SECRET, "utf8")
+    (vault / "secret.md").write_text(PRIVATE_NOTE, "utf8")
     settings = load(start=str(tmp_path), flags={"index": {"dense": ""}})
     with Engine(tmp_path / "index", settings) as engine:
         engine.sync([vault])
