@@ -26,7 +26,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,7 @@ from watersmeet.engine.settings.settings import load as load_settings
 SEED = 22
 TOP = 10
 STARTS = 3
-SETUP_SECONDS = 900.0
+SETUP_SECONDS, START_SECONDS = 600.0, 60.0
 CORPORA = (ROOT / "examples" / "handbook", SHARED / "data" / "markdown" / "kubernetes_en")
 
 
@@ -70,12 +70,12 @@ class Exported:
 
     def __init__(self, folder: Path, home: Path, hidden: Sequence[Path]) -> None:
         self.folder, self.home = folder, home
-        self.hidden = [path for path in hidden if path.exists()] if _can_hide() else []
+        self.hidden = _outermost(hidden) if _can_hide() else []
         self.command = one_command((folder / "README.md").read_text("utf8"))
 
     @contextmanager
-    def started(self) -> Iterator[tuple[str, float]]:
-        """The server's address, and the moment of its start."""
+    def started(self, query: str, patience: float) -> Iterator[tuple[str, float]]:
+        """The server's address, and the seconds from its start to its first answer."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -89,10 +89,22 @@ class Exported:
         begin = time.monotonic()
         process = subprocess.Popen(command, cwd="/", env=environ, stderr=subprocess.DEVNULL, start_new_session=True)
         try:
-            yield f"http://127.0.0.1:{port}", begin
+            address = f"http://127.0.0.1:{port}"
+            while not answers(address, query):
+                if process.poll() is not None or time.monotonic() - begin > patience:
+                    raise SystemExit(f"the export did not start: {' '.join(command)}")
+                time.sleep(0.02)
+            yield address, round(time.monotonic() - begin, 2)
         finally:
-            os.killpg(process.pid, signal.SIGTERM)
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
             process.wait(30)
+
+
+def _outermost(folders: Sequence[Path]) -> list[Path]:
+    """Those of the folders that exist and lie in none of the others."""
+    real = {folder.resolve() for folder in folders if folder.exists()}
+    return sorted(one for one in real if not real & set(one.parents))
 
 
 def _can_hide() -> bool:
@@ -106,16 +118,11 @@ def ask(address: str, path: str, body: dict[str, Any]) -> Any:
         return json.load(answer)
 
 
-def first_answer(address: str, begin: float, query: str, patience: float) -> float:
-    """Seconds from the start to the first answer."""
-    while True:
-        try:
-            ask(address, "/search", {"query": query})
-            return time.monotonic() - begin
-        except OSError:
-            if time.monotonic() - begin > patience:
-                raise
-            time.sleep(0.02)
+def answers(address: str, query: str) -> bool:
+    try:
+        return bool(ask(address, "/search", {"query": query})["results"])
+    except OSError:
+        return False
 
 
 def ranked(results: Sequence[Any]) -> list[tuple[str, float]]:
@@ -176,16 +183,15 @@ def measured(corpus: Path, index: Path, place: Path, count: int, online: bool) -
     alone = Exported(out, home, [ROOT, Path(sys.prefix), corpus, away])
     query = next(iter(expected))
     try:
-        with alone.started() as (address, begin):
-            figures["first_start_seconds"] = round(first_answer(address, begin, query, SETUP_SECONDS), 1)
+        with alone.started(query, SETUP_SECONDS) as (_, seconds):
+            figures["first_start_seconds"] = seconds
         figures["installed_mb"] = size_mb(next(out.glob(".venv-*")))
         starts = []
         for _ in range(STARTS):
-            with alone.started() as (address, begin):
-                starts.append(round(first_answer(address, begin, query, 60.0), 2))
+            with alone.started(query, START_SECONDS) as (_, seconds):
+                starts.append(seconds)
         figures["start_to_first_answer_seconds"] = starts
-        with alone.started() as (address, begin):
-            first_answer(address, begin, query, 60.0)
+        with alone.started(query, START_SECONDS) as (address, _):
             figures |= compare(address, expected)
             chat = ask(address, "/chat", {"question": query})
             figures["chat"] = {"model": chat["model"], "citations": len(chat["citations"])}
