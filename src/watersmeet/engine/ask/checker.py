@@ -9,6 +9,7 @@ places.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -25,6 +26,8 @@ ENOUGH_IF_NEAR = 0.5
 """... if the meaning is near."""
 NEAR = 0.75
 """Cosine from which the meaning is near."""
+VETO = 0.8
+"""Share of the words from which one sentence that contradicts a statement decides: no sentence beside it helps."""
 MAX_RUN = 3
 """Sentences of a passage that a statement is compared with."""
 MAX_PASSAGE = 20_000
@@ -72,8 +75,13 @@ class Checker:
             return Verdict(False, 0.0, "", "it says nothing that could be checked")
         weights = dict(zip(claim.words, self.weights(claim.words), strict=True))
         best = Verdict(False, -1.0)
-        for run in _runs(passage.text[:MAX_PASSAGE]):
+        contradicted: set[int] = set()
+        for at, length, run in _runs(passage.text[:MAX_PASSAGE]):
+            if contradicted.intersection(range(at, at + length)):
+                continue
             found = self._compare(claim, weights, run, passage.above)
+            if length == 1 and not found.supported and found.coverage >= VETO:
+                contradicted.add(at)
             if (found.supported, found.coverage) > (best.supported, best.coverage):
                 best = found
         return best if best.coverage >= 0 else Verdict(False, 0.0, "", "the passage has no sentences")
@@ -108,11 +116,13 @@ class Reading:
     stem_of: dict[str, str]
     stems: frozenset[str]
     tokens: frozenset[str]
-    numbers: frozenset[str]
+    numbers: Counter[str]
     names: frozenset[str]
 
 
-_MARKUP = re.compile(r"[*_]{1,3}(?=\w)|(?<=[\w.!?`)])[*_]{1,3}|^\s*(?:[-*+•]|\d{1,3}[.)]|#{1,6}|>)\s+", re.MULTILINE)
+_MARKUP = re.compile(
+    r"(?<!\w)[*_]{1,3}(?=[\w`\"“])|(?<=[\w.,:!?`)\"”])[*_]{1,3}(?!\w)|^\s*(?:[-*+•]|\d{1,3}[.)]|#{1,6}|>)\s+", re.MULTILINE
+)
 _LINK = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\s]{0,2000}\)")
 _WIKI = re.compile(r"\[\[(?:[^\[\]|]{0,300}\|)?([^\[\]|]{0,300})\]\]")
 
@@ -158,11 +168,11 @@ def _names(text: str, found: Sequence[str]) -> Iterable[str]:
             yield surface.lower()
 
 
-def _runs(text: str) -> list[str]:
-    """Runs of up to three neighbouring sentences, the short ones first."""
+def _runs(text: str) -> list[tuple[int, int, str]]:
+    """Runs of up to three neighbouring sentences, the short ones first: number of the first, length and text."""
     found = pieces(text)
     return [
-        text[found[at].start : found[at + length - 1].end]
+        (at, length, text[found[at].start : found[at + length - 1].end])
         for length in range(1, MAX_RUN + 1)
         for at in range(len(found) - length + 1)
     ]

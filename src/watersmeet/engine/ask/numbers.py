@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 _WORDS = {
     word: str(value)
@@ -25,11 +26,11 @@ _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _LETTERS = re.compile(r"[a-z]+")
 
 
-def numbers(text: str) -> frozenset[str]:
+def numbers(text: str) -> Counter[str]:
     """Numbers of a text, written as digits or as words; those inside of identifiers are left out."""
-    found = {_digits(match[1]) for match in _NUMBER.finditer(text)}
-    found |= {_WORDS[word] for word in _LETTERS.findall(text.lower()) if word in _WORDS}
-    return frozenset(found)
+    found = Counter(_digits(match[1]) for match in _NUMBER.finditer(text))
+    found.update(_WORDS[word] for word in _LETTERS.findall(text.lower()) if word in _WORDS)
+    return found
 
 
 def _digits(written: str) -> str:
