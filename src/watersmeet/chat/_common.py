@@ -127,7 +127,9 @@ class Endpoint:
             return ModelProblem(reply.error, "too many requests, or the quota is used up: try again later")
         if reply.retryable:
             return ModelProblem(reply.error, LATER)
-        return ModelProblem(reply.error, f"check [{self.setting}]: base_url and model ({self.model})")
+        return ModelProblem(
+            reply.error, f"check [{self.setting}] (model {self.model}); if it was too much text, send less"
+        )
 
 
 def excerpt(text: str, secrets: Collection[str]) -> str:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from watersmeet.chat._common import LATER, excerpt, object_of, text_of, turns, usable
@@ -57,8 +58,9 @@ class Bedrock:
         if system:
             request["system"] = [{"text": system}]
         with _Errors(self) as errors:
-            client = self._client()
-            errors.secrets = _secrets(client)
+            given = (self.region, self.profile, self.endpoint_url, self.timeout, self.retries)
+            client, credentials = client_of(*given)
+            errors.secrets = _secrets(credentials)
             yield from self._texts(client.converse_stream(**request)["stream"])
 
     def _texts(self, events: Any) -> Iterator[str]:
@@ -78,29 +80,32 @@ class Bedrock:
         if not finish:
             raise ModelProblem("Bedrock ended the reply before it was complete", LATER)
 
-    def _client(self) -> Any:
-        try:
-            import boto3
-            from botocore.config import Config
-        except ImportError as error:
-            raise ModelMissing(
-                "Bedrock needs boto3, which is not installed", "pip install 'watersmeet[bedrock]'"
-            ) from error
-        limits = Config(
-            connect_timeout=self.timeout,
-            read_timeout=self.timeout,
-            retries={"total_max_attempts": self.retries + 1, "mode": "standard"},
-        )
-        session = boto3.Session(profile_name=self.profile or None, region_name=self.region or None)
-        return session.client("bedrock-runtime", endpoint_url=self.endpoint_url or None, config=limits)
+
+@lru_cache(maxsize=4)
+def client_of(region: str, profile: str, endpoint_url: str, timeout: float, retries: int) -> tuple[Any, Any]:
+    """Client of Bedrock, which threads may share, and its credentials; boto3 takes half a second to make one."""
+    try:
+        import boto3
+        from botocore.config import Config
+    except ImportError as error:
+        raise ModelMissing(
+            "Bedrock needs boto3, which is not installed", "pip install 'watersmeet[bedrock]'"
+        ) from error
+    limits = Config(
+        connect_timeout=timeout,
+        read_timeout=timeout,
+        retries={"total_max_attempts": retries + 1, "mode": "standard"},
+    )
+    session = boto3.Session(profile_name=profile or None, region_name=region or None)
+    client = session.client("bedrock-runtime", endpoint_url=endpoint_url or None, config=limits)
+    return client, session.get_credentials()
 
 
-def _secrets(client: Any) -> frozenset[str]:
-    """Credentials of a client, which a message must not show."""
-    found = client._request_signer._credentials
-    if found is None:
+def _secrets(credentials: Any) -> frozenset[str]:
+    """Credentials, which a message must not show."""
+    if credentials is None:
         return frozenset()
-    frozen = found.get_frozen_credentials()
+    frozen = credentials.get_frozen_credentials()
     return frozenset({frozen.access_key or "", frozen.secret_key or "", frozen.token or ""}) - {""}
 
 
