@@ -47,7 +47,7 @@ def test_what_a_passage_says_in_these_or_other_words(statement: str) -> None:
         ("Rotate keys every quarter with `delete_keys(user_id)`.", "delete_keys"),
         ("Rotate keys every quarter in Paris.", "paris"),
         ("The moon is made of green cheese.", "other words"),
-        ("Yes, it is.", "nothing that could be checked"),
+        ("It is so.", "nothing that could be checked"),
         ("The limit is 1,000 keys for each account, and 1,000 more for owners.", "number 1000"),
     ],
 )

@@ -1,7 +1,7 @@
 """The checker of citations: does a passage support a statement, by its words or by its meaning?
 
-A statement is compared with every run of up to three sentences of the passage. Numbers, identifiers and names of the
-statement must be there, and so must its negations; then its words have to be there, rare words counting more than common
+A statement is compared with every run of up to three sentences of the passage. Numbers, units, identifiers and names of
+the statement must be there, and so must its negations; then its words have to be there, rare words counting more than common
 ones, or most of them if the meaning is near. It is a filter, not a proof: it does not see that two words have changed
 places.
 """
@@ -17,10 +17,10 @@ from functools import lru_cache
 from watersmeet.common.stems import stems
 from watersmeet.core.tokens import QUESTION_WORDS, is_abbreviation, is_code, surfaces, words_of
 from watersmeet.engine.ask.negation import conflict, spelled_out
-from watersmeet.engine.ask.numbers import numbers
+from watersmeet.engine.ask.numbers import numbers, units
 from watersmeet.present.quotable import pieces
 
-ENOUGH = 0.7
+ENOUGH = 0.75
 """Share of a statement's words, weighted, that a passage has to have."""
 ENOUGH_IF_NEAR = 0.5
 """... if the meaning is near."""
@@ -96,6 +96,8 @@ class Checker:
             return Verdict(False, coverage, run, "the passage has other words")
         if missing := claim.numbers - there.numbers - _read(above).numbers:
             return Verdict(False, coverage, run, f"the passage does not have the number {sorted(missing)[0]}")
+        if other := claim.units - there.units - _read(above).units:
+            return Verdict(False, coverage, run, f"the passage does not have the unit {sorted(other)[0]}")
         if absent := claim.names - there.tokens - _read(above).tokens:
             return Verdict(False, coverage, run, f"the passage does not name {sorted(absent)[0]}")
         if words := conflict(claim.text, there.text):
@@ -117,6 +119,7 @@ class Reading:
     stems: frozenset[str]
     tokens: frozenset[str]
     numbers: Counter[str]
+    units: frozenset[str]
     names: frozenset[str]
 
 
@@ -147,6 +150,7 @@ def _read(text: str) -> Reading:
         frozenset(stem_of.values()),
         tokens,
         numbers(shown),
+        units(shown),
         frozenset(_names(shown, found)),
     )
 

@@ -1,4 +1,4 @@
-"""Numbers of a text in one form each: 1,000 and 1000 are the same, and so are three and 3."""
+"""Numbers and units of a text in one form each: 1,000 and 1000 are the same, three and 3, daily and day."""
 
 from __future__ import annotations
 
@@ -21,7 +21,26 @@ _WORDS = {
     )
     if word != "once"  # which is rarely a number
 }
-_NUMBER = re.compile(r"(?<![\w.,-])[-+]?(\d+(?:[.,]\d+)*)(?=$|[^\w]|[a-zA-Z%])(?!\.\d)")
+_UNITS = {
+    form: unit
+    for unit, forms in {
+        "second": "second seconds secondly",
+        "minute": "minute minutes",
+        "hour": "hour hours hourly",
+        "day": "day days daily nightly night nights",
+        "week": "week weeks weekly",
+        "month": "month months monthly",
+        "quarter": "quarter quarters quarterly",
+        "year": "year years yearly annual annually",
+        "millisecond": "millisecond milliseconds ms",
+        "kilobyte": "kilobyte kilobytes kb kib",
+        "megabyte": "megabyte megabytes mb mib",
+        "gigabyte": "gigabyte gigabytes gb gib",
+        "percent": "percent percentage",
+    }.items()
+    for form in forms.split()
+}
+_NUMBER = re.compile(r"(?<![\w.,/-])[-+]?(\d+(?:[.,]\d+)*)(?=$|[^\w]|[a-zA-Z%])(?!\.\d)")
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _LETTERS = re.compile(r"[a-z]+")
 
@@ -42,3 +61,8 @@ def _digits(written: str) -> str:
         return (whole.lstrip("0") or "0") + dot + rest
     fraction = rest.rstrip("0")
     return (whole.lstrip("0") or "0") + (f".{fraction}" if fraction else "")
+
+
+def units(text: str) -> frozenset[str]:
+    """Units of time and size that a text names."""
+    return frozenset(_UNITS[word] for word in _LETTERS.findall(text.lower()) if word in _UNITS)
