@@ -13,7 +13,7 @@ from watersmeet.core.errors import ConfigError, ModelProblem, Stopped
 from watersmeet.core.model import Answer, Request, Result
 from watersmeet.core.place import Place, located
 from watersmeet.core.token_count import estimate
-from watersmeet.engine.ask.checker import Checker, Evidence, Similarity, Verdict
+from watersmeet.engine.ask.checker import Checker, Evidence, Verdict
 from watersmeet.engine.ask.follow_up import standalone
 from watersmeet.engine.ask.model import AnswerText, CitedPassage, NearPassage, Statement, Turn, last_turns
 from watersmeet.engine.ask.prompt import REFUSAL, answer_messages
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 CANDIDATES = 30
 """How many results a pack is made from."""
+QUOTED_PASSAGES = 5
+"""From how many passages an answer without a model quotes; from more, it quotes worse ones."""
 NEAREST = 3
 """How many near passages a refusal names."""
 CONVERSATION = "Hello. Ask a question about the indexed documents, and I look it up in them."
@@ -85,11 +87,10 @@ def ask(
     made = AnswerText(question, "", confidence=found.confidence, query=query)
     if answers(found, settings.section("ask").min_confidence):
         packed = _packed(found, budget or settings.section("ask").budget)
-        similarity = static_similarity(settings)
-        checker = Checker(WordWeights(engine, request.viewer), similarity)
         if chat is None:
-            made = _quoted(made, packed, output, settings.section("ask").quotes, similarity)
+            made = _quoted(made, packed, output, settings.section("ask").quotes)
         else:
+            checker = Checker(WordWeights(engine, request.viewer), static_similarity(settings))
             made = _replied(made, packed, output, _Model(chat, settings.section("ask"), request), checker)
     else:
         output.write(REFUSAL)
@@ -164,13 +165,11 @@ def _packed(found: Answer, budget: int) -> Packed:
 # ---------------------------------------------------------------- answers
 
 
-def _quoted(
-    made: AnswerText, packed: Packed, output: Output, most: int, similarity: Similarity | None
-) -> AnswerText:
+def _quoted(made: AnswerText, packed: Packed, output: Output, most: int) -> AnswerText:
     """An answer without a model: the best sentences of the passages, quoted."""
     verdicts: dict[int, list[Verdict]] = {}
     statements = []
-    for quote in extract(made.query, packed.passages, most=most, similarity=similarity):
+    for quote in extract(made.query, packed.passages[:QUOTED_PASSAGES], most=most):
         n = quote.passage + 1
         verbatim = quote.text in packed.passages[quote.passage].text
         verdicts.setdefault(n, []).append(Verdict(verbatim, quote.score, quote.text))

@@ -1,7 +1,7 @@
 """The checker of citations: does a passage support a statement, by its words or by its meaning?
 
-A statement is compared with every run of up to three sentences of the passage. Numbers, identifiers and names of the
-statement must be there, and so must its negations; then its words have to be there, rare words counting more than common
+A statement is compared with every run of up to three sentences of the passage. Numbers, units, identifiers and names of
+the statement must be there, and so must its negations; then its words have to be there, rare words counting more than common
 ones, or most of them if the meaning is near. It is a filter, not a proof: it does not see that two words have changed
 places.
 """
@@ -9,6 +9,7 @@ places.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -16,15 +17,17 @@ from functools import lru_cache
 from watersmeet.common.stems import stems
 from watersmeet.core.tokens import QUESTION_WORDS, is_abbreviation, is_code, surfaces, words_of
 from watersmeet.engine.ask.negation import conflict, spelled_out
-from watersmeet.engine.ask.numbers import numbers
+from watersmeet.engine.ask.numbers import numbers, units
 from watersmeet.present.quotable import pieces
 
-ENOUGH = 0.7
+ENOUGH = 0.75
 """Share of a statement's words, weighted, that a passage has to have."""
 ENOUGH_IF_NEAR = 0.5
 """... if the meaning is near."""
 NEAR = 0.75
 """Cosine from which the meaning is near."""
+VETO = 0.8
+"""Share of the words from which one sentence that contradicts a statement decides: no sentence beside it helps."""
 MAX_RUN = 3
 """Sentences of a passage that a statement is compared with."""
 MAX_PASSAGE = 20_000
@@ -72,8 +75,13 @@ class Checker:
             return Verdict(False, 0.0, "", "it says nothing that could be checked")
         weights = dict(zip(claim.words, self.weights(claim.words), strict=True))
         best = Verdict(False, -1.0)
-        for run in _runs(passage.text[:MAX_PASSAGE]):
+        contradicted: set[int] = set()
+        for at, length, run in _runs(passage.text[:MAX_PASSAGE]):
+            if contradicted.intersection(range(at, at + length)):
+                continue
             found = self._compare(claim, weights, run, passage.above)
+            if length == 1 and not found.supported and found.coverage >= VETO:
+                contradicted.add(at)
             if (found.supported, found.coverage) > (best.supported, best.coverage):
                 best = found
         return best if best.coverage >= 0 else Verdict(False, 0.0, "", "the passage has no sentences")
@@ -88,6 +96,8 @@ class Checker:
             return Verdict(False, coverage, run, "the passage has other words")
         if missing := claim.numbers - there.numbers - _read(above).numbers:
             return Verdict(False, coverage, run, f"the passage does not have the number {sorted(missing)[0]}")
+        if other := claim.units - there.units - _read(above).units:
+            return Verdict(False, coverage, run, f"the passage does not have the unit {sorted(other)[0]}")
         if absent := claim.names - there.tokens - _read(above).tokens:
             return Verdict(False, coverage, run, f"the passage does not name {sorted(absent)[0]}")
         if words := conflict(claim.text, there.text):
@@ -108,11 +118,14 @@ class Reading:
     stem_of: dict[str, str]
     stems: frozenset[str]
     tokens: frozenset[str]
-    numbers: frozenset[str]
+    numbers: Counter[str]
+    units: frozenset[str]
     names: frozenset[str]
 
 
-_MARKUP = re.compile(r"[*_]{1,3}(?=\w)|(?<=[\w.!?`)])[*_]{1,3}|^\s*(?:[-*+•]|\d{1,3}[.)]|#{1,6}|>)\s+", re.MULTILINE)
+_MARKUP = re.compile(
+    r"(?<!\w)[*_]{1,3}(?=[\w`\"“])|(?<=[\w.,:!?`)\"”])[*_]{1,3}(?!\w)|^\s*(?:[-*+•]|\d{1,3}[.)]|#{1,6}|>)\s+", re.MULTILINE
+)
 _LINK = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\s]{0,2000}\)")
 _WIKI = re.compile(r"\[\[(?:[^\[\]|]{0,300}\|)?([^\[\]|]{0,300})\]\]")
 
@@ -137,6 +150,7 @@ def _read(text: str) -> Reading:
         frozenset(stem_of.values()),
         tokens,
         numbers(shown),
+        units(shown),
         frozenset(_names(shown, found)),
     )
 
@@ -158,11 +172,11 @@ def _names(text: str, found: Sequence[str]) -> Iterable[str]:
             yield surface.lower()
 
 
-def _runs(text: str) -> list[str]:
-    """Runs of up to three neighbouring sentences, the short ones first."""
+def _runs(text: str) -> list[tuple[int, int, str]]:
+    """Runs of up to three neighbouring sentences, the short ones first: number of the first, length and text."""
     found = pieces(text)
     return [
-        text[found[at].start : found[at + length - 1].end]
+        (at, length, text[found[at].start : found[at + length - 1].end])
         for length in range(1, MAX_RUN + 1)
         for at in range(len(found) - length + 1)
     ]

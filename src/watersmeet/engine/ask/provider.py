@@ -14,7 +14,6 @@ def chat_model(settings: Settings) -> Chat | None:
     name = settings.section("ask").chat
     if name == EXTRACTIVE:
         return None
-    from watersmeet.engine.components import build
+    from watersmeet.engine.models import chat
 
-    chat: Chat = build("chat", name, settings.of("chat", name))
-    return chat
+    return chat(settings, name)
