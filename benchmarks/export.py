@@ -1,6 +1,6 @@
 """Exports: do they answer as the index that they were made from, alone, and how soon?
 
-    python benchmarks/export.py [--corpus DIR ...] [--parent DIR=INDEX ...] [--queries 100] [--online]
+    python benchmarks/export.py [--corpus DIR ...] [--parent DIR=INDEX ...] [--queries 100] [--online] [--nice 0]
 
 Each corpus is indexed (or `--parent` names its index), and exported with all wheels. Queries are headings of its
 documents, drawn by a seed, and answered here first. Then the export is started by its README's one command with an
@@ -27,6 +27,7 @@ import time
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -40,21 +41,24 @@ SEED = 22
 TOP = 10
 STARTS = 3
 SETUP_SECONDS, START_SECONDS = 600.0, 60.0
+Start = dict[str, float]
 CORPORA = (ROOT / "examples" / "handbook", SHARED / "data" / "markdown" / "kubernetes_en")
 
 
 def heading_queries(engine: Engine, count: int) -> list[str]:
-    """Headings of at least two words, drawn by a seed from all documents."""
-    headings = {
-        heading
-        for document in engine.documents(EVERYONE)
-        for passage in engine.passages(document["document"], EVERYONE)
-        for heading in passage.headings
-        if len(heading.split()) > 1 and len(heading) < 200
-    }
+    """Headings of the documents, drawn by a seed; if there are too few, two headings of one passage as well."""
+    paths = sorted(
+        {
+            passage.headings
+            for document in engine.documents(EVERYONE)
+            for passage in engine.passages(document["document"], EVERYONE)
+        }
+    )
+    headings = sorted({heading for path in paths for heading in path if 1 < len(heading) < 200})
+    pairs = sorted({f"{first} {second}"[:400] for path in paths for first, second in pairwise(path)} - {*headings})
     chance = random.Random(SEED)  # noqa: S311 - to be repeatable
-    listed = sorted(headings)
-    return chance.sample(listed, min(count, len(listed)))
+    chosen = chance.sample(headings, min(count, len(headings)))
+    return chosen + chance.sample(pairs, min(count - len(chosen), len(pairs)))
 
 
 def one_command(readme: str) -> list[str]:
@@ -68,14 +72,14 @@ def one_command(readme: str) -> list[str]:
 class Exported:
     """An export that is started alone."""
 
-    def __init__(self, folder: Path, home: Path, hidden: Sequence[Path]) -> None:
-        self.folder, self.home = folder, home
+    def __init__(self, folder: Path, home: Path, hidden: Sequence[Path], nice: int) -> None:
+        self.folder, self.home, self.nice = folder, home, nice
         self.hidden = _outermost(hidden) if _can_hide() else []
         self.command = one_command((folder / "README.md").read_text("utf8"))
 
     @contextmanager
-    def started(self, query: str, patience: float) -> Iterator[tuple[str, float]]:
-        """The server's address, and the seconds from its start to its first answer."""
+    def started(self, query: str, patience: float) -> Iterator[tuple[str, Start]]:
+        """The server's address, and the time from its start to its first answer."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -85,6 +89,7 @@ class Exported:
         inner = [str(python), str(self.folder / script), "--port", str(port)]
         hide = "".join(f"mount -t tmpfs none '{path}' && " for path in self.hidden)
         command = ["unshare", "-m", "sh", "-c", hide + 'exec "$@"', "sh", *inner] if hide else inner
+        command = ["nice", "-n", str(self.nice), *command] if self.nice else command
         environ = {"HOME": str(self.home), "PATH": "/usr/bin:/bin"}
         begin = time.monotonic()
         process = subprocess.Popen(command, cwd="/", env=environ, stderr=subprocess.DEVNULL, start_new_session=True)
@@ -94,7 +99,7 @@ class Exported:
                 if process.poll() is not None or time.monotonic() - begin > patience:
                     raise SystemExit(f"the export did not start: {' '.join(command)}")
                 time.sleep(0.02)
-            yield address, round(time.monotonic() - begin, 2)
+            yield address, {"seconds": round(time.monotonic() - begin, 2), "cpu_seconds": cpu_of(process.pid)}
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGTERM)
@@ -116,6 +121,12 @@ def ask(address: str, path: str, body: dict[str, Any]) -> Any:
     request = urllib.request.Request(address + path, content, {"Content-Type": "application/json"})  # noqa: S310 - ours
     with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
         return json.load(answer)
+
+
+def cpu_of(pid: int) -> float:
+    """CPU seconds of a process so far: with all that it was before it became the server."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return round((int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), 2)
 
 
 def answers(address: str, query: str) -> bool:
@@ -146,11 +157,11 @@ def compare(address: str, expected: dict[str, list[tuple[str, float]]]) -> dict[
     }
 
 
-def measured(corpus: Path, index: Path, place: Path, count: int, online: bool) -> dict[str, Any]:
+def measured(corpus: Path, index: Path, place: Path, args: argparse.Namespace) -> dict[str, Any]:
     with Engine(index, load_settings(start=str(place))) as engine:
         expected = {
             query: [(one.id, one.score) for one in engine.search(query, top_n=TOP, viewer=EVERYONE).results]
-            for query in heading_queries(engine, count)
+            for query in heading_queries(engine, args.queries)
         }
         found = engine.status()
     home = place / "home"
@@ -174,23 +185,23 @@ def measured(corpus: Path, index: Path, place: Path, count: int, online: bool) -
         },
         "warnings": report["warnings"],
     }
-    if online:
+    if args.online:
         again = run(*WATERSMEET, "export", str(place / "online"), "--json", "--index", str(index), good=(0,))
         figures["online"] = {"export_seconds": round(json.loads(again.out)["took_ms"] / 1000, 1)}
         figures["online"]["size_mb"] = round(json.loads(again.out)["size_bytes"] / 1e6, 1)
     away = index.with_name("moved-away")
     os.rename(index, away)
-    alone = Exported(out, home, [ROOT, Path(sys.prefix), corpus, away])
+    alone = Exported(out, home, [ROOT, Path(sys.prefix), corpus, away], args.nice)
     query = next(iter(expected))
     try:
-        with alone.started(query, SETUP_SECONDS) as (_, seconds):
-            figures["first_start_seconds"] = seconds
+        with alone.started(query, SETUP_SECONDS) as (_, start):
+            figures["first_start_seconds"] = start["seconds"]
         figures["installed_mb"] = size_mb(next(out.glob(".venv-*")))
         starts = []
         for _ in range(STARTS):
-            with alone.started(query, START_SECONDS) as (_, seconds):
-                starts.append(seconds)
-        figures["start_to_first_answer_seconds"] = starts
+            with alone.started(query, START_SECONDS) as (_, start):
+                starts.append({**start, "load": load()[0]})
+        figures["start_to_first_answer"] = starts
         with alone.started(query, START_SECONDS) as (address, _):
             figures |= compare(address, expected)
             chat = ask(address, "/chat", {"question": query})
@@ -207,6 +218,7 @@ def main() -> None:
     parser.add_argument("--parent", action="append", default=[], metavar="DIR=INDEX", help="the index of a corpus")
     parser.add_argument("--queries", type=int, default=100)
     parser.add_argument("--online", action="store_true")
+    parser.add_argument("--nice", type=int, default=0, help="niceness of the server, where others use the machine too")
     parser.add_argument("--out", type=Path, default=RESULTS)
     args = parser.parse_args()
     before, corpora = machine(), {}
@@ -221,10 +233,10 @@ def main() -> None:
                 sync_home = place / "sync"
                 sync_home.mkdir()
                 Runner(sync_home)(*WATERSMEET, "sync", str(corpus), "--quiet", "--index", str(index), good=(0,))
-            corpora[corpus.name] = measured(corpus, index, place, args.queries, args.online)
+            corpora[corpus.name] = measured(corpus, index, place, args)
             print(json.dumps(corpora[corpus.name]), file=sys.stderr)
     before["load_after"] = load()
-    keep("export", {"machine": before, "seed": SEED, "corpora": corpora}, args.out)
+    keep("export", {"machine": before, "seed": SEED, "nice": args.nice, "corpora": corpora}, args.out)
 
 
 if __name__ == "__main__":

@@ -43,17 +43,17 @@ class ExportService(Service):
             self._former.close()
         super().close()
 
-    async def run(self, call: Callable[[Event], T], writes: bool = False) -> T:
+    async def run(self, call: Callable[[Event], T], writes: bool = False, answers: bool = False) -> T:
         def on_current_files(stop: Event) -> T:
             self.follow()
             try:
                 return call(stop)
             except WatersmeetError:
-                if not self.follow():
+                if answers or not self.follow():  # a part of an answer may have been sent
                     raise
                 return call(stop)
 
-        return await super().run(on_current_files, writes)
+        return await super().run(on_current_files, writes, answers)
 
     def ready(self) -> str:
         self.follow()

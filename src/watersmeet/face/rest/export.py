@@ -1,39 +1,24 @@
-"""REST routes of an export, under short names: /search, /chat, /chunks, /sources, /stats. Search is the same call as
-/api/search, so both rank alike."""
+"""REST routes of an export, under short names: /search, /chat, /chunks, /sources, /stats. They are the calls of
+/api/search and /api/chat, so they answer alike."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 from starlette.responses import Response
 
-from watersmeet.engine.ask.model import MAX_TURNS, AnswerText, Turn
 from watersmeet.face import shapes
 from watersmeet.face.export_service import ExportService
+from watersmeet.face.rest.answers import chat as chat_route
 from watersmeet.face.rest.documents import Count, Identity
 from watersmeet.face.rest.documents import search as search_route
 from watersmeet.face.rest.replies import answer, caller, problem_responses, service_of
-from watersmeet.face.schema import Body
-from watersmeet.face.schema import answer as answer_shape
 from watersmeet.face.search import SearchParams
 
 router = APIRouter()
 Offset = Annotated[int, Query(ge=0, le=1_000_000_000)]
-
-
-class ChatTurn(Body):
-    question: Annotated[str, Field(min_length=1, max_length=2000)]
-    answer: Annotated[str, Field(max_length=20_000)] = ""
-
-
-class ChatBody(Body):
-    question: shapes.Query
-    budget: int | None = Field(
-        None, ge=1, le=1_000_000, description="tokens of the passages that the answer is made from"
-    )
-    history: Annotated[list[ChatTurn], Field(max_length=MAX_TURNS)] = Field([], description="the turns before")
 
 
 class Source(BaseModel):
@@ -84,23 +69,14 @@ router.add_api_route(
 )
 
 
-@router.post(
+router.add_api_route(
     "/chat",
-    response_model=answer_shape(AnswerText),
-    responses=problem_responses(404, 424),
-    summary="Answer a question with citations",
+    chat_route,
+    methods=["POST"],
+    response_model=shapes.ChatAnswer,
+    responses=problem_responses(404),
+    summary="Answer a question, with citations",
 )
-async def chat(body: ChatBody, request: Request) -> Response:
-    """The answer to a question, with checked citations; without a chat model, the best sentences as quotes. If the
-    documents do not say, `no_good_match` is true and `nearest` has the nearest passages."""
-    viewer = caller(request).viewer
-    history = [Turn(turn.question, turn.answer) for turn in body.history]
-
-    def work(_: object) -> dict[str, Any]:
-        engine = service_of(request).engine
-        return engine.ask(body.question, budget=body.budget, history=history, viewer=viewer).to_json()
-
-    return await answer(request, work)
 
 
 @router.get(
