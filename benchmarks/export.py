@@ -25,7 +25,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
@@ -140,7 +140,7 @@ def ranked(results: Sequence[Any]) -> list[tuple[str, float]]:
     return [(one["id"], one["score"]) for one in results]
 
 
-def compare(address: str, expected: dict[str, list[tuple[str, float]]]) -> dict[str, Any]:
+def compare(address: str, expected: Mapping[str, Sequence[tuple[str, float]]]) -> dict[str, Any]:
     """How many queries have the same first ten, in the same order, and the largest difference of a score."""
     same, worst, seconds = 0, 0.0, []
     for query, mine in expected.items():
@@ -237,6 +237,9 @@ def main() -> None:
             print(json.dumps(corpora[corpus.name]), file=sys.stderr)
     before["load_after"] = load()
     keep("export", {"machine": before, "seed": SEED, "nice": args.nice, "corpora": corpora}, args.out)
+    for name, figures in corpora.items():
+        if figures["same_top_10"] < figures["queries"]:
+            raise SystemExit(f"{name}: the export answers other than its index")
 
 
 if __name__ == "__main__":

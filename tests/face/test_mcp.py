@@ -33,8 +33,8 @@ SLOW = (
     "import time; from watersmeet.engine.engine import Engine as E; old = E.search;"
     "E.search = lambda self, request: (time.sleep(3), old(self, request))[1];" + START
 )
-READING = ["search", "get", "related", "find_tools", "classify_query", "status"]
-WRITING = ["sync", "register"]
+READING = ["search", "get", "related", "find_tools", "classify_query", "project_query", "status"]
+WRITING = ["project_export", "sync", "register"]
 CLOCK = {"kind": "mcp_server", "path": "/clock", "name": "clock", "description": "Tells the time", "tools": []}
 
 Ask = Callable[[Client], Awaitable[Any]]
