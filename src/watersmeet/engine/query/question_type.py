@@ -14,6 +14,7 @@ _COURTESY = frozenset(
 )
 _FILLER = frozenset("good night much very a lot so you your there again all everyone everybody and the to is well then oh that "
                     "helpful works for help have day see later it was".split())
+_GREETING = re.compile(r"^\W*(?:(?:hello|hi|hey|please|thanks|thank you|ok|okay|well|so|and)\b[\s,.!]*)+", re.I)
 _SMALL_TALK = re.compile(
     r"(?:how are you(?: doing)?(?: today)?|who are you|what are you|what(?:'s| is) your name|what can you do|are you there|"
     r"are you (?:a |an )?(?:human|bot|robot|ai|real)|nice to meet you|you(?:'re| are) welcome|never ?mind)",
@@ -47,6 +48,7 @@ class QuestionType(NamedTuple):
 def question_type(query: str) -> QuestionType:
     if _is_conversation(query):
         return QuestionType(CONVERSATION, "simple", 0.95)
+    query = _GREETING.sub("", query)
     complexity = _complexity(query)
     procedural, factual = bool(_PROCEDURAL.search(query)), bool(_FACTUAL.search(query))
     if procedural:

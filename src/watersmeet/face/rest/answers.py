@@ -35,7 +35,7 @@ Format = Callable[[str | AnswerText | Exception], list[str]]
 """Server-sent events for a part of the text, the whole answer, or an error."""
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 _EVENT_STREAM: dict[int | str, dict[str, Any]] = {
-    200: {"content": {EVENTS: {"schema": {"type": "string"}}}, "description": "The answer"}
+    200: {"content": {EVENTS: {}}, "description": "The answer"}
 }
 
 
