@@ -83,6 +83,6 @@ def served(
     finally:
         running.should_exit = True
         thread.join(10)
-        for work in (service.work, service.changes, service.watch):
+        for work in (service.work, service.changes, service.watch, service.answers):
             work.close()
         listening.close()

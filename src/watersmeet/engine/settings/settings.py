@@ -150,6 +150,22 @@ class CalibrationSettings:
     keep_opened: bool = option(False, "... and store queries with the opened documents, for `tune --encoder`")
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class AskSettings:
+    """Answers to questions: `watersmeet ask`."""
+
+    chat: str = option(
+        "extractive", "chat provider; extractive: no model, sentences are quoted from the documents", outside=True
+    )
+    budget: int = option(2000, "tokens of the passages that an answer is made from", outside=True, least=1)
+    max_tokens: int = option(500, "maximum length of a model's reply, in tokens", outside=True, least=1)
+    seconds: float = option(120.0, "timeout of a model's reply", outside=True, least=0)
+    quotes: int = option(3, "quotes of an answer without a model, at most", least=1)
+    min_confidence: float = option(
+        0.5, "below this confidence of the search, the answer is that the documents do not say", least=0
+    )
+
+
 SECTIONS: dict[str, type[Any]] = {
     "pipeline": PipelineSettings,
     "two_stage": TwoStageSettings,
@@ -158,6 +174,7 @@ SECTIONS: dict[str, type[Any]] = {
     "calibration": CalibrationSettings,
     "serve": ServeSettings,
     "registry": RegistrySettings,
+    "ask": AskSettings,
 }
 
 NAMED = {
@@ -176,6 +193,7 @@ NAMED = {
     "index.static": "embed",
     "index.sparse": "embed",
     "index.dense": "embed",
+    "ask.chat": "chat",
 }
 """Settings that name components, with the kind."""
 OFF = frozenset({"index.static", "index.sparse", "index.dense"})

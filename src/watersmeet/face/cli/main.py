@@ -22,6 +22,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     EVERYDAY: {
         "sync": ("sync", "Index folders and files, or bring an index up to date."),
         "search": ("search", "Find the passages that answer a query."),
+        "ask": ("ask", "Answer a question from the documents, with citations."),
         "get": ("documents", "Show a document or a chunk."),
         "status": ("status", "Show what the index contains."),
         "serve": ("serve", "Serve REST, MCP and a web page."),

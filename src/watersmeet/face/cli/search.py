@@ -108,7 +108,7 @@ def _opened(
     if inside:
         if indexes:
             raise ConfigError("--in and --index cannot be combined", "--in has its own index in the cache folder")
-        places = [_synced_index(inside, settings, quiet)]
+        places = [synced_index(inside, settings, quiet)]
     else:
         named = [find_index(index) for index in indexes or ("",)]
         places = list({os.path.realpath(place): place for place in named}.values())
@@ -122,7 +122,7 @@ def _opened(
     return MultiIndex(engines)
 
 
-def _synced_index(inside: str, settings: Settings, quiet: bool) -> str:
+def synced_index(inside: str, settings: Settings, quiet: bool) -> str:
     """The index of `--in`, brought up to date."""
     from watersmeet.engine.sync.folder_cache import sync_folder_cache
     from watersmeet.face.cli.progress import progress

@@ -22,7 +22,7 @@ from watersmeet.face.service import Service
 from watersmeet.face.tokens import Caller
 
 Id = Annotated[str, Field(min_length=1, max_length=1000)]
-FIRST = ("search", "get", "related", "find_tools")
+FIRST = ("search", "ask", "get", "related", "find_tools")
 """Tools that are listed first: agents pay most attention to them."""
 
 
@@ -47,6 +47,7 @@ class ToolSpec:
     description: str
     run: Callable[[Call, Any], tuple[dict[str, Any], str]]
     writes: bool = False
+    answers: bool = False  # may take as long as a chat model does
 
 
 def plain(found: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
