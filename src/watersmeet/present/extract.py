@@ -191,7 +191,8 @@ def _word_scores(wanted: frozenset[str], candidates: list[_Candidate]) -> list[f
 
 def _factor(candidate: _Candidate, wanted: frozenset[str], cue: re.Pattern[str] | None) -> float:
     length = len(candidate.piece.text.split())
-    factor = _RANK**candidate.passage * (1 - _FOLLOWING * min(candidate.place, 5)) * min(1, _LONG / length) ** 0.2
+    factor = math.pow(_RANK, candidate.passage) * math.pow(min(1.0, _LONG / max(length, 1)), 0.2)
+    factor *= 1 - _FOLLOWING * min(candidate.place, 5)
     if candidate.question:
         return factor * _QUESTION
     if cue is not None and cue.search(candidate.piece.text):

@@ -1,0 +1,98 @@
+"""Quotes for questions of a FAQ: how many stand in the record that answers the question.
+
+    python benchmarks/quotes.py [--seed 22] [--trial]
+
+400 questions of zoomcamp_faq, drawn by the seed, with the first five passages of a search. The first 100 are the test; on
+the other 300 the constants of `present/extract.py` were chosen. A quote is right if it stands word for word in the text of
+the record that the question was made from. `benchmarks/answers.py` measures whole answers, refusals included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from _common import RESULTS, SHARED, keep, machine
+
+from watersmeet.core.model import Result
+from watersmeet.embed.static import Static
+from watersmeet.engine.engine import Engine
+from watersmeet.engine.settings.settings import load as load_settings
+from watersmeet.evaluate.data import load
+from watersmeet.evaluate.index import indexed
+from watersmeet.present.extract import Similarity, extract
+
+DATA = SHARED / "data" / "eval" / "zoomcamp_faq"
+TEST, EVERY, PASSAGES = 100, 400, 5
+
+Case = tuple[str, tuple[Result, ...], frozenset[str]]
+"""A question, its passages, and the ids of the records that answer it."""
+
+
+def static_similarity() -> Similarity:
+    model = Static()
+
+    def similarity(question: str, texts: Sequence[str]) -> list[float]:
+        cosines: list[float] = np.asarray(model.embed(texts) @ model.embed_query(question)).tolist()
+        return cosines
+
+    return similarity
+
+
+def measured(cases: Sequence[Case], gold: dict[str, str], similarity: Similarity | None) -> dict[str, Any]:
+    found = right = first = quotes = right_quotes = length = 0
+    seconds = 0.0
+    for question, passages, relevant in cases:
+        begin = time.process_time()
+        made = extract(question, passages, similarity=similarity)
+        seconds += time.process_time() - begin
+        texts = [gold[document] for document in relevant]
+        good = [any(flat(quote.text) in text for text in texts) for quote in made]
+        found += any(passage.document in relevant for passage in passages)
+        right += any(good)
+        first += bool(made) and good[max(range(len(made)), key=lambda place: made[place].score)]
+        quotes += len(made)
+        right_quotes += sum(good)
+        length += sum(len(quote.text) for quote in made)
+    return {
+        "questions": len(cases),
+        "record_among_passages": found,
+        "right_quote": right,
+        "best_quote_right": first,
+        "quotes": quotes,
+        "share_of_quotes_right": round(right_quotes / max(quotes, 1), 3),
+        "characters_per_answer": round(length / len(cases)),
+        "cpu_ms_per_question": round(1000 * seconds / len(cases), 2),
+    }
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seed", type=int, default=22)
+    parser.add_argument("--trial", action="store_true", help="print only")
+    arguments = parser.parse_args()
+    settings, dataset = load_settings(), load(DATA)
+    with (DATA / "corpus.jsonl").open(encoding="utf8") as file:
+        gold = {str(record["_id"]): flat(record["text"]) for record in map(json.loads, file)}
+    with Engine(indexed(dataset, settings, "", lambda _: None).folder, settings) as engine:
+        cases: list[Case] = [
+            (one.text, engine.search(one.text, top_n=PASSAGES).results, frozenset(one.relevant))
+            for one in dataset.limited(EVERY, arguments.seed).questions
+        ]
+    figures: dict[str, Any] = {"machine": machine(), "seed": arguments.seed}
+    for name, similarity in (("words", None), ("words and static similarity", static_similarity())):
+        parts = {"test": cases[:TEST], "development": cases[TEST:]}
+        figures[name] = {part: measured(some, gold, similarity) for part, some in parts.items()}
+    print(json.dumps(keep("quotes", figures, None if arguments.trial else RESULTS), indent=1))
+
+
+if __name__ == "__main__":
+    main()
