@@ -3,8 +3,8 @@
     python benchmarks/quotes.py [--seed 22] [--trial]
 
 400 questions of zoomcamp_faq, shuffled by the seed, with the first five passages of a search. The first 100 are the
-test; on the other 300, with seed 22, the constants of `present/extract.py` were chosen. A quote is right if it stands word
-for word in the text of the record that the question was made from. `benchmarks/answers.py` measures whole answers.
+test; on the other 300, with seed 22, the constants of `present/extract.py` were chosen. A quote is right if it stands
+word for word in the text of the record that the question was made from. `benchmarks/answers.py` measures answers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import argparse
 import json
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,15 +24,23 @@ from watersmeet.core.model import Result
 from watersmeet.embed.static import Static
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.settings.settings import load as load_settings
+from watersmeet.evaluate.answers import word_recall
 from watersmeet.evaluate.data import load
 from watersmeet.evaluate.index import indexed
-from watersmeet.present.extract import Similarity, extract
+from watersmeet.present.extract import Quote, Similarity, extract
+from watersmeet.present.quotable import pieces
 
 DATA = SHARED / "data" / "eval" / "zoomcamp_faq"
 TEST, EVERY, PASSAGES = 100, 400, 5
 
 Case = tuple[str, tuple[Result, ...], frozenset[str]]
 """A question, its passages, and the ids of the records that answer it."""
+Way = Callable[[str, Sequence[Result]], list[Quote]]
+
+
+def first_pieces(_: str, passages: Sequence[Result]) -> list[Quote]:
+    """What is quoted without choosing: the beginning of the first passage."""
+    return [Quote(0, piece.text, 0.0) for piece in pieces(passages[0].text)[:3]] if passages else []
 
 
 def static_similarity() -> Similarity:
@@ -44,18 +53,19 @@ def static_similarity() -> Similarity:
     return similarity
 
 
-def measured(cases: Sequence[Case], gold: dict[str, str], similarity: Similarity | None) -> dict[str, Any]:
+def measured(cases: Sequence[Case], gold: dict[str, str], way: Way) -> dict[str, Any]:
     found = right = first = quotes = right_quotes = length = 0
-    seconds = 0.0
+    seconds = recall = 0.0
     for question, passages, relevant in cases:
         begin = time.process_time()
-        made = extract(question, passages, similarity=similarity)
+        made = way(question, passages)
         seconds += time.process_time() - begin
         texts = [gold[document] for document in relevant]
         good = [any(flat(quote.text) in text for text in texts) for quote in made]
         found += any(passage.document in relevant for passage in passages)
         right += any(good)
         first += bool(made) and good[max(range(len(made)), key=lambda place: made[place].score)]
+        recall += max(word_recall(" ".join(quote.text for quote in made), text) for text in texts)
         quotes += len(made)
         right_quotes += sum(good)
         length += sum(len(quote.text) for quote in made)
@@ -66,6 +76,7 @@ def measured(cases: Sequence[Case], gold: dict[str, str], similarity: Similarity
         "best_quote_right": first,
         "quotes": quotes,
         "share_of_quotes_right": round(right_quotes / max(quotes, 1), 3),
+        "mean_word_recall": round(recall / len(cases), 3),
         "characters_per_answer": round(length / len(cases)),
         "cpu_ms_per_question": round(1000 * seconds / len(cases), 2),
     }
@@ -91,9 +102,14 @@ def main() -> None:
             for one in questions[:EVERY]
         ]
     figures: dict[str, Any] = {"machine": machine(), "seed": arguments.seed}
-    for name, similarity in (("words", None), ("words and static similarity", static_similarity())):
+    ways: dict[str, Way] = {
+        "words": extract,
+        "words and static similarity": partial(extract, similarity=static_similarity()),
+        "beginning of the first passage": first_pieces,
+    }
+    for name, way in ways.items():
         parts = {"test": cases[:TEST], "development": cases[TEST:]}
-        figures[name] = {part: measured(some, gold, similarity) for part, some in parts.items()}
+        figures[name] = {part: measured(some, gold, way) for part, some in parts.items()}
     print(json.dumps(keep("quotes", figures, None if arguments.trial else RESULTS), indent=1))
 
 
