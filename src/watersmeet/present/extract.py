@@ -216,9 +216,9 @@ def _cue(question: str) -> re.Pattern[str] | None:
 def _chosen(candidates: list[_Candidate], most: int) -> list[_Candidate]:
     """The best candidate and others that fit it, without those that another contains or repeats."""
     best = max(candidates, key=lambda candidate: candidate.score)
-    scored = [replace(one, score=min(one.score * _beside(one, best), 1.0)) for one in candidates]
+    scored = [replace(one, score=min(one.score * _beside(one, best), best.score)) for one in candidates]
     chosen: list[_Candidate] = []
-    for candidate in sorted(scored, key=lambda one: -one.score):
+    for candidate in sorted(scored, key=lambda one: (-one.score, one.piece is not best.piece)):
         if len(chosen) == most or (chosen and candidate.score < max(_LEAST * best.score, 1e-9)):
             break
         if not any(candidate.covers(other) or other.covers(candidate) or candidate.repeats(other) for other in chosen):
