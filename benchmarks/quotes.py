@@ -4,7 +4,8 @@
 
 400 questions of zoomcamp_faq, shuffled by the seed, with the first five passages of a search. The first 100 are the
 test; on the other 300, with seed 22, the constants of `present/extract.py` were chosen. A quote is right if it stands
-word for word in the text of the record that the question was made from. `benchmarks/answers.py` measures answers.
+word for word in the text of the record that the question was made from. Once more with one long passage, in which the
+record stands among seven others without titles. `benchmarks/answers.py` measures whole answers.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ import json
 import random
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 from _common import RESULTS, SHARED, keep, machine
 
-from watersmeet.core.model import Result
 from watersmeet.embed.static import Static
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.settings.settings import load as load_settings
@@ -31,16 +32,34 @@ from watersmeet.present.extract import Quote, Similarity, extract
 from watersmeet.present.quotable import pieces
 
 DATA = SHARED / "data" / "eval" / "zoomcamp_faq"
-TEST, EVERY, PASSAGES = 100, 400, 5
+TEST, EVERY, PASSAGES, OTHERS = 100, 400, 5, 7
 
-Case = tuple[str, tuple[Result, ...], frozenset[str]]
+Case = tuple[str, tuple[Any, ...], frozenset[str]]
 """A question, its passages, and the ids of the records that answer it."""
-Way = Callable[[str, Sequence[Result]], list[Quote]]
+Way = Callable[[str, Sequence[Any]], list[Quote]]
 
 
-def first_pieces(_: str, passages: Sequence[Result]) -> list[Quote]:
+def first_pieces(_: str, passages: Sequence[Any]) -> list[Quote]:
     """What is quoted without choosing: the beginning of the first passage."""
     return [Quote(0, piece.text, 0.0) for piece in pieces(passages[0].text)[:3]] if passages else []
+
+
+@dataclass(frozen=True)
+class Long:
+    """The text of the right record somewhere among those of others: the rank of a passage says nothing."""
+
+    text: str
+    document: str = ""
+
+
+def among_others(cases: Sequence[Case], raw: dict[str, str], seed: int) -> list[Case]:
+    draw = random.Random(seed)  # noqa: S311 - a sample
+    found: list[Case] = []
+    for question, _, relevant in cases:
+        texts = [raw[one] for one in [*relevant, *draw.sample(sorted(raw.keys() - relevant), OTHERS)]]
+        draw.shuffle(texts)
+        found.append((question, (Long("\n\n".join(texts)),), relevant))
+    return found
 
 
 def static_similarity() -> Similarity:
@@ -93,7 +112,8 @@ def main() -> None:
     arguments = parser.parse_args()
     settings, dataset = load_settings(), load(DATA)
     with (DATA / "corpus.jsonl").open(encoding="utf8") as file:
-        gold = {str(record["_id"]): flat(record["text"]) for record in map(json.loads, file)}
+        raw = {str(record["_id"]): str(record["text"]) for record in map(json.loads, file)}
+    gold = {document: flat(text) for document, text in raw.items()}
     questions = list(dataset.questions)
     random.Random(arguments.seed).shuffle(questions)  # noqa: S311 - a sample
     with Engine(indexed(dataset, settings, "", lambda _: None).folder, settings) as engine:
@@ -109,6 +129,7 @@ def main() -> None:
     }
     for name, way in ways.items():
         parts = {"test": cases[:TEST], "development": cases[TEST:]}
+        parts["test, in one long passage"] = among_others(cases[:TEST], raw, arguments.seed)
         figures[name] = {part: measured(some, gold, way) for part, some in parts.items()}
     print(json.dumps(keep("quotes", figures, None if arguments.trial else RESULTS), indent=1))
 
