@@ -17,8 +17,8 @@ from watersmeet import Engine
 from watersmeet.core.chat import Chat, Message
 from watersmeet.core.errors import ModelProblem
 from watersmeet.engine.ask import ask as asking
-from watersmeet.face.ask import MAX_CONVERSATIONS_PER_CALLER, Conversations
 from watersmeet.engine.ask.model import Turn
+from watersmeet.face.ask import MAX_CONVERSATIONS_PER_CALLER, Conversations
 from watersmeet.face.tokens import Tokens
 from watersmeet.testing import ScriptedChat
 

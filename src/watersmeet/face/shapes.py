@@ -32,7 +32,10 @@ ConversationId = Annotated[str, Field(max_length=100, pattern=r"^[\w.:-]*$")]
 ChatBody = body(
     AskParams,
     "ChatBody",
-    examples=[{"question": "how do I rotate keys?"}, {"question": "how often?", "conversation_id": "c1", "stream": True}],
+    examples=[
+        {"question": "how do I rotate keys?"},
+        {"question": "how often?", "conversation_id": "c1", "stream": True},
+    ],
     conversation_id=(
         ConversationId,
         Field("", description="a name for the conversation: a follow-up question is read with the last ten turns"),
