@@ -1,11 +1,11 @@
 """Answers without a model: questions of a FAQ, and foreign questions that it does not answer.
 
-    python benchmarks/answers.py [--seed 22] [--questions 100] [--foreign 50] [--chat NAME]
+    python benchmarks/answers.py [--seed 22] [--questions 100] [--foreign 50]
 
-100 questions of zoomcamp_faq and 50 of cranfield, med and cosqa, drawn by the seed. An answer *overlaps* the gold answer
-if a sentence that it quotes stands word for word in the text of a document judged relevant. Beside it: how many have such
-a sentence first, and the share of the gold answer's words that the answer has. The confidence threshold of `ask` was
-chosen with other draws of the same sets (seed 5).
+100 questions of zoomcamp_faq and 50 of cranfield, med and cosqa, drawn by the seed. An answer *overlaps* the gold
+answer if a sentence that it quotes stands word for word in the text of a document judged relevant. Beside it: how many
+have such a sentence first, and the share of the gold answer's words that the answer has. The confidence threshold of
+`ask` was chosen with another draw of the same sets (seed 5).
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from watersmeet.core.tokens import QUESTION_WORDS, words
 from watersmeet.engine.ask.checker import Checker, Evidence
 from watersmeet.engine.ask.prompt import answer_messages
 from watersmeet.engine.ask.provider import EXTRACTIVE, chat_model
-from watersmeet.engine.ask.reader import AnswerReader, neutral
+from watersmeet.engine.ask.reader import AnswerReader
 from watersmeet.engine.sync.report import Progress, ProgressCallback
 from watersmeet.present.extract import extract
 from watersmeet.present.pack import pack
@@ -91,7 +91,11 @@ def measure_answers(
     own = [question for question in questions if question.relevant]
     others = [*(question.text for question in questions if not question.relevant), *foreign]
     total, done = 2 * (len(own) + len(others)), 0
-    figures: dict[str, Any] = {"model": chat.name if chat else EXTRACTIVE, "questions": len(own), "foreign": len(others)}
+    figures: dict[str, Any] = {
+        "model": chat.name if chat else EXTRACTIVE,
+        "questions": len(own),
+        "foreign": len(others),
+    }
     for name, answerer in (("ask", our_answer), ("top 5", plain_answer)):
         right: list[Asked] = []
         wrong: list[Asked] = []
@@ -100,7 +104,9 @@ def measure_answers(
             *((text, frozenset[str](), wrong) for text in others),
         ]:
             found = answerer(engine, text, chat)
-            into.append(Asked(relevant, found.cited, found.refused, found.supported, found.tokens, found.text, found.took_ms))
+            into.append(
+                Asked(relevant, found.cited, found.refused, found.supported, found.tokens, found.text, found.took_ms)
+            )
             done += 1
             progress(Progress("asking", done, total, "questions"))
         figures[name] = summary(right, wrong)

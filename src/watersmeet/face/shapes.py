@@ -32,7 +32,10 @@ ConversationId = Annotated[str, Field(max_length=100, pattern=r"^[\w.:-]*$")]
 ChatBody = body(
     AskParams,
     "ChatBody",
-    examples=[{"question": "how do I rotate keys?"}, {"question": "how often?", "conversation_id": "c1", "stream": True}],
+    examples=[
+        {"question": "how do I rotate keys?"},
+        {"question": "how often?", "conversation_id": "c1", "stream": True},
+    ],
     conversation_id=(
         ConversationId,
         Field("", description="a name for the conversation: a follow-up question is read with the last ten turns"),
@@ -117,13 +120,13 @@ class Answered(BaseModel):
 class CompletionPart(BaseModel):
     model_config = ConfigDict(extra="allow")
     type: str
-    text: Annotated[str, Field(max_length=100_000)] = ""
+    text: str = ""
 
 
 class CompletionMessage(BaseModel):
     model_config = ConfigDict(extra="allow")
     role: Literal["system", "developer", "user", "assistant", "tool"]
-    content: Annotated[str, Field(max_length=100_000)] | Annotated[list[CompletionPart], Field(max_length=100)] | None = None
+    content: str | list[CompletionPart] | None = None
 
     @property
     def text(self) -> str:
@@ -139,7 +142,7 @@ class CompletionBody(BaseModel):
         extra="allow",
         json_schema_extra={"examples": [{"messages": [{"role": "user", "content": "how do I rotate keys?"}]}]},
     )
-    messages: Annotated[list[CompletionMessage], Field(min_length=1, max_length=200)]
+    messages: Annotated[list[CompletionMessage], Field(min_length=1)]
     stream: bool | None = False
 
 

@@ -42,6 +42,10 @@ _UNRELATED = 0.7
 """Factor for a piece without a word of the question: only what is around it fits."""
 _CUE = 1.15
 """Factor for a piece of the form that the question asks for."""
+_ELSEWHERE = 0.85
+"""Factor for a piece of another passage than the best piece's."""
+_NEXT = 1.15
+"""Factor for a piece right beside the best one."""
 _LEAST = 0.6
 """Share of the best score that a further quote needs."""
 _SAME = 0.8
@@ -191,7 +195,8 @@ def _word_scores(wanted: frozenset[str], candidates: list[_Candidate]) -> list[f
 
 def _factor(candidate: _Candidate, wanted: frozenset[str], cue: re.Pattern[str] | None) -> float:
     length = len(candidate.piece.text.split())
-    factor = _RANK**candidate.passage * (1 - _FOLLOWING * min(candidate.place, 5)) * min(1, _LONG / length) ** 0.2
+    factor = math.pow(_RANK, candidate.passage) * math.pow(min(1.0, _LONG / max(length, 1)), 0.2)
+    factor *= 1 - _FOLLOWING * min(candidate.place, 5)
     if candidate.question:
         return factor * _QUESTION
     if cue is not None and cue.search(candidate.piece.text):
@@ -209,11 +214,19 @@ def _cue(question: str) -> re.Pattern[str] | None:
 
 
 def _chosen(candidates: list[_Candidate], most: int) -> list[_Candidate]:
-    """The best candidates, without those that another contains or repeats."""
+    """The best candidate and others that fit it, without those that another contains or repeats."""
+    best = max(candidates, key=lambda candidate: candidate.score)
+    scored = [replace(one, score=min(one.score * _beside(one, best), best.score)) for one in candidates]
     chosen: list[_Candidate] = []
-    for candidate in sorted(candidates, key=lambda c: -c.score):
-        if len(chosen) == most or (chosen and candidate.score < max(_LEAST * chosen[0].score, 1e-9)):
+    for candidate in sorted(scored, key=lambda one: (-one.score, one.piece is not best.piece)):
+        if len(chosen) == most or (chosen and candidate.score < max(_LEAST * best.score, 1e-9)):
             break
         if not any(candidate.covers(other) or other.covers(candidate) or candidate.repeats(other) for other in chosen):
             chosen.append(candidate)
     return chosen
+
+
+def _beside(candidate: _Candidate, best: _Candidate) -> float:
+    if candidate.passage != best.passage:
+        return _ELSEWHERE
+    return _NEXT if abs(candidate.place - best.place) == 1 else 1.0

@@ -20,7 +20,7 @@ PASSAGES = [
 def read(reply: str, *, cuts: int = 0, links: frozenset[str] = frozenset()) -> tuple[str, AnswerReader]:
     reader = AnswerReader(PASSAGES, Checker(), links)
     chance = random.Random(cuts)  # noqa: S311 - to be repeatable
-    ends = sorted(chance.sample(range(len(reply)), min(cuts, len(reply)))) + [len(reply)]
+    ends = [*sorted(chance.sample(range(len(reply)), min(cuts, len(reply)))), len(reply)]
     shown = "".join(reader.feed(reply[start:end]) for start, end in zip([0, *ends], ends, strict=False))
     return shown + reader.finish(), reader
 
@@ -32,8 +32,14 @@ def test_checked_and_unchecked_citations() -> None:
     assert "not among the passages" in reader.statements[2].reason
 
 
-@pytest.mark.parametrize("reply", ["Keys are rotated every quarter. [1]", "Keys are rotated every quarter [1, 2].",
-                                   "Keys are rotated every quarter [1][2]."])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Keys are rotated every quarter. [1]",
+        "Keys are rotated every quarter [1, 2].",
+        "Keys are rotated every quarter [1][2].",
+    ],
+)
 def test_other_ways_to_cite(reply: str) -> None:
     text, reader = read(reply)
     assert len(reader.statements) == 1

@@ -23,7 +23,7 @@ from watersmeet.core.indexing import Found, ParserOptions
 from watersmeet.core.model import Request
 from watersmeet.engine.components import KINDS, default, find, names, options
 from watersmeet.engine.index.tiers import model_of
-from watersmeet.engine.models import PairScorers
+from watersmeet.engine.models import PairScorers, chat
 from watersmeet.engine.registry.requests import EntityRequest
 from watersmeet.engine.settings.settings import SECTIONS, Settings, load
 from watersmeet.engine.sync.formats import Formats
@@ -127,12 +127,18 @@ def parsing(folder: Path, vault: Path, kind: str, name: str, tables: dict[str, A
         assert formats.of(Found("x", "/x", "1", media=media)) is not None
 
 
+def chatting(folder: Path, vault: Path, kind: str, name: str, tables: dict[str, Any]) -> None:
+    """The chat model of that name; it is sent nothing."""
+    chat(settings_with(folder, tables), name)
+
+
 WAYS: dict[str, Callable[..., None]] = {
     "source": indexing,
     "parse": parsing,
     "chunk": indexing,
     "store": indexing,
     "embed": embedding,
+    "chat": chatting,
 } | dict.fromkeys(("query", "signal", "fusion", "stage"), asking)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -195,7 +195,7 @@ class _Model:
     limits: AskSettings
     request: Request
 
-    def stream(self, messages: Sequence[Message]) -> Iterator[str]:
+    def stream(self, messages: Sequence[Message]) -> Generator[str]:
         """The reply in pieces; it is cancelled when the client has gone or the time is over."""
         until = time.monotonic() + self.limits.seconds
         pieces = iter(self.chat.stream(messages, self.limits.max_tokens))

@@ -1,9 +1,9 @@
 """The checker of citations: does a passage support a statement, by its words or by its meaning?
 
 A statement is compared with every run of up to three sentences of the passage. Numbers, units, identifiers and names of
-the statement must be there, and so must its negations; then its words have to be there, rare words counting more than common
-ones, or most of them if the meaning is near. It is a filter, not a proof: it does not see that two words have changed
-places.
+the statement must be there, and so must its negations; then its words have to be there, rare words counting more than
+common ones, or most of them if the meaning is near. It is a filter, not a proof: it does not see that two words have
+changed places.
 """
 
 from __future__ import annotations
@@ -124,7 +124,8 @@ class Reading:
 
 
 _MARKUP = re.compile(
-    r"(?<!\w)[*_]{1,3}(?=[\w`\"“])|(?<=[\w.,:!?`)\"”])[*_]{1,3}(?!\w)|^\s*(?:[-*+•]|\d{1,3}[.)]|#{1,6}|>)\s+", re.MULTILINE
+    r"(?<!\w)[*_]{1,3}(?=[\w`\"“])|(?<=[\w.,:!?`)\"”])[*_]{1,3}(?!\w)|^\s*(?:[-*+•]|\d{1,3}[.)]|#{1,6}|>)\s+",
+    re.MULTILINE,
 )
 _LINK = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\s]{0,2000}\)")
 _WIKI = re.compile(r"\[\[(?:[^\[\]|]{0,300}\|)?([^\[\]|]{0,300})\]\]")

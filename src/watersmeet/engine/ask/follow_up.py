@@ -88,8 +88,6 @@ def subject(question: str) -> str:
     return short if any(word not in QUESTION_WORDS for word in words(short)) else rest
 
 
-
-
 def _by_model(question: str, history: Sequence[Turn], chat: Chat) -> str:
     """A model's version; empty if it is of no use: too long, or about something else."""
     try:

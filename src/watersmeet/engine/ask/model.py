@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from watersmeet.core.model import Result
@@ -43,7 +43,7 @@ class CitedPassage:
     n: int = option(REQUIRED, "its number in the answer")
     id: str = option(REQUIRED, "the chunk; empty if the answer cites a number that was not among the passages")
     document: str = option(REQUIRED, "the document's id")
-    place: Place = field()
+    place: Place = option(REQUIRED, "where the passage is in it")
     quote: str = option(REQUIRED, "the sentences of the passage that are nearest to what the answer says")
     checked: bool = option(REQUIRED, "whether the passage supports every statement that cites it")
 

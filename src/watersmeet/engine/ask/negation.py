@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+
 from watersmeet.common.stems import stem
 from watersmeet.core.tokens import QUESTION_WORDS
 
@@ -12,7 +13,9 @@ SAME = 0.85
 """Share of common words from which two texts have to have the same number of negations."""
 _CUES = frozenset("not no never none cannot without neither nor nothing nobody nowhere".split())
 _CLAUSE_ENDS = frozenset("and but because although though if when unless so which while until".split())
-_WEAK = frozenset("is are was were be been being do does did can could will would must should may has have had to a the".split())
+_WEAK = frozenset(
+    "is are was were be been being do does did can could will would must should may has have had to a the".split()
+)
 """Words between two negations that cancel each other."""
 _CONTRACTIONS = ((re.compile(r"\bcan['’]t\b", re.I), "can not"), (re.compile(r"\bwon['’]t\b", re.I), "will not"))
 _NOT = re.compile(r"n['’]t\b", re.I)

@@ -1,4 +1,4 @@
-"""The reader of a model's reply: it passes on one statement at a time, with checked citations and without foreign links.
+"""The reader of a model's reply: one statement at a time, with checked citations and without foreign links.
 
 A statement is held back until it is complete, because a citation is checked before it is shown.
 """
@@ -27,9 +27,12 @@ _END = re.compile(
 _NO_END = re.compile(r"(?:(?:^|\n)\s*\(?\d{1,3}|\b(?:e\.g|i\.e|etc|vs|cf|approx|no|nr|fig|dr|st)|\b[A-Z])\.\s*$", re.I)
 _IMAGE = re.compile(r"!\[[^\[\]]{0,500}\]\([^()]{0,4000}\)?")
 _LINK = re.compile(r"\[([^\[\]]{0,500})\]\(\s*<?([^()\s<>]{0,4000})>?[^()]{0,500}\)")
-_TAG = re.compile(r"</?(?:a|img|iframe|script|form|link|area|object|embed|video|audio|source|svg)\b[^<>]{0,4000}>?", re.I)
+_TAG = re.compile(
+    r"</?(?:a|img|iframe|script|form|link|area|object|embed|video|audio|source|svg)\b[^<>]{0,4000}>?", re.I
+)
 URL = re.compile(
-    r"<?\b(?:[a-z][a-z0-9+.\-]{1,20}://|(?:mailto|javascript|data|tel|vbscript):(?=\S)|www\.)[^\s<>\"'`\])]{1,4000}>?", re.I
+    r"<?\b(?:[a-z][a-z0-9+.\-]{1,20}://|(?:mailto|javascript|data|tel|vbscript):(?=\S)|www\.)[^\s<>\"'`\])]{1,4000}>?",
+    re.I,
 )
 
 

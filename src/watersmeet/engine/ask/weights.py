@@ -29,9 +29,7 @@ class WordWeights:
             with self._engine.snapshot() as snapshot:
                 index = self._engine.visible_index(snapshot, self._viewer).words
                 size, counts = (index.size, index.frequencies("body", new)) if index else (0, [0] * len(new))
-            self._weights |= {
-                word: math.log(2 + size / (1 + count)) for word, count in zip(new, counts, strict=True)
-            }
+            self._weights |= {word: math.log(2 + size / (1 + count)) for word, count in zip(new, counts, strict=True)}
         return [self._weights[word] for word in words]
 
 

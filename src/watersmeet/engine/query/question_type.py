@@ -9,18 +9,25 @@ from watersmeet.core.tokens import QUESTION_WORDS, surfaces, words
 
 CONVERSATION, PROCEDURAL, FACTUAL = "conversation", "procedural", "factual"
 _COURTESY = frozenset(
-    "hello hi hey hiya greetings morning afternoon evening thanks thank thx ty cheers bye goodbye welcome ok okay great "
-    "cool nice awesome perfect sorry yes no yep nope sure lol haha goodnight".split()
+    "hello hi hey hiya greetings morning afternoon evening thanks thank thx ty cheers bye goodbye welcome ok okay "
+    "great cool nice awesome perfect sorry yes no yep nope sure lol haha goodnight".split()
 )
-_FILLER = frozenset("good night much very a lot so you your there again all everyone everybody and the to is well then oh that "
-                    "helpful works for help have day see later it was".split())
+_FILLER = frozenset(
+    "good night much very a lot so you your there again all everyone everybody and the to is well then oh that "
+    "helpful works for help have day see later it was".split()
+)
+_GREETING = re.compile(r"^\W*(?:(?:hello|hi|hey|please|thanks|thank you|ok|okay|well|so|and)\b[\s,.!]*)+", re.I)
 _SMALL_TALK = re.compile(
-    r"(?:how are you(?: doing)?(?: today)?|who are you|what are you|what(?:'s| is) your name|what can you do|are you there|"
-    r"are you (?:a |an )?(?:human|bot|robot|ai|real)|nice to meet you|you(?:'re| are) welcome|never ?mind)",
+    r"(?:how are you(?: doing)?(?: today)?|who are you|"
+    r"what are you|what(?:'s| is) your name|what can you do|"
+    r"are you there|are you (?:a |an )?(?:human|bot|robot|ai|real)|nice to meet you|"
+    r"you(?:'re| are) welcome|never ?mind)",
     re.I,
 )
 _PROCEDURAL = re.compile(
-    r"^\W*how (?:do|can|could|should|would|to|might)\b|\bhow to\b|\bsteps?\b|\bstep by step\b|\b(?:guide|tutorial|instructions?|walk ?through)\b"
+    r"^\W*how (?:do|can|could|should|would|to|might)\b|\bhow to\b"
+    r"|\bsteps?\b"
+    r"|\b(?:guide|tutorial|instructions?|walk ?through)\b"
     r"|\bwhat (?:should|must|do|can) (?:i|we|you) do\b|\bwhat to do\b|\bway to\b",
     re.I,
 )
@@ -30,10 +37,12 @@ _FACTUAL = re.compile(
     re.I,
 )
 _IMPERATIVE = frozenset(
-    "install configure set setup enable disable create add remove delete update upgrade fix resolve rotate deploy run build "
-    "migrate restore back connect change reset export import write make use start stop".split()
+    "install configure set setup enable disable create add remove delete update upgrade fix resolve rotate deploy run "
+    "build migrate restore back connect change reset export import write make use start stop".split()
 )
-_JOINED = re.compile(r"\b(?:and|or|versus|vs|compared? (?:to|with)|difference between|both|as well as|then|after that)\b|;", re.I)
+_JOINED = re.compile(
+    r"\b(?:and|or|versus|vs|compared? (?:to|with)|difference between|both|as well as|then|after that)\b|;", re.I
+)
 
 
 class QuestionType(NamedTuple):
@@ -47,6 +56,7 @@ class QuestionType(NamedTuple):
 def question_type(query: str) -> QuestionType:
     if _is_conversation(query):
         return QuestionType(CONVERSATION, "simple", 0.95)
+    query = _GREETING.sub("", query)
     complexity = _complexity(query)
     procedural, factual = bool(_PROCEDURAL.search(query)), bool(_FACTUAL.search(query))
     if procedural:

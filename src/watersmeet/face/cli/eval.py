@@ -49,7 +49,9 @@ REPORTS = (".md", ".html")
 @click.option("--report", "reports", multiple=True, metavar="FILE", help="Write a report: FILE.md or FILE.html.")
 @click.option("--csv", "csv_file", default="", metavar="FILE", help="Write a row of metrics for every query, as CSV.")
 @click.option("--fresh", is_flag=True, help="Index the dataset anew.")
-@click.option("--ask", "asking", is_flag=True, help="Measure the answers of `ask`, beside the first five results as they are.")
+@click.option(
+    "--ask", "asking", is_flag=True, help="Measure the answers of `ask`, beside the first five results as they are."
+)
 @click.option(
     "--foreign",
     multiple=True,
@@ -115,6 +117,7 @@ def eval_command(
         _print(report, quiet)
     if not passed:
         sys.exit(1)
+    return None
 
 
 def _check(dataset: str, from_corpus: bool, reports: tuple[str, ...], gate_file: str) -> None:

@@ -48,5 +48,7 @@ def eval_ask(
     if not quiet:
         print(f"{data.name}: {report['questions']} questions, {report['foreign']} foreign ones, by {report['model']}")
     head = ["", "ask", "top 5"]
-    rows = [[name, *("-" if report[way][name] is None else f"{report[way][name]:g}" for way in head[1:])] for name in SHOWN]
+    rows = [
+        [name, *("-" if report[way][name] is None else f"{report[way][name]:g}" for way in head[1:])] for name in SHOWN
+    ]
     table(head, rows)

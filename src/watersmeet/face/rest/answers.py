@@ -34,9 +34,7 @@ Asking = Callable[[Event, OnText | None], AnswerText]
 Format = Callable[[str | AnswerText | Exception], list[str]]
 """Server-sent events for a part of the text, the whole answer, or an error."""
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-_EVENT_STREAM: dict[int | str, dict[str, Any]] = {
-    200: {"content": {EVENTS: {"schema": {"type": "string"}}}, "description": "The answer"}
-}
+_EVENT_STREAM: dict[int | str, dict[str, Any]] = {200: {"content": {EVENTS: {}}, "description": "The answer"}}
 
 
 @router.post(
@@ -45,12 +43,12 @@ _EVENT_STREAM: dict[int | str, dict[str, Any]] = {
     responses={**_EVENT_STREAM, **problem_responses(404)},
     summary="Answer a question, with citations",
 )
-async def chat(body: shapes.ChatBody, request: Request) -> Response:  # type: ignore[valid-type] # made from AskParams
+async def chat(body: shapes.ChatBody, request: Request) -> Response:
     """An answer from the documents. Each citation is checked; if no passage fits, the answer says so.
 
     As server-sent events: `text` with a part of the text, then `answer` with the whole; or `error`."""
     service, who = service_of(request), caller(request)
-    params, conversation = from_body(AskParams, body), body.conversation_id  # type: ignore[attr-defined]
+    params, conversation = from_body(AskParams, body), body.conversation_id
 
     def asking(stop: Event, on_text: OnText | None) -> AnswerText:
         history = service.conversations.turns(who.key, conversation) if conversation else ()
@@ -69,7 +67,7 @@ async def chat(body: shapes.ChatBody, request: Request) -> Response:  # type: ig
             return [_event("answer", as_json(item))]
         return [_event("error", _problem(item, request))]
 
-    stream = body.stream  # type: ignore[attr-defined]
+    stream = body.stream
     if stream if stream is not None else EVENTS in request.headers.get("accept", ""):
         return await _streamed(request, asking, events)
     return await answer(request, lambda stop: as_json(asking(stop, None)), answers=True)
@@ -87,7 +85,7 @@ async def models() -> Response:
     summary="Answer a question, in the form of OpenAI's API",
 )
 async def completions(body: shapes.CompletionBody, request: Request) -> Response:
-    """The last message is the question, those before it are the conversation. `citations` is a field beside `choices`."""
+    """The last message is the question, those before it are the conversation. `citations` is beside `choices`."""
     service, who = service_of(request), caller(request)
     question, history = _conversation(body.messages)
     head = {"id": f"chatcmpl-{secrets.token_hex(12)}", "created": int(time.time()), "model": MODEL}

@@ -22,7 +22,7 @@ from watersmeet.face.service import Service
 from watersmeet.face.tokens import Caller
 
 Id = Annotated[str, Field(min_length=1, max_length=1000)]
-FIRST = ("search", "ask", "get", "related", "find_tools")
+FIRST = ("search", "get", "related", "find_tools")
 """Tools that are listed first: agents pay most attention to them."""
 
 

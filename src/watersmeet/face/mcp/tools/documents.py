@@ -131,7 +131,8 @@ TOOLS = {
         shapes.Classified,
         "Classify a query",
         "Say whether a query names something exactly (identifier), describes a concept (conceptual) or both (mixed), "
-        "whether it needs the documents at all, and which mode and how many results suit it. `search` does this by itself; use this tool to plan.",
+        "whether it needs the documents at all, and which mode and how many results suit it. `search` does this by "
+        "itself; use this tool to plan.",
         lambda call, arguments: plain(call.service.classify(arguments.query, call.caller.viewer)),
     ),
 }
