@@ -59,6 +59,12 @@ def test_the_folder_has_all_that_a_server_needs(parent: Engine, tmp_path: Path) 
     assert report.size_bytes == sum(map(len, tree(tmp_path / "out").values()))
     assert compileall.compile_dir(tmp_path / "out", quiet=1)
     assert os.access(tmp_path / "out" / "run.py", os.X_OK)
+    version = ".".join(map(str, sys.version_info[:2]))
+    assert f"ARG PYTHON={version}\n" in (tmp_path / "out" / "Containerfile").read_text("utf8")
+
+
+def test_an_export_inside_of_an_indexed_folder_is_warned_about(parent: Engine, vault: Path) -> None:
+    assert "next sync" in export(parent, str(vault / "out")).warnings[0]
 
 
 def test_nothing_of_this_machine_is_in_it(parent: Engine, tmp_path: Path) -> None:
@@ -167,4 +173,4 @@ def test_a_killed_export_leaves_the_old_one_or_the_new_one(parent: Engine, vault
     export(parent, str(out))
     kept = {path.name for path in out.iterdir() if not path.name.startswith("__")}
     manifest = read_manifest(str(out))
-    assert kept == {"run.py", "README.md", "Containerfile", "test_export.py", "export.json", manifest.content}
+    assert kept == {".dockerignore", "run.py", "README.md", "Containerfile", "test_export.py", "export.json", manifest.content}

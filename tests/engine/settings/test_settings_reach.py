@@ -6,7 +6,7 @@ import ast
 import inspect
 import sys
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import Field
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ import pytest
 from registries import ENTITIES
 from serving import served
 from watersmeet import Engine
-from watersmeet.core.errors import ModelProblem
+from watersmeet.core.errors import ConfigError, ModelProblem
 from watersmeet.core.indexing import Found, ParserOptions
 from watersmeet.core.model import Request
 from watersmeet.engine.components import KINDS, default, find, names, options
@@ -27,6 +27,7 @@ from watersmeet.engine.models import PairScorers, chat
 from watersmeet.engine.registry.requests import EntityRequest
 from watersmeet.engine.settings.settings import SECTIONS, Settings, load
 from watersmeet.engine.sync.formats import Formats
+from watersmeet.face.mcp.tools.export import folder_of
 from watersmeet.face.service import Service
 from watersmeet.face.tokens import Tokens
 
@@ -240,5 +241,7 @@ def test_the_settings_of_the_engine_are_read_where_it_works(
         stack.callback(beside.close)
         beside.start()
         beside.folder.wait_for_sync(Event())
+        with suppress(ConfigError):  # it is not set
+            folder_of(beside, "export")
     documented = {f"{section}.{key}" for section, cls in SECTIONS.items() for key in options(cls)}
     assert sorted(documented - reads) == []

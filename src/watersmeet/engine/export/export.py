@@ -86,6 +86,8 @@ def export(
         with passing_lock(os.path.join(folder, LOCK), LOCK_SECONDS):
             before = claim(folder)  # another export may have been finished meanwhile
             report = _write(engine, folder, before, private, wheels, progress)
+    if any(is_within(os.path.realpath(folder), os.path.realpath(root)) for root in engine.index.root_places()):
+        report.warnings.append("the export lies in a folder that is indexed: the next sync reads it, too")
     report.took_ms = (time.perf_counter() - start) * 1000
     return report
 
@@ -163,7 +165,7 @@ def _write_index(engine: Engine, staging: str, name: str, private: bool, report:
     return {
         "content": name,
         "watersmeet": __version__,
-        "python": ".".join(map(str, sys.version_info[:2])),
+        "python": _python(),
         "platform": sysconfig.get_platform(),
         "made": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "documents": report.documents,
@@ -226,8 +228,13 @@ def _copy_template(name: str, folder: str) -> None:
     path = os.path.join(TEMPLATE, name)
     if os.path.isfile(path) and name != "__init__.py":
         with open(path, "rb") as file:
-            content = file.read()
+            content = file.read().replace(b"{python}", _python().encode())
         replace_file(os.path.join(folder, name), content, 0o755 if name in EXECUTABLE else READABLE_FILE)
+
+
+def _python() -> str:
+    """The Python version that the requirements are for."""
+    return ".".join(map(str, sys.version_info[:2]))
 
 
 def _put(path: str, content: bytes) -> None:

@@ -7,11 +7,12 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from watersmeet.core.errors import ConfigError, NoIndex, NotFound
+from watersmeet.core.errors import ConfigError, NoIndex, NotFound, WatersmeetError
 from watersmeet.face import shapes
 from watersmeet.face.mcp.tools import Call, ToolSpec, plain
 from watersmeet.face.schema import Body
 from watersmeet.face.search import SearchParams
+from watersmeet.face.service import Service
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 
@@ -37,9 +38,9 @@ class Exported(BaseModel):
     took_ms: float
 
 
-def folder_of(call: Call, name: str) -> str:
+def folder_of(service: Service, name: str) -> str:
     """The folder of an export: directly below the one that the user's settings name, and nowhere else."""
-    above = call.service.limits.export_folder
+    above = service.limits.export_folder
     if not above or not os.path.isabs(above):
         raise ConfigError(
             "this server may not export",
@@ -54,7 +55,13 @@ def folder_of(call: Call, name: str) -> str:
 def _export(call: Call, arguments: ProjectExport) -> tuple[dict[str, Any], str]:
     from watersmeet.engine.export.export import export
 
-    report = export(call.service.engine, folder_of(call, arguments.name), wheels=arguments.wheels).to_json()
+    folder = folder_of(call.service, arguments.name)
+    try:
+        report = export(call.service.engine, folder, wheels=arguments.wheels).to_json()
+    except WatersmeetError as error:
+        if call.local:
+            raise
+        raise ConfigError(str(error).replace(folder, arguments.name), error.hint) from None
     return plain(report if call.local else {**report, "folder": arguments.name})
 
 
@@ -66,7 +73,7 @@ def _query(call: Call, arguments: ProjectQuery) -> tuple[dict[str, Any], str]:
     from watersmeet.face.search import run_search
 
     try:
-        engine, _ = open_export(folder_of(call, arguments.name))
+        engine, _ = open_export(folder_of(call.service, arguments.name))
     except NoIndex:
         raise NotFound(f"there is no export called {arguments.name!r}", "make it with `project_export`") from None
     with engine:
