@@ -44,6 +44,7 @@ OTHER: dict[str, Any] = {
     "query.route.rules": [{"match": "python", "filters": {"sdk": "python"}}],
     "source.folder.include": ["**/*.md"],
     "store.tantivy.heap_bytes": 100_000_000,
+    "chat.bedrock.endpoint_url": "http://127.0.0.1:9",
 }
 """A value that is not the default, where not just any will do."""
 
