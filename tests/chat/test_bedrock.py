@@ -12,7 +12,7 @@ import pytest
 from chat_replies import WORDS, bedrock, frame, sent
 from watersmeet.chat.bedrock import Bedrock, client_of
 from watersmeet.core.chat import Chat
-from watersmeet.core.errors import ModelMissing, ModelProblem
+from watersmeet.core.errors import ConfigError, ModelMissing, ModelProblem
 from watersmeet.testing.contracts.chat import CONVERSATION, QUESTION, ChatContract
 from web import Site, Step, answer, running
 
@@ -180,6 +180,11 @@ def test_failures_of_a_stream(site: Site, step: Step, message: str) -> None:
 def test_a_reply_that_takes_too_long(site: Site) -> None:
     site.always = streamed(*bedrock("Hello"))
     assert "did not finish within 0 s" in str(problem(model(site, deadline=0.0)))
+
+
+def test_only_web_addresses() -> None:
+    with pytest.raises(ConfigError, match="is not a web address"):
+        Bedrock(endpoint_url="bedrock.local")
 
 
 def test_what_is_missing_is_said(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,9 @@ from chat_replies import WORDS, event, openai, sent
 from watersmeet.chat.openai import OpenAI
 from watersmeet.core.chat import Chat
 from watersmeet.core.errors import ConfigError, ModelMissing, ModelProblem
+from watersmeet.engine.models import chat
+from watersmeet.engine.settings.settings import load
+from watersmeet.engine.settings.trust import filter_untrusted
 from watersmeet.testing.contracts.chat import CONVERSATION, QUESTION, ChatContract
 from web import Site, Step, answer, stream
 
@@ -234,6 +237,21 @@ def test_nobody_there_is_said_at_once() -> None:
 def test_only_web_addresses() -> None:
     with pytest.raises(ConfigError, match="is not a web address"):
         OpenAI(base_url="file:///etc/passwd")
+
+
+def test_the_key_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("MY_KEY", "another-key")
+    assert chat(load(environ={}), "openai") == OpenAI(api_key=KEY)
+    other = load(environ={}, flags={"chat": {"openai": {"api_key_env": "MY_KEY", "model": "tiny"}}})
+    assert chat(other, "openai") == OpenAI(api_key="another-key", api_key_env="MY_KEY", model="tiny")
+
+
+def test_a_folder_cannot_choose_an_endpoint() -> None:
+    tables = {"chat": {"openai": {"base_url": "http://elsewhere.test/v1", "api_key_env": "HOME", "temperature": 1.0}}}
+    allowed, ignored = filter_untrusted(tables)
+    assert allowed == {}
+    assert ignored.keys() == {"chat.openai.base_url", "chat.openai.api_key_env", "chat.openai.temperature"}
 
 
 def test_texts_are_read_as_they_arrive(site: Site) -> None:

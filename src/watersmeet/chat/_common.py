@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from watersmeet.common.encodable import clean
 from watersmeet.common.http import Client, Reply, Stream
-from watersmeet.common.redaction import redact, secrets_of, shown
+from watersmeet.common.redaction import excerpt, secrets_of, shown
 from watersmeet.common.server_sent_events import EventTooLarge, events
 from watersmeet.core.chat import Message
 from watersmeet.core.errors import ConfigError, ModelMissing, ModelProblem, NoReply
 
 MAX_BYTES = 16 << 20
 """Bytes of a reply with all its events."""
-MAX_EXCERPT = 300
 _DONE = "[DONE]"
 LATER = "is the endpoint up? try again later"
 
@@ -53,10 +52,10 @@ def http_client(timeout: float, deadline: float, retries: int, backoff: float) -
     return Client(guard=None, timeout=timeout, deadline=deadline, retries=retries, backoff=backoff, max_bytes=MAX_BYTES)
 
 
-def check_address(base_url: str) -> None:
-    if not base_url.startswith(("http://", "https://")):
+def check_address(name: str, url: str) -> None:
+    if not url.startswith(("http://", "https://")):
         raise ConfigError(
-            f"base_url {shown(base_url)!r} is not a web address", "give one that begins with http:// or https://"
+            f"{name} {shown(url)!r} is not a web address", "give one that begins with http:// or https://"
         )
 
 
@@ -130,12 +129,6 @@ class Endpoint:
         return ModelProblem(
             reply.error, f"check [{self.setting}] (model {self.model}); if it was too much text, send less"
         )
-
-
-def excerpt(text: str, secrets: Collection[str]) -> str:
-    """Beginning of an untrusted text, on one line, without secrets."""
-    plain = "".join(letter if letter.isprintable() else " " for letter in redact(text, secrets))
-    return " ".join(plain.split())[:MAX_EXCERPT]
 
 
 def text_of(value: Any) -> str:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from watersmeet.chat._common import LATER, excerpt, object_of, text_of, turns, usable
+from watersmeet.chat._common import LATER, check_address, object_of, text_of, turns, usable
+from watersmeet.common.redaction import excerpt
 from watersmeet.core.chat import Message
 from watersmeet.core.errors import ModelMissing, ModelProblem
 from watersmeet.core.options import option
@@ -38,8 +39,12 @@ class Bedrock:
     endpoint_url: str = option("", "URL of the service; empty: that of the region", outside=True)
     temperature: float = option(0.0, "randomness of the reply, from 0 to 1; negative: the model's default")
     timeout: float = option(60.0, "seconds to wait for the next part of the reply", outside=True)
-    deadline: float = option(300.0, "seconds for the whole reply", outside=True)
+    deadline: float = option(300.0, "seconds for the whole reply; checked when a part of it arrives", outside=True)
     retries: int = option(2, "how often a request is tried again before a reply begins", outside=True)
+
+    def __post_init__(self) -> None:
+        if self.endpoint_url:
+            check_address("endpoint_url", self.endpoint_url)
 
     @property
     def name(self) -> str:

@@ -43,7 +43,7 @@ class OpenAI:
     api_key: str = secret_key()
 
     def __post_init__(self) -> None:
-        check_address(self.base_url)
+        check_address("base_url", self.base_url)
 
     @property
     def name(self) -> str:

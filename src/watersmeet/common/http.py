@@ -27,13 +27,12 @@ from typing import Any, Self, TypeVar
 from urllib.parse import quote, unquote, urljoin
 
 from watersmeet.common.addresses import Address, Guard, Target, parse, resolve
-from watersmeet.common.redaction import redact, secrets_of, shown
+from watersmeet.common.redaction import excerpt, secrets_of, shown
 from watersmeet.core.errors import NoReply
 
 _RETRY_STATUSES = {408, 409, 425, 429, *range(500, 600)} - {501, 505}
 _REDIRECTS = {301, 302, 303, 307, 308}
 _MAX_PAUSE_SECONDS = 60.0
-_MAX_EXCERPT = 300
 _LATER = "is it up? try again later"
 _CHECK = "check the address and the network"
 _BLOCK = 1 << 16
@@ -89,8 +88,8 @@ class Reply:
     @property
     def error(self) -> str:
         """Error message for an unsuccessful reply, without secrets."""
-        status = f"{self.status} {_excerpt(self.reason, self.secrets)}{_times(self.tries)}"
-        body = _excerpt(self.body.decode(errors="replace"), self.secrets)
+        status = f"{self.status} {excerpt(self.reason, self.secrets)}{_times(self.tries)}"
+        body = excerpt(self.body.decode(errors="replace"), self.secrets)
         return f"{shown(self.url)} answered {status}" + (f": {body}" if body else "")
 
 
@@ -103,7 +102,7 @@ class _Failed:
     retryable: bool = False
 
     def as_error(self, request: _Request, tries: int = 1) -> NoReply:
-        message = _excerpt(self.message, request.secrets)
+        message = excerpt(self.message, request.secrets)
         return NoReply(f"{shown(request.target.url)} {message}{_times(tries)}", self.hint)
 
 
@@ -277,12 +276,6 @@ class Stream:
 def _reply(request: _Request, response: http.client.HTTPResponse, body: bytes, tries: int) -> Reply:
     url, secrets = request.target.url, request.secrets
     return Reply(url, response.status, response.reason, response.headers, body, tries, secrets)
-
-
-def _excerpt(text: str, secrets: frozenset[str]) -> str:
-    """Beginning of an untrusted text, on one line, without secrets."""
-    plain = "".join(character if character.isprintable() else " " for character in redact(text, secrets))
-    return " ".join(plain.split())[:_MAX_EXCERPT]
 
 
 def _times(tries: int) -> str:

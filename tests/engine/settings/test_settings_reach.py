@@ -30,6 +30,7 @@ from watersmeet.engine.sync.formats import Formats
 from watersmeet.face.mcp.tools.export import folder_of
 from watersmeet.face.service import Service
 from watersmeet.face.tokens import Tokens
+from watersmeet.testing import ScriptedChat
 
 OTHER: dict[str, Any] = {
     "chunk.headings.max_chars": 900,
@@ -44,6 +45,7 @@ OTHER: dict[str, Any] = {
     "query.route.rules": [{"match": "python", "filters": {"sdk": "python"}}],
     "source.folder.include": ["**/*.md"],
     "store.tantivy.heap_bytes": 100_000_000,
+    "chat.bedrock.endpoint_url": "http://127.0.0.1:9",
 }
 """A value that is not the default, where not just any will do."""
 
@@ -233,6 +235,8 @@ def test_the_settings_of_the_engine_are_read_where_it_works(
         engine.search("rotate keys", mode="sparse")
         engine.registry.search(EntityRequest("weather", mode="hybrid"))
         engine.registry.find_tools("query the docs")
+        engine.ask("how do I rotate keys?")
+        engine.ask("how do I rotate keys?", chat=ScriptedChat(always="Rotate keys every quarter [1]."))
         engine.compact()
         site = stack.enter_context(served(engine, host="0.0.0.0", tokens=Tokens()))  # noqa: S104 # not listened on
         site.ask("/api/search", {"query": "rotate keys"})
