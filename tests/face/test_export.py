@@ -6,11 +6,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +18,7 @@ import pytest
 from mcp.client import Client
 
 from serving import Served
+from serving import serving as served_by
 from watersmeet import Engine
 from watersmeet.core.errors import NoIndex
 from watersmeet.engine.export import export as exporting
@@ -27,8 +26,6 @@ from watersmeet.engine.export.export import export
 from watersmeet.engine.export.requirements import Requirements
 from watersmeet.engine.settings.settings import load
 from watersmeet.face.export_service import ExportService
-from watersmeet.face.rest.app import make
-from watersmeet.face.rest.process import server
 from watersmeet.face.service import Service
 
 pytestmark = pytest.mark.server
@@ -55,20 +52,12 @@ def out(parent: Engine, tmp_path: Path) -> Path:
 
 @contextmanager
 def serving(service: Service) -> Iterator[Served]:
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
-        listening.bind(("127.0.0.1", 0))
-        running = server(make(service, "127.0.0.1"))
-        thread = threading.Thread(target=running.run, args=([listening],), daemon=True)
-        thread.start()
-        deadline = time.monotonic() + 20
-        while not running.started and time.monotonic() < deadline:
-            time.sleep(0.01)
-        try:
-            yield Served(listening.getsockname()[1], service)
-        finally:
-            running.should_exit = True
-            thread.join(10)
-            service.close()
+    """A server that closes its index."""
+    try:
+        with served_by(service) as site:
+            yield site
+    finally:
+        service.close()
 
 
 def ids(answer: Any) -> list[tuple[str, float]]:

@@ -173,4 +173,12 @@ def test_a_killed_export_leaves_the_old_one_or_the_new_one(parent: Engine, vault
     export(parent, str(out))
     kept = {path.name for path in out.iterdir() if not path.name.startswith("__")}
     manifest = read_manifest(str(out))
-    assert kept == {".dockerignore", "run.py", "README.md", "Containerfile", "test_export.py", "export.json", manifest.content}
+    assert kept == {
+        ".dockerignore",
+        "run.py",
+        "README.md",
+        "Containerfile",
+        "test_export.py",
+        "export.json",
+        manifest.content,
+    }

@@ -18,6 +18,7 @@ from watersmeet.face.cli.streams import one_line
 
 if TYPE_CHECKING:
     from watersmeet.face.export_service import ExportService
+    from watersmeet.face.service import Service
 
 inside_flag = inside(f"Serve this folder; it is indexed first. {CACHE_NOTE}")
 write_flag = click.option("--allow-write", is_flag=True, help="Let clients change the index.")
@@ -69,6 +70,7 @@ def serve_command(
             f"other machines can reach {host}, and there is no token",
             "create one with `watersmeet token create --scope read`, or leave out --host",
         )
+    service: Service
     if export:
         service = _export_service(export, inside, index, allow_write)
         listening = listen(host, port)
