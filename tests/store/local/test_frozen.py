@@ -91,6 +91,15 @@ def test_names_that_lead_elsewhere_are_refused(frozen: Path, facts: dict[str, st
         opened(frozen)
 
 
+def test_a_journal_beside_it_is_not_read_and_nothing_is_written(frozen: Path) -> None:
+    for ending in ("-wal", "-journal", "-shm"):
+        (frozen / f"catalogue.db{ending}").write_bytes(b"x" * 5000)
+    before = (frozen / "catalogue.db").read_bytes()
+    opened(frozen)
+    assert (frozen / "catalogue.db").read_bytes() == before
+    assert (frozen / "catalogue.db-shm").read_bytes() == b"x" * 5000
+
+
 def test_a_folder_without_the_mark_is_not_a_frozen_copy(frozen: Path) -> None:
     (frozen / FROZEN).unlink()
     with pytest.raises(IndexProblem, match="not a frozen copy"):

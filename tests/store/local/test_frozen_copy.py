@@ -14,6 +14,7 @@ import pytest
 from watersmeet import Engine
 from watersmeet.core.errors import IndexProblem
 from watersmeet.engine.settings.settings import load
+from watersmeet.store.local._checksums import seal
 from watersmeet.store.local.frozen_copy import public_path
 
 PRIVATE_NOTE = '---\n"@audience": [user:ann]\n---\n# Salaries\n\nThe zanzibar bonus is paid in pearls.\n'
@@ -123,6 +124,16 @@ def test_it_is_one_state_of_an_index_that_others_write(original: Engine, tmp_pat
     finally:
         stop.set()
         thread.join(60)
+
+
+def test_a_document_that_is_private_by_its_gate_alone_stays_behind(original: Engine, tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "index" / "catalogue.db") as db:
+        (key,) = db.execute("SELECT id FROM documents WHERE name = 'index.md'").fetchone()
+        db.execute("INSERT INTO facets VALUES ('@audience', 'group:staff', ?)", (key,))
+        seal(db, key)
+    db.close()
+    index: Any = original.index
+    assert index.copy_to(str(tmp_path / "copy"), ["static"]).private == 2
 
 
 def test_damaged_documents_stay_behind(original: Engine, tmp_path: Path) -> None:

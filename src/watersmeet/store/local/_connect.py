@@ -19,6 +19,7 @@ FORMAT = 3
 READABLE = frozenset({1, 2, FORMAT})
 """Formats that can be searched without an upgrade; the next writer upgrades them."""
 RECREATE_HINT = "build it anew with `watersmeet sync PATH --recreate`; vectors come from the cache"
+IMMUTABLE = "ro&immutable=1"
 _BUSY_SECONDS = 10.0
 
 
@@ -50,7 +51,7 @@ def connect(folder: str, *, create: bool = False) -> sqlite3.Connection:
         if create and not os.path.exists(path):
             os.close(private(path, os.O_RDWR | os.O_CREAT))  # SQLite gives its WAL files the same mode
         db = sqlite3.connect(
-            sqlite_uri(path, read_only_mode(path)) if read_only else path,
+            sqlite_uri(path, IMMUTABLE if is_frozen(folder) else read_only_mode(path)) if read_only else path,
             timeout=_BUSY_SECONDS,
             isolation_level=None,
             check_same_thread=False,
@@ -88,7 +89,7 @@ def read_only_mode(path: str) -> str:
         logged = os.path.getsize(path + "-wal") > 0
     except OSError:
         logged = False
-    return "ro" if logged else "ro&immutable=1"
+    return "ro" if logged else IMMUTABLE
 
 
 def sqlite_uri(path: str, mode: str) -> str:

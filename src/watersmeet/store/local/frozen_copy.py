@@ -20,9 +20,9 @@ from watersmeet.common.redaction import shown
 from watersmeet.core.errors import IndexProblem
 from watersmeet.core.files import make_private, private
 from watersmeet.core.index import CURRENT_TIERS, NEXT_TIERS, CopiedIndex, Tier
-from watersmeet.core.model import ANY
+from watersmeet.core.model import ANY, Condition
 from watersmeet.core.text_fields import FORM
-from watersmeet.core.visibility import is_restricted
+from watersmeet.core.visibility import EVERYONE, audience_gates, is_restricted
 from watersmeet.store.local import _counts, _frozen
 from watersmeet.store.local._checksums import seal, seal_meta, unsound
 from watersmeet.store.local._connect import sqlite_errors
@@ -85,7 +85,7 @@ def freeze(folder: str) -> None:
 
 def _copy_rows(snapshot: LocalSnapshot, catalogue: Catalogue, private_too: bool) -> CopiedIndex:
     """Copy the documents that belong into the copy, with all that hangs on them."""
-    damaged = unsound_documents(snapshot)
+    damaged, public = snapshot.with_connection(unsound), _public_documents(snapshot)
     count = hidden = entities = 0
     kept: set[int] = set()
     files: set[int] = set()
@@ -95,9 +95,9 @@ def _copy_rows(snapshot: LocalSnapshot, catalogue: Catalogue, private_too: bool)
             if file is None:
                 entities += 1
                 continue
-            if key in damaged:
+            if key in damaged:  # a copy would give it a valid checksum
                 continue
-            if not private_too and is_restricted(json.loads(fields)):
+            if not private_too and (key not in public or is_restricted(json.loads(fields))):
                 hidden += 1
                 continue
             kept.add(key)
@@ -112,9 +112,10 @@ def _copy_rows(snapshot: LocalSnapshot, catalogue: Catalogue, private_too: bool)
     return CopiedIndex(count, hidden, len(damaged), entities)
 
 
-def unsound_documents(snapshot: LocalSnapshot) -> Collection[int]:
-    """Damaged documents: a copy would give them a valid checksum."""
-    return snapshot.with_connection(unsound)
+def _public_documents(snapshot: LocalSnapshot) -> set[int]:
+    """Documents that every viewer finds, by the gate of every search."""
+    must, values = snapshot.where(Condition(gates=audience_gates(EVERYONE)))
+    return {key for (key,) in snapshot.query(f"SELECT d.id FROM documents d WHERE {must}", values)}
 
 
 def _copy_table(snapshot: LocalSnapshot, db: sqlite3.Connection, table: str, documents: Collection[int]) -> None:
