@@ -98,9 +98,18 @@ def test_chat_answers_with_quotes_or_says_that_nothing_fits(out: Path) -> None:
         assert "event: answer" in parts
 
 
-def test_it_is_read_only(out: Path) -> None:
+def test_it_is_read_only_over_rest_and_mcp(parent: Engine, out: Path) -> None:
+    async def ask(address: str) -> tuple[set[str], Any]:
+        async with Client(address) as client:
+            found = await client.call_tool("project_query", {"query": "rotate keys"})
+            return {tool.name for tool in (await client.list_tools()).tools}, found.structured_content
+
     with serving(ExportService(str(out))) as site:
         assert site.ask("/api/sync", {"paths": []}).status in (403, 404)
+        names, found = asyncio.run(ask(f"{site.url}/mcp"))
+    assert {"search", "get", "ask"} <= names
+    assert not {"sync", "register", "project_export"} & names
+    assert ids(found) == [(one.id, one.score) for one in parent.search("rotate keys").results]
     service = ExportService(str(out))
     assert not service.allow_write
     service.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import threading
@@ -15,6 +16,7 @@ from watersmeet import Engine
 from watersmeet.core.errors import IndexProblem
 from watersmeet.engine.settings.settings import load
 from watersmeet.store.local._checksums import seal
+from watersmeet.store.local._file_commits import publish
 from watersmeet.store.local.frozen_copy import public_path
 
 PRIVATE_NOTE = '---\n"@audience": [user:ann]\n---\n# Salaries\n\nThe zanzibar bonus is paid in pearls.\n'
@@ -166,6 +168,34 @@ def test_an_index_without_documents_can_be_copied(tmp_path: Path, engine: Engine
 )
 def test_paths_mean_the_same_on_every_machine(path: str, shown: str) -> None:
     assert public_path(path, "a.md") == shown
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"rows": 10**12},
+        {"rows": -5},
+        {"rows": "7"},
+        {"rows": 2**70},
+        {"drops": -1},
+        {"generation": -1},
+        {"dimension": 3},
+        {"sums": 7},
+    ],
+)
+def test_forged_vectors_are_a_failure_of_their_signal_and_nothing_else(
+    original: Engine, tmp_path: Path, values: dict[str, Any]
+) -> None:
+    """With valid checksums, as somebody would forge them: words still answer, and the failure is reported."""
+    with copied(original, tmp_path / "copy"):
+        pass
+    (folder,) = (tmp_path / "copy").glob("vectors-static-*")
+    body = {**json.loads((folder / "commit.json").read_bytes())["commit"], **values}
+    publish(folder, body)
+    with Engine(tmp_path / "copy", original.settings) as copy:
+        found = copy.search("rotate keys")
+    assert found.results[0].document == "guides/keys.md"
+    assert [failure.by for failure in found.failures] == ["static"]
 
 
 def test_files_are_plain(original: Engine, tmp_path: Path) -> None:

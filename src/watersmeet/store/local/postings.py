@@ -53,6 +53,9 @@ class Segment:
     changed: int = 0
     """Checksum and time stamp, to detect damage; 0 in older versions."""
 
+    def __post_init__(self) -> None:
+        commits.check_counts(self.number, self.rows, self.drops, self.terms, self.postings, self.sum, self.changed)
+
     @property
     def size(self) -> int:
         """Size of the file in bytes."""

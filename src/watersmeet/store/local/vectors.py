@@ -56,6 +56,11 @@ class Commit:
     sums: Mapping[str, Sequence[int]] = field(default_factory=dict)
     """Checksum and time stamp of each part, to detect damage; empty in older versions."""
 
+    def __post_init__(self) -> None:
+        commits.check_counts(self.dimension, self.generation, self.rows, self.drops)
+        for total, changed in self.sums.values():
+            commits.check_counts(total, changed)
+
     def verify(self, folder: Path, *, always: bool = False) -> None:
         for part in _PARTS:
             stamp = FileStamp(*self.sums[part]) if part in self.sums else None
