@@ -92,10 +92,8 @@ def ask(
         else:
             checker = Checker(WordWeights(engine, request.viewer), static_similarity(settings))
             made = _replied(made, packed, output, _Model(chat, settings.section("ask"), request), checker)
-    else:
-        output.write(REFUSAL)
-    if _REFUSED.match(output.text):
-        output.write(_nearest(found.results))
+    if _declines(made, output):
+        output.write(_nearest(found.results) if output.text else REFUSAL + _nearest(found.results))
         made = replace(
             made,
             no_good_match=True,
@@ -105,6 +103,15 @@ def ask(
             nearest=tuple(map(NearPassage.of, found.results[:NEAREST])),
         )
     return replace(made, answer=output.text, took_ms=_since(start))
+
+
+def _declines(made: AnswerText, output: Output) -> bool:
+    """Whether there is no answer: nothing fitted, nothing could be quoted, or the model says so."""
+    if not output.text:
+        return True
+    return (
+        made.model != EXTRACTIVE and bool(_REFUSED.match(output.text)) and not any(s.checked for s in made.statements)
+    )
 
 
 def answers(found: Answer, min_confidence: float) -> bool:
@@ -176,8 +183,6 @@ def _quoted(made: AnswerText, packed: Packed, output: Output, most: int) -> Answ
         statements.append(Statement(quote.text, (n,), verbatim))
         mark = f"[{n}]" if verbatim else f"[{n}?]"
         output.write(f"{neutral(quote.text).strip()} {mark}\n\n")
-    if not statements:
-        output.write(REFUSAL)
     return replace(
         made,
         citations=packed.cited(verdicts),

@@ -10,7 +10,6 @@ from typing import Any
 
 import click
 
-from watersmeet.core.bidi import straight
 from watersmeet.core.errors import ConfigError, SourceProblem
 from watersmeet.core.files import replace_file
 from watersmeet.core.place import located
@@ -69,7 +68,7 @@ def ask_command(
     if as_json:
         print_json(found.to_json())
     else:
-        print(file=sys.stdout) if streaming else print(straight(found.answer))
+        print(file=sys.stdout) if streaming else print(found.answer)
         _print_sources(found, quiet)
     if found.no_good_match:
         sys.exit(1)
@@ -86,7 +85,7 @@ def _place(inside: str, index: str, quiet: bool) -> str:
 
 
 def _print_part(text: str) -> None:
-    print(straight(text), end="", flush=True)
+    print(text, end="", flush=True)
 
 
 def _print_sources(found: AnswerText, quiet: bool) -> None:
