@@ -32,6 +32,7 @@ CALLS = {
     "related": ["id=keys.md"],
     "find_tools": ["task=tell the time"],
     "classify_query": ["query=TRN-1042"],
+    "project_query": ["query=rotate keys"],
     "status": [],
     "register": [f"records={json.dumps([CLOCK])}"],
     "sync": [],

@@ -120,3 +120,14 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
     settings = load(start=str(tmp_path), environ={"WATERSMEET__INDEX__VECTORS": "false"})
     with Engine(tmp_path / "index", settings) as made:
         yield made
+
+
+@pytest.fixture(scope="session")
+def local_model() -> Iterator[str]:
+    """The address of a real chat model on this machine, in front of `/chat/completions`; the test is marked `model`."""
+    import local_model as local
+
+    if not local.installed():
+        pytest.skip(local.NOT_RUN)
+    with local.serving() as url:
+        yield url

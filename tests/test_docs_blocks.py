@@ -55,6 +55,12 @@ ELSEWHERE = {
         '.venv/bin/pip install -q -e ".[dev]" ./models/granite-30m': "the same; .ci/run runs it",
         ".venv/bin/python -m pytest -n 2": "these tests; .ci/run runs it",
     },
+    "docs/how-to/export.md": {
+        "watersmeet export server --wheels": "packs 100 MB; tests/face/test_export.py and benchmarks/export.py do it",
+        "python3 server/run.py": "the same",
+        "WATERSMEET__PIPELINE__QUERY_CLASSIFICATION=false python3 server/run.py": "the same",
+        "watersmeet serve --export server": "the same",
+    },
     "docs/how-to/tune.md": {
         "watersmeet tune questions.toml --encoder": "needs torch; tests/evaluate/encoder/test_tune.py does it",
     },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable
@@ -97,6 +98,48 @@ def test_type_look_explain_filter_and_open_by_keyboard_alone(visit: Open) -> Non
         assert re.match(r"(operations|installation|configuration|reference|getting)", where), where
     page.keyboard.press("Escape")
     assert focused(page) == "query"
+
+
+def test_an_answer_with_citations_that_lead_to_results(visit: Open) -> None:
+    page = visit()
+    ask(page, "how do I invite people?")
+    page.evaluate("() => document.activeElement.blur()")
+    page.keyboard.press("a")
+    answer = page.locator("#answer")
+    expect(answer).to_contain_text("Quoted from the documents")
+    cite = answer.locator("button.cite").first
+    expect(cite).to_have_text(re.compile(r"\[\d+\]"))
+    cite.click()
+    expect(page.locator("#detail")).to_be_visible()
+    page.screenshot(path=str(PICTURES / "answer.png"))
+    page.keyboard.press("Escape")
+    write(page, " again")
+    expect(answer).to_be_hidden()
+
+
+def test_citations_that_were_not_confirmed_are_marked(visit: Open) -> None:
+    page = visit()
+    told = {
+        "answer": "Checked [1]. Not so <b>sure</b> [2?]. As \\[3] says.",
+        "citations": [
+            {"n": 1, "id": "", "document": "a.md", "where": "", "quote": "", "checked": True},
+            {"n": 2, "id": "x", "document": "b.md", "where": ":3", "quote": "", "checked": False},
+        ],
+        "statements": [{"text": "Not so sure", "citations": [2], "checked": False, "reason": ""}],
+        "supported": False,
+        "model": "tiny",
+    }
+    events = f"event: text\ndata: {json.dumps({'text': 'Checked [1].'})}\n\nevent: answer\ndata: {json.dumps(told)}\n\n"
+    page.route("**/api/chat", lambda route: route.fulfill(content_type="text/event-stream", body=events))
+    ask(page, "invite people")
+    page.locator("#get-answer").click()
+    answer = page.locator("#answer")
+    expect(answer).to_contain_text("Not every statement is supported by what it cites: [2?]")
+    expect(answer).to_contain_text("By tiny")
+    expect(answer).to_contain_text("As [3] says.")
+    assert answer.locator(".unchecked").all_inner_texts() == ["[2?]"]
+    assert answer.locator(".cite").count() == 2
+    assert answer.locator("b").count() == 0
 
 
 def test_where_a_result_is_stands_behind_its_name(visit: Open) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import email.utils
 import gzip
 import socket
+import threading
 import time
 import tracemalloc
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 from watersmeet.common.addresses import Guard
-from watersmeet.common.http import Client, Version, _seconds
+from watersmeet.common.http import Client, Reply, Stream, Version, _seconds
 from watersmeet.core.errors import AddressRefused, NoReply
 from web import Site, answer, leads_to, raw, running, stream
 
@@ -284,6 +285,116 @@ def test_as_much_as_may_be_is_read(site: Site) -> None:
     assert len(client(max_bytes=10_000).get(site.url).body) == 10_000
     with pytest.raises(NoReply, match="more than"):
         client(max_bytes=9_999).get(site.url)
+
+
+# ---------------------------------------------------------------- streams
+
+
+def opened(site: Site, **options: Any) -> Stream:
+    found = client(**options).stream(site.url, b"question", {"X-Api-Key": "secret-key"})
+    assert isinstance(found, Stream)
+    return found
+
+
+def chunk(part: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(part), part)
+
+
+def test_a_stream_gives_what_has_arrived(site: Site) -> None:
+    go = threading.Event()
+
+    def step(handler: Any) -> None:
+        handler.wfile.write(CHUNKED + chunk(b"first"))
+        go.wait(LATE)
+        handler.wfile.write(chunk(b"second") + b"0\r\n\r\n")
+
+    site.always = step
+    blocks = iter(opened(site))
+    assert next(blocks) == b"first"  # while the server waits
+    go.set()
+    assert list(blocks) == [b"second"]
+    assert (site.bodies, site.headers[0]["Accept-Encoding"]) == ([b"question"], "identity")
+
+
+@pytest.mark.parametrize(
+    "answered",
+    [HEAD + b"Content-Length: 4\r\n\r\npage", HEAD + b"\r\npage", CHUNKED + chunk(b"pa") + chunk(b"ge") + b"0\r\n\r\n"],
+    ids=["length", "until the end", "chunks"],
+)
+def test_streams_of_every_form(site: Site, answered: bytes) -> None:
+    site.always = raw(answered)
+    assert b"".join(opened(site)) == b"page"
+
+
+def test_a_stream_that_is_packed_is_unpacked(site: Site) -> None:
+    site.always = answer(gzip.compress(b"page" * 999), headers={"Content-Encoding": "gzip"})
+    assert b"".join(opened(site)) == b"page" * 999
+
+
+def test_a_failure_is_a_reply_and_may_pass(site: Site) -> None:
+    site.script = [answer(b"", 503), raw(b""), answer(b"no such model", 404)]
+    found = client().stream(site.url, b"")
+    assert isinstance(found, Reply)
+    assert (found.status, found.body, found.tries) == (404, b"no such model", 3)
+    site.always = leads_to("/elsewhere", 307)
+    assert isinstance(client().stream(site.url, b""), Reply)
+    assert len(site.paths) == 4
+
+
+@pytest.mark.parametrize("name", ["too short", "half a chunk", "no last chunk", "a chunk of no size", "half a gzip"])
+def test_a_stream_that_is_cut_is_not_repeated(site: Site, name: str) -> None:
+    site.always = raw(BROKEN[name])
+    with pytest.raises(NoReply, match="broke off") as caught:
+        list(opened(site))
+    assert caught.value.hint
+    assert len(site.paths) == 1
+
+
+@pytest.mark.slow
+def test_a_stream_waits_for_each_part_and_not_for_ever(site: Site) -> None:
+    site.always = stream(HEAD + b"\r\n", b"x", every=0.05)
+    begin = time.monotonic()
+    with pytest.raises(NoReply, match=r"did not finish within 0\.6 s"):
+        list(opened(site, timeout=5.0, deadline=0.6))
+    site.always = stream(CHUNKED + chunk(b"x"), b"", every=LATE)
+    with pytest.raises(NoReply, match=r"sent nothing for 0\.2 s"):
+        list(opened(site, timeout=0.2))
+    site.always = stream(b"", b"H", every=LATE)
+    with pytest.raises(NoReply, match=r"sent nothing for 0\.2 s"):
+        opened(site, timeout=0.2, retries=0)
+    assert time.monotonic() - begin < LATE
+
+
+def test_a_stream_has_a_limit(site: Site) -> None:
+    site.always = stream(HEAD + b"\r\n", b"x" * 9999)
+    with pytest.raises(NoReply, match="more than 10,000 bytes"):
+        list(opened(site, max_bytes=10_000))
+
+
+def test_closing_a_stream_closes_its_connection(site: Site) -> None:
+    gone = threading.Event()
+
+    def step(handler: Any) -> None:
+        handler.wfile.write(CHUNKED + chunk(b"first"))
+        handler.connection.settimeout(LATE)
+        if handler.connection.recv(1) == b"":
+            gone.set()
+
+    site.always = step
+    for read in (True, False):
+        gone.clear()
+        with opened(site) as found:
+            assert not read or next(iter(found)) == b"first"
+        assert gone.wait(LATE)
+
+
+def test_a_stream_is_judged_and_shows_no_secrets(site: Site) -> None:
+    with pytest.raises(AddressRefused):
+        Client().stream(site.url, b"")
+    site.always = answer(b"you sent secret-key", 400)
+    found = client().stream(site.url, b"", {"X-Api-Key": "secret-key"})
+    assert isinstance(found, Reply)
+    assert found.error.endswith("you sent ***")
 
 
 # ---------------------------------------------------------------- versions

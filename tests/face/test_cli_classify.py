@@ -52,6 +52,7 @@ def test_for_people(run: Callable[..., Any], tmp_path: Path) -> None:
     assert done.returncode == 0
     assert done.stdout == (
         "mixed, short: 1 of its 1 significant words are identifiers: D40\n"
+        "   factual, simple (confidence 0.5)\n"
         "   --mode hybrid --top-n 7; semantic 0.3, keyword 0.7\n"
     )
 

@@ -69,7 +69,15 @@ def served(
     hosts: tuple[str, ...] = (),
 ) -> Iterator[Served]:
     """`host`: the host name that the server is configured with; requests go to this machine."""
-    service = Service(engine, allow_write=allow_write)
+    with serving(Service(engine, allow_write=allow_write), host, hosts, tokens) as site:
+        yield site
+
+
+@contextmanager
+def serving(
+    service: Service, host: str = "127.0.0.1", hosts: tuple[str, ...] = (), tokens: Tokens | None = None
+) -> Iterator[Served]:
+    """A server over a service; its index stays open."""
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.bind(("127.0.0.1", 0))
     running = server(make(service, host, hosts, tokens))
@@ -83,6 +91,6 @@ def served(
     finally:
         running.should_exit = True
         thread.join(10)
-        for work in (service.work, service.changes, service.watch):
+        for work in (service.work, service.changes, service.watch, service.answers):
             work.close()
         listening.close()

@@ -23,6 +23,7 @@ class Site(ThreadingHTTPServer):
         self.always: Step = answer()
         self.paths: list[str] = []
         self.headers: list[dict[str, str]] = []
+        self.bodies: list[bytes] = []
         self.over = threading.Event()
         self.url = f"http{'s' if tls else ''}://{host}:{self.server_port}"
 
@@ -34,7 +35,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: Site
 
     def do_GET(self) -> None:
-        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.server.bodies.append(self.rfile.read(int(self.headers.get("Content-Length", 0))))
         self.server.paths.append(self.path)
         self.server.headers.append(dict(self.headers))
         (self.server.script.pop(0) if self.server.script else self.server.always)(self)

@@ -18,22 +18,21 @@ import ssl
 import string
 import time
 import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from email.message import Message
 from functools import cache
-from typing import Any
+from typing import Any, Self, TypeVar
 from urllib.parse import quote, unquote, urljoin
 
 from watersmeet.common.addresses import Address, Guard, Target, parse, resolve
-from watersmeet.common.redaction import redact, secrets_of, shown
+from watersmeet.common.redaction import excerpt, secrets_of, shown
 from watersmeet.core.errors import NoReply
 
 _RETRY_STATUSES = {408, 409, 425, 429, *range(500, 600)} - {501, 505}
 _REDIRECTS = {301, 302, 303, 307, 308}
 _MAX_PAUSE_SECONDS = 60.0
-_MAX_EXCERPT = 300
 _LATER = "is it up? try again later"
 _CHECK = "check the address and the network"
 _BLOCK = 1 << 16
@@ -42,6 +41,8 @@ _MAX_ERROR_BYTES = 1 << 16
 _MAX_HEADER_BYTES = 1 << 20
 """Bytes of an answer besides its body: headers, chunk sizes."""
 _GZIP = 16 + zlib.MAX_WBITS
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +104,8 @@ class Reply:
     @property
     def error(self) -> str:
         """Error message for an unsuccessful reply, without secrets."""
-        status = f"{self.status} {_excerpt(self.reason, self.secrets)}{_times(self.tries)}"
-        body = _excerpt(self.body.decode(errors="replace"), self.secrets)
+        status = f"{self.status} {excerpt(self.reason, self.secrets)}{_times(self.tries)}"
+        body = excerpt(self.body.decode(errors="replace"), self.secrets)
         return f"{shown(self.url)} answered {status}" + (f": {body}" if body else "")
 
 
@@ -115,6 +116,10 @@ class _Failed:
     message: str
     hint: str
     retryable: bool = False
+
+    def as_error(self, request: _Request, tries: int = 1) -> NoReply:
+        message = excerpt(self.message, request.secrets)
+        return NoReply(f"{shown(request.target.url)} {message}{_times(tries)}", self.hint)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -184,11 +189,27 @@ class Client:
         """POST without following redirects. It is retried, so the request must be idempotent."""
         return self._send(_Request("POST", parse(url), headers or {}, body), Deadline(self.deadline))
 
+    def stream(self, url: str, body: bytes, headers: Mapping[str, str] | None = None) -> Stream | Reply:
+        """POST without following redirects, whose answer is read while it arrives; a reply if it was not successful.
+
+        `timeout` is for each wait, `deadline` for everything. It is retried until an answer begins, and not after that.
+        """
+        return self._retried(
+            _Request("POST", parse(url), headers or {}, body), Deadline(self.deadline), self._open_once
+        )
+
     def _send(self, request: _Request, deadline: Deadline) -> Reply:
         """Send a request to one address, with retries."""
+        return self._retried(request, deadline, self._send_once)
+
+    def _retried(
+        self, request: _Request, deadline: Deadline, once: Callable[[_Request, Deadline, int], T | Reply | _Failed]
+    ) -> T | Reply:
         tries = 1
         while True:
-            outcome = self._send_once(request, deadline, tries)
+            outcome = once(request, deadline, tries)
+            if not isinstance(outcome, Reply | _Failed):
+                return outcome
             stated = outcome.headers.get("Retry-After") if isinstance(outcome, Reply) else None
             pause = max(self._pause(tries), _seconds(stated or ""))
             if not outcome.retryable or tries > self.retries or pause >= deadline.left:
@@ -197,33 +218,44 @@ class Client:
             tries += 1
         if isinstance(outcome, Reply):
             return outcome
-        message = _excerpt(outcome.message, request.secrets)
-        raise NoReply(f"{shown(request.target.url)} {message}{_times(tries)}", outcome.hint)
+        raise outcome.as_error(request, tries)
 
     def _send_once(self, request: _Request, deadline: Deadline, tries: int) -> Reply | _Failed:
         seconds = max(min(self.timeout, deadline.left), 0.0)
-        attempt, target, most = Deadline(seconds), request.target, self.max_bytes
         try:
-            addresses = resolve(target.host, target.port, seconds)
-            if self.guard is not None:
-                self.guard.check(target, addresses)
-            received = exchange(target, addresses, request.method, request.sent_headers, request.body, attempt, most)
-        except TimeoutError:
-            return _Failed(f"did not answer within {seconds:.3g} s", _LATER, retryable=True)
-        except TooLarge:
-            return _Failed(f"answers with more than {most:,} bytes", "that is more than is read of one page")
-        except ConnectionRefusedError as error:
-            return _Failed(f"cannot be reached: {error}", _CHECK)
-        except (ConnectionError, ssl.SSLEOFError, http.client.HTTPException, ConnectionBroken) as error:
-            return _Failed(f"broke off: {error}", _LATER, retryable=True)
-        except OSError as error:
-            return _Failed(f"cannot be reached: {error}", _CHECK)
-        except ValueError:  # its message would contain the header
-            return _Failed(
-                "cannot be requested: a header is not valid", "remove line breaks and non-ASCII letters from it"
-            )
-        return Reply(
-            target.url, received.status, received.reason, received.headers, received.body, tries, request.secrets
+            with ExitStack() as stack:
+                response = self._answer(request, Deadline(seconds), stack, seconds)
+                return _reply(request, response, _body(response, self.max_bytes), tries)
+        except _FAILURES as error:
+            return _failed(error, f"did not answer within {seconds:.3g} s", self.max_bytes)
+
+    def _open_once(self, request: _Request, deadline: Deadline, tries: int) -> Stream | Reply | _Failed:
+        waits = Deadline(max(deadline.left, 0.0), idle=self.timeout)
+        try:
+            with ExitStack() as stack:
+                response = self._answer(request, waits, stack, self.timeout, encoding="identity")
+                if not 200 <= response.status < 300:
+                    return _reply(request, response, _body(response, self.max_bytes), tries)
+                return Stream(request, response, stack.pop_all(), waits, self)
+        except _FAILURES as error:
+            return _failed(error, self.silence(waits), self.max_bytes)
+
+    def silence(self, waits: Deadline) -> str:
+        """Message for a stream that stopped."""
+        if waits.left <= 0:
+            return f"did not finish within {self.deadline:.3g} s"
+        return f"sent nothing for {self.timeout:.3g} s"
+
+    def _answer(
+        self, request: _Request, deadline: Deadline, stack: ExitStack, seconds: float, encoding: str = "gzip"
+    ) -> http.client.HTTPResponse:
+        """The beginning of an answer; the connection is closed with the stack."""
+        addresses = resolve(request.target.host, request.target.port, seconds)
+        if self.guard is not None:
+            self.guard.check(request.target, addresses)
+        headers = {**request.sent_headers, "Accept-Encoding": encoding}
+        return answered(
+            request.target, addresses, request.method, headers, request.body, deadline, self.max_bytes, stack
         )
 
     def _pause(self, tries: int) -> float:
@@ -232,10 +264,40 @@ class Client:
         return min(self.backoff * 2.0 ** (tries - 1), _MAX_PAUSE_SECONDS) * spread
 
 
-def _excerpt(text: str, secrets: frozenset[str]) -> str:
-    """Beginning of an untrusted text, on one line, without secrets."""
-    plain = "".join(character if character.isprintable() else " " for character in redact(text, secrets))
-    return " ".join(plain.split())[:_MAX_EXCERPT]
+class Stream:
+    """The body of a successful answer, in blocks as they arrive. Close it to cancel the request."""
+
+    def __init__(
+        self, request: _Request, response: http.client.HTTPResponse, stack: ExitStack, waits: Deadline, client: Client
+    ) -> None:
+        self.headers = response.headers
+        self._request = request
+        self._response = response
+        self._stack = stack
+        self._waits = waits
+        self._client = client
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[bytes]:
+        with self:
+            try:
+                yield from _decoded(self._response, self._client.max_bytes, self._response.read1)
+            except _FAILURES as error:
+                failed = _failed(error, self._client.silence(self._waits), self._client.max_bytes)
+                raise failed.as_error(self._request) from error
+
+    def close(self) -> None:
+        self._stack.close()
+
+
+def _reply(request: _Request, response: http.client.HTTPResponse, body: bytes, tries: int) -> Reply:
+    url, secrets = request.target.url, request.secrets
+    return Reply(url, response.status, response.reason, response.headers, body, tries, secrets)
 
 
 def _readable(location: str) -> str:
@@ -271,32 +333,46 @@ class ConnectionBroken(Exception):
 
 
 class Deadline:
-    """A deadline for several waits."""
+    """A deadline for several waits, each at most `idle` seconds long."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, idle: float = math.inf) -> None:
         self._end = time.monotonic() + seconds
+        self._idle = idle
 
     @property
     def left(self) -> float:
         return self._end - time.monotonic()
 
     def wait(self) -> float:
-        """Remaining seconds; `TimeoutError` if there are none."""
+        """Seconds that a wait may take; `TimeoutError` if none remain."""
         left = self.left
         if left <= 0:
             raise TimeoutError
-        return left
+        return min(left, self._idle)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Received:
-    status: int
-    reason: str
-    headers: Message
-    body: bytes
+_FAILURES = (OSError, http.client.HTTPException, ConnectionBroken, TooLarge, ValueError)
+"""What an exchange can raise."""
 
 
-def exchange(
+def _failed(error: Exception, timeout: str, most: int) -> _Failed:
+    """Why there is no answer; `timeout` is the message of a timeout."""
+    match error:
+        case TimeoutError():
+            return _Failed(timeout, _LATER, retryable=True)
+        case TooLarge():
+            return _Failed(f"answers with more than {most:,} bytes", "that is more than is read of one page")
+        case ConnectionRefusedError():
+            return _Failed(f"cannot be reached: {error}", _CHECK)
+        case ConnectionError() | ssl.SSLEOFError() | http.client.HTTPException() | ConnectionBroken():
+            return _Failed(f"broke off: {error}", _LATER, retryable=True)
+        case OSError():
+            return _Failed(f"cannot be reached: {error}", _CHECK)
+    # a ValueError, whose message would contain the header
+    return _Failed("cannot be requested: a header is not valid", "remove line breaks and non-ASCII letters from it")
+
+
+def answered(
     target: Target,
     addresses: list[Address],
     method: str,
@@ -304,17 +380,18 @@ def exchange(
     body: bytes | None,
     deadline: Deadline,
     most: int,
-) -> Received:
-    """One HTTP exchange with the first of these addresses that accepts a connection."""
-    with _connected(addresses, deadline) as plain, _secured(plain, target, deadline) as sock:
-        connection: Any = http.client.HTTPConnection(target.host, target.port)
-        connection.sock = deadline_socket = _DeadlineSocket(sock, deadline, 2 * most + _MAX_HEADER_BYTES)
-        always = {"Host": target.host_header, "Accept-Encoding": "gzip", "Connection": "close"}
-        connection.request(method, target.path, body, {**headers, **always})
-        with connection.getresponse() as response:
-            if deadline_socket.incoming.ended:  # http.client accepts an incomplete header block
-                raise ConnectionBroken("its headers are incomplete")
-            return Received(response.status, response.reason, response.headers, _body(response, most))
+    stack: ExitStack,
+) -> http.client.HTTPResponse:
+    """The head of the answer of the first of these addresses that accepts a connection; the stack closes it."""
+    plain = stack.enter_context(_connected(addresses, deadline))
+    sock = stack.enter_context(_secured(plain, target, deadline))
+    connection: Any = http.client.HTTPConnection(target.host, target.port)
+    connection.sock = deadline_socket = _DeadlineSocket(sock, deadline, 2 * most + _MAX_HEADER_BYTES)
+    connection.request(method, target.path, body, {**headers, "Host": target.host_header, "Connection": "close"})
+    response: http.client.HTTPResponse = stack.enter_context(connection.getresponse())
+    if deadline_socket.incoming.ended:  # http.client accepts an incomplete header block
+        raise ConnectionBroken("its headers are incomplete")
+    return response
 
 
 def _connected(addresses: list[Address], deadline: Deadline) -> socket.socket:
@@ -399,20 +476,20 @@ def _body(response: http.client.HTTPResponse, most: int) -> bytes:
     if 200 <= response.status < 300:
         if (response.length or 0) > most:
             raise TooLarge
-        return b"".join(_decoded(response, most))
+        return b"".join(_decoded(response, most, response.read))
     error_page = bytearray()
     if response.status >= 400:
         with suppress(OSError, http.client.HTTPException, ValueError, ConnectionBroken, TooLarge):
-            for block in _decoded(response, _MAX_ERROR_BYTES):
+            for block in _decoded(response, _MAX_ERROR_BYTES, response.read):
                 error_page += block
     return bytes(error_page)
 
 
-def _decoded(response: http.client.HTTPResponse, most: int) -> Iterator[bytes]:
+def _decoded(response: http.client.HTTPResponse, most: int, read: Callable[[int], bytes]) -> Iterator[bytes]:
     encoding = (response.headers.get("Content-Encoding") or "").strip().lower()
     if encoding not in ("", "identity", "gzip", "x-gzip"):
         raise ConnectionBroken(f"it is encoded as {encoding[:20]!r}, which was not requested")
-    blocks = _blocks(response)
+    blocks = _blocks(response, read)
     for block in _unpacked(blocks) if encoding.endswith("gzip") else blocks:
         most -= len(block)
         if most < 0:
@@ -420,9 +497,9 @@ def _decoded(response: http.client.HTTPResponse, most: int) -> Iterator[bytes]:
         yield block
 
 
-def _blocks(response: http.client.HTTPResponse) -> Iterator[bytes]:
+def _blocks(response: http.client.HTTPResponse, read: Callable[[int], bytes]) -> Iterator[bytes]:
     try:
-        while block := response.read(_BLOCK):
+        while block := read(_BLOCK):
             yield block
     except ValueError as error:
         raise ConnectionBroken("a length in it is not a number") from error

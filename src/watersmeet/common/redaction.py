@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from urllib.parse import unquote, unquote_plus, urlsplit
 
 HIDDEN = "***"
+MAX_EXCERPT = 300
 MIN_SECRET_LENGTH = 6
 """Shorter query values are not redacted, since they occur in any text; passwords and keys always are."""
 _SECRET_HEADER = re.compile(r"auth|key|token|secret|cookie|pass", re.IGNORECASE)
@@ -38,6 +39,12 @@ def secrets_of(url: str, headers: Mapping[str, str]) -> frozenset[str]:
         found |= {user, password, unquote(password), base64.b64encode(unquote(user).encode()).decode()}
     values = {value for value in _QUERY_VALUE.findall(parts.query) if len(value) >= MIN_SECRET_LENGTH}
     return frozenset(found | values | {unquote_plus(value) for value in values}) - {""}
+
+
+def excerpt(text: str, secrets: Collection[str]) -> str:
+    """Beginning of an untrusted text, on one line, without secrets."""
+    plain = "".join(character if character.isprintable() else " " for character in redact(text, secrets))
+    return " ".join(plain.split())[:MAX_EXCERPT]
 
 
 def redact(text: str, secrets: Collection[str]) -> str:

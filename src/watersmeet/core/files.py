@@ -11,6 +11,7 @@ from watersmeet.core.errors import IndexProblem
 from watersmeet.core.system import is_ours, replace_path
 
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
+MAX_TREE_FILES = 10_000
 
 
 def replace_file(path: str, content: bytes, mode: int = FILE_MODE) -> None:
@@ -79,3 +80,20 @@ def refuse_read_only(folder: str, why: str = "no permission to write") -> IndexP
         f"{folder} is read-only: {why}",
         "search works; to change it, copy it to a folder that you may write, or use --index",
     )
+
+
+def check_plain_tree(folder: str) -> None:
+    """Raise unless there are only folders and regular files below a folder of a stranger: a link could lead anywhere,
+    and reading a pipe never ends."""
+    count, waiting = 0, [folder]
+    while waiting:
+        with os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                count += 1
+                mode = entry.stat(follow_symlinks=False).st_mode
+                if count > MAX_TREE_FILES:
+                    raise IndexProblem(f"{folder} has more than {MAX_TREE_FILES} files", "get another copy")
+                if stat.S_ISDIR(mode):
+                    waiting.append(entry.path)
+                elif not stat.S_ISREG(mode):
+                    raise IndexProblem(f"{entry.path} is a link or a special file", "remove it, or get another copy")

@@ -304,6 +304,15 @@ class Check:
     hint: str = ""
 
 
+class CopiedIndex(NamedTuple):
+    """What a frozen copy of an index has, and what was left out of it."""
+
+    documents: int
+    private: int
+    damaged: int
+    entities: int
+
+
 class ReadableIndex(Protocol):
     """An index opened for reading."""
 

@@ -1,4 +1,4 @@
-"""Helpers of embedders: text cleaning, vector normalisation and fingerprints."""
+"""Helpers of embedders: vector normalisation and fingerprints."""
 
 from __future__ import annotations
 
@@ -15,15 +15,6 @@ if TYPE_CHECKING:
 
 _BLOCK = 1 << 16
 _BLOCKS = 64
-
-
-def clean(text: str) -> str:
-    """Text that can be encoded: unpaired surrogates become question marks."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode(errors="replace").decode()
-    return text
 
 
 def unit(vectors: Matrix) -> Matrix:

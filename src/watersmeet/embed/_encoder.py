@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from watersmeet.common.encodable import clean
 from watersmeet.core.errors import ModelMissing, ModelProblem
-from watersmeet.embed._common import clean, unreadable
+from watersmeet.embed._common import unreadable
 
 if TYPE_CHECKING:
     from watersmeet.core.vectors import Matrix

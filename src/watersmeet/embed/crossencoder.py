@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from watersmeet.common.encodable import clean
 from watersmeet.core.errors import ModelProblem
 from watersmeet.core.options import option
-from watersmeet.embed._common import clean
 from watersmeet.embed._encoder import (
     _HINT,
     _config,

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from watersmeet.common.encodable import clean
 from watersmeet.core.options import option
-from watersmeet.embed._common import clean, in_slices, unit
+from watersmeet.embed._common import in_slices, unit
 
 if TYPE_CHECKING:
     from watersmeet.core.vectors import Matrix, Vector

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from watersmeet.common.encodable import clean
 from watersmeet.common.http import Client, Reply
 from watersmeet.common.redaction import shown
 from watersmeet.core.errors import ConfigError, ModelMissing, ModelProblem, NoReply
 from watersmeet.core.options import option
-from watersmeet.embed._common import clean, fingerprint, in_slices, usable
+from watersmeet.embed._common import fingerprint, in_slices, usable
 
 if TYPE_CHECKING:
     from watersmeet.core.vectors import Matrix, Vector

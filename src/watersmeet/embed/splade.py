@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from watersmeet.common.encodable import clean
 from watersmeet.core.errors import ModelProblem
 from watersmeet.core.options import option
 from watersmeet.core.sparse import Weighted
-from watersmeet.embed._common import clean, fingerprint, unreadable
+from watersmeet.embed._common import fingerprint, unreadable
 from watersmeet.embed._encoder import Encoder, encoder, graph_file, stamp, tokenizer_of
 from watersmeet.embed._locate import locate
 

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from watersmeet.common.encodable import clean
 from watersmeet.core.errors import ModelProblem
 from watersmeet.core.options import option
-from watersmeet.embed._common import clean, fingerprint, in_slices, languages, unit, unreadable
+from watersmeet.embed._common import fingerprint, in_slices, languages, unit, unreadable
 
 if TYPE_CHECKING:
     import numpy as np

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from watersmeet.common import stems
+from watersmeet.common.encodable import clean
 from watersmeet.core import tokens
 from watersmeet.core.options import option
 from watersmeet.core.sparse import Weighted
-from watersmeet.embed._common import clean
 from watersmeet.embed.static import Static
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import Any, TypeGuard, Union, get_args, get_origin, get_type_hints
 
 from watersmeet.core.errors import ConfigError, UnknownComponent, nearest
 
-KINDS = ("source", "parse", "chunk", "embed", "store", "query", "signal", "fusion", "stage")
+KINDS = ("source", "parse", "chunk", "embed", "store", "query", "signal", "fusion", "stage", "chat")
 """Kinds of components in settings: a folder for each kind, a file for each component."""
 PLUGIN_KINDS = (*KINDS, "record", "index")
 """The kinds that other packages can add to."""

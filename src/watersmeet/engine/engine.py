@@ -38,8 +38,11 @@ from watersmeet.engine.settings.settings import Settings
 from watersmeet.present import answer as present
 
 if TYPE_CHECKING:
+    from watersmeet.core.chat import Chat
     from watersmeet.core.index import Check, State
     from watersmeet.core.visibility import Viewer
+    from watersmeet.engine.ask.ask import OnText
+    from watersmeet.engine.ask.model import AnswerText, Turn
     from watersmeet.engine.calibration.calibration import Calibration
     from watersmeet.engine.query.classification import Classification
     from watersmeet.engine.query.confidence import Confidence
@@ -287,6 +290,25 @@ class Engine:
             operators=search_run.outcome.plan.operators,
             spelling=search_run.outcome.plan.respelled,
         )
+
+    def ask(
+        self,
+        question: str,
+        *,
+        on_text: OnText | None = None,
+        budget: int | None = None,
+        history: Sequence[Turn] = (),
+        chat: Chat | None = None,
+        **options: Any,
+    ) -> AnswerText:
+        """Answer a question from the documents, with checked citations, or say that they do not answer it.
+
+        `on_text`: called with each further part of the text, a statement or more. `budget`: tokens of the passages.
+        `history`: the turns before, for a follow-up question. `chat`: a model other than that of the settings.
+        `options`: as for `search`: `engine.ask("how do I deploy?", filters={"tag": "setup"})`."""
+        from watersmeet.engine.ask.ask import ask
+
+        return ask(self, question, on_text=on_text, budget=budget, history=history, chat=chat, options=options)
 
     def note_search(self, search_run: SearchRun, request: Request, documents: Sequence[str]) -> None:
         """Record which documents were shown for a query, if the index may learn from opened results."""

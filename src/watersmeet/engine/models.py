@@ -19,6 +19,7 @@ from watersmeet.engine.query.threads import LruCache
 from watersmeet.engine.settings.settings import Settings, secret
 
 if TYPE_CHECKING:
+    from watersmeet.core.chat import Chat
     from watersmeet.core.vectors import Matrix, Vector
     from watersmeet.embed.crossencoder import Crossencoder
 
@@ -29,12 +30,23 @@ CACHED_QUERIES = 256
 
 def embedder(settings: Settings, name: str) -> GuardedEmbedder:
     """The embedder that the settings describe, with its secrets from the environment."""
-    table = dict(settings.of("embed", name))
-    fields = options(find("embed", name))
+    return GuardedEmbedder.shared(name, _with_secrets(settings, "embed", name))
+
+
+def chat(settings: Settings, name: str) -> Chat:
+    """The chat model that the settings describe, with its secrets from the environment."""
+    model: Chat = build("chat", name, _with_secrets(settings, "chat", name))
+    return model
+
+
+def _with_secrets(settings: Settings, kind: str, name: str) -> dict[str, Any]:
+    """The table of a component, with the secrets that the environment has."""
+    table = dict(settings.of(kind, name))
+    fields = options(find(kind, name))
     for key, field in fields.items():
         if field.metadata.get("secret") and key not in table:
             table[key] = secret(table.get(f"{key}_env", default(fields[f"{key}_env"])))
-    return GuardedEmbedder.shared(name, table)
+    return table
 
 
 def encoder(settings: Settings, name: str) -> GuardedEncoder:

@@ -27,6 +27,7 @@ from watersmeet.engine.settings.settings import ServeSettings
 from watersmeet.engine.sync.folder_cache import Indexing, IndexingProgress, sync_folder_cache
 from watersmeet.engine.sync.report import ProgressCallback
 from watersmeet.engine.sync.sources import Sources
+from watersmeet.face.ask import AskParams, Conversations, run_ask
 from watersmeet.face.background_deepening import Background
 from watersmeet.face.background_watching import BackgroundWatching
 from watersmeet.face.metrics import Metrics
@@ -35,6 +36,8 @@ from watersmeet.face.work_queue import Work
 from watersmeet.present.answer import to_json
 
 if TYPE_CHECKING:
+    from watersmeet.engine.ask.ask import OnText
+    from watersmeet.engine.ask.model import AnswerText, Turn
     from watersmeet.engine.registry.requests import EntityRequest, ToolRequest
 
 T = TypeVar("T")
@@ -56,6 +59,8 @@ _PUBLIC = re.compile(r"(git\+)?https?://[^/@]+(/|$)|(pypi|npm):")
 class Service:
     """The engine's calls for servers, each a plain function of the viewer; `run` takes one off the event loop."""
 
+    is_export = False
+
     def __init__(
         self,
         engine: Engine,
@@ -74,6 +79,11 @@ class Service:
             1, self.limits.waiting, WRITE_TIMEOUT_SECONDS
         )  # its own queue: reads do not wait for writes
         self.watch = Work(1, 2, HEALTH_TIMEOUT_SECONDS)  # its own queue: health checks wait for neither
+        seconds = self.limits.seconds + engine.settings.section("ask").seconds
+        self.answers = Work(
+            self.limits.workers, self.limits.waiting, seconds
+        )  # its own queue: searches do not wait for models
+        self.conversations = Conversations()
         self._last_request = time.monotonic()
         self.background = Background(engine, self._quiet_seconds, say)
         self.watching = BackgroundWatching(engine, say)
@@ -91,14 +101,19 @@ class Service:
     def close(self) -> None:
         self.watching.close()
         self.background.close()
-        for work in (self.work, self.changes, self.watch):
+        for work in (self.work, self.changes, self.watch, self.answers):
             work.close()
         self.engine.close()
 
     async def run(
-        self, call: Callable[[Event], T], writes: bool = False, progress: ProgressCallback = lambda _: None
+        self,
+        call: Callable[[Event], T],
+        writes: bool = False,
+        answers: bool = False,
+        progress: ProgressCallback = lambda _: None,
     ) -> T:
-        """Run a call off the event loop. `progress`: the callback while it waits for the folder of `--in`."""
+        """Run a call off the event loop; `writes` and `answers` have queues of their own. `progress`: the callback
+        while it waits for the folder of `--in`."""
 
         def when_ready(stop: Event) -> T:
             if self.folder is not None:
@@ -115,13 +130,13 @@ class Service:
 
         self._last_request = time.monotonic()
         try:
-            return await (self.changes if writes else self.work).run(when_ready)
+            return await (self.changes if writes else self.answers if answers else self.work).run(when_ready)
         finally:
             self._last_request = time.monotonic()
 
     def _quiet_seconds(self) -> float:
         """Seconds since the last request."""
-        return 0.0 if self.work.under_way else time.monotonic() - self._last_request
+        return 0.0 if self.work.under_way or self.answers.under_way else time.monotonic() - self._last_request
 
     def without_folder(self, text: str) -> str:
         """An error message without local paths, for a caller on another machine."""
@@ -145,6 +160,17 @@ class Service:
         found = run_search(self.engine, params, viewer, stop, output, indexing)
         self.metrics.searched(found.answer)
         return found
+
+    def ask(
+        self,
+        params: AskParams,
+        viewer: Viewer,
+        stop: Event | None = None,
+        on_text: OnText | None = None,
+        history: Sequence[Turn] = (),
+    ) -> AnswerText:
+        check_query(params.question)
+        return run_ask(self.engine, params, history, viewer, stop, on_text)
 
     def get(self, identity: str, viewer: Viewer) -> dict[str, Any]:
         return self.engine.get(checked_id(identity), viewer)

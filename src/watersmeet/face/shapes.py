@@ -7,9 +7,11 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from watersmeet.core.model import Answer
+from watersmeet.engine.ask.model import AnswerText
 from watersmeet.engine.query import classification
 from watersmeet.engine.query.why_not import WhyNot
 from watersmeet.engine.registry.requests import EntityRequest, ToolRequest
+from watersmeet.face.ask import AskParams
 from watersmeet.face.schema import Body, answer, body
 from watersmeet.face.search import SearchParams
 from watersmeet.face.service import MAX_QUERY_LENGTH
@@ -26,6 +28,24 @@ SearchBody = body(
         {"query": "TRN-1042", "filters": {"tag": ["security"]}, "since": "1y", "top_n": 5, "budget": 1000},
     ],
 )
+ConversationId = Annotated[str, Field(max_length=100, pattern=r"^[\w.:-]*$")]
+ChatBody = body(
+    AskParams,
+    "ChatBody",
+    examples=[
+        {"question": "how do I rotate keys?"},
+        {"question": "how often?", "conversation_id": "c1", "stream": True},
+    ],
+    conversation_id=(
+        ConversationId,
+        Field("", description="a name for the conversation: a follow-up question is read with the last ten turns"),
+    ),
+    stream=(
+        bool | None,
+        Field(None, description="send the answer as it grows, as server-sent events; default: as `Accept` says"),
+    ),
+)
+ChatAnswer = answer(AnswerText, "ChatAnswer", conversation_id=(str, ""))
 SemanticBody = body(
     EntityRequest,
     "SemanticBody",
@@ -110,6 +130,58 @@ class Status(BaseModel):
 
 class Health(BaseModel):
     status: str
+
+
+class Answered(BaseModel):
+    """An answer, described briefly: agents read the description of every tool."""
+
+    model_config = ConfigDict(extra="allow")
+    answer: str
+    citations: list[dict[str, Any]]
+    supported: bool
+    no_good_match: bool
+
+
+class CompletionPart(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    type: str
+    text: str = ""
+
+
+class CompletionMessage(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    role: Literal["system", "developer", "user", "assistant", "tool"]
+    content: str | list[CompletionPart] | None = None
+
+    @property
+    def text(self) -> str:
+        if isinstance(self.content, list):
+            return "\n".join(part.text for part in self.content if part.type == "text")
+        return self.content or ""
+
+
+class CompletionBody(BaseModel):
+    """A request of OpenAI's chat completions; other fields are ignored. The last message is the question."""
+
+    model_config = ConfigDict(
+        extra="allow",
+        json_schema_extra={"examples": [{"messages": [{"role": "user", "content": "how do I rotate keys?"}]}]},
+    )
+    messages: Annotated[list[CompletionMessage], Field(min_length=1)]
+    stream: bool | None = False
+
+
+class Completion(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    id: str
+    object: str
+    created: int
+    model: str
+    choices: list[dict[str, Any]]
+    usage: dict[str, int]
+    citations: list[dict[str, Any]]
+    supported: bool
+    no_good_match: bool
 
 
 class Problem(BaseModel):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from watersmeet.core.errors import ConfigError
 from watersmeet.core.identifiers import read
@@ -18,6 +19,8 @@ from watersmeet.core.ports import Words
 @dataclass(frozen=True, slots=True)
 class Adapt:
     """A query step that sets the plan's weights; several signals of a side share its weight."""
+
+    classifies: ClassVar[bool] = True
 
     words: Words | None = None
     semantic: tuple[str, ...] = option(("dense",), "the semantic signals")

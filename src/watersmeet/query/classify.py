@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from watersmeet.core.identifiers import read
 from watersmeet.core.model import Plan
@@ -13,6 +14,8 @@ from watersmeet.core.ports import Words
 @dataclass(frozen=True, slots=True)
 class Classify:
     """A query step that sets the plan's kind (identifier, mixed, conceptual) and length (short: up to four words)."""
+
+    classifies: ClassVar[bool] = True
 
     words: Words | None = None
     keyword_only: bool = option(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from watersmeet.core import tokens
 from watersmeet.core.identifiers import MAX_SHORT_WORDS
@@ -16,6 +17,8 @@ class IdentifierWeight:
 
     Short capitals in a sentence are no codes: one about AI, APIs or PMs asks for no identifier.
     """
+
+    classifies: ClassVar[bool] = True
 
     min_weight: float = option(0.1, "least factor on the weight of the exact signal")
     semantic_discount: float = option(0.5, "by how much semantic signals count less for a query of identifiers only")

@@ -6,7 +6,7 @@ import ast
 import inspect
 import sys
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import Field
 from functools import partial
 from pathlib import Path
@@ -18,19 +18,21 @@ import pytest
 from registries import ENTITIES
 from serving import served
 from watersmeet import Engine
-from watersmeet.core.errors import ModelProblem
+from watersmeet.core.errors import ConfigError, ModelProblem
 from watersmeet.core.indexing import Found, ParserOptions
 from watersmeet.core.model import Request
 from watersmeet.engine.components import KINDS, default, find, names, options
 from watersmeet.engine.index.tiers import model_of
-from watersmeet.engine.models import PairScorers
+from watersmeet.engine.models import PairScorers, chat
 from watersmeet.engine.registry.requests import EntityRequest
 from watersmeet.engine.settings.settings import SECTIONS, Settings, load
 from watersmeet.engine.sync.formats import Formats
 from watersmeet.engine.sync.sources import Sources
+from watersmeet.face.mcp.tools.export import folder_of
 from watersmeet.face.service import Service
 from watersmeet.face.tokens import Tokens
 from watersmeet.source._packages import PackageSource
+from watersmeet.testing import ScriptedChat
 
 OTHER: dict[str, Any] = {
     "chunk.headings.max_chars": 900,
@@ -46,6 +48,7 @@ OTHER: dict[str, Any] = {
     "source.folder.include": ["**/*.md"],
     "source.site.strategy": "links",
     "store.tantivy.heap_bytes": 100_000_000,
+    "chat.bedrock.endpoint_url": "http://127.0.0.1:9",
 }
 """A value that is not the default, where not just any will do."""
 
@@ -138,12 +141,18 @@ def locating(folder: Path, vault: Path, kind: str, name: str, tables: dict[str, 
         indexing(folder, vault, kind, name, tables)
 
 
+def chatting(folder: Path, vault: Path, kind: str, name: str, tables: dict[str, Any]) -> None:
+    """The chat model of that name; it is sent nothing."""
+    chat(settings_with(folder, tables), name)
+
+
 WAYS: dict[str, Callable[..., None]] = {
     "source": locating,
     "parse": parsing,
     "chunk": indexing,
     "store": indexing,
     "embed": embedding,
+    "chat": chatting,
 } | dict.fromkeys(("query", "signal", "fusion", "stage"), asking)
 
 
@@ -240,6 +249,8 @@ def test_the_settings_of_the_engine_are_read_where_it_works(
         engine.search("rotate keys", mode="sparse")
         engine.registry.search(EntityRequest("weather", mode="hybrid"))
         engine.registry.find_tools("query the docs")
+        engine.ask("how do I rotate keys?")
+        engine.ask("how do I rotate keys?", chat=ScriptedChat(always="Rotate keys every quarter [1]."))
         engine.compact()
         site = stack.enter_context(served(engine, host="0.0.0.0", tokens=Tokens()))  # noqa: S104 # not listened on
         site.ask("/api/search", {"query": "rotate keys"})
@@ -248,5 +259,7 @@ def test_the_settings_of_the_engine_are_read_where_it_works(
         stack.callback(beside.close)
         beside.start()
         beside.folder.wait_for_sync(Event())
+        with suppress(ConfigError):  # it is not set
+            folder_of(beside, "export")
     documented = {f"{section}.{key}" for section, cls in SECTIONS.items() for key in options(cls)}
     assert sorted(documented - reads) == []

@@ -34,6 +34,13 @@ def _check(settings: Settings, pipeline: PipelineSettings) -> None:
         raise ConfigError("the stage `anchor` needs the anchors of the query", 'add "anchors" to pipeline.understand')
 
 
+def _query_steps(pipeline: PipelineSettings) -> list[str]:
+    """The query steps; without those that weigh by the kind of query, if `query_classification` is off."""
+    if pipeline.query_classification:
+        return pipeline.understand
+    return [name for name in pipeline.understand if not getattr(find("query", name), "classifies", False)]
+
+
 def assemble_pipeline(
     settings: Settings,
     signals: tuple[str, ...],
@@ -54,7 +61,7 @@ def assemble_pipeline(
     slow = frozenset(name for name in signals if name in VECTORS and not is_quick(settings, name))
     _check(settings, pipeline)
     return Pipeline(
-        understand=[make("query", name) for name in pipeline.understand],
+        understand=[make("query", name) for name in _query_steps(pipeline)],
         signals=[(name, signal) for name, signal in made.items() if not hasattr(signal, "derive")],
         derived=[(name, signal) for name, signal in made.items() if hasattr(signal, "derive")],
         fusion=make("fusion", pipeline.fusion),

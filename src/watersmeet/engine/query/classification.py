@@ -1,4 +1,5 @@
-"""Query classification: kind, length and suggested options. A hint for clients; search does not use it."""
+"""Query classification: kind, length, type and suggested options. A hint for clients; of it, `ask` uses whether
+documents are needed, search nothing."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from dataclasses import dataclass
 from watersmeet.core.identifiers import QueryIdentifiers, read
 from watersmeet.core.ports import Words
 from watersmeet.engine.components import build
+from watersmeet.engine.query.question_type import CONVERSATION, question_type
 from watersmeet.engine.settings.settings import Settings
 
 FEW, SOME, MANY = 3, 7, 15
@@ -26,11 +28,16 @@ class Classification:
     suggested_mode: str
     suggested_top_n: int
     why: str
+    needs_retrieval: bool  # false for conversation, such as a greeting
+    question_type: str  # conversation, procedural or factual
+    complexity: str  # simple, moderate or complex
+    confidence: float  # of the type, from 0 to 1
 
 
 def classify(query: str, settings: Settings, words: Words | None = None, vectors: bool = True) -> Classification:
     reading = read(query, words)
     semantic, keyword = build("query", "adapt", settings.of("query", "adapt"), words=words).sides(query)
+    type_, complexity, confidence = question_type(query)
     return Classification(
         query=query,
         kind=reading.kind,
@@ -40,6 +47,10 @@ def classify(query: str, settings: Settings, words: Words | None = None, vectors
         suggested_mode="hybrid" if vectors and reading.kind != "identifier" else "lexical",
         suggested_top_n=_suggested_top_n(reading),
         why=_why(reading),
+        needs_retrieval=type_ != CONVERSATION,
+        question_type=type_,
+        complexity=complexity,
+        confidence=confidence,
     )
 
 

@@ -44,6 +44,9 @@ class PipelineSettings:
     )
     fusion: str = option("rrf", "how the rankings become one")
     stages: list[str] = option([], "steps that change the fused ranking, in order")
+    query_classification: bool = option(
+        True, "use those steps of `understand` that weigh signals by the kind of query: identifier, mixed, conceptual"
+    )
     pool: int = option(100, "minimum number of candidates of each signal")
     pool_times: int = option(0, "... and at least this many times the requested results")
     deadline_ms: int = option(10_000, "a slower signal is left out and named in the answer")
@@ -132,6 +135,9 @@ class ServeSettings:
     fresh_seconds: float = option(2.0, "with --in: check the folder for changes after this many seconds")
     deepen: bool = option(True, "make missing vectors in the background while there are no requests")
     watch: bool = option(True, "keep up with changes of the indexed folders")
+    export_folder: str = option(
+        "", "folder below which clients with --allow-write may export the index; empty: nowhere", outside=True
+    )
 
     def __post_init__(self) -> None:
         _at_least("serve", 1, workers=self.workers, body_bytes=self.body_bytes, rate=self.rate, failures=self.failures)
@@ -174,6 +180,22 @@ class CalibrationSettings:
     keep_opened: bool = option(False, "... and store queries with the opened documents, for `tune --encoder`")
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class AskSettings:
+    """Answers to questions: `watersmeet ask`."""
+
+    chat: str = option(
+        "extractive", "chat provider; extractive: no model, sentences are quoted from the documents", outside=True
+    )
+    budget: int = option(2000, "tokens of the passages that an answer is made from", outside=True, least=1)
+    max_tokens: int = option(500, "maximum length of a model's reply, in tokens", outside=True, least=1)
+    seconds: float = option(120.0, "timeout of a model's reply", outside=True, least=0)
+    quotes: int = option(3, "quotes of an answer without a model, at most", least=1)
+    min_confidence: float = option(
+        0.5, "below this confidence of the search, the answer is that the documents do not say", least=0
+    )
+
+
 SECTIONS: dict[str, type[Any]] = {
     "pipeline": PipelineSettings,
     "two_stage": TwoStageSettings,
@@ -183,6 +205,7 @@ SECTIONS: dict[str, type[Any]] = {
     "serve": ServeSettings,
     "watch": WatchSettings,
     "registry": RegistrySettings,
+    "ask": AskSettings,
 }
 
 NAMED = {
@@ -201,6 +224,7 @@ NAMED = {
     "index.static": "embed",
     "index.sparse": "embed",
     "index.dense": "embed",
+    "ask.chat": "chat",
 }
 """Settings that name components, with the kind."""
 OFF = frozenset({"index.static", "index.sparse", "index.dense"})

@@ -26,9 +26,8 @@ from watersmeet.engine.settings.settings import FILE, NAMED, OFF, check, config_
 
 OPEN = frozenset({"pipeline", "two_stage", "parse", "chunk", "query", "signal", "fusion", "stage"})
 """Tables that an untrusted file may set, except for options marked `outside`."""
-KEYS = frozenset(
-    ("recipe", "index.dates", *(f"source.{name}.{key}" for name in ("folder", "git") for key in ("include", "exclude")))
-)
+_GLOBS = (f"source.{name}.{key}" for name in ("folder", "git") for key in ("include", "exclude"))
+KEYS = frozenset(("recipe", "index.dates", "index.min_coverage", *_GLOBS))
 """Further settings that an untrusted file may set. Recipes are built in, so naming one is safe."""
 TRUST_FILE = "trusted.json"
 LOCK_SECONDS = 10.0

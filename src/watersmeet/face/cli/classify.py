@@ -27,6 +27,7 @@ def classify_command(query: tuple[str, ...], index: str, as_json: bool, quiet: b
         return
     weights = ", ".join(f"{name} {weight:g}" for name, weight in found["weights"].items())
     print(f"{found['kind']}, {found['length']}: {found['why']}")
+    print(f"   {found['question_type']}, {found['complexity']} (confidence {found['confidence']:g})")
     print(f"   --mode {found['suggested_mode']} --top-n {found['suggested_top_n']}; {weights}")
 
 

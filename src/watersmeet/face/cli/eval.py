@@ -49,6 +49,15 @@ REPORTS = (".md", ".html")
 @click.option("--report", "reports", multiple=True, metavar="FILE", help="Write a report: FILE.md or FILE.html.")
 @click.option("--csv", "csv_file", default="", metavar="FILE", help="Write a row of metrics for every query, as CSV.")
 @click.option("--fresh", is_flag=True, help="Index the dataset anew.")
+@click.option(
+    "--ask", "asking", is_flag=True, help="Measure the answers of `ask`, beside the first five results as they are."
+)
+@click.option(
+    "--foreign",
+    multiple=True,
+    metavar="DATASET",
+    help="With --ask: also ask the queries of this dataset, which the documents do not answer; may be repeated.",
+)
 @common
 def eval_command(
     dataset: str,
@@ -66,11 +75,13 @@ def eval_command(
     reports: tuple[str, ...],
     csv_file: str,
     fresh: bool,
+    asking: bool,
+    foreign: tuple[str, ...],
     index: str,
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Measure the quality of search results.
+    """Measure the quality of search results, or with --ask that of answers.
 
     DATASET is a folder with corpus.jsonl, queries.jsonl and qrels.tsv, which is indexed in the cache folder; or
     a file of fixtures for an existing index: [[query]] tables in TOML, or JSON lines, with `query` and
@@ -78,6 +89,10 @@ def eval_command(
 
     --gate uses a paired test; if fewer than six queries changed, too few for a test, it fails on a large loss.
     """
+    if asking:
+        from watersmeet.face.cli.eval_ask import eval_ask
+
+        return eval_ask(dataset, foreign, limit, seed, fresh, loaded(recipe=recipe), index, as_json, quiet)
     _check(dataset, from_corpus, reports, gate_file)
     settings = loaded(recipe=recipe)
     with progress(quiet or as_json) as callback:
@@ -102,6 +117,7 @@ def eval_command(
         _print(report, quiet)
     if not passed:
         sys.exit(1)
+    return None
 
 
 def _check(dataset: str, from_corpus: bool, reports: tuple[str, ...], gate_file: str) -> None:

@@ -22,6 +22,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     EVERYDAY: {
         "sync": ("sync", "Index folders, files and websites, or bring an index up to date."),
         "search": ("search", "Find the passages that answer a query."),
+        "ask": ("ask", "Answer a question from the documents, with citations."),
         "get": ("documents", "Show a document or a chunk."),
         "status": ("status", "Show what the index contains."),
         "serve": ("serve", "Serve REST, MCP and a web page."),
@@ -37,6 +38,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "remove": ("documents", "Remove documents from the index."),
         "watch": ("watch", "Keep the index up to date while files change."),
         "relocate": ("relocate", "Record that an indexed folder has moved."),
+        "export": ("export", "Write a folder that serves the index alone, elsewhere."),
         "doctor": ("status", "Check the index for problems."),
     },
     "Registry": {

@@ -124,7 +124,7 @@ def _opened(
     if inside:
         if indexes:
             raise ConfigError("--in and --index cannot be combined", "--in has its own index in the cache folder")
-        indexing = _sync_first(inside, settings, quiet)
+        indexing = sync_first(inside, settings, quiet)
         places = [index_in(inside)]
     else:
         named = [find_index(index) for index in indexes or ("",)]
@@ -142,7 +142,7 @@ def _opened(
     return MultiIndex(engines), indexing
 
 
-def _sync_first(inside: str, settings: Settings, quiet: bool) -> Indexing | None:
+def sync_first(inside: str, settings: Settings, quiet: bool) -> Indexing | None:
     """Bring the index of `--in` up to date, for a moment; returns how far it is, unless it is complete."""
     from watersmeet.engine.sync.folder_cache import Indexing, sync_for_search
     from watersmeet.face.cli.progress import progress

@@ -6,15 +6,19 @@ import os
 import shlex
 import socket
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from watersmeet.core.errors import ConfigError, NoIndex, SourceProblem
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.index.location import absolute, find_index, index_in, index_to_make
-from watersmeet.face.cli.common import CACHE_NOTE, common, inside, loaded
+from watersmeet.face.cli.common import CACHE_NOTE, common, inside, loaded, not_empty
 from watersmeet.face.cli.streams import one_line
+
+if TYPE_CHECKING:
+    from watersmeet.face.export_service import ExportService
+    from watersmeet.face.service import Service
 
 inside_flag = inside(f"Serve this folder; it is indexed first. {CACHE_NOTE}")
 write_flag = click.option("--allow-write", is_flag=True, help="Let clients change the index.")
@@ -34,6 +38,14 @@ watch_flag = click.option(
     "--port", default=7878, show_default=True, type=click.IntRange(0, 65535), metavar="N", help="The port to listen on."
 )
 @click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="Another host name of this server.")
+@click.option(
+    "--export",
+    metavar="DIR",
+    default="",
+    type=click.Path(),
+    callback=not_empty,
+    help="Serve a folder that `watersmeet export` wrote: read-only, with its own settings and short routes.",
+)
 @write_flag
 @deepen_flag
 @watch_flag
@@ -43,6 +55,7 @@ def serve_command(
     host: str,
     port: int,
     hosts: tuple[str, ...],
+    export: str,
     allow_write: bool,
     no_deepen: bool,
     no_watch: bool,
@@ -63,13 +76,19 @@ def serve_command(
             f"other machines can reach {host}, and there is no token",
             "create one with `watersmeet token create --scope read`, or leave out --host",
         )
-    engine = _engine(inside, index, allow_write, _off(no_deepen, no_watch), quiet)
-    listening = listen(host, port)
+    service: Service
+    if export:
+        service = _export_service(export, inside, index, allow_write)
+        listening = listen(host, port)
+    else:
+        engine = _engine(inside, index, allow_write, _off(no_deepen, no_watch), quiet)
+        listening = listen(host, port)
+        from watersmeet.face.service import Service
+
+        service = Service(engine, inside=inside, allow_write=allow_write, say=_say)
     from watersmeet.face.rest.app import make  # only now: it takes a while
     from watersmeet.face.rest.process import run
-    from watersmeet.face.service import Service
 
-    service = Service(engine, inside=inside, allow_write=allow_write, say=_say)
     try:
         service.start()
         run(make(service, host, hosts, tokens), host, listening, as_json, quiet)
@@ -106,6 +125,19 @@ def mcp_command(
         run(service)
     finally:
         service.close()
+
+
+def _export_service(export: str, inside: str, index: str, allow_write: bool) -> ExportService:
+    if inside or index or allow_write:
+        raise ConfigError(
+            "--export cannot be combined with --in, --index or --allow-write", "an export is a read-only index itself"
+        )
+    from watersmeet.face.export_service import ExportService
+
+    service = ExportService(export, say=_say)
+    for one in service.engine.settings.ignored:
+        _say(one.what)
+    return service
 
 
 def listen(host: str, port: int) -> socket.socket:

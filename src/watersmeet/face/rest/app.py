@@ -28,7 +28,7 @@ _JSON = re.compile(r"application/(?:[\w.-]+\+)?json")
 
 def make(service: Service, host: str, more_hosts: tuple[str, ...] = (), tokens: Tokens | None = None) -> Guard:
     """The whole application of `watersmeet serve`."""
-    from watersmeet.face.rest import documents, page, registry
+    from watersmeet.face.rest import answers, documents, page, registry
 
     inner = FastAPI(
         title="watersmeet",
@@ -42,8 +42,12 @@ def make(service: Service, host: str, more_hosts: tuple[str, ...] = (), tokens: 
     endpoint = Endpoint(service, CALLER)
     inner.state.endpoint = endpoint
     inner.router.routes.append(Route("/mcp", endpoint))
-    for part in (documents, registry, page):
+    for part in (documents, answers, registry, page):
         inner.include_router(part.router)
+    if service.is_export:
+        from watersmeet.face.rest import export
+
+        inner.include_router(export.router)
     inner.openapi = partial(_with_shared_parts, inner.openapi)  # type: ignore[method-assign] # FastAPI's own way to add to it
     inner.add_exception_handler(RequestValidationError, _invalid_request)
     inner.add_exception_handler(HTTPException, _http_error)

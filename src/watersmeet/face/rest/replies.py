@@ -51,11 +51,13 @@ def writer(request: Request) -> Caller:
     return who
 
 
-async def answer(request: Request, work: Callable[[Event], Any], writes: bool = False) -> Response:
+async def answer(
+    request: Request, work: Callable[[Event], Any], writes: bool = False, answers: bool = False
+) -> Response:
     """Run work off the event loop, and cancel it when the client disconnects."""
     _check_parameters(request)
-    working = asyncio.ensure_future(service_of(request).run(work, writes))
-    gone = asyncio.ensure_future(_disconnected(request))
+    working = asyncio.ensure_future(service_of(request).run(work, writes, answers))
+    gone = asyncio.ensure_future(disconnected(request))
     try:
         await asyncio.wait((working, gone), return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
@@ -82,7 +84,7 @@ def _check_parameters(request: Request) -> None:
             raise Refused(422, f"no parameter called {name[:80]!r}", hint)
 
 
-async def _disconnected(request: Request) -> None:
+async def disconnected(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
 

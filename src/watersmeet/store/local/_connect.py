@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from watersmeet.core.errors import DiskFull, IndexBusy, IndexDamaged, IndexMismatch, IndexProblem, NoIndex
 from watersmeet.core.files import can_write, private, refuse_read_only
 from watersmeet.core.system import slashed
+from watersmeet.store.local._frozen import harden, is_frozen
 from watersmeet.store.local._wal import use_wal
 
 FILE = "catalogue.db"
@@ -18,6 +19,7 @@ FORMAT = 3
 READABLE = frozenset({1, 2, FORMAT})
 """Formats that can be searched without an upgrade; the next writer upgrades them."""
 RECREATE_HINT = "build it anew with `watersmeet sync PATH --recreate`; vectors come from the cache"
+IMMUTABLE = "ro&immutable=1"
 _BUSY_SECONDS = 10.0
 
 
@@ -49,7 +51,7 @@ def connect(folder: str, *, create: bool = False) -> sqlite3.Connection:
         if create and not os.path.exists(path):
             os.close(private(path, os.O_RDWR | os.O_CREAT))  # SQLite gives its WAL files the same mode
         db = sqlite3.connect(
-            sqlite_uri(path, read_only_mode(path)) if read_only else path,
+            sqlite_uri(path, IMMUTABLE if is_frozen(folder) else read_only_mode(path)) if read_only else path,
             timeout=_BUSY_SECONDS,
             isolation_level=None,
             check_same_thread=False,
@@ -63,6 +65,8 @@ def connect(folder: str, *, create: bool = False) -> sqlite3.Connection:
             if not read_only:
                 use_wal(db, _BUSY_SECONDS)
             db.executescript("PRAGMA synchronous = FULL; PRAGMA mmap_size = 268435456")
+            if read_only and is_frozen(folder):
+                harden(db, path)
             version = db.execute("PRAGMA user_version").fetchone()[0]
             if version not in READABLE or (create and version != FORMAT):
                 _upgrade(db, version, folder)
@@ -71,8 +75,8 @@ def connect(folder: str, *, create: bool = False) -> sqlite3.Connection:
 
 
 def is_read_only(folder: str) -> bool:
-    """Whether an index cannot be written: a read-only disk or image, or another user's files."""
-    return not (can_write(folder) and can_write(os.path.join(folder, FILE)))
+    """Whether an index cannot be written: a read-only disk or image, another user's files, or a frozen copy."""
+    return not (can_write(folder) and can_write(os.path.join(folder, FILE))) or is_frozen(folder)
 
 
 def read_only_mode(path: str) -> str:
@@ -85,7 +89,7 @@ def read_only_mode(path: str) -> str:
         logged = os.path.getsize(path + "-wal") > 0
     except OSError:
         logged = False
-    return "ro" if logged else "ro&immutable=1"
+    return "ro" if logged else IMMUTABLE
 
 
 def sqlite_uri(path: str, mode: str) -> str:

@@ -28,6 +28,7 @@ HINT = "`watersmeet sync` makes it again; the embedding cache makes that quick"
 _FORMAT = 1
 COMMIT = "commit.json"
 _MAX_ATTEMPTS = 5
+MAX_COUNT = 1 << 63
 
 C = TypeVar("C")
 R = TypeVar("R")
@@ -82,8 +83,14 @@ def decode(folder: Path, content: bytes, make: Callable[..., C]) -> C:
         if wrapped["crc"] != _crc(body) or wrapped["format"] != _FORMAT:
             raise ValueError("the checksum or the format differs")
         return make(**body)
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise IndexDamaged(f"{folder / COMMIT} cannot be read: {error}", HINT) from error
+
+
+def check_counts(*values: object) -> None:
+    """Raise ValueError, which `decode` reports, for what is no count: a commit file may be forged."""
+    if not all(type(value) is int and 0 <= value < MAX_COUNT for value in values):
+        raise ValueError("a number in it is none")
 
 
 def publish(folder: Path, body: dict[str, Any]) -> None:

@@ -36,8 +36,7 @@ def analysed(fields: Mapping[str, str], analyse: Callable[[str, str], str]) -> W
 
 def put(db: sqlite3.Connection, rows: Mapping[Row, Words]) -> None:
     if rows and not has_table(db):
-        for statement in _TABLES:
-            db.execute(statement)
+        create(db)
     for row, words in rows.items():
         lengths = [sum(words.get(name, {}).values()) for name in FIELDS]
         db.execute(f"INSERT OR REPLACE INTO withheld VALUES (?{', ?' * len(FIELDS)})", (row, *lengths))
@@ -45,6 +44,11 @@ def put(db: sqlite3.Connection, rows: Mapping[Row, Words]) -> None:
             "INSERT OR REPLACE INTO withheld_words VALUES (?, ?, ?, ?)",
             [(name, word, row, count) for name, counts in words.items() for word, count in counts.items()],
         )
+
+
+def create(db: sqlite3.Connection) -> None:
+    for statement in _TABLES:
+        db.execute(statement)
 
 
 def forget(db: sqlite3.Connection, rows: Collection[int]) -> None:

@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from watersmeet.core.errors import IndexBusy, IndexDamaged
-from watersmeet.core.files import FOLDER_MODE
-from watersmeet.core.index import CURRENT_TIERS, NEXT_TIERS, Check, Tier
+from watersmeet.core.errors import IndexBusy, IndexDamaged, IndexProblem
+from watersmeet.core.files import FOLDER_MODE, check_plain_tree, refuse_read_only
+from watersmeet.core.index import CURRENT_TIERS, NEXT_TIERS, Check, CopiedIndex, Tier
 from watersmeet.core.model import Row
 from watersmeet.core.system import is_ours, is_within
 from watersmeet.store.local._connect import FILE, FORMAT
 from watersmeet.store.local._file_checks import mark
+from watersmeet.store.local._frozen import check_frozen, is_frozen
 from watersmeet.store.local.snapshot import SPARSE, LocalSnapshot, Make, store_of
 from watersmeet.store.local.state import FileState
 
@@ -82,6 +84,7 @@ class Local:
         from watersmeet.store.local.open_writer import open_writer
         from watersmeet.store.local.writer import LocalWriterOptions
 
+        self._refuse_frozen()
         own = LocalWriterOptions(
             options,
             options.fingerprint["text"],
@@ -95,6 +98,7 @@ class Local:
     def bookkeeping(self, wait: float) -> AbstractContextManager[Bookkeeping]:
         from watersmeet.store.local.open_writer import bookkeeping
 
+        self._refuse_frozen()
         return bookkeeping(self.place, wait)
 
     @contextmanager
@@ -102,6 +106,7 @@ class Local:
         from watersmeet.core.locks import holder_of, locked
         from watersmeet.store.local._turns import tighten_index
 
+        self._refuse_frozen()
         file = f"{work}.lock"
         with ExitStack() as stack:
             try:
@@ -123,6 +128,10 @@ class Local:
         from watersmeet.store.local.roots import committed_roots
 
         return committed_roots(self.place, predicate)
+
+    def _refuse_frozen(self) -> None:
+        if is_frozen(self.place):
+            raise refuse_read_only(self.place, "it is a frozen copy")
 
     def _tighten_cache(self) -> None:
         place = os.path.abspath(self.place)
@@ -159,7 +168,32 @@ class Local:
     # ------------------------------------------------------------ health
 
     def note_damage(self, reason: str) -> None:
-        mark(self.place, reason)
+        if not is_frozen(self.place):
+            mark(self.place, reason)
+
+    # ------------------------------------------------------------ frozen copies
+
+    def copy_to(self, folder: str, tiers: Collection[str], private_too: bool = False) -> CopiedIndex:
+        """A copy of one snapshot in a new folder; others may write meanwhile. `freeze` finishes it."""
+        from watersmeet.store.local.frozen_copy import copy_index
+
+        with closing(LocalSnapshot(self.place, self.make)) as snapshot, snapshot.transaction():
+            return copy_index(snapshot, folder, self.make, tiers, private_too)
+
+    def freeze(self) -> None:
+        """Finish a copy: it is never written again."""
+        from watersmeet.store.local.frozen_copy import freeze
+
+        self.close()
+        freeze(self.place)
+
+    def check_frozen(self) -> None:
+        """Raise if this is not a frozen copy that can be served, whoever made it."""
+        if not is_frozen(self.place):
+            raise IndexProblem(f"{self.place} is not a frozen copy of an index", "export it again")
+        check_plain_tree(self.place)
+        with closing(LocalSnapshot(self.place, self.make)) as snapshot:
+            snapshot.with_connection(partial(check_frozen, self.place))
 
     def check(self) -> list[Check]:
         from watersmeet.store.local.health import check_files

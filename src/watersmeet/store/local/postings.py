@@ -53,6 +53,9 @@ class Segment:
     changed: int = 0
     """Checksum and time stamp, to detect damage; 0 in older versions."""
 
+    def __post_init__(self) -> None:
+        commits.check_counts(self.number, self.rows, self.drops, self.terms, self.postings, self.sum, self.changed)
+
     @property
     def size(self) -> int:
         """Size of the file in bytes."""
@@ -273,6 +276,20 @@ class Writer:
             for row in rows:
                 self._texts.pop(row, None)
                 self._drops[row] = None
+
+    def copy(self, reader: Reader, rows: Collection[Row]) -> None:
+        """Adds the terms that another store has of these rows, bit by bit, as one segment."""
+        import numpy as np
+
+        self._begin()
+        if not reader.segments:
+            return
+        slots = find(reader.keys, reader.slots, rows)
+        wanted = np.zeros(len(reader.numbers), dtype=np.bool_)
+        wanted[slots[slots >= 0]] = True
+        bases = zip(reader.bases, reader.segments, strict=True)
+        masks = [wanted[base : base + len(content.rows)] for base, content in bases]
+        self._append(_merged(reader.segments, masks, np.zeros(0, np.int64)), len(self._commit.segments))
 
     def commit(self) -> None:
         """Commits: durable first, then visible. Does nothing without a transaction."""

@@ -9,9 +9,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from watersmeet.core.errors import ConfigError, IndexProblem
-from watersmeet.core.files import replace_file
+from watersmeet.core.files import refuse_read_only, replace_file
 from watersmeet.core.locks import passing_lock, writable
 from watersmeet.core.system import READ
+from watersmeet.store.local._frozen import is_frozen
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,8 @@ class FileState:
 
     @contextmanager
     def changing(self, wait: float) -> Iterator[FileStateChange]:
+        if is_frozen(self.folder):
+            raise refuse_read_only(self.folder, "it is a frozen copy")
         with passing_lock(f"{self.path}.lock", wait):
             yield FileStateChange(self)
 

@@ -56,6 +56,11 @@ class Commit:
     sums: Mapping[str, Sequence[int]] = field(default_factory=dict)
     """Checksum and time stamp of each part, to detect damage; empty in older versions."""
 
+    def __post_init__(self) -> None:
+        commits.check_counts(self.dimension, self.generation, self.rows, self.drops)
+        for total, changed in self.sums.values():
+            commits.check_counts(total, changed)
+
     def verify(self, folder: Path, *, always: bool = False) -> None:
         for part in _PARTS:
             stamp = FileStamp(*self.sums[part]) if part in self.sums else None
@@ -223,6 +228,11 @@ class Reader:
         numbers, cosines = self._cosines(query, places if self.whole else places[self.ranked[places]])
         return dict(zip(numbers.tolist(), cosines.tolist(), strict=True))
 
+    def places_of(self, rows: Collection[Row]) -> NDArray[np.int64]:
+        """The places of those of these rows that are stored."""
+        places = self._find(rows)
+        return places[places >= 0]
+
     def raw(self, places: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
         """The stored data at these places, by part."""
         import numpy as np
@@ -335,6 +345,13 @@ class Writer:
             self._append({"drops": drops})
             self._commit = replace(self._commit, drops=self._commit.drops + len(rows))
 
+    def copy(self, reader: Reader, rows: Collection[Row]) -> None:
+        """Adds the vectors that another store has of these rows, bit by bit."""
+        self._begin()
+        places = reader.places_of(rows)
+        self._append_raw(reader, places)
+        self._commit = replace(self._commit, rows=self._commit.rows + len(places))
+
     def commit(self) -> None:
         """Commits: durable first, then visible. Does nothing without a transaction."""
         if self._lock is None:
@@ -371,10 +388,8 @@ class Writer:
             _close_all(self._files)
             self._files = _open_tail(self._folder, new)
             self._sums = dict.fromkeys(_PARTS, 0)
-            places = reader.places
-            for start in range(0, len(places), _BLOCK):
-                self._append(reader.raw(places[start : start + _BLOCK]))
-            self._commit = replace(new, rows=len(places))
+            self._append_raw(reader, reader.places)
+            self._commit = replace(new, rows=len(reader.places))
             _retire(self._folder, old)
         except OSError as error:
             self.rollback()
@@ -391,6 +406,10 @@ class Writer:
             self._files = _open_tail(self._folder, self._commit)
             self._sums = {part: self._commit.sum(self._folder, part) for part in _PARTS}
             undo.pop_all()
+
+    def _append_raw(self, reader: Reader, places: NDArray[np.int64]) -> None:
+        for start in range(0, len(places), _BLOCK):
+            self._append(reader.raw(places[start : start + _BLOCK]))
 
     def _append(self, parts: dict[str, NDArray[Any]]) -> None:
         import numpy as np

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Lock
@@ -105,6 +106,26 @@ class CatalogueView:
     def query(self, sql: str, values: Iterable[Any] = ()) -> list[Any]:
         with self._lock, sqlite_errors(self._folder):
             return self._db.execute(sql, tuple(values)).fetchall()
+
+    def pages(self, sql: str, size: int) -> Iterator[list[Any]]:
+        """The rows of a query, `size` at a time; for one reader, since the cursor stays open in between."""
+        with self._lock, sqlite_errors(self._folder):
+            cursor = self._db.execute(sql)
+        while True:
+            with self._lock, sqlite_errors(self._folder):
+                rows = cursor.fetchmany(size)
+            if not rows:
+                return
+            yield rows
+
+    def with_connection(self, read: Callable[[sqlite3.Connection], T]) -> T:
+        """The result of a function that reads the catalogue in this transaction."""
+        with self._lock, sqlite_errors(self._folder):
+            return read(self._db)
+
+    @property
+    def folder(self) -> str:
+        return self._folder
 
     @property
     def paths(self) -> Paths:

@@ -47,6 +47,7 @@ class ToolSpec:
     description: str
     run: Callable[[Call, Any], tuple[dict[str, Any], str]]
     writes: bool = False
+    answers: bool = False  # may take as long as a chat model does
 
 
 def plain(found: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
@@ -55,12 +56,12 @@ def plain(found: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
 
 @cache
 def tools() -> Mapping[str, ToolSpec]:
-    """All tools of this folder, by name."""
+    """All tools of this folder, by name; those that write come last."""
     found: dict[str, ToolSpec] = {}
     for module in iter_modules(__path__):
         found |= import_module(f"{__name__}.{module.name}").TOOLS
     first = {name: found.pop(name) for name in FIRST}
-    return {**first, **found}
+    return {**first, **dict(sorted(found.items(), key=lambda one: one[1].writes))}
 
 
 @cache

@@ -1,4 +1,4 @@
-"""MCP tools for documents: search, get, related, classify."""
+"""MCP tools for documents: search, ask, get, related, classify."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from watersmeet.core.bidi import one_line
+from watersmeet.core.place import located
 from watersmeet.face import shapes
+from watersmeet.face.ask import AskParams
 from watersmeet.face.mcp.tools import Call, Id, ToolSpec, plain
 from watersmeet.face.schema import Body, body, from_body
 from watersmeet.face.search import OutputFormat, SearchParams
@@ -31,6 +33,11 @@ Search = body(
     examples=[{"query": "how are keys rotated?"}],
     detail=(Detail, "compact"),
 )
+
+
+class Ask(Body):
+    question: shapes.Query
+    budget: int | None = Field(None, ge=1, le=1_000_000, description="tokens of the passages that it is made from")
 
 
 class Get(Body):
@@ -59,6 +66,15 @@ def _search(call: Call, arguments: Any) -> tuple[dict[str, Any], str]:
     return answer, "\n\n".join([*found.remarks(), *passages, *filter(None, [packed.text])])
 
 
+def _ask(call: Call, arguments: Ask) -> tuple[dict[str, Any], str]:
+    found = call.service.ask(AskParams(arguments.question, arguments.budget), call.caller.viewer, call.stop)
+    sources = [
+        one_line(f"[{one.n}{'' if one.checked else '?'}] {located(one.document, one.place.where)}")
+        for one in found.citations
+    ]
+    return found.to_json(), "\n\n".join(filter(None, [found.answer, "\n".join(sources)]))
+
+
 def _get(call: Call, arguments: Get) -> tuple[dict[str, Any], str]:
     found = call.service.get(arguments.id, call.caller.viewer)
     return found, found["text"]
@@ -85,6 +101,15 @@ TOOLS = {
         "conclude that the documents do not cover it. Read a whole document with `get`.",
         _search,
     ),
+    "ask": ToolSpec(
+        Ask,
+        shapes.Answered,
+        "Answer a question",
+        "Answer a question from the documents in a few sentences, with citations that were checked; [n?] is one that "
+        "was not confirmed. It quotes, or asks the user's own model; `search` gives the passages themselves.",
+        _ask,
+        answers=True,
+    ),
     "get": ToolSpec(
         Get,
         shapes.Document,
@@ -106,7 +131,8 @@ TOOLS = {
         shapes.Classified,
         "Classify a query",
         "Say whether a query names something exactly (identifier), describes a concept (conceptual) or both (mixed), "
-        "and which mode and how many results suit it. `search` does this by itself; use this tool to plan.",
+        "whether it needs the documents at all, and which mode and how many results suit it. `search` does this by "
+        "itself; use this tool to plan.",
         lambda call, arguments: plain(call.service.classify(arguments.query, call.caller.viewer)),
     ),
 }

@@ -1,0 +1,214 @@
+"""Quotable pieces of a passage: sentences, list items, code blocks and tables, each verbatim.
+
+Headings, rules, images and lines of bare links are no answer to anything, so they are not pieces; a piece carries the
+words of the headings above it instead.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+MAX_PIECE = 1200
+"""Characters of a piece; a longer block of code is divided between its lines."""
+MAX_TABLE = 400
+"""Characters of a table that is one piece; each row of a larger one is a piece."""
+
+_FENCE = re.compile(r"\s*(`{3,}|~{3,})")
+_HEADING = re.compile(r"\s{0,3}#{1,6}(?:\s|$)|\s*\*\*[^*]{1,120}\*\*:?\s*$|\s*<h[1-6]\b")
+_UNDERLINE = re.compile(r"\s{0,3}(?:=+|-{2,})\s*$")
+_ITEM = re.compile(r"\s*(?:[-*+•‣▪]|\(?\d{1,3}[.)])\s+\S")
+_ROW = re.compile(r"\s*\|.*\|\s*$")
+_DELIMITER = re.compile(r"\s*\|[\s:|-]+\|\s*$")
+_LINK = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\s]{0,2000}[^()]{0,300}\)|<?\bhttps?://[^\s<>)]{1,2000}>?")
+_TAG = re.compile(r"</?[A-Za-z][^<>]{0,500}>|<!--.{0,2000}?-->")
+_DEFINITION = re.compile(r"\s{0,3}\[[^\]]{1,200}\]:\s*\S+")
+_SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]*_`]{0,3}(?=\s)|[。！？]")
+_ABBREVIATION = re.compile(
+    r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no|nr|fig|mr|mrs|ms|dr|prof|st)|\b[A-Z])\.$", re.IGNORECASE
+)
+_WRAPPED = (50, 130)
+"""Widths at which people wrap text; shorter and longer lines stand for themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a passage: `start` and `end` are offsets in its text."""
+
+    start: int
+    end: int
+    text: str
+    headings: str = ""
+    """The headings above it in the passage."""
+    block: int = 0
+    """The number of its paragraph, list, code block or table."""
+    kind: str = "paragraph"
+    """The kind of its block: paragraph, item, code or table."""
+
+    @property
+    def introduces(self) -> bool:
+        """Whether it ends with a colon: what follows belongs to it."""
+        return self.kind != "code" and self.text.rstrip("*_ ").endswith((":", "："))
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    start: int
+    text: str  # without its line break
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+    @property
+    def blank(self) -> bool:
+        return not self.text.strip()
+
+
+def pieces(text: str) -> list[Piece]:
+    """The pieces of a text, in order."""
+    found: list[Piece] = []
+    headings = ""
+    for number, (kind, lines) in enumerate(_blocks(_lines(text))):
+        if kind == "heading":
+            headings = lines[0].text.strip("#*_ \t:")
+            continue
+        parts = _PARTS[kind](lines)
+        for start, end in parts:
+            piece = _trimmed(Piece(start, end, text[start:end], headings, number, kind))
+            if piece.kind == "code" or _says_something(piece.text):
+                found.append(piece)
+    return found
+
+
+def _lines(text: str) -> list[_Line]:
+    found, start = [], 0
+    for line in text.splitlines(keepends=True):
+        found.append(_Line(start, line.rstrip("\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029")))
+        start += len(line)
+    return found
+
+
+def _blocks(lines: list[_Line]) -> Iterator[tuple[str, list[_Line]]]:
+    """Blocks of lines with their kind: heading, code, table, item or paragraph."""
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        if line.blank:
+            at += 1
+            continue
+        kind, end = _block_at(lines, at)
+        yield kind, lines[at:end]
+        at = end + (kind == "heading" and end < len(lines) and bool(_UNDERLINE.match(lines[end].text)))
+
+
+def _block_at(lines: list[_Line], at: int) -> tuple[str, int]:
+    """Kind and end of the block that begins at a line."""
+    text = lines[at].text
+    if fence := _FENCE.match(text):
+        closing = re.compile(r"\s*" + re.escape(fence[1]) + r"[`~]*\s*$")
+        ends = (n + 1 for n in range(at + 1, len(lines)) if closing.match(lines[n].text))
+        return "code", next(ends, len(lines))
+    if _HEADING.match(text) or (
+        _stands_alone(lines, at) and at + 1 < len(lines) and _UNDERLINE.match(lines[at + 1].text)
+    ):
+        return "heading", at + 1
+    if _ROW.match(text):
+        return "table", _run(lines, at, lambda line: bool(_ROW.match(line.text)))
+    kind = "item" if _ITEM.match(text) else "paragraph"
+    return kind, _run(lines, at, lambda line: not (line.blank or _begins_block(line.text)))
+
+
+def _stands_alone(lines: list[_Line], at: int) -> bool:
+    return at == 0 or lines[at - 1].blank
+
+
+def _begins_block(text: str) -> bool:
+    return any(pattern.match(text) for pattern in (_ITEM, _FENCE, _HEADING, _ROW))
+
+
+def _run(lines: list[_Line], at: int, continues: Callable[[_Line], bool]) -> int:
+    end = at + 1
+    while end < len(lines) and continues(lines[end]):
+        end += 1
+    return end
+
+
+def _divided(lines: list[_Line]) -> Iterator[tuple[int, int]]:
+    """A block whole, or in parts between its lines if it is too long."""
+    start = lines[0].start
+    for before, line in pairwise(lines):
+        if line.end - start > MAX_PIECE:
+            yield start, before.end
+            start = line.start
+    yield start, min(lines[-1].end, start + MAX_PIECE)
+
+
+def _rows(lines: list[_Line]) -> Iterator[tuple[int, int]]:
+    """A small table whole, a larger one by rows, without its head."""
+    if lines[-1].end - lines[0].start <= MAX_TABLE:
+        yield lines[0].start, lines[-1].end
+        return
+    begin = 2 if len(lines) > 2 and _DELIMITER.match(lines[1].text) else 0
+    yield from ((line.start, line.end) for line in lines[begin:])
+
+
+def _sentences(lines: list[_Line]) -> Iterator[tuple[int, int]]:
+    """Sentences of a paragraph or list item. A line break ends one unless the paragraph is wrapped there."""
+    longest = max(len(line.text) for line in lines)
+    start = lines[0].start
+    for line, after in zip(lines, [*lines[1:], None], strict=True):
+        for end in _ends(line):
+            yield start, end
+            start = end
+        if after is None or _closed(line.text) or not _wrapped(line, after, longest):
+            yield start, line.end
+            start = after.start if after else line.end
+
+
+def _wrapped(line: _Line, after: _Line, longest: int) -> bool:
+    """Whether a line goes on in the next one: its first word did not fit, or it is the middle of a sentence."""
+    first, *_ = after.text.split(maxsplit=1)
+    length = len(line.text.rstrip()) + 1 + len(first)
+    if longest < _WRAPPED[0] or length <= 0.6 * longest:
+        return False
+    return first[0].islower() or (length > longest and longest <= _WRAPPED[1])
+
+
+def _closed(text: str) -> bool:
+    return text.rstrip("\"'”’)]*_` ").endswith((".", "!", "?", ":", "。", "！", "？", "："))
+
+
+def _ends(line: _Line) -> Iterator[int]:
+    """Ends of the sentences inside a line."""
+    for match in _SENTENCE_END.finditer(line.text):
+        rest = line.text[match.end() :].lstrip()
+        before = line.text[max(0, match.end() - 12) : match.end()]
+        if rest and not rest[0].islower() and not _ABBREVIATION.search(before):
+            yield line.start + match.end()
+
+
+_PARTS: dict[str, Callable[[list[_Line]], Iterator[tuple[int, int]]]] = {
+    "code": _divided,
+    "table": _rows,
+    "item": _sentences,
+    "paragraph": _sentences,
+}
+
+
+def _trimmed(piece: Piece) -> Piece:
+    """A piece without its margins, and not longer than the limit. The first line of code keeps its indent."""
+    text = piece.text.rstrip()
+    lead = 0 if piece.kind == "code" else len(text) - len(text.lstrip())
+    kept = text[lead : lead + MAX_PIECE]
+    return replace(piece, start=piece.start + lead, end=piece.start + lead + len(kept), text=kept)
+
+
+def _says_something(text: str) -> bool:
+    """Whether a piece has words besides links, images and tags."""
+    if _DEFINITION.match(text) or _UNDERLINE.match(text):
+        return False
+    plain = _TAG.sub(" ", _LINK.sub(" ", text))
+    return sum(map(str.isalnum, plain)) >= max(2, 0.2 * sum(map(str.isalnum, text)))
