@@ -44,9 +44,6 @@ class ExportService(Service):
             self._former.close()
         super().close()
 
-    def start(self) -> None:
-        """Does nothing: an export is neither embedded nor kept up with its folders."""
-
     async def run(
         self,
         call: Callable[[Event], T],

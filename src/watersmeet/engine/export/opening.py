@@ -13,7 +13,7 @@ from watersmeet.engine.export.manifest import INDEX, Manifest, open_content
 from watersmeet.engine.export.settings import load_export_settings
 from watersmeet.engine.settings.settings import merge
 
-READ_ONLY = {"serve": {"deepen": False}, "calibration": {"learn": False}}
+READ_ONLY = {"serve": {"deepen": False, "watch": False}, "watch": {"stale": False}, "calibration": {"learn": False}}
 """Settings for an index that is never written."""
 
 
