@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+import subprocess
 import threading
 from collections.abc import Collection, Iterator
 from contextlib import suppress
@@ -158,8 +159,6 @@ def _paths(names: Collection[str]) -> list[str]:
 def _parts(top: str, *arguments: str) -> Iterator[str]:
     """Output of git, split at NULs as it arrives."""
     try:
-        import subprocess  # lazy: a look at a folder reads no dates
-
         process = subprocess.Popen(  # noqa: S603 - no shell, fixed arguments, paths after `--`
             [*GIT, "-C", top, *arguments],
             stdin=subprocess.DEVNULL,

@@ -23,7 +23,6 @@ from watersmeet.core.names import is_text, printable
 from watersmeet.core.options import option
 from watersmeet.core.system import is_within, slashed, trimmed
 from watersmeet.source._files import error_message, fetch, opened, too_large
-from watersmeet.source._git_dates import GitDates
 from watersmeet.source._ignore import Chain, Rules, above, ignored, of_folder
 
 NEVER = frozenset({".git", "node_modules", "__pycache__"})
@@ -108,6 +107,8 @@ class Folder(Source):
         return opened(found.uri, *self.limit(found.name))
 
     def dating(self, found: Collection[Found]) -> Dating:
+        from watersmeet.source._git_dates import GitDates  # lazy: a look at a folder reads no dates
+
         return GitDates([item.uri for item in found])
 
     def locate(self, uri: str) -> Located:

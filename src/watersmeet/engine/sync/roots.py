@@ -513,8 +513,6 @@ def _root_named(catalogue: Writer, sources: Sources, name: str) -> Root:
     for root in roots if bare else ():
         if bare in (trimmed(root.path), root.name, trimmed(root.prefix)):
             return root
-    known = nearest(name, [one for root in roots for one in (root.path, root.name)]) if 0 < len(roots) <= FEW else ""
-    raise NotFound(
-        f"no document, folder or address called {name!r}",
-        known or "`watersmeet list` shows all documents, `watersmeet list --roots` the folders and addresses",
-    )
+    near = nearest(name, [one for root in roots for one in (root.path, root.name)]) if 0 < len(roots) <= FEW else ""
+    lists = "`watersmeet list` shows all documents, `watersmeet list --roots` the folders and addresses"
+    raise NotFound(f"no document, folder or address called {name!r}", "; ".join(filter(None, (near, lists))))
