@@ -215,6 +215,12 @@ def test_the_time_of_a_reply_is_limited(filled: Engine) -> None:
     assert chat.closed
 
 
+def test_a_reply_without_end_is_cut_off(filled: Engine) -> None:
+    chat = ScriptedChat(["x" * 50_000])
+    with pytest.raises(ModelProblem, match="20000 characters"):
+        filled.ask(QUESTION, chat=chat)
+
+
 def test_a_callback_that_fails_stops_the_model(filled: Engine) -> None:
     chat = Endless()
 

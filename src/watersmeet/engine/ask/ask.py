@@ -33,6 +33,8 @@ CANDIDATES = 30
 """How many results a pack is made from."""
 QUOTED_PASSAGES = 5
 """From how many passages an answer without a model quotes; from more, it quotes worse ones."""
+CHARACTERS_PER_TOKEN = 40
+"""A reply of more characters than this for each token that was allowed is cut off."""
 NEAREST = 3
 """How many near passages a refusal names."""
 CONVERSATION = "Hello. Ask a question about the indexed documents, and I look it up in them."
@@ -202,7 +204,8 @@ class _Model:
 
     def stream(self, messages: Sequence[Message]) -> Generator[str]:
         """The reply in pieces; it is cancelled when the client has gone or the time is over."""
-        until = time.monotonic() + self.limits.seconds
+        until, most = time.monotonic() + self.limits.seconds, CHARACTERS_PER_TOKEN * self.limits.max_tokens
+        length = 0
         pieces = iter(self.chat.stream(messages, self.limits.max_tokens))
         try:
             for piece in pieces:
@@ -211,6 +214,11 @@ class _Model:
                 if time.monotonic() > until:
                     hint = "ask for less, raise ask.seconds or lower ask.max_tokens"
                     raise ModelProblem(f"timeout: no whole reply within {self.limits.seconds:g} s", hint)
+                length += len(piece)
+                if length > most:
+                    raise ModelProblem(
+                        f"{self.chat.name} replied with more than {most} characters", "try another model"
+                    )
                 yield piece
         finally:
             if isinstance(pieces, Generator):

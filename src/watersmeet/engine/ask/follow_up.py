@@ -64,12 +64,18 @@ def by_rule(question: str, before: str) -> str:
     elif _PRONOUN.search(rest):
         made = _PRONOUN.sub(lambda word: f"{about}'s" if word[0].lower() in _POSSESSIVE else about, rest, count=1)
     elif opening := _PREPOSITION.match(rest):
-        made = re.sub(rf"\s+{opening[1]}\b.*$", "", before, flags=re.I) + f" {rest}"
+        made = f"{_up_to(before, opening[1])} {rest}"
     elif _ABOUT.match(_OPENING.sub("", question)) or _OPENING.match(question):
         made = f"{before}: {rest}"
     else:
         made = f"{rest.rstrip('?')}: {before}?"
     return made[:MAX_LENGTH]
+
+
+def _up_to(question: str, preposition: str) -> str:
+    """A question without its part from a preposition on."""
+    at = f"{question.lower()} ".find(f" {preposition.lower()} ")
+    return question[:at] if at > 0 else question
 
 
 def predicate(question: str) -> str:

@@ -21,9 +21,11 @@ MARK = re.compile(r"(?<!\\)\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\](?!\()")
 """A citation: [1], or [1, 2]."""
 _FORGED = re.compile(r"\[(?=\s*\d{1,3}(?:\s*[,;]\s*\d{1,3})*\??\s*\])")
 _END = re.compile(
-    r"(?:[.!?]+[\"'”’)*_`]*(?=\s)|[。！？]|(?<=\])[.!?]*(?=\s))(?:\s*\[\d{1,3}(?:\s*[,;]\s*\d{1,3})*\][.!?]?)*\s*(?=[^\s\[])"
-    r"|\n+\s*(?=[^\s\[])"
+    r"(?:[.!?]++[\"'”’)*_`]*+(?=\s)|[。！？]|(?<=\])[.!?]*+(?=\s))"
+    r"(?:\s*+\[\d{1,3}(?:\s{0,3}[,;]\s{0,3}\d{1,3}){0,20}\][.!?]?)*+\s*+(?=[^\s\[])"
+    r"|\n\s*+(?=[^\s\[])"
 )
+"""The end of a statement, with the citations behind it, if something else follows. Possessive, to be quick."""
 _NO_END = re.compile(r"(?:(?:^|\n)\s*\(?\d{1,3}|\b(?:e\.g|i\.e|etc|vs|cf|approx|no|nr|fig|dr|st)|\b[A-Z])\.\s*$", re.I)
 _IMAGE = re.compile(r"!\[[^\[\]]{0,500}\]\([^()]{0,4000}\)?")
 _LINK = re.compile(r"\[([^\[\]]{0,500})\]\(\s*<?([^()\s<>]{0,4000})>?[^()]{0,500}\)")
@@ -78,11 +80,12 @@ class AnswerReader:
 
     def feed(self, piece: str) -> str:
         """Take a piece of the reply; returns the text that is now complete."""
-        self._pending += piece.replace("\x00", "")
         shown = []
-        while (end := self._end()) is not None:
-            statement, self._pending = self._pending[:end], self._pending[end:]
-            shown.append(self._statement(statement))
+        for start in range(0, len(piece), MAX_STATEMENT):
+            self._pending += piece[start : start + MAX_STATEMENT].replace("\x00", "")
+            while (end := self._end()) is not None:
+                statement, self._pending = self._pending[:end], self._pending[end:]
+                shown.append(self._statement(statement))
         return "".join(shown)
 
     def finish(self) -> str:
