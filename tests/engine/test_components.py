@@ -82,8 +82,8 @@ def test_what_a_component_needs_and_nobody_gives_is_named() -> None:
 def test_parsers_say_what_they_read() -> None:
     assert {".jsonl", ".markdown", ".md", ".mdx", ".txt"} <= set(endings())
     assert set(readers().values()) == set(
-        "asciidoc code commit csv email filename html json jsonl markdown mbox notebook office org pdf python_api rst text "
-        "yaml".split()
+        "asciidoc code commit csv email filename html json jsonl markdown mbox notebook office org pdf python_api "
+        "rst text yaml".split()
     )
     assert readers()["text/markdown"] == readers()[".mdx"] == "markdown"
     taken: dict[str, str] = {}
