@@ -32,7 +32,7 @@ _LEAD = re.compile(
     re.I,
 )
 _TAIL = re.compile(
-    r"\s+(?:on|in|at|for|with|when|if|after|before|from|by|to|every|using|into|and|or|is|are|does|do|mean|work|works|used)\b.*$",
+    r"(?<!\s)\s+(?:on|in|at|for|with|when|if|after|before|from|by|to|every|using|into|and|or|is|are|does|do|mean|work|works|used)\b.*$",
     re.I,
 )
 

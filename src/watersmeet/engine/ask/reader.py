@@ -21,12 +21,14 @@ MARK = re.compile(r"(?<!\\)\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\](?!\()")
 """A citation: [1], or [1, 2]."""
 _FORGED = re.compile(r"\[(?=\s*\d{1,3}(?:\s*[,;]\s*\d{1,3})*\??\s*\])")
 _END = re.compile(
-    r"(?:[.!?]++[\"'”’)*_`]*+(?=\s)|[。！？]|(?<=\])[.!?]*+(?=\s))"
+    r"(?:(?<![.!?])[.!?]++[\"'”’)*_`]*+(?=\s)|[。！？]|(?<=\])[.!?]*+(?=\s))"
     r"(?:\s*+\[\d{1,3}(?:\s{0,3}[,;]\s{0,3}\d{1,3}){0,20}\][.!?]?)*+\s*+(?=[^\s\[])"
-    r"|\n\s*+(?=[^\s\[])"
+    r"|(?<=\S)[ \t]{0,80}+\n\s*+(?=[^\s\[])"
 )
 """The end of a statement, with the citations behind it, if something else follows. Possessive, to be quick."""
-_NO_END = re.compile(r"(?:(?:^|\n)\s*\(?\d{1,3}|\b(?:e\.g|i\.e|etc|vs|cf|approx|no|nr|fig|dr|st)|\b[A-Z])\.\s*$", re.I)
+_NO_END = re.compile(
+    r"(?:(?:^|\n)[ \t]{0,40}\(?\d{1,3}|\b(?:e\.g|i\.e|etc|vs|cf|approx|no|nr|fig|dr|st)|\b[A-Z])\.$", re.I
+)
 _IMAGE = re.compile(r"!\[[^\[\]]{0,500}\]\([^()]{0,4000}\)?")
 _LINK = re.compile(r"\[([^\[\]]{0,500})\]\(\s*<?([^()\s<>]{0,4000})>?[^()]{0,500}\)")
 _TAG = re.compile(
@@ -97,7 +99,7 @@ class AnswerReader:
         """The end of the first statement, if it is complete."""
         for match in _END.finditer(self._pending):
             before = self._pending[: match.end()]
-            if before.count("```") % 2 == 0 and not _NO_END.search(before):
+            if before.count("```") % 2 == 0 and not _NO_END.search(before.rstrip()):
                 return match.end()
         if len(self._pending) > MAX_STATEMENT:
             return self._pending.rfind(" ", 0, MAX_STATEMENT) + 1 or MAX_STATEMENT
