@@ -108,8 +108,7 @@ def _block_at(lines: list[_Line], at: int) -> tuple[str, int]:
     """Kind and end of the block that begins at a line."""
     text = lines[at].text
     if fence := _FENCE.match(text):
-        closing = re.compile(r"\s*" + re.escape(fence[1]) + r"[`~]*\s*$")
-        ends = (n + 1 for n in range(at + 1, len(lines)) if closing.match(lines[n].text))
+        ends = (n + 1 for n in range(at + 1, len(lines)) if _closes(lines[n].text.strip(), fence[1]))
         return "code", next(ends, len(lines))
     if _HEADING.match(text) or (
         _stands_alone(lines, at) and at + 1 < len(lines) and _UNDERLINE.match(lines[at + 1].text)
@@ -119,6 +118,11 @@ def _block_at(lines: list[_Line], at: int) -> tuple[str, int]:
         return "table", _run(lines, at, lambda line: bool(_ROW.match(line.text)))
     kind = "item" if _ITEM.match(text) else "paragraph"
     return kind, _run(lines, at, lambda line: not (line.blank or _begins_block(line.text)))
+
+
+def _closes(text: str, fence: str) -> bool:
+    """Whether a line ends the code block that this fence began."""
+    return text.startswith(fence) and not text.strip("`~")
 
 
 def _stands_alone(lines: list[_Line], at: int) -> bool:
