@@ -103,3 +103,14 @@ def test_no_name_leads_out_of_the_folder(name: str, tmp_path: Path) -> None:
     assert path.is_relative_to(tmp_path)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("x")
+
+
+def test_flags_for_folders_are_refused(web: Website, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert run(["sync", f"{web.url}/docs/", "--include", "*.md"]) == 2
+    assert "for folders" in capsys.readouterr().err
+    assert run(["search", "auk", "--in", f"{web.url}/docs/"]) == 2
+    assert "--in takes a folder" in capsys.readouterr().err
+    assert run(["watch", f"{web.url}/docs/"]) == 2
+    assert "only folders and files can be watched" in capsys.readouterr().err
+    assert web.paths == []
+    assert not (tmp_path / ".watersmeet").exists()

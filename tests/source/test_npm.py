@@ -113,7 +113,12 @@ class TestWhatIsRead:
     def test_types_of_others_if_it_has_none(self, server: Registry) -> None:
         publish(server, "2.1.0", {"README.md": b"# Tern"}, "@birds/tern")
         for version in ("1.0.0", "2.0.4", "3.0.0"):
-            publish(server, version, {"index.d.ts": version.encode(), "README.md": b""}, "@types/birds__tern")
+            publish(
+                server,
+                version,
+                {"index.d.ts": version.encode(), "ts5.0/index.d.ts": b"x", "README.md": b""},
+                "@types/birds__tern",
+            )
         offers = scanned(server, "npm:@birds/tern")
         assert found(offers).keys() == {"README.md", "@types/birds__tern/index.d.ts"}
         assert dict(found(offers)["@types/birds__tern/index.d.ts"].fields)["release"] == "npm:@birds/tern@2.1.0"

@@ -21,6 +21,8 @@ from watersmeet.source._packages import Address, File, Item, Listing, PackageSou
 _ACCEPT = "application/vnd.npm.install-v1+json, application/json;q=0.5"
 _NAME = re.compile(r"(?P<name>(?:@[a-z0-9~_.-]{1,100}/)?[a-z0-9~_-][a-z0-9~_.-]{0,213})(?:@(?P<version>.*))?", re.I)
 _TYPES = (".d.ts", ".d.mts", ".d.cts")
+_OLDER = re.compile(r"ts\d[\d.]{0,9}/")
+"""The folder of the same declarations for older compilers."""
 _MANIFEST = "package.json"
 
 
@@ -102,7 +104,7 @@ class Npm(PackageSource):
                 continue
             if release is not None:
                 for item in self._of_tarball(replace(types, version=release.version), release):
-                    if isinstance(item, Item) and item.name.endswith(_TYPES):
+                    if isinstance(item, Item) and item.name.endswith(_TYPES) and not _OLDER.match(item.name):
                         yield replace(item, name=f"@types/{name}/{item.name}")
                 return
 

@@ -176,3 +176,14 @@ def test_a_caller_can_only_sync_repositories_that_are_there(engine: Engine, repo
             sync(service, [f"history+{repository.folder}"], anywhere, lambda _: None)
         with pytest.raises(ConfigError):
             sync(service, ["git+http://127.0.0.1:1/x"], anywhere, lambda _: None)
+
+
+def test_a_root_stays_of_its_kind_when_it_is_moved(engine: Engine, repository: TestRepository, tmp_path: Path) -> None:
+    engine.sync([f"git+{repository.folder}"])
+    moved = repository.folder.rename(tmp_path / "moved")
+    warning = engine.sync().warnings[0].reason
+    assert f"relocate git+{repository.folder} git+NEW" in warning
+    with pytest.raises(ConfigError, match="is read as git"):
+        engine.relocate(f"git+{repository.folder}", str(moved))
+    assert engine.relocate(f"git+{repository.folder}", f"git+{moved}") == 2
+    assert engine.sync().unchanged == 2

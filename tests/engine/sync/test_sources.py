@@ -85,7 +85,7 @@ class TestKindsMix:
         with closing(sqlite3.connect(os.path.join(engine.folder, "catalogue.db"))) as db, db:
             db.execute("UPDATE roots SET kind = 'undone' WHERE kind = 'made'")
         report = engine.sync()
-        assert (counts(report), [item.path for item in report.warnings]) == ({"unchanged": 4}, [BOX])
+        assert (counts(report), [item.path for item in report.warnings]) == ({"unchanged": 6}, [BOX])
         assert "undone" in report.warnings[0].reason
         assert "box/a" in listed(engine)
 
@@ -232,6 +232,36 @@ class TestReadingBeforeTheLock:
         engine.sync([BOX])
         assert seen == [1, 1]
         assert list(spool.iterdir()) == []
+
+
+class TestRootsThatChangeMeanwhile:
+    def test_one_that_was_removed_while_it_was_read_stays_removed(self, engine: Engine, box: Any) -> None:
+        engine.sync([BOX])
+        box.things["c"] = "# C\n\nabout an otter\n"
+        box.on_read = lambda: (setattr(box, "on_read", lambda: None), engine.remove(BOX))
+        report = engine.sync([BOX])
+        assert "removed by another process" in report.warnings[-1].reason
+        assert (report.documents, engine.status()["roots"]) == (0, [])
+        assert engine.sync([BOX]).added == 3
+
+    def test_nothing_is_made_for_an_address_that_cannot_be_read(self, engine: Engine, box: Any) -> None:
+        box.things, box.failure = {}, SourceProblem("no answer", "try again later")
+        with pytest.raises(SourceProblem, match="no answer"):
+            engine.sync([BOX])
+        assert not engine.index.exists()
+
+    def test_a_refusal_of_a_caller_is_no_problem_of_the_root(self, engine: Engine, box: Any) -> None:
+        engine.sync([BOX])
+        box.failure = SourceProblem("not a public address", "")
+        box.things = {}
+        report = engine.sync(now=True, public_only=True)
+        assert "not a public address" in report.warnings[0].reason
+        assert engine.status()["sources"][0]["problem"] is None
+        assert engine.sync(now=True).unchanged == 2  # kept
+        assert "not a public address" in engine.status()["sources"][0]["problem"]
+        box.failure, box.things = None, {"a": "# A\n"}
+        engine.sync()  # one with a problem is not fresh
+        assert engine.status()["sources"][0]["problem"] is None
 
 
 class TestCursors:

@@ -113,6 +113,8 @@ def test_the_limit_of_pages_is_remembered(web: Website, tmp_path: Path) -> None:
         assert report.documents == 2
         assert "stopped after 2 pages" in report.warnings[0].reason
         assert index.sync([f"{web.url}/docs/"]).documents == 2
+        assert index.sync(recreate=True).documents == 2
+        assert index.sync(now=True).documents == 2
         assert index.sync([f"{web.url}/docs/"], max_pages=10).documents == 3
         assert index.sync(now=True).warnings == []
 

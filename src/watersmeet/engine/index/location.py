@@ -95,6 +95,14 @@ def index_in(path: str) -> str:
     """The place of the index for `--in PATH`: in the cache folder, by the real path."""
     import hashlib
 
+    if not os.path.exists(path):
+        from watersmeet.engine.sync.sources import is_address as is_source
+
+        if is_source(path):
+            raise ConfigError(
+                f"--in takes a folder, and {path} is an address",
+                f"index it with `watersmeet sync {path}`, then search without --in",
+            )
     real = os.path.realpath(path)
     name = hashlib.blake2b(real.encode("utf8", "surrogateescape"), digest_size=8).hexdigest()
     if not is_text(real):

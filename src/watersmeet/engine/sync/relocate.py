@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 def gone_hint(path: str) -> str:
     """The hint for a missing root."""
     old = quote(path)
+    scheme = path[: path.find("+") + 1] if path.startswith(("git+", "history+")) else ""
     return (
-        f"if it was moved, run `watersmeet relocate {old} NEW`; "
+        f"if it was moved, run `watersmeet relocate {old} {scheme}NEW`; "
         f"`watersmeet remove {old}` removes its documents from the index"
     )
 
@@ -50,11 +51,16 @@ def relocate(index: Index, settings: Settings, old: str, new: str) -> int:
             raise ConfigError("an empty path was given", "is a variable not set?")
     sources = Sources(settings)
     _, before = sources.locate(old)
-    _, place = sources.locate(new)
+    kind, place = sources.locate(new)
     if not place.exists:
         raise SourceProblem(f"{place.uri} does not exist", "name the folder where the files are now")
     with open_for_writing(index, settings) as opened:
         root = _root_at(opened.catalogue.roots(), before, old)
+        if kind != root.kind:
+            raise ConfigError(
+                f"{root.path} is read as {root.kind}, and {new} would be read as {kind}",
+                "write the new place as the old one is written, such as git+PATH",
+            )
         source = sources.of(root.kind)
         _check(opened.catalogue, source, root, place.uri)
         along = _moved_along(opened.catalogue, source, root, place.uri)

@@ -80,6 +80,8 @@ def sync(
         fresh = set() if requested or recreate or options.now else _fresh(index, sources)
         unprepared = _prepared(index, sources, requested, fresh, options, progress)
         fetched = _fetched(index, sources, requested, fresh, options, progress, stack)
+        if not index.exists():
+            _check_any(requested, unprepared, fetched)
         opened = stack.enter_context(open_for_writing(index, settings, recreate=recreate))
         formats = stack.enter_context(Formats(settings))
         run = _Run(opened, sources, formats, fetched, unprepared, fresh, report, progress, options)
@@ -155,7 +157,8 @@ def _fresh(index: Index, sources: Sources) -> set[str]:
     """Addresses of the network roots that were read so recently that they need not be read again."""
     seconds = refresh_seconds(sources.settings)
     known = index.known_roots(lambda root: sources.is_remote(root.kind, root.path)) if seconds else {}
-    return {uri for uri, state in known.items() if reading_of(state.facts, state.root).is_fresh(seconds)}
+    readings = {uri: reading_of(state.facts, state.root) for uri, state in known.items()}
+    return {uri for uri, reading in readings.items() if reading.is_fresh(seconds) and not reading.problem}
 
 
 def _fetched(
@@ -181,18 +184,33 @@ def _fetched(
     for uri, kind in slow.items():
         state = None if options.recreate else indexed.get(uri)
         again = state is None or state.facts.get(_dated_by(state.root)) != rule or _outdated(sources.settings, state)
-        limit = options.max_pages or int((state.facts.get(_limited_by(state.root)) or 0) if state else 0)
+        former = indexed.get(uri)  # a limit outlives --recreate
+        limit = options.max_pages or int((former.facts.get(_limited_by(former.root)) or 0) if former else 0)
         place = stack.enter_context(TemporaryDirectory(prefix="watersmeet-"))
-        fetched[uri] = SpooledSource(sources.of(kind), place, state.files if state else {}, again)
+        fetched[uri] = SpooledSource(sources.of(kind), place, state.files if state else {}, again, limit)
         cursor = "" if again or state is None else state.root.cursor
         fetched[uri].fetch(SourceRoot(kind, uri, cursor, limit), progress)
-        problem = fetched[uri].problem
-        if options.recreate and problem is not None and uri in indexed:
-            raise SourceProblem(
-                f"{uri} cannot be read, and building the index anew would lose its documents: {problem}",
-                f"try again later, or remove it first: `watersmeet remove {uri}`",
-            )
+        if options.recreate and uri in indexed:
+            _refuse_loss(uri, fetched[uri].problem)
     return fetched
+
+
+def _refuse_loss(uri: str, problem: SourceProblem | None) -> None:
+    """Raise if a root of the index cannot be read: building it anew would lose its documents."""
+    if problem is not None:
+        raise SourceProblem(
+            f"{uri} cannot be read, and building the index anew would lose its documents: {problem}",
+            f"try again later, or remove it first: `watersmeet remove {uri}`",
+        )
+
+
+def _check_any(
+    requested: Mapping[str, str], unprepared: Mapping[str, SourceProblem], fetched: Mapping[str, SpooledSource]
+) -> None:
+    """Raise if none of the requested addresses could be read, before an index is made for nothing."""
+    problems = [unprepared.get(uri) or (fetched[uri].failure if uri in fetched else None) for uri in requested]
+    if problems and (first := problems[0]) is not None and all(problems):
+        raise first
 
 
 def _prepared(
@@ -204,18 +222,20 @@ def _prepared(
     progress: ProgressCallback,
 ) -> dict[str, SourceProblem]:
     """Have sources fetch their copies, before the index is locked; returns what went wrong, by address."""
-    roots = dict(requested)
+    indexed: dict[str, str] = {}
     if not requested or options.recreate:
         with suppress(IndexProblem):  # opening it reports why
             places = [uri for uri in index.root_places() if is_address(uri) and uri not in fresh]
-            roots |= {uri: sources.kind_of(uri) for uri in places}
+            indexed = {uri: sources.kind_of(uri) for uri in places}
     problems: dict[str, SourceProblem] = {}
-    for uri, kind in roots.items():
+    for uri, kind in {**requested, **indexed}.items():
         try:
             sources.of(kind).prepare(
                 SourceRoot(kind, uri), lambda doing, done, total: progress(Progress(doing, done, total, "objects"))
             )
         except SourceProblem as problem:
+            if options.recreate and uri in indexed:
+                _refuse_loss(uri, problem)
             problems[uri] = problem
         except UnknownComponent:  # reported when it is read
             continue
@@ -268,20 +288,21 @@ class _Run:
                     continue
                 existing.append(uri)
                 if uri in self.fresh:
+                    self.report.fresh.append(uri)
                     self._keep(uri)
                     continue
                 self.one(uri, kind, "", {})
             except (SourceProblem, UnknownComponent) as problem:  # go on with the other roots
                 self.report.warnings.append(Skipped(uri, str(problem)))
+                self._keep(uri)
                 self._failed(uri, str(problem))
         return existing
 
     def _keep(self, uri: str) -> None:
-        """Count the documents of a root that was read recently as unchanged."""
+        """Count the documents of a root that is not read as unchanged."""
         catalogue = self.index.catalogue
         for root in catalogue.roots():
             if root.path == uri:
-                self.report.fresh.append(uri)
                 self.report.unchanged += sum(
                     catalogue.count_of(state.id) for state in catalogue.files(root.id).values()
                 )
@@ -293,7 +314,10 @@ class _Run:
                 self._record(root, problem, failed=True)
 
     def _record(self, root: Root, problem: str, failed: bool) -> None:
-        """Record a reading. Of a folder without a problem, not every one: it may be synced every few seconds."""
+        """Record a reading. Of a folder without a problem, not every one: it may be synced every few seconds. What a
+        caller was refused is no problem of the root."""
+        if failed and self.options.public_only:
+            return
         before = reading_of(self.index.catalogue.meta(), root)
         quick = not self.sources.is_remote(root.kind, root.path)
         if quick and not failed and before.problem == problem and before.is_fresh(QUICK_SECONDS):
@@ -322,9 +346,15 @@ class _Run:
                 Skipped(uri, "it was added by another process meanwhile; the next sync reads it")
             )
             return
-        if source.slow:
-            self.fetched[uri].check()
         before = self.index.catalogue.roots()
+        if source.slow:
+            spooled = self.fetched[uri]
+            if spooled.failure is not None:
+                raise spooled.failure
+            if spooled.before and uri not in {root.path for root in before}:
+                reason = "it was removed by another process meanwhile; sync it again to add it"
+                self.report.warnings.append(Skipped(uri, reason))
+                return
         root, scope = _root_for(self.index.catalogue, source, SourceRoot(kind, uri), collection, meta, self.report)
         around = [other for other in before if other.path != uri and _lies_in(source, kind, uri, other)]
         if around and root.id not in [other.id for other in before]:
@@ -369,7 +399,7 @@ class _Run:
             run.run(uri)
         if not scope:
             facts |= {_parsed_by(root): versions.to_record()} if run.all_read else {}
-            facts |= {_limited_by(root): str(self.options.max_pages)} if self.options.max_pages and source.slow else {}
+            facts |= {_limited_by(root): str(spooled.limit)} if spooled and spooled.limit else {}
             catalogue.set_meta(facts)
             if not run.cut:
                 self._record(root, run.problem, run.failed)

@@ -26,6 +26,8 @@ class SpooledSource(Source):
     """File states of the index when the source was scanned."""
     again: bool
     """Whether unchanged items were read too."""
+    limit: int = 0
+    """Most items of the root, now and later; 0: as the settings say."""
     began: int = field(default_factory=time.time_ns)
     """When the scan started; later changes may be missing."""
     problem: SourceProblem | None = None
@@ -61,10 +63,10 @@ class SpooledSource(Source):
                 self._contents[item.name] = self._spool(item)
             progress(Progress("fetching", done, done + left if left else 0, "pages" if left else "files"))
 
-    def check(self) -> None:
-        """Raise if the source failed without any item."""
-        if self.problem is not None and not self._offers:
-            raise self.problem
+    @property
+    def failure(self) -> SourceProblem | None:
+        """The problem of a source that failed without any item."""
+        return None if self._offers else self.problem
 
     def _spool(self, item: Found) -> str | Skipped:
         path = os.path.join(self.folder, str(len(self._contents)))

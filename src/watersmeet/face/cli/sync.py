@@ -16,6 +16,7 @@ from watersmeet.engine.index.tiers import BY_ITSELF, TIERS
 from watersmeet.engine.query.filters import check_globs, metadata_pairs
 from watersmeet.engine.sync.parsers import formats_hint, globs_of_formats
 from watersmeet.engine.sync.report import SyncReport
+from watersmeet.engine.sync.sources import is_address
 from watersmeet.face.cli.common import common, loaded, print_json, print_line, relative
 from watersmeet.face.cli.progress import progress
 
@@ -100,6 +101,11 @@ def sync_command(
     include = (*include, *globs_of_formats(formats))
     folder = {key: check_globs(value) for key, value in (("include", include), ("exclude", exclude)) if value}
     flags: dict[str, Any] = {"source": {"folder": folder, "git": folder}} if folder else {}
+    if folder and (other := next((path for path in paths if is_address(path) and not path.startswith("git+")), "")):
+        raise ConfigError(
+            f"--include, --exclude and --format are for folders and git+ addresses, not for {other}",
+            "sync it by itself, without them",
+        )
     paths = _histories(paths, since) if history else paths
     if since and not history:
         raise ConfigError("--since limits a history", "add --history, or leave out --since")

@@ -16,6 +16,7 @@ import click
 from watersmeet.core.errors import ConfigError, Stopped
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.index.location import find_index, index_to_make
+from watersmeet.engine.sync.sources import is_address
 from watersmeet.engine.sync.watching import COUNTED, WatchedBatch, Watcher
 from watersmeet.face.cli.common import common, dumps, loaded, relative
 from watersmeet.face.cli.progress import progress
@@ -34,6 +35,11 @@ def watch_command(paths: tuple[str, ...], index: str, as_json: bool, quiet: bool
     """
     start = time.monotonic()
     output = _Output(as_json, quiet)
+    if address := next(filter(is_address, paths), ""):
+        raise ConfigError(
+            f"{address} is an address, and only folders and files can be watched",
+            f"`watersmeet sync {address}` reads it",
+        )
     with _signals() as stop:
         place = index_to_make(index) if paths else find_index(index)
         with Engine(place, loaded()) as engine:
