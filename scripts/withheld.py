@@ -30,7 +30,7 @@ from urllib.parse import quote
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-TIMES = frozenset({"took_ms", "timings", "rate", "seconds_left"})
+TIMES = frozenset({"took_ms", "timings", "rate", "seconds_left", "synced"})
 OPEN = (
     "weather forecast rain tide river bridge harbour ticket invoice payment customer order search index document note"
     " calendar meeting travel hotel flight map route kitchen recipe garden seed harvest energy battery solar engine"
