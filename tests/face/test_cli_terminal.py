@@ -118,7 +118,7 @@ def listed(text: str) -> dict[str, list[str]]:
 def test_the_help_shows_what_people_need_and_where_the_rest_is(run: Run) -> None:
     done = run("--help")
     assert done.returncode == 0
-    assert listed(done.stdout) == {"Commands": ["sync", "search", "get", "status", "serve", "mcp", "install"]}
+    assert listed(done.stdout) == {"Commands": ["sync", "search", "ask", "get", "status", "serve", "mcp", "install"]}
     for name, (_, text) in SECTIONS[EVERYDAY].items():  # in one line each
         assert re.search(rf"^  {name} +{re.escape(text)}$", done.stdout, re.MULTILINE), name
     assert "`watersmeet --help --all` lists every command" in done.stdout
