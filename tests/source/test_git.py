@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
-from repositories import DAY, START, TestRepository, git, git_server, spring_traps
+from repositories import DAY, START, TestRepository, file_server, git, git_server, spring_traps
 from watersmeet.core.errors import SourceProblem
 from watersmeet.core.indexing import Content, Found, Skipped, SourceRoot, Whole
 from watersmeet.engine.sync.parsers import endings, sizes, whole_names
+from watersmeet.source import _git, _git_clone
+from watersmeet.source._git import environment
 from watersmeet.source.git import Git
 
 Make = Callable[..., Git]
@@ -209,6 +211,33 @@ def test_a_repository_elsewhere_is_cloned_and_fetched(make: Make, repository: Te
         make(allowed=["127.0.0.1"]).prepare(SourceRoot("git", address), lambda *_: None)
     assert caught.value.hint
     assert clone.is_dir()
+
+
+def test_a_server_of_plain_files_starts_no_chain_of_fetches(
+    make: Make, repository: TestRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert environment("http")["GIT_NO_LAZY_FETCH"] == "1"  # else the rest of this test would start git without end
+    git(tmp_path, "clone", "-q", "--bare", str(repository.folder), "plain/birds.git")
+    git(tmp_path / "plain/birds.git", "update-server-info")
+    with file_server(tmp_path / "plain") as url:
+        for capable in (True, False):
+            monkeypatch.setattr(_git_clone, "can_refuse_lazy_fetches", lambda capable=capable: capable)
+            source = make(allowed=["127.0.0.1"])
+            found, skipped = offers(source, f"git+{url}/birds.git")
+            assert (found.keys(), skipped) == ({"README.md", "docs/tern.md"}, {})
+            assert source.read(found["docs/tern.md"]) == b"# Tern\n"
+    whole = next((tmp_path / "cache/git").glob("*-history/config"))
+    assert "promisor" not in whole.read_text()
+
+
+@pytest.mark.parametrize(
+    ("version", "capable"),
+    [("2.39.5", True), ("2.39.3", False), ("2.45.0", True), ("2.44.0 (Apple Git-1)", False), ("3.0.1", True)]
+    + [("2.38.9", False), ("2.53.0.windows.1", True), ("odd", False)],
+)
+def test_which_git_can_be_kept_from_fetching(version: str, capable: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_git, "output_of", lambda *_: f"git version {version}\n".encode())
+    assert _git.can_refuse_lazy_fetches() is capable
 
 
 def test_no_git(make: Make, repository: TestRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

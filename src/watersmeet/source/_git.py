@@ -8,6 +8,7 @@ pager, no prompt and no terminal; every wait has a timeout; only fetching may us
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import subprocess
@@ -30,6 +31,8 @@ STALL_SECONDS = 60.0
 MAX_ERROR_CHARS = 300
 _HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _PIPE_BYTES = 1 << 20
+_REFUSES_SINCE = {39: 4, 40: 2, 41: 1, 42: 2, 43: 4, 44: 1}
+"""The releases before git 2.45 that can be kept from fetching missing objects: patch by minor version."""
 _NO_PROGRAMS = {
     "core.fsmonitor": "",
     "core.hooksPath": os.devnull,
@@ -64,11 +67,20 @@ def environment(protocol: str = "none") -> dict[str, str]:
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_GRAFT_FILE": os.devnull,
         "GIT_LFS_SKIP_SMUDGE": "1",
-        "GIT_NO_LAZY_FETCH": "1" if protocol == "none" else "0",
+        "GIT_NO_LAZY_FETCH": "1",  # also in a fetch: one that lacks an object would fetch it by a fetch, without end
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_TERMINAL_PROMPT": "0",
         "LC_ALL": "C",
     }
+
+
+def can_refuse_lazy_fetches() -> bool:
+    """Whether this git heeds `GIT_NO_LAZY_FETCH`: since 2.45, and in the last releases of some lines before."""
+    found = re.search(rb"(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?", output_of(["version"], environment()))
+    if found is None:
+        return False
+    major, minor, patch = (int(part or 0) for part in found.groups())
+    return (major, minor) >= (2, 45) or (major == 2 and patch >= _REFUSES_SINCE.get(minor, math.inf))
 
 
 class GitProcess:

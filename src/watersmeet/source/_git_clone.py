@@ -23,7 +23,15 @@ from watersmeet.core.files import make_private, tighten
 from watersmeet.core.indexing import FetchProgress
 from watersmeet.core.locks import locked
 from watersmeet.core.system import replace_path
-from watersmeet.source._git import GitFailed, GitProcess, Repository, environment, shown, write_git_directory
+from watersmeet.source._git import (
+    GitFailed,
+    GitProcess,
+    Repository,
+    can_refuse_lazy_fetches,
+    environment,
+    shown,
+    write_git_directory,
+)
 from watersmeet.source._git_address import GitAddress
 
 HEAD = "refs/watersmeet/head"
@@ -50,8 +58,12 @@ class Cloning:
     stall_seconds: float
 
     def fetched(self, address: GitAddress, contents: bool, progress: FetchProgress) -> Repository:
-        """The clone of a repository, up to date; `contents`: with those of all files, for a history."""
+        """The clone of a repository, up to date; `contents`: with those of all files, for a history.
+
+        A git that cannot be kept from fetching missing objects gets them all: see `environment`.
+        """
         protected = self._checked(address)
+        contents = contents or not can_refuse_lazy_fetches()
         folder = os.path.join(self.cache, "git", _folder_name(address, contents))
         make_private(os.path.dirname(folder))
         with locked(os.path.dirname(folder), LOCK_SECONDS, f"{os.path.basename(folder)}.lock"):
