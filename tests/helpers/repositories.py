@@ -142,7 +142,7 @@ def git_server(top: Path) -> Iterator[tuple[str, list[str]]]:
         def log_message(self, *_: object) -> None:
             pass
 
-    with _served(Handler) as url:
+    with served(Handler) as url:
         yield url, requests
 
 
@@ -154,12 +154,12 @@ def file_server(top: Path) -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             pass
 
-    with _served(partial(Handler, directory=str(top))) as url:
+    with served(partial(Handler, directory=str(top))) as url:
         yield url
 
 
 @contextmanager
-def _served(handler: Callable[..., BaseHTTPRequestHandler]) -> Iterator[str]:
+def served(handler: Callable[..., BaseHTTPRequestHandler]) -> Iterator[str]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     Thread(target=server.serve_forever, daemon=True).start()
     try:

@@ -2,8 +2,8 @@
 
 A repository's configuration can name programs: for diffs, filters, transports, signatures. So objects are read through
 a git directory of ours (`_empty`), with the object store of the repository: its configuration is not read at all. Only
-names of revisions are resolved in the repository itself, by a command that starts no program. There is no shell, no
-pager, no prompt and no terminal; every wait has a timeout; only fetching may use the network.
+names of revisions are resolved in the repository itself, by a command that starts no program. There is no pager, no
+prompt and no terminal, and no shell sees anything of it; every wait has a timeout; only fetching may use the network.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from __future__ import annotations
 import math
 import os
 import re
+import signal
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -52,8 +54,18 @@ GIT = (
 NO_GIT = "install it (https://git-scm.com), and see that `git --version` works"
 
 
+_KEEPER = 'read -r word; [ -n "$word" ] || kill -s KILL -- "-$1"'
+"""A script that waits for a word. If there is none, since this process has ended, it ends git and its helpers."""
+_WATCH_SECONDS = 0.5
+_LIMIT_TICKS = 10
+
+
 class GitFailed(Exception):
     """A call of git that failed; the message is its own, on one line."""
+
+
+class GitEnded(GitFailed):
+    """A call of git that was ended here: it stalled, took too long, or brought too much."""
 
 
 def environment(protocol: str = "none") -> dict[str, str]:
@@ -84,7 +96,7 @@ def can_refuse_lazy_fetches() -> bool:
 
 
 class GitProcess:
-    """A running git. It is ended if it stalls, and when the `with` block ends."""
+    """A running git. It is ended if it stalls, and when the `with` block ends; so are the programs that it started."""
 
     def __init__(
         self,
@@ -94,8 +106,10 @@ class GitProcess:
         stdin: BinaryIO | int | None = None,
         progress: bool = False,
         seconds: float = STALL_SECONDS,
+        total_seconds: float = math.inf,
+        limit: Callable[[], str] = str,
     ) -> None:
-        """`progress`: what is read is its standard error."""
+        """`progress`: it is a fetch, and what is read is its standard error. `limit`: why to end it, if not empty."""
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         try:
             self._process = subprocess.Popen(  # noqa: S603 - no shell; revisions after --end-of-options, paths after --
@@ -109,18 +123,35 @@ class GitProcess:
         except OSError as error:
             self._errors.close()
             raise SourceProblem(f"git cannot be started: {error.strerror}", NO_GIT) from None
-        self.stalled = False
-        self._seconds = seconds
-        self._deadline = float("inf")
+        self._keeper = _keeper(self._process.pid) if progress else None
+        self._why = ""  # it was ended
+        self._seconds, self._total_seconds, self._limit = seconds, total_seconds, limit
+        self._deadline, self._last = math.inf, time.monotonic() + total_seconds
         self._ended = Event()
         Thread(target=self._watch, daemon=True).start()
 
     def _watch(self) -> None:
-        while not self._ended.wait(0.5):
+        tick = 0
+        while not self._why and not self._ended.wait(_WATCH_SECONDS):
+            tick += 1
             if time.monotonic() > self._deadline:
-                self.stalled = True
-                self._process.kill()
-                return
+                self._why = f"git gave no answer for {self._seconds:g} s"
+            elif time.monotonic() > self._last:
+                self._why = f"git took longer than {self._total_seconds:g} s"
+            elif tick % _LIMIT_TICKS == 0:
+                self._why = self._limit()
+        if self._why:
+            self._kill()
+
+    def _kill(self) -> None:
+        """End git with the programs that it started, which are in its process group."""
+        if self._process.returncode is not None:  # its number may be that of another process by now
+            return
+        if sys.platform == "win32":
+            self._process.kill()
+        else:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
 
     @property
     def stdin(self) -> IO[bytes]:
@@ -153,8 +184,8 @@ class GitProcess:
         """Wait for its end; `GitFailed` if it was ended or failed."""
         with self.waiting():
             status = self._process.wait()
-        if self.stalled:
-            raise GitFailed(f"git gave no answer for {self._seconds:g} s")
+        if self._why:
+            raise GitEnded(self._why)
         if status:
             raise GitFailed(self.error_message() or f"git ended with status {status}")
 
@@ -171,18 +202,38 @@ class GitProcess:
 
     def close(self) -> None:
         self._ended.set()
-        self._process.kill()
+        self._kill()
         for stream in (self._process.stdin, self._process.stdout, self._process.stderr, self._errors):
             if stream is not None:
                 with suppress(OSError):
                     stream.close()
         self._process.wait()
+        if self._keeper is not None:
+            self._keeper.communicate(b"done\n")
 
     def __enter__(self) -> GitProcess:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _keeper(group: int) -> subprocess.Popen[bytes] | None:
+    """A process that ends a process group when this one ends, however that happens: no handler of ours runs then.
+
+    Git would go on, and so would its helpers, which wait for a server. None where there is no `sh`.
+    """
+    try:
+        return subprocess.Popen(  # noqa: S603 - a fixed script and a number
+            ["/bin/sh", "-c", _KEEPER, "sh", str(group)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={},
+            start_new_session=True,  # what ends this process from a terminal does not end it
+        )
+    except OSError:
+        return None
 
 
 def _there(stream: IO[bytes] | None) -> IO[bytes]:

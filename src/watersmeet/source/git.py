@@ -78,6 +78,7 @@ class Git(Source):
     max_files: int = option(200_000, "the largest number of files to read of one repository", least=1)
     max_clone_bytes: int = option(5_000_000_000, "the largest repository to fetch, in bytes", least=0)
     stall_seconds: float = option(60.0, "end git if it fetches nothing for so long", least=1)
+    fetch_seconds: float = option(3600.0, "end git if a fetch takes longer, whatever it says", least=1)
     allowed: list[str] = option([], "machines in private networks that may be reached: host or host:port", outside=True)
     _places: Places = field(default_factory=Places, init=False, repr=False, compare=False)
 
@@ -90,7 +91,12 @@ class Git(Source):
         if not address.url:
             return
         cloning = Cloning(
-            "git", self.cache, () if self.public_only else tuple(self.allowed), self.max_clone_bytes, self.stall_seconds
+            "git",
+            self.cache,
+            () if self.public_only else tuple(self.allowed),
+            self.max_clone_bytes,
+            self.stall_seconds,
+            self.fetch_seconds,
         )
         opened = self._places.fetch(root.uri, address, cloning, contents=False, progress=progress)
         missing = [file.blob for file in self._files(opened) if isinstance(file, _File) and file.size < 0]

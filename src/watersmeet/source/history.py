@@ -67,6 +67,7 @@ class History(Source):
     max_commits: int = option(200_000, "the largest number of commits to read, the newest ones", least=1)
     max_clone_bytes: int = option(5_000_000_000, "the largest repository to fetch, in bytes", least=0)
     stall_seconds: float = option(60.0, "end git if it fetches nothing for so long", least=1)
+    fetch_seconds: float = option(3600.0, "end git if a fetch takes longer, whatever it says", least=1)
     allowed: list[str] = option([], "machines in private networks that may be reached: host or host:port", outside=True)
     _places: Places = field(default_factory=Places, init=False, repr=False, compare=False)
     _logs: dict[str, _Log] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -84,6 +85,7 @@ class History(Source):
                 () if self.public_only else tuple(self.allowed),
                 self.max_clone_bytes,
                 self.stall_seconds,
+                self.fetch_seconds,
             )
             self._places.fetch(root.uri, address, cloning, contents=True, progress=progress)
 
