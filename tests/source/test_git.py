@@ -249,7 +249,7 @@ def test_which_git_can_be_kept_from_fetching(version: str, capable: bool, monkey
 
 
 @contextmanager
-def endless_server(progress: bool) -> Iterator[str]:
+def endless_server(progress: bool, begun: Event | None = None) -> Iterator[str]:
     """A server that begins an answer and never ends it; with `progress`, it goes on about it."""
     over = Event()
 
@@ -265,6 +265,8 @@ def endless_server(progress: bool) -> Iterator[str]:
             self.wfile.write(b"0008NAK\n")
             with suppress(OSError):
                 while not over.wait(0.1):
+                    if begun is not None:
+                        begun.set()
                     if progress:
                         self.wfile.write(b"0010\x02counting..\n")
 
@@ -312,11 +314,14 @@ def test_git_ends_with_this_process(make: Make, tmp_path: Path, number: int) -> 
         "source = Git((), cache=sys.argv[1], allowed=['127.0.0.1']);"
         "source.prepare(SourceRoot('git', sys.argv[2]), lambda *_: None)"
     )
-    with endless_server(progress=False) as url:
+    begun = Event()
+    with endless_server(progress=False, begun=begun) as url:
         address = f"git+{url}/x"
         process = subprocess.Popen([sys.executable, "-c", script, str(tmp_path / "cache"), address])
         try:
-            assert eventually(lambda: any("remote-http" in command for command in running(tmp_path)))
+            assert begun.wait(30)
+            time.sleep(0.5)  # it has nothing more to write, which would end it
+            assert any("remote-http" in command for command in running(tmp_path))
         finally:
             process.send_signal(number)
             process.wait()
