@@ -288,6 +288,11 @@ class Repository:
             raise GitFailed(f"no revision {revision!r}")
         return found
 
+    def revisions(self) -> list[str]:
+        """Names of branches and tags."""
+        arguments = [f"--git-dir={self.folder}", "rev-parse", "--symbolic", "--branches", "--tags"]
+        return output_of(arguments, environment()).decode("utf-8", "replace").splitlines()
+
     def reader(self, tip: str) -> ObjectReader:
         """A reader of the objects of this repository; `tip` shows which hash function it has."""
         return ObjectReader(self._common, _empty(self.cache, sha256=len(tip) == 64))

@@ -86,9 +86,10 @@ class Git(Source):
         return bool(parse_address(uri.removeprefix(SCHEME)).url)
 
     def prepare(self, root: SourceRoot, progress: FetchProgress) -> None:
-        """Fetch a repository elsewhere, and the contents of its files."""
+        """Fetch a repository elsewhere, with contents of files; check that it has the revision and the folder."""
         address = parse_address(root.uri.removeprefix(SCHEME))
         if not address.url:
+            self._places.open(root.uri, address, self.cache)
             return
         cloning = Cloning(
             "git",
@@ -105,9 +106,10 @@ class Git(Source):
 
     def scan(self, root: SourceRoot, known: Mapping[str, str]) -> Iterator[Offer]:
         """List the files of the revision. A repository elsewhere is fetched first, if that was not done yet."""
-        if not self._places.is_open(root.uri):
+        address = parse_address(root.uri.removeprefix(SCHEME))
+        if address.url and not self._places.is_open(root.uri):
             self.prepare(root, lambda doing, done, total: None)
-        opened = self._places.open(root.uri, parse_address(root.uri.removeprefix(SCHEME)), self.cache)
+        opened = self._places.open(root.uri, address, self.cache)
         blobs = self._places.blobs(opened)
         try:
             count = 0

@@ -76,7 +76,7 @@ class History(Source):
         return bool(_parse(uri).url)
 
     def prepare(self, root: SourceRoot, progress: FetchProgress) -> None:
-        """Fetch a repository elsewhere, with all of its history."""
+        """Fetch a repository elsewhere, with all of its history; check that it has the revision and the folder."""
         address = _parse(root.uri)
         if address.url:
             cloning = Cloning(
@@ -88,13 +88,15 @@ class History(Source):
                 self.fetch_seconds,
             )
             self._places.fetch(root.uri, address, cloning, contents=True, progress=progress)
+        else:
+            self._places.open(root.uri, address, self.cache, history=True)
 
     def scan(self, root: SourceRoot, known: Mapping[str, str]) -> Iterator[Offer]:
         """List the commits. If the revision is where it was, these are the known ones."""
-        if not self._places.is_open(root.uri):
-            self.prepare(root, lambda doing, done, total: None)
         address = _parse(root.uri)
-        opened = self._places.open(root.uri, address, self.cache)
+        if address.url and not self._places.is_open(root.uri):
+            self.prepare(root, lambda doing, done, total: None)
+        opened = self._places.open(root.uri, address, self.cache, history=True)
         cursor = f"{opened.tip} {address.since}".strip()
         link = address.commit_link()
         self._logs[link] = _Log(opened)
