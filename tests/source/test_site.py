@@ -436,3 +436,33 @@ def test_a_page_can_be_read_after_the_scan(web: Website) -> None:
     assert site.read(found) == web.pages["/docs/a"].body
     del web.pages["/docs/a"]
     assert isinstance(site.read(found), Skipped)
+
+
+# ---------------------------------------------------------------- pages that a site calls otherwise later
+
+
+def test_a_renamed_page_is_found(web: Website) -> None:
+    small(web)
+    first = scan(web, strategy="links")
+    web.pages["/docs/new"] = web.pages.pop("/docs/a")
+    web.pages["/docs/"] = page("Home", "new", "b/")
+    again = scan(web, known=first.stamps, cursor=first.cursor, strategy="links")
+    assert again.found.keys() == {"index", "new"}
+    assert again.same["a"]  # with its first miss
+    assert again.gone == set()
+
+
+@pytest.mark.parametrize("before", [None, "/docs/a"])
+def test_pages_that_were_missing_or_copies_are_found_later(web: Website, before: str | None) -> None:
+    """The page that links to them answers 304, so that its links are not seen."""
+    small(web)
+    web.pages["/docs/"] = page("Home", "a", "b/", "later")
+    web.pages |= {"/docs/later": web.pages[before]} if before else {}
+    first = scan(web, strategy="links")
+    assert "later" not in first.found
+    second = scan(web, known=first.stamps, cursor=first.cursor, strategy="links")
+    assert second.same.keys() == first.found.keys()
+    web.pages["/docs/later"] = page("Later")
+    third = scan(web, known=first.stamps, cursor=second.cursor, strategy="links")
+    assert third.found.keys() == {"later"}
+    assert third.same.keys() == first.found.keys()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -44,7 +44,8 @@ LOOKAHEAD = 16
 MAX_FAILURES = 20
 """Failed requests in a row after which a site counts as down."""
 MAX_REMEMBERED = 500
-"""Failed pages that the cursor remembers, so that the next crawl asks for them again."""
+"""Failed pages that the cursor remembers, so that the next crawl asks for them again; and as many that were missing or
+equal to another page: the pages that link to them may answer 304 then."""
 PAUSE_SECONDS = 86_400
 """A page that was too slow or too large is not requested again before: each time it takes as long as is allowed."""
 MAX_CLAIMS = 10
@@ -103,6 +104,7 @@ class Crawl:
     aliases: dict[str, list[Task]] = field(default_factory=dict)  # pages by the canonical one that they name
     twins: list[tuple[Task, str]] = field(default_factory=list)  # pages with the content of a known one
     failed: dict[str, float] = field(default_factory=dict)  # pages that could not be read: when to request them again
+    unread: list[str] = field(default_factory=list)  # pages that were requested and are no documents now
     in_a_row: int = 0
     bytes: int = 0  # of all pages read
     left: Counter[str] = field(default_factory=Counter)  # by reason
@@ -142,14 +144,20 @@ class Crawl:
             raise SourceProblem(f"{self.root.uri} answered 404 Not Found", "check the address")
         self.conditional = self.conditional or self.way.name != BY_LINKS
         yield Note(_WORDS.get(self.way.name, "nothing names its pages any more: those known before are looked at"))
-        self._seed(start, before.get("failed", {}))
+        self._seed(start, before.get("failed", {}), before.get("unread", []))
         yield from self._pages(start)
         yield from self._notes()
         if self.way.name == BY_LINKS and self.conditional and not is_settled:  # links of unchanged pages are not known
             self.cut = self.cut or f"stopped after {self.limit:,} pages (--max-pages)"
         if self.cut:
             raise SourceProblem(self.cut, "run the same command again, or change the limit")
-        cursor = {"way": self.way.name, "failed": self.failed, "state": _state(self.offered), "base": self.scope.base}
+        cursor = {
+            "way": self.way.name,
+            "base": self.scope.base,
+            "state": _state(self.offered),
+            "failed": self.failed,
+            "unread": self.unread[:MAX_REMEMBERED] if self.way.name == BY_LINKS else [],
+        }
         yield Whole(json.dumps({key: value for key, value in cursor.items() if value}))
 
     def _cursor(self) -> dict[str, Any]:
@@ -168,8 +176,8 @@ class Crawl:
             return Ways(WAYS[WAYS.index(taken) :], taken)
         return Ways(WAYS[1:]) if self.stamps else Ways()
 
-    def _seed(self, start: Start, failed: Mapping[str, float]) -> None:
-        """Queue what is known, what the site names, and what could not be read the last time."""
+    def _seed(self, start: Start, failed: Mapping[str, float], unread: Sequence[str]) -> None:
+        """Queue what is known, what the site names, and what could not be read or was left out the last time."""
         entries = {
             page.name: (page, entry.lastmod) for entry in self.way.entries if (page := self.scope.page(entry.url))
         }
@@ -192,6 +200,8 @@ class Crawl:
                 self.left["too slow or too large before, requested again after a day"] += 1
             else:
                 self._add(page, named=True, failed_before=True)
+        for url in unread:
+            self._add(self.scope.page(url), named=True)
 
     def _add(
         self, page: Page | None, depth: int = 0, lastmod: str = "", named: bool = False, failed_before: bool = False
@@ -302,7 +312,7 @@ class Crawl:
         elif reply.status == 200:
             yield from self._read(task, reply)
         elif reply.status in (404, 410):
-            yield from self._missing(name)
+            yield from self._missing(task.page)
         else:
             yield self._skipped(task.page, reply.error)
             yield from self._kept(name)
@@ -320,7 +330,7 @@ class Crawl:
         elif task.hops < MAX_REDIRECTS:
             self._add(page, task.depth)
         if task.page.name in self.stamps:
-            yield from self._missing(task.page.name) if for_good else self._kept(task.page.name)
+            yield from self._missing(task.page) if for_good else self._kept(task.page.name)
 
     def _read(self, task: Task, reply: Reply) -> Iterator[Offer]:
         """Offer a page, follow its links, or recognise it as another spelling of one."""
@@ -374,6 +384,7 @@ class Crawl:
             return False
         if hash in self.documents:
             self.left[_TWIN] += 1
+            self.unread.append(task.page.url)
             return True
         if not task.alone and hash in self.hashes:
             self.twins.append((task, hash))
@@ -391,6 +402,8 @@ class Crawl:
         self.left[_ALIAS] += sum(map(len, self.aliases.values())) - len(again)
         again += [task for task, hash in self.twins if hash not in self.documents]
         self.left[_TWIN] += sum(hash in self.documents for _, hash in self.twins)
+        seen = [task for tasks in self.aliases.values() for task in tasks] + [task for task, _ in self.twins]
+        self.unread += [task.page.url for task in seen if task not in again]
         self.aliases.clear()
         self.twins.clear()
         self.queue += [replace(task, alone=True) for task in again]
@@ -405,15 +418,19 @@ class Crawl:
             self.offered[name] = self.stamps[name]
             yield Same(name, stamp)
 
-    def _missing(self, name: str) -> Iterator[Offer]:
-        """A page that answers 404 or 410 is gone once it does so in several crawls in a row."""
-        stamp = self.stamps.get(name)
+    def _missing(self, page: Page) -> Iterator[Offer]:
+        """A page that answers 404 or 410 is gone once it does so in several crawls in a row.
+
+        Until then it is no reason to leave out another page with its content: it may have been renamed."""
+        name, stamp = page.name, self.stamps.get(page.name)
         if stamp is None:
             self.left["not found"] += 1
+            self.unread.append(page.url)
         elif stamp.misses + 1 >= self.options.misses:
             yield Gone(name)
         else:
-            yield from self._kept(name, str(replace(stamp, misses=stamp.misses + 1)))
+            self.offered[name] = stamp
+            yield Same(name, str(replace(stamp, misses=stamp.misses + 1)))
 
     def _failure(self, task: Task, reason: str, counts: bool = True, due: float = 0) -> Iterator[Offer]:
         """A page that could not be read is kept, and requested again in the next crawl that is `due`."""
