@@ -25,6 +25,9 @@ class SourceRoot:
     uri: str
     cursor: str = ""
     limit: int = 0  # most items to offer; 0: as the source's settings say
+    reread: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """Stamps of the items in the index, if all of them are to be read again: `known` is empty then. For a source that
+    says of each item whether it still exists."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,7 @@ class Crawl:
     dated: Counter[str] = field(default_factory=Counter)  # by pattern
 
     def __post_init__(self) -> None:
-        self.stamps = {name: Stamp.read(text) for name, text in self.known.items()}
+        self.stamps = {name: Stamp.read(text) for name, text in (self.known or self.root.reread).items()}
         self.hashes = {stamp.hash for stamp in self.stamps.values()}
         self.limit = self.root.limit or self.options.max_pages
 
@@ -122,12 +122,12 @@ class Crawl:
         before = self._cursor()
         first = self.stamps.get(INDEX, Stamp())
         is_settled = before.get("state") == _state(self.stamps)
-        self.conditional = is_settled or len(self.stamps) >= self.limit
+        self.conditional = not self.root.reread and (is_settled or len(self.stamps) >= self.limit)
         start = find_start(self.fetcher, self.root.uri, first if self.conditional else Stamp())
         self.scope = start.scope
-        if before.get("base", self.scope.base) != self.scope.base:
+        if before.get("base", self.scope.base) != self.scope.base or not all(map(self._in_place, self.stamps)):
             raise SourceProblem(
-                f"it redirects to {self.scope.base} now, and was read at {before['base']} before",
+                f"it redirects to {self.scope.base} now, and was read elsewhere before",
                 "if it has moved for good: `watersmeet remove` it, and sync the new address",
             )
         ways = self._ways(before)
@@ -142,7 +142,7 @@ class Crawl:
             yield from self._without_full(parts)
         if not self.way.name and not self.stamps:
             raise SourceProblem(f"{self.root.uri} answered 404 Not Found", "check the address")
-        self.conditional = self.conditional or self.way.name != BY_LINKS
+        self.conditional = not self.root.reread and (self.conditional or self.way.name != BY_LINKS)
         yield Note(_WORDS.get(self.way.name, "nothing names its pages any more: those known before are looked at"))
         self._seed(start, before.get("failed", {}), before.get("unread", []))
         yield from self._pages(start)
@@ -159,6 +159,15 @@ class Crawl:
             "unread": self.unread[:MAX_REMEMBERED] if self.way.name == BY_LINKS else [],
         }
         yield Whole(json.dumps({key: value for key, value in cursor.items() if value}))
+
+    def _address(self, name: str) -> str:
+        """The address of a known page."""
+        return self.stamps[name].url or Scope.of(self.root.uri).url(name)
+
+    def _in_place(self, name: str) -> bool:
+        """Whether a known page is one of this site, and has the same name there."""
+        page = None if name.startswith(FULL) else self.scope.page(self._address(name))
+        return name.startswith(FULL) or (page is not None and page.name == name)
 
     def _cursor(self) -> dict[str, Any]:
         try:
@@ -181,8 +190,8 @@ class Crawl:
         entries = {
             page.name: (page, entry.lastmod) for entry in self.way.entries if (page := self.scope.page(entry.url))
         }
-        for name, stamp in self.stamps.items():
-            page, lastmod = entries.get(name, (Page(name, stamp.url or self.scope.url(name)), ""))
+        for name in self.stamps:
+            page, lastmod = entries.get(name, (Page(name, self._address(name)), ""))
             if not name.startswith(FULL):
                 self.names.add(name)
                 self.queue.append(Task(page, lastmod=lastmod))
@@ -287,7 +296,7 @@ class Crawl:
         if stamp and not self.fetcher.allows(task.page.url):
             self.left[DISALLOWED] += 1
             yield from self._kept(name)
-        elif stamp and task.lastmod and stamp.lastmod == task.lastmod and not stamp.misses:
+        elif stamp and self.conditional and task.lastmod and stamp.lastmod == task.lastmod and not stamp.misses:
             yield from self._kept(name)
         elif name in ready:
             done: Future[Reply] = Future()
@@ -345,7 +354,8 @@ class Crawl:
             yield from self._kept(page.name)
             return
         lastmod = task.lastmod if settled(task.lastmod, datetime.now(UTC)) else ""
-        stamp = stamp_of(reply, page.url if page.url != self.scope.url(page.name) else "", lastmod)
+        usual = Scope.of(self.root.uri).url(page.name)
+        stamp = stamp_of(reply, page.url if page.url != usual else "", lastmod)
         is_html = media in (*HTML, ".html", ".htm", ".xhtml")
         found = links_of(text_of(reply)) if is_html else PageLinks(())
         base = tidy(found.base, page.url) if found.base else page.url
@@ -416,7 +426,7 @@ class Crawl:
         if name in self.stamps:
             self.documents.setdefault(self.stamps[name].hash, name)
             self.offered[name] = self.stamps[name]
-            yield Same(name, stamp)
+            yield Same(name, stamp or (str(self.stamps[name].unversioned) if self.root.reread else ""))
 
     def _missing(self, page: Page) -> Iterator[Offer]:
         """A page that answers 404 or 410 is gone once it does so in several crawls in a row.
@@ -430,6 +440,7 @@ class Crawl:
             yield Gone(name)
         else:
             self.offered[name] = stamp
+            stamp = stamp.unversioned if self.root.reread else stamp
             yield Same(name, str(replace(stamp, misses=stamp.misses + 1)))
 
     def _failure(self, task: Task, reason: str, counts: bool = True, due: float = 0) -> Iterator[Offer]:
