@@ -6,6 +6,7 @@ import gzip
 import json
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -466,3 +467,36 @@ def test_pages_that_were_missing_or_copies_are_found_later(web: Website, before:
     third = scan(web, known=first.stamps, cursor=second.cursor, strategy="links")
     assert third.found.keys() == {"later"}
     assert third.same.keys() == first.found.keys()
+
+
+def test_pages_that_robots_txt_allows_later_are_found(web: Website) -> None:
+    small(web)
+    rules = b"User-agent: *\nDisallow: /docs/b/\n"
+    web.pages["/robots.txt"] = Answer(rules, type="text/plain")
+    first = scan(web, strategy="links")
+    assert first.found.keys() == {"index", "a"}
+    web.pages["/robots.txt"] = Answer(b"# of today\n" + rules, type="text/plain")
+    second = scan(web, known=first.stamps, cursor=first.cursor, strategy="links")
+    assert (second.same.keys(), second.found) == (first.found.keys(), {})
+    del web.pages["/robots.txt"]
+    third = scan(web, known=first.stamps, cursor=second.cursor, strategy="links")
+    assert third.found.keys() == {"index", "a", "b", "b/deep/c"}
+    assert third.whole
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"max_depth": 1}, {"max_depth": 0}),
+        ({"max_queries": 1}, {}),
+        ({"media_types": {"text/html"}}, {"media_types": {"text/html", "application/x-notes"}}),
+    ],
+    ids=["depth", "parameters", "formats"],
+)
+def test_pages_that_other_settings_allow_are_found(web: Website, before: dict[str, Any], after: dict[str, Any]) -> None:
+    web.pages |= {"/docs/": page("Home", "a", "q?x=1", "q?x=2", "notes"), "/docs/a": page("A", "deep")}
+    web.pages |= {"/docs/deep": page("Deep"), "/docs/q?x=1": page("One"), "/docs/q?x=2": page("Two")}
+    web.pages["/docs/notes"] = Answer(b"Notes", type="application/x-notes")
+    first = scan(web, strategy="links", **before)
+    again = scan(web, known=first.stamps, cursor=first.cursor, strategy="links", **after)
+    assert len({*again.found, *again.same}) == len(first.found) + 1

@@ -121,9 +121,12 @@ class Crawl:
     def run(self) -> Iterator[Offer]:
         before = self._cursor()
         first = self.stamps.get(INDEX, Stamp())
-        is_settled = before.get("state") == _state(self.stamps)
+        is_settled = before.get("state") == self._state(self.stamps)
         self.conditional = not self.root.reread and (is_settled or len(self.stamps) >= self.limit)
         start = find_start(self.fetcher, self.root.uri, first if self.conditional else Stamp())
+        if is_settled and self.conditional and before.get("robots", "") != self.fetcher.robots.hash:
+            is_settled, self.conditional = False, len(self.stamps) >= self.limit  # it may allow other pages now
+            start = start if self.conditional else find_start(self.fetcher, self.root.uri, Stamp())
         self.scope = start.scope
         if before.get("base", self.scope.base) != self.scope.base or not all(map(self._in_place, self.stamps)):
             raise SourceProblem(
@@ -154,7 +157,8 @@ class Crawl:
         cursor = {
             "way": self.way.name,
             "base": self.scope.base,
-            "state": _state(self.offered),
+            "state": self._state(self.offered),
+            "robots": self.fetcher.robots.hash,
             "failed": self.failed,
             "unread": self.unread[:MAX_REMEMBERED] if self.way.name == BY_LINKS else [],
         }
@@ -175,6 +179,14 @@ class Crawl:
         except ValueError:
             return {}
         return found if isinstance(found, dict) else {}
+
+    def _state(self, pages: Mapping[str, Stamp]) -> str:
+        """A hash of all pages, and of the settings that decide which links are followed. If it is that of the last
+        complete crawl, unchanged pages have no links that were not followed then; after a cut crawl it differs."""
+        listed = sorted((name, stamp.hash) for name, stamp in pages.items() if stamp.hash)
+        options = self.options
+        rules = [options.max_depth, options.max_queries, sorted(options.endings), sorted(options.media_types)]
+        return sha256(json.dumps([listed, rules]).encode()).hexdigest()[:32]
 
     def _ways(self, before: Mapping[str, Any]) -> Ways:
         """Ways to try. Better ones than that of the last crawl are not: the names of all pages would change."""
@@ -495,10 +507,3 @@ class Crawl:
         for name in parts:
             yield Same(name, str(Stamp(misses=self.stamps[name].misses + 1)))
         raise SourceProblem(f"its {FULL} is missing", "if it still is the next time, its pages are removed")
-
-
-def _state(pages: Mapping[str, Stamp]) -> str:
-    """A hash of all pages. If it is that of the last complete crawl, unchanged pages have no links that were not
-    followed then; after a crawl that was cut it differs."""
-    listed = sorted((name, stamp.hash) for name, stamp in pages.items() if stamp.hash)
-    return sha256(json.dumps(listed).encode()).hexdigest()[:32]
