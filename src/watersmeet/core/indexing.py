@@ -79,6 +79,13 @@ class Whole:
 
 
 @dataclass(frozen=True, slots=True)
+class Cut:
+    """The end of a scan at a limit that the user has set: it counts as a reading, and deletes nothing."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Note:
     """A remark on a scan for the report, such as the way that it took."""
 
@@ -92,7 +99,7 @@ class Pending:
     count: int
 
 
-Offer = Found | Skipped | Same | Gone | Whole | Note | Pending
+Offer = Found | Skipped | Same | Gone | Whole | Cut | Note | Pending
 
 FetchProgress = Callable[[str, int, int], None]
 """Called with what a source is doing, how many are done, and of how many."""

@@ -20,7 +20,7 @@ from typing import Any
 
 from watersmeet.common.http import Reply
 from watersmeet.core.errors import NoReply, SourceProblem
-from watersmeet.core.indexing import Found, Gone, Note, Offer, Pending, Same, Skipped, SourceRoot, Whole
+from watersmeet.core.indexing import Cut, Found, Gone, Note, Offer, Pending, Same, Skipped, SourceRoot, Whole
 from watersmeet.source._content import HTML, CrawlOptions, Held, Stamp, content_of, date_of, media_of, stamp_of, text_of
 from watersmeet.source._discovery import (
     BY_FULL,
@@ -95,6 +95,7 @@ class Crawl:
     scope: Scope = field(init=False)
     way: Way = field(init=False)
     cut: str = ""  # why it ended early
+    is_broken: bool = False  # ... and whether that was a failure, and not a limit
     conditional: bool = False  # whether known pages are only requested if they changed: then their links are unknown
     queue: deque[Task] = field(default_factory=deque)
     flying: deque[tuple[Task, Future[Reply]]] = field(default_factory=deque)
@@ -152,8 +153,11 @@ class Crawl:
         yield from self._notes()
         if self.way.name == BY_LINKS and self.conditional and not is_settled:  # links of unchanged pages are not known
             self.cut = self.cut or f"stopped after {self.limit:,} pages (--max-pages)"
+        if self.is_broken:
+            raise SourceProblem(self.cut, "try again later")
         if self.cut:
-            raise SourceProblem(self.cut, "run the same command again, or change the limit")
+            yield Cut(self.cut)
+            return
         cursor = {
             "way": self.way.name,
             "base": self.scope.base,
@@ -286,7 +290,7 @@ class Crawl:
             try:
                 reply = future.result()
             except Later as later:
-                self.cut = str(later)
+                self.cut, self.is_broken = str(later), True
             except NoReply as problem:
                 yield from self._failure(task, str(problem), due=time.time() + PAUSE_SECONDS)
             else:
@@ -460,7 +464,7 @@ class Crawl:
         self.in_a_row += counts
         self.failed[task.page.url] = due
         if self.in_a_row >= MAX_FAILURES or len(self.failed) > MAX_REMEMBERED:
-            self.cut = f"stopped because {len(self.failed)} pages could not be read"
+            self.cut, self.is_broken = f"stopped because {len(self.failed)} pages could not be read", True
         yield self._skipped(task.page, reason)
         yield from self._kept(task.page.name)
 

@@ -117,6 +117,24 @@ def test_the_limit_of_pages_is_remembered(web: Website, tmp_path: Path) -> None:
         assert index.sync(now=True).warnings == []
 
 
+def test_a_site_that_was_read_up_to_its_limit_is_fresh(web: Website, tmp_path: Path) -> None:
+    with engine(web, tmp_path) as index:
+        index.sync([f"{web.url}/docs/"], max_pages=2)
+    settings = load(
+        flags={"source": {"site": {"allowed": [web.host], "rate": 0.0}}, "index": {"vectors": False, "refresh": "1d"}}
+    )
+    web.forget()
+    with Engine(str(tmp_path / "index"), settings) as index:
+        report = index.sync()
+        assert (report.fresh, report.unchanged, web.paths) == ([f"{web.url}/docs/"], 2, [])
+        (root,) = index.status()["sources"]
+        assert root["synced"]
+        assert "stopped after 2 pages" in root["problem"]
+        assert index.sync(recreate=True, max_pages=2).documents == 2  # a limit is no failure, for which it would be refused
+        web.pages = {path: Answer(b"", 503) for path in web.pages}
+        assert index.sync(now=True).removed == 0
+
+
 def test_pages_of_two_sites_and_a_folder_are_told_apart(web: Website, tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "auk.md").write_text("# Auk\n\nMine.\n")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from watersmeet.core.documents import CODE, Document, Section
 from watersmeet.core.errors import ConfigError, SourceProblem
 from watersmeet.core.files import replace_file
-from watersmeet.core.indexing import Found, Note, Pending, Same, Skipped, SourceRoot
+from watersmeet.core.indexing import Cut, Found, Note, Pending, Same, Skipped, SourceRoot
 from watersmeet.engine.settings.settings import Settings
 from watersmeet.engine.sync.formats import Formats, install_hint
 from watersmeet.engine.sync.parsers import parse_safely
@@ -61,6 +61,8 @@ def save_pages(settings: Settings, uri: str, folder: str, limit: int, progress: 
                     _write(item, parsed, folder, saved)
                 elif isinstance(item, Skipped):
                     saved.skipped.append(item)
+                elif isinstance(item, Cut):
+                    saved.warnings.append(Skipped(place.uri, item.reason))
                 elif isinstance(item, Note):
                     saved.notes.append(Skipped(place.uri, item.text))
                 left = item.count if isinstance(item, Pending) else left
