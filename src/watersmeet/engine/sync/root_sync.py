@@ -14,6 +14,7 @@ from watersmeet.core.documents import CREATED, Document
 from watersmeet.core.errors import ReaderFailed, SourceProblem
 from watersmeet.core.indexing import (
     Content,
+    Cut,
     Found,
     Gone,
     Note,
@@ -209,7 +210,7 @@ class RootSync:
             if isinstance(item, Whole):
                 scan.whole = item
                 continue
-            if isinstance(item, Note | Pending):
+            if isinstance(item, Note | Pending | Cut):
                 self.report.notes += [Skipped(uri, item.text)] if isinstance(item, Note) else []
                 continue
             if isinstance(item, Same | Gone):
@@ -274,6 +275,9 @@ class RootSync:
             for item in scan:
                 started = True
                 whole = whole or isinstance(item, Whole)
+                if isinstance(item, Cut):
+                    reason = f"the scan ended early: {item.reason}"
+                    continue
                 yield item
         except (SourceProblem, OSError) as problem:
             if not started and isinstance(problem, OSError):
