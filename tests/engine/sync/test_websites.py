@@ -263,7 +263,7 @@ def test_a_bad_moment_deletes_nothing_if_all_is_read_again(
     web: Website, tmp_path: Path, bad: dict[str, Answer], with_sitemap: bool
 ) -> None:
     if with_sitemap:
-        web.pages["/docs/sitemap.xml"] = sitemap(web.url, {name: "2020-01-01" for name in web.pages})
+        web.pages["/docs/sitemap.xml"] = sitemap(web.url, dict.fromkeys(web.pages, "2020-01-01"))
     with engine(web, tmp_path) as index:
         index.sync([f"{web.url}/docs/"])
     good = dict(web.pages)
