@@ -130,7 +130,9 @@ def test_a_site_that_was_read_up_to_its_limit_is_fresh(web: Website, tmp_path: P
         (root,) = index.status()["sources"]
         assert root["synced"]
         assert "stopped after 2 pages" in root["problem"]
-        assert index.sync(recreate=True, max_pages=2).documents == 2  # a limit is no failure, for which it would be refused
+        assert (
+            index.sync(recreate=True, max_pages=2).documents == 2
+        )  # a limit is no failure, for which it would be refused
         web.pages = {path: Answer(b"", 503) for path in web.pages}
         assert index.sync(now=True).removed == 0
 
@@ -146,6 +148,17 @@ def test_pages_of_two_sites_and_a_folder_are_told_apart(web: Website, tmp_path: 
         assert listed(index) == {"auk.md", *(f"{name}-docs/{page}" for page in ("index", "auk", "tern"))} | {
             f"{name}-other/index"
         }
+
+
+def test_a_page_of_a_site_in_the_index_is_warned_of(web: Website, tmp_path: Path) -> None:
+    web.pages["/docs/one.html"] = page("One")
+    with engine(web, tmp_path) as index:
+        index.sync([f"{web.url}/docs/"])
+        report = index.sync([f"{web.url}/docs/one.html"])
+        assert [(one.path, f"below {web.url}/docs/," in one.reason) for one in report.warnings] == [
+            (f"{web.url}/docs/one.html", True)
+        ]
+        assert index.sync(now=True).warnings == []
 
 
 def test_progress_says_what_is_left(web: Website, tmp_path: Path) -> None:
@@ -259,11 +272,16 @@ def test_a_bad_moment_deletes_nothing_if_all_is_read_again(
     web: Website, tmp_path: Path, bad: dict[str, Answer], with_sitemap: bool
 ) -> None:
     if with_sitemap:
-        web.pages["/docs/sitemap.xml"] = sitemap(web.url, {name: "2020-01-01" for name in web.pages})
+        web.pages["/docs/sitemap.xml"] = sitemap(web.url, dict.fromkeys(web.pages, "2020-01-01"))
     with engine(web, tmp_path) as index:
         index.sync([f"{web.url}/docs/"])
     good = dict(web.pages)
-    web.pages |= {"/login": page("Login"), "/maintenance.html": page("Later"), "/docs/maintenance": page("Later"), **bad}
+    web.pages |= {
+        "/login": page("Login"),
+        "/maintenance.html": page("Later"),
+        "/docs/maintenance": page("Later"),
+        **bad,
+    }
     web.forget()
     with _with_dates(web, tmp_path) as index:
         assert index.sync(now=True).removed == 0
