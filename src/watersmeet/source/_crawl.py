@@ -114,6 +114,7 @@ class Crawl:
     unread: list[str] = field(default_factory=list)  # pages that were requested and are no documents now
     in_a_row: int = 0
     bytes: int = 0  # of all pages read
+    last_size: int = 0  # bytes of the page read last
     left: Counter[str] = field(default_factory=Counter)  # by reason
     queries: Counter[str] = field(default_factory=Counter)  # by path
     dated: Counter[str] = field(default_factory=Counter)  # by pattern
@@ -312,7 +313,9 @@ class Crawl:
 
     def _is_full(self) -> bool:
         """Whether so many replies wait for an earlier one that no page is requested for now."""
-        waiting = sum(len(one.result().body) for _, one in self.flying if one.done() and not one.exception())
+        done = [one for _, one in self.flying if one.done()]
+        waiting = sum(len(one.result().body) for one in done if not one.exception())
+        waiting += self.last_size * (len(self.flying) - len(done))  # likely
         return len(self.flying) >= LOOKAHEAD or (bool(self.flying) and waiting > MAX_WAITING)
 
     def _has_room(self) -> bool:
@@ -380,6 +383,7 @@ class Crawl:
         """Offer a page, follow its links, or recognise it as another spelling of one."""
         page = task.page
         self.bytes += len(reply.body)
+        self.last_size = len(reply.body)
         if self.bytes > self.options.max_bytes_total:
             self.cut = f"stopped after {self.options.max_bytes_total:,} bytes (max_bytes_total)"
         ending = splitext(page.name.partition("?")[0])[1].lower()
