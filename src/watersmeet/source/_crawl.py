@@ -41,6 +41,8 @@ from watersmeet.source._urls import INDEX, Page, Scope, is_trap, tidy
 
 LOOKAHEAD = 16
 """Replies that wait for an earlier one."""
+MAX_WAITING = 20_000_000
+"""Bytes of such replies."""
 MAX_FAILURES = 20
 """Failed requests in a row after which a site counts as down."""
 MAX_REMEMBERED = 500
@@ -59,6 +61,8 @@ LEFT_OUT = frozenset(
 """Endings of links that are no pages."""
 MAX_REQUESTS = 4
 """Requests for each page that may be read: others lead to redirects, copies and errors."""
+MAX_ADDRESSES = 10
+"""Addresses for each page that may be read that are remembered: a page can hold thousands of long links."""
 DISALLOWED = "disallowed by robots.txt"
 _TWIN = "same content as another page"
 _ALIAS = "other spelling of a canonical page"
@@ -100,6 +104,8 @@ class Crawl:
     queue: deque[Task] = field(default_factory=deque)
     flying: deque[tuple[Task, Future[Reply]]] = field(default_factory=deque)
     names: set[str] = field(default_factory=set)  # of all pages queued
+    refused: set[int] = field(default_factory=set)  # hashes of the names of pages that were not
+    beyond: int = 0  # pages that were not queued since too many were
     documents: dict[str, str] = field(default_factory=dict)  # name by hash, of all offered
     offered: dict[str, Stamp] = field(default_factory=dict)  # all documents, by name
     aliases: dict[str, list[Task]] = field(default_factory=dict)  # pages by the canonical one that they name
@@ -108,6 +114,7 @@ class Crawl:
     unread: list[str] = field(default_factory=list)  # pages that were requested and are no documents now
     in_a_row: int = 0
     bytes: int = 0  # of all pages read
+    last_size: int = 0  # bytes of the page read last
     left: Counter[str] = field(default_factory=Counter)  # by reason
     queries: Counter[str] = field(default_factory=Counter)  # by path
     dated: Counter[str] = field(default_factory=Counter)  # by pattern
@@ -153,6 +160,8 @@ class Crawl:
         yield from self._notes()
         if self.way.name == BY_LINKS and self.conditional and not is_settled:  # links of unchanged pages are not known
             self.cut = self.cut or f"stopped after {self.limit:,} pages (--max-pages)"
+        if self.beyond:
+            self.cut = self.cut or f"stopped after {len(self.names):,} addresses (--max-pages)"
         if self.is_broken:
             raise SourceProblem(self.cut, "try again later")
         if self.cut:
@@ -232,17 +241,22 @@ class Crawl:
         self, page: Page | None, depth: int = 0, lastmod: str = "", named: bool = False, failed_before: bool = False
     ) -> None:
         """Queue a page, unless it is queued already or not to be read. `named`: the site itself names it."""
-        if page is None or page.name in self.names:
+        if page is None or page.name in self.names or (key := hash(page.name)) in self.refused:
             return
-        self.names.add(page.name)
         ending = splitext(page.path.rpartition("/")[2])[1].lower()
         if ending in LEFT_OUT:
             return
-        reason = self._refusal(page, depth, named)
-        if reason:
+        addresses = MAX_ADDRESSES * self.limit + 1000
+        if len(self.names) >= addresses or len(self.refused) >= 10 * addresses:
+            self.beyond += 1
+        elif reason := self._refusal(page, depth, named):
             self.left[reason] += 1
         else:
+            self.names.add(page.name)
             self.queue.append(Task(page, depth, lastmod, failed_before=failed_before))
+            return
+        if len(self.refused) < 10 * addresses:
+            self.refused.add(key)
 
     def _refusal(self, page: Page, depth: int, named: bool) -> str:
         """Why a page is not requested; empty if it is."""
@@ -282,7 +296,7 @@ class Crawl:
     def _drain(self, pool: ThreadPoolExecutor, ready: dict[str, Reply]) -> Iterator[Offer]:
         """Request what is queued, and offer what comes back, until nothing is left or a limit is reached."""
         while (self.queue or self.flying) and not self.cut:
-            while self.queue and len(self.flying) < LOOKAHEAD and self._has_room():
+            while self.queue and not self._is_full() and self._has_room():
                 yield from self._launch(self.queue.popleft(), pool, ready)
             if not self.flying:
                 continue
@@ -297,6 +311,13 @@ class Crawl:
                 yield from self._take(task, reply)
             yield Pending(len(self.queue) + len(self.flying))
 
+    def _is_full(self) -> bool:
+        """Whether so many replies wait for an earlier one that no page is requested for now."""
+        done = [one for _, one in self.flying if one.done()]
+        waiting = sum(len(one.result().body) for one in done if not one.exception())
+        waiting += self.last_size * (len(self.flying) - len(done))  # likely
+        return len(self.flying) >= LOOKAHEAD or (bool(self.flying) and waiting > MAX_WAITING)
+
     def _has_room(self) -> bool:
         """Whether another page may be requested; if not, and nothing is under way, this is the end."""
         pages, requests = len(self.offered) + len(self.flying) < self.limit, MAX_REQUESTS * self.limit + 200
@@ -304,7 +325,8 @@ class Crawl:
             return True
         if not self.flying:
             at = f"{self.limit:,} pages (--max-pages)" if not pages else f"{requests:,} requests"
-            self.cut = f"stopped after {at}, with {len(self.queue):,} addresses left"
+            more = "more than " if self.beyond else ""
+            self.cut = f"stopped after {at}, with {more}{len(self.queue):,} addresses left"
         return False
 
     def _launch(self, task: Task, pool: ThreadPoolExecutor, ready: dict[str, Reply]) -> Iterator[Offer]:
@@ -361,6 +383,7 @@ class Crawl:
         """Offer a page, follow its links, or recognise it as another spelling of one."""
         page = task.page
         self.bytes += len(reply.body)
+        self.last_size = len(reply.body)
         if self.bytes > self.options.max_bytes_total:
             self.cut = f"stopped after {self.options.max_bytes_total:,} bytes (max_bytes_total)"
         ending = splitext(page.name.partition("?")[0])[1].lower()

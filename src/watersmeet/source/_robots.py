@@ -16,7 +16,7 @@ AGENT = "watersmeet"
 MAX_BYTES = 500_000
 MAX_LINES = 20_000
 MAX_SITEMAPS = 50
-MAX_SECONDS = 60.0
+MAX_SECONDS = 20.0
 """Processor time for the rules in one crawl. 20,000 rules with wildcards take 5 ms for each address."""
 MAX_DELAY_SECONDS = 60.0
 """A longer Crawl-delay counts as this one."""

@@ -152,6 +152,17 @@ def test_pages_of_two_sites_and_a_folder_are_told_apart(web: Website, tmp_path: 
         }
 
 
+def test_a_page_of_a_site_in_the_index_is_warned_of(web: Website, tmp_path: Path) -> None:
+    web.pages["/docs/one.html"] = page("One")
+    with engine(web, tmp_path) as index:
+        index.sync([f"{web.url}/docs/"])
+        report = index.sync([f"{web.url}/docs/one.html"])
+        assert [(one.path, f"below {web.url}/docs/," in one.reason) for one in report.warnings] == [
+            (f"{web.url}/docs/one.html", True)
+        ]
+        assert index.sync(now=True).warnings == []
+
+
 def test_progress_says_what_is_left(web: Website, tmp_path: Path) -> None:
     steps: list[Progress] = []
     with engine(web, tmp_path) as index:

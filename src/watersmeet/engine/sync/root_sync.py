@@ -110,6 +110,7 @@ class RootSync:
     def run(self, uri: str) -> None:
         states = {n: f for n, f in self.catalogue.files(self.root.id).items() if self._in_scope(n)}
         scan = self._scan(uri, states)
+        self._report_around(uri, states)
         self._leave_to_others(scan, states)
         for name, lost in states.items():
             if scan.lost(name) and not self._out_of_reach(name, uri):
@@ -247,6 +248,14 @@ class RootSync:
             scan.same.add(item.name)  # what was read of it before stays
         else:
             scan.found[item.name] = item
+
+    def _report_around(self, uri: str, states: Mapping[str, FileState]) -> None:
+        """A warning for a new address below one that is a root: its pages may be documents of that one too."""
+        around = [o.path for o in self.others if o.kind == self.root.kind and o.path.endswith("/")]
+        for path in around if self.before is not None and not states else ():
+            if uri.startswith(path):
+                why = f"it lies below {path}, which is in this index: what both hold is in it twice"
+                self.report.warnings.append(Skipped(uri, f"{why}; `watersmeet remove {uri}` undoes it"))
 
     def _report_without_extra(self, items: Sequence[Found], uri: str) -> None:
         """A warning for each format whose files were read without its extra."""
