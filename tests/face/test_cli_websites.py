@@ -114,3 +114,28 @@ def test_flags_for_folders_are_refused(web: Website, capsys: pytest.CaptureFixtu
     assert "only folders and files can be watched" in capsys.readouterr().err
     assert web.paths == []
     assert not (tmp_path / ".watersmeet").exists()
+
+
+def test_each_page_has_a_file_of_its_own(web: Website, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    long = "%E9%B3%A5" * 100
+    names = ["a", "a.html", "A", "g?x=1", "g-x=1", "a-2", "guide", "guide.md/x", "guide-md/x", long, f"{long}-2"]
+    web.pages["/docs/"] = page("Home", *names)
+    web.pages |= {f"/docs/{name}": page(f"Page {number}") for number, name in enumerate(names)}
+    saved = said(capsys, "fetch", f"{web.url}/docs/", "--output", "out")
+    assert saved["skipped"] == []
+    written = [path.read_text("utf8") for path in (tmp_path / "out").rglob("*.md") if path.is_file()]
+    assert len(saved["files"]) == len(set(saved["files"])) == len(written) == len(names) + 1
+    assert {f"# Page {number}" for number in range(len(names))} == {
+        line for text in written for line in text.splitlines() if line.startswith("# Page")
+    }
+
+
+def test_a_page_that_cannot_be_written_is_skipped(
+    web: Website, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "out" / "auk.md" / "mine").mkdir(parents=True)
+    saved = said(capsys, "fetch", f"{web.url}/docs/", "--output", "out")
+    assert len(saved["files"]) == 2
+    assert [(one["path"], one["reason"].partition(":")[0]) for one in saved["skipped"]] == [
+        (f"{web.url}/docs/auk", "cannot be written")
+    ]

@@ -7,7 +7,7 @@ from typing import Any
 
 from pages import Website, page
 from watersmeet.core.errors import SourceProblem
-from watersmeet.core.indexing import Found, Gone, Note, Offer, Same, Skipped, SourceRoot, Whole
+from watersmeet.core.indexing import Cut, Found, Gone, Note, Offer, Same, Skipped, SourceRoot, Whole
 from watersmeet.source.site import Site
 
 
@@ -20,6 +20,7 @@ class Scan:
         try:
             for offer in offers:
                 self.offers.append(offer)
+                self.problem = offer.reason if isinstance(offer, Cut) else ""
         except SourceProblem as problem:
             self.problem = str(problem)
         self.found = {one.name: one for one in self.offers if isinstance(one, Found)}

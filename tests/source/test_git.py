@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
-from collections.abc import Callable
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 
-from repositories import DAY, START, TestRepository, git, git_server, spring_traps
+from repositories import DAY, START, TestRepository, file_server, git, git_server, served, spring_traps
 from watersmeet.core.errors import SourceProblem
 from watersmeet.core.indexing import Content, Found, Skipped, SourceRoot, Whole
 from watersmeet.engine.sync.parsers import endings, sizes, whole_names
+from watersmeet.source import _git, _git_clone
+from watersmeet.source._git import environment
 from watersmeet.source.git import Git
 
 Make = Callable[..., Git]
@@ -209,6 +217,140 @@ def test_a_repository_elsewhere_is_cloned_and_fetched(make: Make, repository: Te
         make(allowed=["127.0.0.1"]).prepare(SourceRoot("git", address), lambda *_: None)
     assert caught.value.hint
     assert clone.is_dir()
+
+
+def test_a_server_of_plain_files_starts_no_chain_of_fetches(
+    make: Make, repository: TestRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert environment("http")["GIT_NO_LAZY_FETCH"] == "1"  # else the rest of this test would start git without end
+    git(tmp_path, "clone", "-q", "--bare", str(repository.folder), "plain/birds.git")
+    git(tmp_path / "plain/birds.git", "update-server-info")
+    with file_server(tmp_path / "plain") as url:
+        for capable in (True, False):
+            monkeypatch.setattr(_git_clone, "can_refuse_lazy_fetches", lambda capable=capable: capable)
+            source = make(allowed=["127.0.0.1"])
+            found, skipped = offers(source, f"git+{url}/birds.git")
+            assert found.keys() == {"README.md", "docs/tern.md"}
+            assert not skipped
+            assert source.read(found["docs/tern.md"]) == b"# Tern\n"
+    whole = next((tmp_path / "cache/git").glob("*-history/config"))
+    assert "promisor" not in whole.read_text()
+
+
+@pytest.mark.parametrize(
+    ("version", "capable"),
+    [
+        *(("2.39.5", True), ("2.39.3", False), ("2.45.0", True), ("2.44.0 (Apple Git-1)", False), ("3.0.1", True)),
+        *(("2.38.9", False), ("2.53.0.windows.1", True), ("odd", False)),
+    ],
+)
+def test_which_git_can_be_kept_from_fetching(version: str, capable: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_git, "output_of", lambda *_: f"git version {version}\n".encode())
+    assert _git.can_refuse_lazy_fetches() is capable
+
+
+@contextmanager
+def endless_server(progress: bool, begun: Event | None = None) -> Iterator[str]:
+    """A server that begins an answer and never ends it; with `progress`, it goes on about it."""
+    over = Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self._begin("advertisement")
+            refs = f"{'1' * 40} HEAD\0side-band-64k ofs-delta\n", f"{'1' * 40} refs/heads/main\n"
+            lines = "".join(f"{len(ref) + 4:04x}{ref}" for ref in refs)
+            self.wfile.write(f"001e# service=git-upload-pack\n0000{lines}0000".encode())
+
+        def do_POST(self) -> None:
+            self._begin("result")
+            self.wfile.write(b"0008NAK\n")
+            with suppress(OSError):
+                while not over.wait(0.1):
+                    if begun is not None:
+                        begun.set()
+                    if progress:
+                        self.wfile.write(b"0010\x02counting..\n")
+
+        def _begin(self, kind: str) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", f"application/x-git-upload-pack-{kind}")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    try:
+        with served(Handler) as url:
+            yield url
+    finally:
+        over.set()
+
+
+def running(folder: Path) -> list[str]:
+    """Commands that have this folder among their arguments or in their environment."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            command = (process / "cmdline").read_bytes()
+            if os.fsencode(folder) in command + (process / "environ").read_bytes() and b"git" in command:
+                found.append(command.replace(b"\0", b" ").decode())
+    return found
+
+
+@pytest.mark.parametrize(("progress", "said"), [(True, "longer than 2 s"), (False, "no answer for 1 s")])
+def test_a_fetch_without_end_is_ended_with_its_helpers(make: Make, tmp_path: Path, progress: bool, said: str) -> None:
+    with endless_server(progress) as url:
+        source = make(allowed=["127.0.0.1"], stall_seconds=1, fetch_seconds=2 if progress else 3600)
+        with pytest.raises(SourceProblem, match=said):
+            source.prepare(SourceRoot("git", f"git+{url}/x"), lambda *_: None)
+        assert eventually(lambda: running(tmp_path) == [])
+    assert [path.suffix for path in (tmp_path / "cache/git").iterdir() if "empty" not in path.name] == [".lock"]
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="looks at processes")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_git_ends_with_this_process(make: Make, tmp_path: Path, number: int) -> None:
+    script = (
+        "import sys; from watersmeet.source.git import Git; from watersmeet.core.indexing import SourceRoot;"
+        "source = Git((), cache=sys.argv[1], allowed=['127.0.0.1']);"
+        "source.prepare(SourceRoot('git', sys.argv[2]), lambda *_: None)"
+    )
+    begun = Event()
+    with endless_server(progress=False, begun=begun) as url:
+        address = f"git+{url}/x"
+        process = subprocess.Popen([sys.executable, "-c", script, str(tmp_path / "cache"), address])
+        try:
+            assert begun.wait(30)
+            time.sleep(0.5)  # it has nothing more to write, which would end it
+            assert any("remote-http" in command for command in running(tmp_path))
+        finally:
+            process.send_signal(number)
+            process.wait()
+        assert eventually(lambda: running(tmp_path) == [])
+        (left,) = (path for path in (tmp_path / "cache/git").iterdir() if ".new-" in path.name)
+        with pytest.raises(SourceProblem):
+            make(allowed=["127.0.0.1"], stall_seconds=1).prepare(SourceRoot("git", address), lambda *_: None)
+    assert not left.exists()
+
+
+def test_a_clone_that_grows_too_large_is_ended(
+    make: Make, repository: TestRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_git, "_LIMIT_TICKS", 1)
+    with (
+        endless_server(progress=True) as url,
+        pytest.raises(SourceProblem, match="is not fetched") as caught,
+    ):
+        make(allowed=["127.0.0.1"], max_clone_bytes=10).prepare(SourceRoot("git", f"git+{url}/x"), lambda *_: None)
+    assert "max_clone_bytes" in caught.value.hint
+
+
+def eventually(holds: Callable[[], bool]) -> bool:
+    for _ in range(600):
+        if holds():
+            return True
+        time.sleep(0.05)
+    return False
 
 
 def test_no_git(make: Make, repository: TestRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import gzip
 import json
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -436,3 +437,66 @@ def test_a_page_can_be_read_after_the_scan(web: Website) -> None:
     assert site.read(found) == web.pages["/docs/a"].body
     del web.pages["/docs/a"]
     assert isinstance(site.read(found), Skipped)
+
+
+# ---------------------------------------------------------------- pages that a site calls otherwise later
+
+
+def test_a_renamed_page_is_found(web: Website) -> None:
+    small(web)
+    first = scan(web, strategy="links")
+    web.pages["/docs/new"] = web.pages.pop("/docs/a")
+    web.pages["/docs/"] = page("Home", "new", "b/")
+    again = scan(web, known=first.stamps, cursor=first.cursor, strategy="links")
+    assert again.found.keys() == {"index", "new"}
+    assert again.same["a"]  # with its first miss
+    assert again.gone == set()
+
+
+@pytest.mark.parametrize("before", [None, "/docs/a"])
+def test_pages_that_were_missing_or_copies_are_found_later(web: Website, before: str | None) -> None:
+    """The page that links to them answers 304, so that its links are not seen."""
+    small(web)
+    web.pages["/docs/"] = page("Home", "a", "b/", "later")
+    web.pages |= {"/docs/later": web.pages[before]} if before else {}
+    first = scan(web, strategy="links")
+    assert "later" not in first.found
+    second = scan(web, known=first.stamps, cursor=first.cursor, strategy="links")
+    assert second.same.keys() == first.found.keys()
+    web.pages["/docs/later"] = page("Later")
+    third = scan(web, known=first.stamps, cursor=second.cursor, strategy="links")
+    assert third.found.keys() == {"later"}
+    assert third.same.keys() == first.found.keys()
+
+
+def test_pages_that_robots_txt_allows_later_are_found(web: Website) -> None:
+    small(web)
+    rules = b"User-agent: *\nDisallow: /docs/b/\n"
+    web.pages["/robots.txt"] = Answer(rules, type="text/plain")
+    first = scan(web, strategy="links")
+    assert first.found.keys() == {"index", "a"}
+    web.pages["/robots.txt"] = Answer(b"# of today\n" + rules, type="text/plain")
+    second = scan(web, known=first.stamps, cursor=first.cursor, strategy="links")
+    assert (second.same.keys(), second.found) == (first.found.keys(), {})
+    del web.pages["/robots.txt"]
+    third = scan(web, known=first.stamps, cursor=second.cursor, strategy="links")
+    assert third.found.keys() == {"index", "a", "b", "b/deep/c"}
+    assert third.whole
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"max_depth": 1}, {"max_depth": 0}),
+        ({"max_queries": 1}, {}),
+        ({"media_types": {"text/html"}}, {"media_types": {"text/html", "application/x-notes"}}),
+    ],
+    ids=["depth", "parameters", "formats"],
+)
+def test_pages_that_other_settings_allow_are_found(web: Website, before: dict[str, Any], after: dict[str, Any]) -> None:
+    web.pages |= {"/docs/": page("Home", "a", "q?x=1", "q?x=2", "notes"), "/docs/a": page("A", "deep")}
+    web.pages |= {"/docs/deep": page("Deep"), "/docs/q?x=1": page("One"), "/docs/q?x=2": page("Two")}
+    web.pages["/docs/notes"] = Answer(b"Notes", type="application/x-notes")
+    first = scan(web, strategy="links", **before)
+    again = scan(web, known=first.stamps, cursor=first.cursor, strategy="links", **after)
+    assert len({*again.found, *again.same}) == len(first.found) + 1

@@ -15,7 +15,7 @@ from pages import Answer, Website, moved, page, sitemap, website
 from scans import Scan, scan, small
 from watersmeet.common import addresses
 from watersmeet.core.indexing import SourceRoot
-from watersmeet.source import _crawl, _fetcher
+from watersmeet.source import _crawl, _fetcher, _robots
 from watersmeet.source.site import Site
 
 LATE = 10.0
@@ -266,3 +266,35 @@ def test_a_site_full_of_traps(web: Website) -> None:
     assert again.same.keys() == first.found.keys()
     assert again.found == {}
     assert 200 not in web.statuses[1:]  # robots.txt is read each time
+
+
+def test_links_without_end_are_not_all_remembered(web: Website, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those beyond a limit take no memory, and are not compared with the rules of robots.txt."""
+    compared = []
+    monkeypatch.setattr(_fetcher.Fetcher, "allows", lambda self, url: compared.append(url) or True)
+    for number in range(10):
+        web.pages[f"/docs/{number}"] = page(f"Page {number}", *(f"{number}/{link}" for link in range(500)))
+    web.pages["/docs/"] = page("Home", *map(str, range(10)))
+    first = scan(web, limit=8, strategy="links")
+    assert len(first.found) == 8
+    assert "more than 1," in first.problem
+    assert len(compared) < 1_200
+
+
+def test_addresses_beyond_the_limit_end_a_crawl(web: Website, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not all links were followed, so that it is not known which pages are gone."""
+    monkeypatch.setattr(_crawl, "MAX_ADDRESSES", -99)
+    web.pages |= {"/docs/": page("Home", "b", *(f"a{number}" for number in range(20))), "/docs/b": page("B")}
+    first = scan(web, limit=10)
+    assert "addresses" in first.problem
+    assert (first.whole, first.found.keys()) == (None, {"index", "b"})
+
+
+def test_rules_that_take_too_long_end_a_crawl(web: Website, monkeypatch: pytest.MonkeyPatch) -> None:
+    small(web)
+    web.pages["/robots.txt"] = Answer(b"User-agent: *\nDisallow: /x\n", type="text/plain")
+    first = scan(web)
+    monkeypatch.setattr(_robots, "MAX_SECONDS", -1.0)
+    again = scan(web, known=first.stamps, cursor=first.cursor)
+    assert "robots.txt has so many rules" in again.problem
+    assert (again.whole, again.gone) == (None, set())

@@ -27,7 +27,7 @@ _SEMVER = re.compile(
 )
 _STAGES = {"alpha": "a", "beta": "b", "c": "rc", "pre": "rc", "preview": "rc"}
 _WILD = re.compile(r"v?(?P<release>(?:\d{1,18}\.){0,19}\d{1,18})?(?:\.?[xX*](?:\.[xX*])*)?")
-_CLAUSE = re.compile(r"(===|==|~=|!=|>=|<=|\^|~>?|>|<|=)?\s*([^\s,<>=!~^|]+)")
+_CLAUSE = re.compile(r"(?:(===|==|~=|!=|>=|<=|\^|~>?|>|<|=)\s*)?([^\s,<>=!~^|]+)")
 _HYPHEN = re.compile(r"(\S+)\s+-\s+(\S+)")
 _LAST: tuple[Any, ...] = (9,)
 """Sorts after every stage of a pre-release: a final release."""

@@ -25,6 +25,9 @@ class SourceRoot:
     uri: str
     cursor: str = ""
     limit: int = 0  # most items to offer; 0: as the source's settings say
+    reread: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """Stamps of the items in the index, if all of them are to be read again: `known` is empty then. For a source that
+    says of each item whether it still exists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,13 @@ class Whole:
 
 
 @dataclass(frozen=True, slots=True)
+class Cut:
+    """The end of a scan at a limit that the user has set: it counts as a reading, and deletes nothing."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Note:
     """A remark on a scan for the report, such as the way that it took."""
 
@@ -89,7 +99,7 @@ class Pending:
     count: int
 
 
-Offer = Found | Skipped | Same | Gone | Whole | Note | Pending
+Offer = Found | Skipped | Same | Gone | Whole | Cut | Note | Pending
 
 FetchProgress = Callable[[str, int, int], None]
 """Called with what a source is doing, how many are done, and of how many."""

@@ -89,6 +89,11 @@ class Stamp:
         """The stamp of a page that is there again."""
         return replace(self, misses=0)
 
+    @property
+    def unversioned(self) -> Stamp:
+        """The stamp of a page that the next crawl reads in full."""
+        return replace(self, etag="", modified="", lastmod="")
+
 
 def stamp_of(reply: Reply, url: str, lastmod: str) -> Stamp:
     etag, modified = (

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ from typing import Any
 
 from watersmeet.common.http import Reply
 from watersmeet.core.errors import NoReply, SourceProblem
-from watersmeet.core.indexing import Found, Gone, Note, Offer, Pending, Same, Skipped, SourceRoot, Whole
+from watersmeet.core.indexing import Cut, Found, Gone, Note, Offer, Pending, Same, Skipped, SourceRoot, Whole
 from watersmeet.source._content import HTML, CrawlOptions, Held, Stamp, content_of, date_of, media_of, stamp_of, text_of
 from watersmeet.source._discovery import (
     BY_FULL,
@@ -41,10 +41,13 @@ from watersmeet.source._urls import INDEX, Page, Scope, is_trap, tidy
 
 LOOKAHEAD = 16
 """Replies that wait for an earlier one."""
+MAX_WAITING = 20_000_000
+"""Bytes of such replies."""
 MAX_FAILURES = 20
 """Failed requests in a row after which a site counts as down."""
 MAX_REMEMBERED = 500
-"""Failed pages that the cursor remembers, so that the next crawl asks for them again."""
+"""Failed pages that the cursor remembers, so that the next crawl asks for them again; and as many that were missing or
+equal to another page: the pages that link to them may answer 304 then."""
 PAUSE_SECONDS = 86_400
 """A page that was too slow or too large is not requested again before: each time it takes as long as is allowed."""
 MAX_CLAIMS = 10
@@ -58,6 +61,8 @@ LEFT_OUT = frozenset(
 """Endings of links that are no pages."""
 MAX_REQUESTS = 4
 """Requests for each page that may be read: others lead to redirects, copies and errors."""
+MAX_ADDRESSES = 10
+"""Addresses for each page that may be read that are remembered: a page can hold thousands of long links."""
 DISALLOWED = "disallowed by robots.txt"
 _TWIN = "same content as another page"
 _ALIAS = "other spelling of a canonical page"
@@ -94,23 +99,28 @@ class Crawl:
     scope: Scope = field(init=False)
     way: Way = field(init=False)
     cut: str = ""  # why it ended early
+    is_broken: bool = False  # ... and whether that was a failure, and not a limit
     conditional: bool = False  # whether known pages are only requested if they changed: then their links are unknown
     queue: deque[Task] = field(default_factory=deque)
     flying: deque[tuple[Task, Future[Reply]]] = field(default_factory=deque)
     names: set[str] = field(default_factory=set)  # of all pages queued
+    refused: set[int] = field(default_factory=set)  # hashes of the names of pages that were not
+    beyond: int = 0  # pages that were not queued since too many were
     documents: dict[str, str] = field(default_factory=dict)  # name by hash, of all offered
     offered: dict[str, Stamp] = field(default_factory=dict)  # all documents, by name
     aliases: dict[str, list[Task]] = field(default_factory=dict)  # pages by the canonical one that they name
     twins: list[tuple[Task, str]] = field(default_factory=list)  # pages with the content of a known one
     failed: dict[str, float] = field(default_factory=dict)  # pages that could not be read: when to request them again
+    unread: list[str] = field(default_factory=list)  # pages that were requested and are no documents now
     in_a_row: int = 0
     bytes: int = 0  # of all pages read
+    last_size: int = 0  # bytes of the page read last
     left: Counter[str] = field(default_factory=Counter)  # by reason
     queries: Counter[str] = field(default_factory=Counter)  # by path
     dated: Counter[str] = field(default_factory=Counter)  # by pattern
 
     def __post_init__(self) -> None:
-        self.stamps = {name: Stamp.read(text) for name, text in self.known.items()}
+        self.stamps = {name: Stamp.read(text) for name, text in (self.known or self.root.reread).items()}
         self.hashes = {stamp.hash for stamp in self.stamps.values()}
         self.limit = self.root.limit or self.options.max_pages
 
@@ -119,13 +129,16 @@ class Crawl:
     def run(self) -> Iterator[Offer]:
         before = self._cursor()
         first = self.stamps.get(INDEX, Stamp())
-        is_settled = before.get("state") == _state(self.stamps)
-        self.conditional = is_settled or len(self.stamps) >= self.limit
+        is_settled = before.get("state") == self._state(self.stamps)
+        self.conditional = not self.root.reread and (is_settled or len(self.stamps) >= self.limit)
         start = find_start(self.fetcher, self.root.uri, first if self.conditional else Stamp())
+        if is_settled and self.conditional and before.get("robots", "") != self.fetcher.robots.hash:
+            is_settled, self.conditional = False, len(self.stamps) >= self.limit  # it may allow other pages now
+            start = start if self.conditional else find_start(self.fetcher, self.root.uri, Stamp())
         self.scope = start.scope
-        if before.get("base", self.scope.base) != self.scope.base:
+        if before.get("base", self.scope.base) != self.scope.base or not all(map(self._in_place, self.stamps)):
             raise SourceProblem(
-                f"it redirects to {self.scope.base} now, and was read at {before['base']} before",
+                f"it redirects to {self.scope.base} now, and was read elsewhere before",
                 "if it has moved for good: `watersmeet remove` it, and sync the new address",
             )
         ways = self._ways(before)
@@ -140,17 +153,38 @@ class Crawl:
             yield from self._without_full(parts)
         if not self.way.name and not self.stamps:
             raise SourceProblem(f"{self.root.uri} answered 404 Not Found", "check the address")
-        self.conditional = self.conditional or self.way.name != BY_LINKS
+        self.conditional = not self.root.reread and (self.conditional or self.way.name != BY_LINKS)
         yield Note(_WORDS.get(self.way.name, "nothing names its pages any more: those known before are looked at"))
-        self._seed(start, before.get("failed", {}))
+        self._seed(start, before.get("failed", {}), before.get("unread", []))
         yield from self._pages(start)
         yield from self._notes()
         if self.way.name == BY_LINKS and self.conditional and not is_settled:  # links of unchanged pages are not known
             self.cut = self.cut or f"stopped after {self.limit:,} pages (--max-pages)"
+        if self.beyond:
+            self.cut = self.cut or f"stopped after {len(self.names):,} addresses (--max-pages)"
+        if self.is_broken:
+            raise SourceProblem(self.cut, "try again later")
         if self.cut:
-            raise SourceProblem(self.cut, "run the same command again, or change the limit")
-        cursor = {"way": self.way.name, "failed": self.failed, "state": _state(self.offered), "base": self.scope.base}
+            yield Cut(self.cut)
+            return
+        cursor = {
+            "way": self.way.name,
+            "base": self.scope.base,
+            "state": self._state(self.offered),
+            "robots": self.fetcher.robots.hash,
+            "failed": self.failed,
+            "unread": self.unread[:MAX_REMEMBERED] if self.way.name == BY_LINKS else [],
+        }
         yield Whole(json.dumps({key: value for key, value in cursor.items() if value}))
+
+    def _address(self, name: str) -> str:
+        """The address of a known page."""
+        return self.stamps[name].url or Scope.of(self.root.uri).url(name)
+
+    def _in_place(self, name: str) -> bool:
+        """Whether a known page is one of this site, and has the same name there."""
+        page = None if name.startswith(FULL) else self.scope.page(self._address(name))
+        return name.startswith(FULL) or (page is not None and page.name == name)
 
     def _cursor(self) -> dict[str, Any]:
         try:
@@ -158,6 +192,14 @@ class Crawl:
         except ValueError:
             return {}
         return found if isinstance(found, dict) else {}
+
+    def _state(self, pages: Mapping[str, Stamp]) -> str:
+        """A hash of all pages, and of the settings that decide which links are followed. If it is that of the last
+        complete crawl, unchanged pages have no links that were not followed then; after a cut crawl it differs."""
+        listed = sorted((name, stamp.hash) for name, stamp in pages.items() if stamp.hash)
+        options = self.options
+        rules = [options.max_depth, options.max_queries, sorted(options.endings), sorted(options.media_types)]
+        return sha256(json.dumps([listed, rules]).encode()).hexdigest()[:32]
 
     def _ways(self, before: Mapping[str, Any]) -> Ways:
         """Ways to try. Better ones than that of the last crawl are not: the names of all pages would change."""
@@ -168,13 +210,13 @@ class Crawl:
             return Ways(WAYS[WAYS.index(taken) :], taken)
         return Ways(WAYS[1:]) if self.stamps else Ways()
 
-    def _seed(self, start: Start, failed: Mapping[str, float]) -> None:
-        """Queue what is known, what the site names, and what could not be read the last time."""
+    def _seed(self, start: Start, failed: Mapping[str, float], unread: Sequence[str]) -> None:
+        """Queue what is known, what the site names, and what could not be read or was left out the last time."""
         entries = {
             page.name: (page, entry.lastmod) for entry in self.way.entries if (page := self.scope.page(entry.url))
         }
-        for name, stamp in self.stamps.items():
-            page, lastmod = entries.get(name, (Page(name, stamp.url or self.scope.url(name)), ""))
+        for name in self.stamps:
+            page, lastmod = entries.get(name, (Page(name, self._address(name)), ""))
             if not name.startswith(FULL):
                 self.names.add(name)
                 self.queue.append(Task(page, lastmod=lastmod))
@@ -192,22 +234,29 @@ class Crawl:
                 self.left["too slow or too large before, requested again after a day"] += 1
             else:
                 self._add(page, named=True, failed_before=True)
+        for url in unread:
+            self._add(self.scope.page(url), named=True)
 
     def _add(
         self, page: Page | None, depth: int = 0, lastmod: str = "", named: bool = False, failed_before: bool = False
     ) -> None:
         """Queue a page, unless it is queued already or not to be read. `named`: the site itself names it."""
-        if page is None or page.name in self.names:
+        if page is None or page.name in self.names or (key := hash(page.name)) in self.refused:
             return
-        self.names.add(page.name)
         ending = splitext(page.path.rpartition("/")[2])[1].lower()
         if ending in LEFT_OUT:
             return
-        reason = self._refusal(page, depth, named)
-        if reason:
+        addresses = MAX_ADDRESSES * self.limit + 1000
+        if len(self.names) >= addresses or len(self.refused) >= 10 * addresses:
+            self.beyond += 1
+        elif reason := self._refusal(page, depth, named):
             self.left[reason] += 1
         else:
+            self.names.add(page.name)
             self.queue.append(Task(page, depth, lastmod, failed_before=failed_before))
+            return
+        if len(self.refused) < 10 * addresses:
+            self.refused.add(key)
 
     def _refusal(self, page: Page, depth: int, named: bool) -> str:
         """Why a page is not requested; empty if it is."""
@@ -247,7 +296,7 @@ class Crawl:
     def _drain(self, pool: ThreadPoolExecutor, ready: dict[str, Reply]) -> Iterator[Offer]:
         """Request what is queued, and offer what comes back, until nothing is left or a limit is reached."""
         while (self.queue or self.flying) and not self.cut:
-            while self.queue and len(self.flying) < LOOKAHEAD and self._has_room():
+            while self.queue and not self._is_full() and self._has_room():
                 yield from self._launch(self.queue.popleft(), pool, ready)
             if not self.flying:
                 continue
@@ -255,12 +304,19 @@ class Crawl:
             try:
                 reply = future.result()
             except Later as later:
-                self.cut = str(later)
+                self.cut, self.is_broken = str(later), True
             except NoReply as problem:
                 yield from self._failure(task, str(problem), due=time.time() + PAUSE_SECONDS)
             else:
                 yield from self._take(task, reply)
             yield Pending(len(self.queue) + len(self.flying))
+
+    def _is_full(self) -> bool:
+        """Whether so many replies wait for an earlier one that no page is requested for now."""
+        done = [one for _, one in self.flying if one.done()]
+        waiting = sum(len(one.result().body) for one in done if not one.exception())
+        waiting += self.last_size * (len(self.flying) - len(done))  # likely
+        return len(self.flying) >= LOOKAHEAD or (bool(self.flying) and waiting > MAX_WAITING)
 
     def _has_room(self) -> bool:
         """Whether another page may be requested; if not, and nothing is under way, this is the end."""
@@ -269,7 +325,8 @@ class Crawl:
             return True
         if not self.flying:
             at = f"{self.limit:,} pages (--max-pages)" if not pages else f"{requests:,} requests"
-            self.cut = f"stopped after {at}, with {len(self.queue):,} addresses left"
+            more = "more than " if self.beyond else ""
+            self.cut = f"stopped after {at}, with {more}{len(self.queue):,} addresses left"
         return False
 
     def _launch(self, task: Task, pool: ThreadPoolExecutor, ready: dict[str, Reply]) -> Iterator[Offer]:
@@ -277,7 +334,7 @@ class Crawl:
         if stamp and not self.fetcher.allows(task.page.url):
             self.left[DISALLOWED] += 1
             yield from self._kept(name)
-        elif stamp and task.lastmod and stamp.lastmod == task.lastmod and not stamp.misses:
+        elif stamp and self.conditional and task.lastmod and stamp.lastmod == task.lastmod and not stamp.misses:
             yield from self._kept(name)
         elif name in ready:
             done: Future[Reply] = Future()
@@ -302,7 +359,7 @@ class Crawl:
         elif reply.status == 200:
             yield from self._read(task, reply)
         elif reply.status in (404, 410):
-            yield from self._missing(name)
+            yield from self._missing(task.page)
         else:
             yield self._skipped(task.page, reply.error)
             yield from self._kept(name)
@@ -320,12 +377,13 @@ class Crawl:
         elif task.hops < MAX_REDIRECTS:
             self._add(page, task.depth)
         if task.page.name in self.stamps:
-            yield from self._missing(task.page.name) if for_good else self._kept(task.page.name)
+            yield from self._missing(task.page) if for_good else self._kept(task.page.name)
 
     def _read(self, task: Task, reply: Reply) -> Iterator[Offer]:
         """Offer a page, follow its links, or recognise it as another spelling of one."""
         page = task.page
         self.bytes += len(reply.body)
+        self.last_size = len(reply.body)
         if self.bytes > self.options.max_bytes_total:
             self.cut = f"stopped after {self.options.max_bytes_total:,} bytes (max_bytes_total)"
         ending = splitext(page.name.partition("?")[0])[1].lower()
@@ -335,7 +393,8 @@ class Crawl:
             yield from self._kept(page.name)
             return
         lastmod = task.lastmod if settled(task.lastmod, datetime.now(UTC)) else ""
-        stamp = stamp_of(reply, page.url if page.url != self.scope.url(page.name) else "", lastmod)
+        usual = Scope.of(self.root.uri).url(page.name)
+        stamp = stamp_of(reply, page.url if page.url != usual else "", lastmod)
         is_html = media in (*HTML, ".html", ".htm", ".xhtml")
         found = links_of(text_of(reply)) if is_html else PageLinks(())
         base = tidy(found.base, page.url) if found.base else page.url
@@ -374,6 +433,7 @@ class Crawl:
             return False
         if hash in self.documents:
             self.left[_TWIN] += 1
+            self.unread.append(task.page.url)
             return True
         if not task.alone and hash in self.hashes:
             self.twins.append((task, hash))
@@ -391,6 +451,8 @@ class Crawl:
         self.left[_ALIAS] += sum(map(len, self.aliases.values())) - len(again)
         again += [task for task, hash in self.twins if hash not in self.documents]
         self.left[_TWIN] += sum(hash in self.documents for _, hash in self.twins)
+        seen = [task for tasks in self.aliases.values() for task in tasks] + [task for task, _ in self.twins]
+        self.unread += [task.page.url for task in seen if task not in again]
         self.aliases.clear()
         self.twins.clear()
         self.queue += [replace(task, alone=True) for task in again]
@@ -403,24 +465,29 @@ class Crawl:
         if name in self.stamps:
             self.documents.setdefault(self.stamps[name].hash, name)
             self.offered[name] = self.stamps[name]
-            yield Same(name, stamp)
+            yield Same(name, stamp or (str(self.stamps[name].unversioned) if self.root.reread else ""))
 
-    def _missing(self, name: str) -> Iterator[Offer]:
-        """A page that answers 404 or 410 is gone once it does so in several crawls in a row."""
-        stamp = self.stamps.get(name)
+    def _missing(self, page: Page) -> Iterator[Offer]:
+        """A page that answers 404 or 410 is gone once it does so in several crawls in a row.
+
+        Until then it is no reason to leave out another page with its content: it may have been renamed."""
+        name, stamp = page.name, self.stamps.get(page.name)
         if stamp is None:
             self.left["not found"] += 1
+            self.unread.append(page.url)
         elif stamp.misses + 1 >= self.options.misses:
             yield Gone(name)
         else:
-            yield from self._kept(name, str(replace(stamp, misses=stamp.misses + 1)))
+            self.offered[name] = stamp
+            stamp = stamp.unversioned if self.root.reread else stamp
+            yield Same(name, str(replace(stamp, misses=stamp.misses + 1)))
 
     def _failure(self, task: Task, reason: str, counts: bool = True, due: float = 0) -> Iterator[Offer]:
         """A page that could not be read is kept, and requested again in the next crawl that is `due`."""
         self.in_a_row += counts
         self.failed[task.page.url] = due
         if self.in_a_row >= MAX_FAILURES or len(self.failed) > MAX_REMEMBERED:
-            self.cut = f"stopped because {len(self.failed)} pages could not be read"
+            self.cut, self.is_broken = f"stopped because {len(self.failed)} pages could not be read", True
         yield self._skipped(task.page, reason)
         yield from self._kept(task.page.name)
 
@@ -467,10 +534,3 @@ class Crawl:
         for name in parts:
             yield Same(name, str(Stamp(misses=self.stamps[name].misses + 1)))
         raise SourceProblem(f"its {FULL} is missing", "if it still is the next time, its pages are removed")
-
-
-def _state(pages: Mapping[str, Stamp]) -> str:
-    """A hash of all pages. If it is that of the last complete crawl, unchanged pages have no links that were not
-    followed then; after a crawl that was cut it differs."""
-    listed = sorted((name, stamp.hash) for name, stamp in pages.items() if stamp.hash)
-    return sha256(json.dumps(listed).encode()).hexdigest()[:32]

@@ -2,18 +2,21 @@
 
 A repository's configuration can name programs: for diffs, filters, transports, signatures. So objects are read through
 a git directory of ours (`_empty`), with the object store of the repository: its configuration is not read at all. Only
-names of revisions are resolved in the repository itself, by a command that starts no program. There is no shell, no
-pager, no prompt and no terminal; every wait has a timeout; only fetching may use the network.
+names of revisions are resolved in the repository itself, by a command that starts no program. There is no pager, no
+prompt and no terminal, and no shell sees anything of it; every wait has a timeout; only fetching may use the network.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import re
+import signal
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,6 +33,8 @@ STALL_SECONDS = 60.0
 MAX_ERROR_CHARS = 300
 _HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _PIPE_BYTES = 1 << 20
+_REFUSES_SINCE = {39: 4, 40: 2, 41: 1, 42: 2, 43: 4, 44: 1}
+"""The releases before git 2.45 that can be kept from fetching missing objects: patch by minor version."""
 _NO_PROGRAMS = {
     "core.fsmonitor": "",
     "core.hooksPath": os.devnull,
@@ -49,8 +54,18 @@ GIT = (
 NO_GIT = "install it (https://git-scm.com), and see that `git --version` works"
 
 
+_KEEPER = 'read -r word; [ -n "$word" ] || kill -s KILL -- "-$1"'
+"""A script that waits for a word. If there is none, since this process has ended, it ends git and its helpers."""
+_WATCH_SECONDS = 0.5
+_LIMIT_TICKS = 10
+
+
 class GitFailed(Exception):
     """A call of git that failed; the message is its own, on one line."""
+
+
+class GitEnded(GitFailed):
+    """A call of git that was ended here: it stalled, took too long, or brought too much."""
 
 
 def environment(protocol: str = "none") -> dict[str, str]:
@@ -64,15 +79,24 @@ def environment(protocol: str = "none") -> dict[str, str]:
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_GRAFT_FILE": os.devnull,
         "GIT_LFS_SKIP_SMUDGE": "1",
-        "GIT_NO_LAZY_FETCH": "1" if protocol == "none" else "0",
+        "GIT_NO_LAZY_FETCH": "1",  # also in a fetch: one that lacks an object would fetch it by a fetch, without end
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_TERMINAL_PROMPT": "0",
         "LC_ALL": "C",
     }
 
 
+def can_refuse_lazy_fetches() -> bool:
+    """Whether this git heeds `GIT_NO_LAZY_FETCH`: since 2.45, and in the last releases of some lines before."""
+    found = re.search(rb"(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?", output_of(["version"], environment()))
+    if found is None:
+        return False
+    major, minor, patch = (int(part or 0) for part in found.groups())
+    return (major, minor) >= (2, 45) or (major == 2 and patch >= _REFUSES_SINCE.get(minor, math.inf))
+
+
 class GitProcess:
-    """A running git. It is ended if it stalls, and when the `with` block ends."""
+    """A running git. It is ended if it stalls, and when the `with` block ends; so are the programs that it started."""
 
     def __init__(
         self,
@@ -82,8 +106,10 @@ class GitProcess:
         stdin: BinaryIO | int | None = None,
         progress: bool = False,
         seconds: float = STALL_SECONDS,
+        total_seconds: float = math.inf,
+        limit: Callable[[], str] = str,
     ) -> None:
-        """`progress`: what is read is its standard error."""
+        """`progress`: it is a fetch, and what is read is its standard error. `limit`: why to end it, if not empty."""
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         try:
             self._process = subprocess.Popen(  # noqa: S603 - no shell; revisions after --end-of-options, paths after --
@@ -97,18 +123,35 @@ class GitProcess:
         except OSError as error:
             self._errors.close()
             raise SourceProblem(f"git cannot be started: {error.strerror}", NO_GIT) from None
-        self.stalled = False
-        self._seconds = seconds
-        self._deadline = float("inf")
+        self._keeper = _keeper(self._process.pid) if progress else None
+        self._why = ""  # it was ended
+        self._seconds, self._total_seconds, self._limit = seconds, total_seconds, limit
+        self._deadline, self._last = math.inf, time.monotonic() + total_seconds
         self._ended = Event()
         Thread(target=self._watch, daemon=True).start()
 
     def _watch(self) -> None:
-        while not self._ended.wait(0.5):
+        tick = 0
+        while not self._why and not self._ended.wait(_WATCH_SECONDS):
+            tick += 1
             if time.monotonic() > self._deadline:
-                self.stalled = True
-                self._process.kill()
-                return
+                self._why = f"git gave no answer for {self._seconds:g} s"
+            elif time.monotonic() > self._last:
+                self._why = f"git took longer than {self._total_seconds:g} s"
+            elif tick % _LIMIT_TICKS == 0:
+                self._why = self._limit()
+        if self._why:
+            self._kill()
+
+    def _kill(self) -> None:
+        """End git with the programs that it started, which are in its process group."""
+        if self._process.returncode is not None:  # its number may be that of another process by now
+            return
+        if sys.platform == "win32":
+            self._process.kill()
+        else:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
 
     @property
     def stdin(self) -> IO[bytes]:
@@ -141,8 +184,8 @@ class GitProcess:
         """Wait for its end; `GitFailed` if it was ended or failed."""
         with self.waiting():
             status = self._process.wait()
-        if self.stalled:
-            raise GitFailed(f"git gave no answer for {self._seconds:g} s")
+        if self._why:
+            raise GitEnded(self._why)
         if status:
             raise GitFailed(self.error_message() or f"git ended with status {status}")
 
@@ -159,18 +202,38 @@ class GitProcess:
 
     def close(self) -> None:
         self._ended.set()
-        self._process.kill()
+        self._kill()
         for stream in (self._process.stdin, self._process.stdout, self._process.stderr, self._errors):
             if stream is not None:
                 with suppress(OSError):
                     stream.close()
         self._process.wait()
+        if self._keeper is not None:
+            self._keeper.communicate(b"done\n")
 
     def __enter__(self) -> GitProcess:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _keeper(group: int) -> subprocess.Popen[bytes] | None:
+    """A process that ends a process group when this one ends, however that happens: no handler of ours runs then.
+
+    Git would go on, and so would its helpers, which wait for a server. None where there is no `sh`.
+    """
+    try:
+        return subprocess.Popen(  # noqa: S603 - a fixed script and a number
+            ["/bin/sh", "-c", _KEEPER, "sh", str(group)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={},
+            start_new_session=True,  # what ends this process from a terminal does not end it
+        )
+    except OSError:
+        return None
 
 
 def _there(stream: IO[bytes] | None) -> IO[bytes]:
@@ -224,6 +287,11 @@ class Repository:
         if not _HASH.fullmatch(found):
             raise GitFailed(f"no revision {revision!r}")
         return found
+
+    def revisions(self) -> list[str]:
+        """Names of branches and tags."""
+        arguments = [f"--git-dir={self.folder}", "rev-parse", "--symbolic", "--branches", "--tags"]
+        return output_of(arguments, environment()).decode("utf-8", "replace").splitlines()
 
     def reader(self, tip: str) -> ObjectReader:
         """A reader of the objects of this repository; `tip` shows which hash function it has."""

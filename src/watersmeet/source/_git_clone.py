@@ -23,13 +23,24 @@ from watersmeet.core.files import make_private, tighten
 from watersmeet.core.indexing import FetchProgress
 from watersmeet.core.locks import locked
 from watersmeet.core.system import replace_path
-from watersmeet.source._git import GitFailed, GitProcess, Repository, environment, shown, write_git_directory
+from watersmeet.source._git import (
+    GitEnded,
+    GitFailed,
+    GitProcess,
+    Repository,
+    can_refuse_lazy_fetches,
+    environment,
+    shown,
+    write_git_directory,
+)
 from watersmeet.source._git_address import GitAddress
 
 HEAD = "refs/watersmeet/head"
 """Where the current commit of the other repository is kept."""
 BROKEN = "broken"
 """Name of the file that marks a clone whose objects could not be read."""
+_UNFINISHED = ".new-"
+"""What follows the name of a clone in that of a folder where it is made."""
 LOCK_SECONDS = 600.0
 RESOLVE_SECONDS = 10.0
 _PORTS = {"https": 443, "http": 80, "ssh": 22}
@@ -48,18 +59,28 @@ class Cloning:
     allowed: tuple[str, ...]
     max_bytes: int
     stall_seconds: float
+    fetch_seconds: float
 
     def fetched(self, address: GitAddress, contents: bool, progress: FetchProgress) -> Repository:
-        """The clone of a repository, up to date; `contents`: with those of all files, for a history."""
+        """The clone of a repository, up to date; `contents`: with those of all files, for a history.
+
+        A git that cannot be kept from fetching missing objects gets them all: see `environment`.
+        """
         protected = self._checked(address)
+        contents = contents or not can_refuse_lazy_fetches()
         folder = os.path.join(self.cache, "git", _folder_name(address, contents))
         make_private(os.path.dirname(folder))
         with locked(os.path.dirname(folder), LOCK_SECONDS, f"{os.path.basename(folder)}.lock"):
+            _tidy(folder)
             try:
                 if os.path.isfile(os.path.join(folder, "HEAD")) and not os.path.exists(os.path.join(folder, BROKEN)):
-                    with suppress(GitFailed):
+                    try:
                         self._fetch(folder, address, protected, progress)
                         return Repository(folder, "", self.cache)
+                    except GitEnded:  # a fresh clone would take even longer
+                        raise
+                    except GitFailed:
+                        pass
                 self._anew(folder, address, contents, protected, progress)
             except GitFailed as error:
                 raise SourceProblem(f"{address.url} cannot be fetched: {error}", _AGAIN) from None
@@ -81,7 +102,7 @@ class Cloning:
     def _anew(
         self, folder: str, address: GitAddress, contents: bool, protected: Sequence[str], progress: FetchProgress
     ) -> None:
-        fresh = tempfile.mkdtemp(prefix=f"{os.path.basename(folder)}-", dir=os.path.dirname(folder))
+        fresh = tempfile.mkdtemp(prefix=os.path.basename(folder) + _UNFINISHED, dir=os.path.dirname(folder))
         try:
             write_git_directory(fresh, _config(address.url, contents), 0 if contents else 1)
             self._fetch(fresh, address, protected, progress)
@@ -119,6 +140,8 @@ class Cloning:
             stdin=stdin,  # type: ignore[arg-type]
             progress=True,
             seconds=self.stall_seconds,
+            total_seconds=self.fetch_seconds,
+            limit=lambda: "too large" if _size(folder) > self.max_bytes else "",
         ) as process:
             try:
                 for block in process.blocks():
@@ -126,13 +149,20 @@ class Cloning:
                     for doing, done, total, size, unit in _STEP.findall(said[-200:])[-1:]:
                         progress(doing.decode().lower(), int(done), int(total))
                         if size and float(size) * _SIZES[unit] > self.max_bytes:
-                            raise SourceProblem(
-                                f"a repository of more than {self.max_bytes / 1e9:g} GB is not fetched",
-                                f"clone it yourself and sync the folder, or raise source.{self.source}.max_clone_bytes",
-                            )
-            except GitFailed as error:
+                            raise self._too_large()
+            except GitEnded:
+                if _size(folder) > self.max_bytes:
+                    raise self._too_large() from None
+                raise
+            except GitFailed:
                 lines = [line for line in re.split(rb"[\r\n]", said) if not _STEP.search(line)]
-                raise GitFailed(shown(b"\n".join(lines)) if not process.stalled else str(error)) from None
+                raise GitFailed(shown(b"\n".join(lines))) from None
+
+    def _too_large(self) -> SourceProblem:
+        return SourceProblem(
+            f"a repository of more than {self.max_bytes / 1e9:g} GB is not fetched",
+            f"clone it yourself and sync the folder, or raise source.{self.source}.max_clone_bytes",
+        )
 
     def _checked(self, address: GitAddress) -> list[str]:
         """Options for a machine that may be reached, at the address that was checked; else `SourceProblem`."""
@@ -157,6 +187,28 @@ class Cloning:
             *("-c", "http.followRedirects=false"),
             *(("-c", f"http.curloptResolve={host}:{port}:{pinned}") if protocol != "ssh" else ()),
         ]
+
+
+def _tidy(folder: str) -> None:
+    """Delete what fetches that were killed have left of this clone. It is locked, so that none is under way."""
+    with suppress(OSError), os.scandir(os.path.dirname(folder)) as entries:
+        for entry in entries:
+            if entry.name.startswith(os.path.basename(folder) + _UNFINISHED):
+                shutil.rmtree(entry.path, ignore_errors=True)
+    with suppress(OSError), os.scandir(os.path.join(folder, "objects", "pack")) as entries:
+        for entry in entries:
+            if entry.name.startswith("tmp_"):
+                os.unlink(entry.path)
+
+
+def _size(folder: str) -> int:
+    """Bytes below a folder. Progress does not tell, if a server has only plain files."""
+    size = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                size += os.lstat(os.path.join(place, name)).st_size
+    return size
 
 
 def _folder_name(address: GitAddress, contents: bool) -> str:

@@ -31,7 +31,8 @@ def pip_index() -> str:
     for section in _SECTIONS:
         if section in configured:
             return configured[section]
-    stated = _DEFAULT.search(re.sub(r"\s*\n\s*", " ", _pip("download", "--help")))
+    lines = _pip("download", "--help").split("\n")
+    stated = _DEFAULT.search(" ".join(filter(None, map(str.strip, lines))))
     if stated is None:
         raise _no_client("pip", "source.pypi.index")
     return stated[1]

@@ -21,11 +21,11 @@ def single(
     from watersmeet.source.site import page_name
 
     name = page_name(root.uri)
-    stamp = Stamp.read(known.get(name, ""))
+    stamp = Stamp.read(known.get(name) or root.reread.get(name, ""))
     fetcher.read_robots("/".join(root.uri.split("/", 3)[:3]))
     if not fetcher.allows(root.uri):
         raise SourceProblem(f"{root.uri}: {DISALLOWED}", ROBOTS_HINT)
-    reply = fetcher.request(root.uri, stamp.version, follow=True)
+    reply = fetcher.request(root.uri, None if root.reread else stamp.version, follow=True)
     if reply.status == 304:
         yield Same(name, str(stamp.present) if stamp.misses else "")
     elif reply.status in (404, 410) and stamp.hash:

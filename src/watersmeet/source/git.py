@@ -78,6 +78,7 @@ class Git(Source):
     max_files: int = option(200_000, "the largest number of files to read of one repository", least=1)
     max_clone_bytes: int = option(5_000_000_000, "the largest repository to fetch, in bytes", least=0)
     stall_seconds: float = option(60.0, "end git if it fetches nothing for so long", least=1)
+    fetch_seconds: float = option(3600.0, "end git if a fetch takes longer, whatever it says", least=1)
     allowed: list[str] = option([], "machines in private networks that may be reached: host or host:port", outside=True)
     _places: Places = field(default_factory=Places, init=False, repr=False, compare=False)
 
@@ -85,12 +86,18 @@ class Git(Source):
         return bool(parse_address(uri.removeprefix(SCHEME)).url)
 
     def prepare(self, root: SourceRoot, progress: FetchProgress) -> None:
-        """Fetch a repository elsewhere, and the contents of its files."""
+        """Fetch a repository elsewhere, with contents of files; check that it has the revision and the folder."""
         address = parse_address(root.uri.removeprefix(SCHEME))
         if not address.url:
+            self._places.open(root.uri, address, self.cache)
             return
         cloning = Cloning(
-            "git", self.cache, () if self.public_only else tuple(self.allowed), self.max_clone_bytes, self.stall_seconds
+            "git",
+            self.cache,
+            () if self.public_only else tuple(self.allowed),
+            self.max_clone_bytes,
+            self.stall_seconds,
+            self.fetch_seconds,
         )
         opened = self._places.fetch(root.uri, address, cloning, contents=False, progress=progress)
         missing = [file.blob for file in self._files(opened) if isinstance(file, _File) and file.size < 0]
@@ -99,9 +106,10 @@ class Git(Source):
 
     def scan(self, root: SourceRoot, known: Mapping[str, str]) -> Iterator[Offer]:
         """List the files of the revision. A repository elsewhere is fetched first, if that was not done yet."""
-        if not self._places.is_open(root.uri):
+        address = parse_address(root.uri.removeprefix(SCHEME))
+        if address.url and not self._places.is_open(root.uri):
             self.prepare(root, lambda doing, done, total: None)
-        opened = self._places.open(root.uri, parse_address(root.uri.removeprefix(SCHEME)), self.cache)
+        opened = self._places.open(root.uri, address, self.cache)
         blobs = self._places.blobs(opened)
         try:
             count = 0

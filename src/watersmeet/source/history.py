@@ -67,6 +67,7 @@ class History(Source):
     max_commits: int = option(200_000, "the largest number of commits to read, the newest ones", least=1)
     max_clone_bytes: int = option(5_000_000_000, "the largest repository to fetch, in bytes", least=0)
     stall_seconds: float = option(60.0, "end git if it fetches nothing for so long", least=1)
+    fetch_seconds: float = option(3600.0, "end git if a fetch takes longer, whatever it says", least=1)
     allowed: list[str] = option([], "machines in private networks that may be reached: host or host:port", outside=True)
     _places: Places = field(default_factory=Places, init=False, repr=False, compare=False)
     _logs: dict[str, _Log] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -75,7 +76,7 @@ class History(Source):
         return bool(_parse(uri).url)
 
     def prepare(self, root: SourceRoot, progress: FetchProgress) -> None:
-        """Fetch a repository elsewhere, with all of its history."""
+        """Fetch a repository elsewhere, with all of its history; check that it has the revision and the folder."""
         address = _parse(root.uri)
         if address.url:
             cloning = Cloning(
@@ -84,15 +85,18 @@ class History(Source):
                 () if self.public_only else tuple(self.allowed),
                 self.max_clone_bytes,
                 self.stall_seconds,
+                self.fetch_seconds,
             )
             self._places.fetch(root.uri, address, cloning, contents=True, progress=progress)
+        else:
+            self._places.open(root.uri, address, self.cache, history=True)
 
     def scan(self, root: SourceRoot, known: Mapping[str, str]) -> Iterator[Offer]:
         """List the commits. If the revision is where it was, these are the known ones."""
-        if not self._places.is_open(root.uri):
-            self.prepare(root, lambda doing, done, total: None)
         address = _parse(root.uri)
-        opened = self._places.open(root.uri, address, self.cache)
+        if address.url and not self._places.is_open(root.uri):
+            self.prepare(root, lambda doing, done, total: None)
+        opened = self._places.open(root.uri, address, self.cache, history=True)
         cursor = f"{opened.tip} {address.since}".strip()
         link = address.commit_link()
         self._logs[link] = _Log(opened)

@@ -123,6 +123,44 @@ def test_tree_and_history_side_by_side(engine: Engine, repository: TestRepositor
     assert engine.get(repository.head[:8])["title"] == "Count the terns"
 
 
+@pytest.mark.parametrize("kind", ["git", "history"])
+@pytest.mark.parametrize(
+    ("end", "said", "hint"),
+    [
+        ("@mian", "no revision 'mian'", "did you mean 'main'?"),
+        ("@nosuch", "no revision 'nosuch'", "name a branch"),
+        ("#dcos", "dcos does not exist", "did you mean 'docs'?"),
+        ("#docs/delta", "does not exist", "did you mean 'docs/deltas'?"),
+        ("@main#none/at/all", "does not exist", "from its top"),
+    ],
+)
+def test_a_mistyped_address_is_no_root(
+    engine: Engine, repository: TestRepository, kind: str, end: str, said: str, hint: str
+) -> None:
+    repository.commit("Deltas", **{"docs/deltas/a.md": "# Delta\n"})
+    with pytest.raises(SourceProblem, match=said) as caught:
+        engine.sync([f"{kind}+{repository.folder}{end}"])
+    assert hint in caught.value.hint
+    engine.sync([f"git+{repository.folder}"])
+    assert engine.status()["roots"] == [f"git+{repository.folder}"]
+    assert "list.md" in documents(engine)
+
+
+def test_a_folder_that_is_gone_deletes_nothing(engine: Engine, repository: TestRepository) -> None:
+    repository.commit("Deltas", **{"docs/a.md": "# Delta\n"})
+    roots = [f"{kind}+{repository.folder}#docs" for kind in ("git", "history")]
+    engine.sync(roots)
+    git(repository.folder, "mv", "docs", "pages")
+    repository.commit("Move")
+    report = engine.sync([])
+    assert [(item.path, "docs does not exist" in item.reason) for item in report.warnings] == [(roots[0], True)]
+    assert report.removed == 0
+    assert "a.md" in documents(engine)
+    with pytest.raises(SourceProblem, match=r"list\.md is not a folder"):
+        engine.sync([f"git+{repository.folder}#list.md"])
+    engine.sync([f"history+{repository.folder}#list.md"])  # a file has a history
+
+
 def test_an_outage_deletes_nothing(repository: TestRepository, tmp_path: Path) -> None:
     settings = load(
         start=str(tmp_path),

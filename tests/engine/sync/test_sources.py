@@ -16,6 +16,7 @@ from watersmeet import Engine
 from watersmeet.core.errors import SourceProblem
 from watersmeet.engine.settings.settings import load
 from watersmeet.engine.sync.report import SyncReport
+from watersmeet.engine.sync.sources import Sources
 from watersmeet.face.service import Service, sync
 from watersmeet.store.local._turns import writer_lock
 
@@ -313,3 +314,27 @@ def test_whoever_is_not_at_the_machine_names_no_new_address(
     engine.sync([BOX])
     assert sync(service, [BOX, "guides"], False, lambda _: None)["unchanged"] == 4
     service.close()
+
+
+@pytest.mark.parametrize("address", ["ftp://x/", "file:///etc/passwd", "S3://bucket/x", "htps://example.org/"])
+def test_an_address_that_no_source_reads_is_no_path(engine: Engine, address: str) -> None:
+    with pytest.raises(SourceProblem, match=f"begin with {address.partition(':')[0]}://") as caught:
+        engine.sync([address])
+    for beginning in ("https:", "git+", "history+", "pypi:", "npm:", "./"):
+        assert beginning in caught.value.hint
+
+
+def test_a_path_may_look_like_an_address(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "ftp:/x").mkdir(parents=True)
+    (tmp_path / "ftp:/x/a.md").write_text("# A\n")
+    monkeypatch.chdir(tmp_path)
+    assert counts(engine.sync(["ftp://x"])) == {"added": 1}
+    assert counts(engine.sync(["./ftp:/x"])) == {"unchanged": 1}
+
+
+def test_the_case_of_a_scheme_does_not_matter(engine: Engine, box: Any) -> None:
+    assert counts(engine.sync([BOX.replace("made:", "Made:")])) == {"added": 2}
+    assert counts(engine.sync([BOX])) == {"unchanged": 2}
+    sources = Sources(engine.settings)
+    assert sources.locate("HTTPS://EXAMPLE.INVALID/")[1].uri == "https://example.invalid/"
+    assert sources.locate("Git+HTTPS://example.invalid/x")[1].uri == "git+https://example.invalid/x"

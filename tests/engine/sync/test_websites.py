@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pages import Answer, Website, page, website
+from pages import Answer, Website, moved, page, sitemap, website
 from watersmeet import Engine
 from watersmeet.core.errors import ConfigError, SourceProblem
 from watersmeet.engine.settings.settings import load
@@ -119,6 +119,26 @@ def test_the_limit_of_pages_is_remembered(web: Website, tmp_path: Path) -> None:
         assert index.sync(now=True).warnings == []
 
 
+def test_a_site_that_was_read_up_to_its_limit_is_fresh(web: Website, tmp_path: Path) -> None:
+    with engine(web, tmp_path) as index:
+        index.sync([f"{web.url}/docs/"], max_pages=2)
+    settings = load(
+        flags={"source": {"site": {"allowed": [web.host], "rate": 0.0}}, "index": {"vectors": False, "refresh": "1d"}}
+    )
+    web.forget()
+    with Engine(str(tmp_path / "index"), settings) as index:
+        report = index.sync()
+        assert (report.fresh, report.unchanged, web.paths) == ([f"{web.url}/docs/"], 2, [])
+        (root,) = index.status()["sources"]
+        assert root["synced"]
+        assert "stopped after 2 pages" in root["problem"]
+        assert (
+            index.sync(recreate=True, max_pages=2).documents == 2
+        )  # a limit is no failure, for which it would be refused
+        web.pages = {path: Answer(b"", 503) for path in web.pages}
+        assert index.sync(now=True).removed == 0
+
+
 def test_pages_of_two_sites_and_a_folder_are_told_apart(web: Website, tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "auk.md").write_text("# Auk\n\nMine.\n")
@@ -130,6 +150,17 @@ def test_pages_of_two_sites_and_a_folder_are_told_apart(web: Website, tmp_path: 
         assert listed(index) == {"auk.md", *(f"{name}-docs/{page}" for page in ("index", "auk", "tern"))} | {
             f"{name}-other/index"
         }
+
+
+def test_a_page_of_a_site_in_the_index_is_warned_of(web: Website, tmp_path: Path) -> None:
+    web.pages["/docs/one.html"] = page("One")
+    with engine(web, tmp_path) as index:
+        index.sync([f"{web.url}/docs/"])
+        report = index.sync([f"{web.url}/docs/one.html"])
+        assert [(one.path, f"below {web.url}/docs/," in one.reason) for one in report.warnings] == [
+            (f"{web.url}/docs/one.html", True)
+        ]
+        assert index.sync(now=True).warnings == []
 
 
 def test_progress_says_what_is_left(web: Website, tmp_path: Path) -> None:
@@ -212,3 +243,80 @@ def test_agents_add_no_address(web: Website, tmp_path: Path, local: bool) -> Non
             assert web.paths == []
         finally:
             service.close()
+
+
+# ---------------------------------------------------------------- all pages are read again
+
+
+def _with_dates(web: Website, tmp_path: Path) -> Engine:
+    """The index with other rules for dates: all pages are read again."""
+    flags = {
+        "source": {"site": {"allowed": [web.host], "rate": 0.0}},
+        "index": {"vectors": False, "refresh": "always", "dates": ["mtime"]},
+    }
+    return Engine(str(tmp_path / "index"), load(flags=flags))
+
+
+@pytest.mark.parametrize("with_sitemap", [False, True])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"/docs/auk": Answer(b"", 404)},
+        {"/docs/auk": Answer(b"", 500)},
+        {"/docs/auk": moved("/login", 302)},
+        {"/robots.txt": Answer(b"User-agent: *\nDisallow: /docs/auk\n", type="text/plain")},
+        dict.fromkeys(("/docs/", "/docs/auk", "/docs/tern"), moved("/maintenance.html", 302)),
+        dict.fromkeys(("/docs/", "/docs/auk", "/docs/tern"), moved("/docs/maintenance", 302)),
+    ],
+    ids=["404", "500", "302", "robots", "all outside", "all within"],
+)
+def test_a_bad_moment_deletes_nothing_if_all_is_read_again(
+    web: Website, tmp_path: Path, bad: dict[str, Answer], with_sitemap: bool
+) -> None:
+    if with_sitemap:
+        web.pages["/docs/sitemap.xml"] = sitemap(web.url, dict.fromkeys(web.pages, "2020-01-01"))
+    with engine(web, tmp_path) as index:
+        index.sync([f"{web.url}/docs/"])
+    good = dict(web.pages)
+    web.pages |= {
+        "/login": page("Login"),
+        "/maintenance.html": page("Later"),
+        "/docs/maintenance": page("Later"),
+        **bad,
+    }
+    web.forget()
+    with _with_dates(web, tmp_path) as index:
+        assert index.sync(now=True).removed == 0
+        assert listed(index) >= {"index", "auk", "tern"}
+        assert 304 not in web.statuses
+        web.pages = good
+        assert index.sync(now=True).removed == 0
+        report = index.sync(now=True)
+        assert (report.warnings, report.skipped) == ([], [])
+        assert listed(index) >= {"index", "auk", "tern"}
+
+
+@pytest.mark.parametrize("path", ["/docs/one.html", "/docs/"])
+def test_pages_that_are_gone_are_removed_also_if_all_is_read_again(web: Website, tmp_path: Path, path: str) -> None:
+    web.pages["/docs/one.html"] = page("One")
+    with engine(web, tmp_path) as index:
+        index.sync([web.url + path])
+    name = "one.html" if path != "/docs/" else "auk"
+    del web.pages[f"/docs/{name}"]
+    with _with_dates(web, tmp_path) as index:
+        assert index.sync(now=True).removed == 0
+        assert index.sync(now=True).removed == 1
+        assert name not in listed(index)
+
+
+def test_parts_of_one_file_are_read_again(web: Website, tmp_path: Path) -> None:
+    web.pages["/docs/llms-full.txt"] = Answer(b"# Auk\n\nDives.\n\n# Tern\n\nFlies.\n", type="text/plain")
+    with engine(web, tmp_path) as index:
+        before = index.sync([f"{web.url}/docs/"]).documents
+    text = web.pages.pop("/docs/llms-full.txt")
+    with _with_dates(web, tmp_path) as index:
+        index.sync(now=True)
+        assert index.status()["documents"] == before
+        web.pages["/docs/llms-full.txt"] = text
+        report = index.sync(now=True)
+        assert (report.documents, report.removed, report.warnings) == (before, 0, [])

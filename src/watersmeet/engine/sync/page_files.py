@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field
 from watersmeet.core.documents import CODE, Document, Section
 from watersmeet.core.errors import ConfigError, SourceProblem
 from watersmeet.core.files import replace_file
-from watersmeet.core.indexing import Found, Note, Pending, Same, Skipped, SourceRoot
+from watersmeet.core.indexing import Cut, Found, Note, Pending, Same, Skipped, SourceRoot
 from watersmeet.engine.settings.settings import Settings
 from watersmeet.engine.sync.formats import Formats, install_hint
 from watersmeet.engine.sync.parsers import parse_safely
@@ -18,7 +19,9 @@ from watersmeet.engine.sync.report import Progress, ProgressCallback
 from watersmeet.engine.sync.sources import Sources
 
 MAX_PART = 150
-"""Characters of a part of a path: file systems allow 255 bytes."""
+"""Bytes of a part of a path: file systems allow 255, with a number, the ending, and what a temporary name adds."""
+_FATAL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
+"""Errors that other pages would meet too."""
 _UNSAFE = re.compile(r"[^\w.,()@=+ -]+")
 
 
@@ -30,6 +33,16 @@ class SavedPages:
     skipped: list[Skipped] = field(default_factory=list)
     warnings: list[Skipped] = field(default_factory=list)
     notes: list[Skipped] = field(default_factory=list)
+    _taken: dict[str, int] = field(default_factory=dict)  # how many pages were called so, whatever the case
+
+    def free(self, path: str) -> str:
+        """A path that no other page has: with a number if there is one of this name."""
+        stem, ending = os.path.splitext(path)
+        while (key := path.casefold()) in self._taken:
+            self._taken[key] += 1
+            path = f"{stem}-{self._taken[key]}{ending}"
+        self._taken[key] = 1
+        return path
 
 
 def save_pages(settings: Settings, uri: str, folder: str, limit: int, progress: ProgressCallback) -> SavedPages:
@@ -48,6 +61,8 @@ def save_pages(settings: Settings, uri: str, folder: str, limit: int, progress: 
                     _write(item, parsed, folder, saved)
                 elif isinstance(item, Skipped):
                     saved.skipped.append(item)
+                elif isinstance(item, Cut):
+                    saved.warnings.append(Skipped(place.uri, item.reason))
                 elif isinstance(item, Note):
                     saved.notes.append(Skipped(place.uri, item.text))
                 left = item.count if isinstance(item, Pending) else left
@@ -75,18 +90,30 @@ def _write(item: Found, parsed: list[Skipped] | Iterator[Document | Skipped], fo
         if isinstance(document, Skipped):
             saved.skipped.append(document)
             continue
-        path = os.path.join(folder, file_name(item.name, number))
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        replace_file(path, as_markdown(document).encode("utf-8", "replace"), 0o644)
-        saved.files.append(path)
+        path = os.path.join(folder, saved.free(file_name(item.name, number)))
+        os.makedirs(folder, exist_ok=True)
+        try:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            replace_file(path, as_markdown(document).encode("utf-8", "replace"), 0o644)
+        except OSError as error:
+            if error.errno in _FATAL:
+                raise
+            saved.skipped.append(Skipped(item.uri, f"cannot be written: {error.strerror}"))
+        else:
+            saved.files.append(path)
 
 
 def file_name(name: str, number: int = 0) -> str:
     """A relative path for a page, whatever its name is: no part of it leads out of the folder."""
-    parts = [_UNSAFE.sub("-", part).strip(" .")[:MAX_PART] for part in name.split("/")]
-    path = "/".join(part for part in parts if part) or "page"
-    path = path.removesuffix(".md").removesuffix(".html").removesuffix(".htm")
-    return f"{path}-{number + 1}.md" if number else f"{path}.md"
+    parts = [part for one in name.split("/") if (part := _cut(_UNSAFE.sub("-", one).strip(" .")))] or ["page"]
+    folders = [f"{part[:-3]}-md" if part.lower().endswith(".md") else part for part in parts[:-1]]  # no page's file
+    last = parts[-1].removesuffix(".md").removesuffix(".html").removesuffix(".htm")
+    return "/".join((*folders, f"{last}-{number + 1}.md" if number else f"{last}.md"))
+
+
+def _cut(part: str) -> str:
+    """A part of a path in as many bytes as are allowed."""
+    return part.encode("utf-8", "replace")[:MAX_PART].decode("utf-8", "ignore").strip(" .")
 
 
 def as_markdown(document: Document) -> str:

@@ -26,6 +26,7 @@ class Reading:
 
     at: float | None = None  # when it was last read without a failure, in seconds since the epoch; None: never
     problem: str = ""  # what has gone wrong since then
+    failed: bool = False  # whether the last attempt was no reading because of it
 
     @property
     def synced(self) -> str | None:
@@ -37,7 +38,7 @@ class Reading:
 
     def after(self, problem: str, failed: bool) -> Reading:
         """The reading after another attempt. `failed`: it does not count as a reading."""
-        kept = replace(self, problem=problem[:MAX_PROBLEM])
+        kept = replace(self, problem=problem[:MAX_PROBLEM], failed=failed)
         return kept if failed else replace(kept, at=time.time())
 
 
@@ -49,13 +50,13 @@ def reading_of(facts: Mapping[str, str], root: Root) -> Reading:
     """The stored reading of a root; an empty one in an index of an earlier version."""
     try:
         stored: Any = json.loads(facts.get(fact_name(root)) or "{}")
-        return Reading(stored.get("at"), str(stored.get("problem", "")))
+        return Reading(stored.get("at"), str(stored.get("problem", "")), bool(stored.get("failed")))
     except (ValueError, AttributeError):
         return Reading()
 
 
 def to_fact(root: Root, reading: Reading) -> dict[str, str]:
-    return {fact_name(root): json.dumps({"at": reading.at, "problem": reading.problem})}
+    return {fact_name(root): json.dumps({"at": reading.at, "problem": reading.problem, "failed": reading.failed})}
 
 
 def refresh_seconds(settings: Settings) -> float:

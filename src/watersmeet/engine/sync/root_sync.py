@@ -14,6 +14,7 @@ from watersmeet.core.documents import CREATED, Document
 from watersmeet.core.errors import ReaderFailed, SourceProblem
 from watersmeet.core.indexing import (
     Content,
+    Cut,
     Found,
     Gone,
     Note,
@@ -109,6 +110,7 @@ class RootSync:
     def run(self, uri: str) -> None:
         states = {n: f for n, f in self.catalogue.files(self.root.id).items() if self._in_scope(n)}
         scan = self._scan(uri, states)
+        self._report_around(uri, states)
         self._leave_to_others(scan, states)
         for name, lost in states.items():
             if scan.lost(name) and not self._out_of_reach(name, uri):
@@ -209,7 +211,7 @@ class RootSync:
             if isinstance(item, Whole):
                 scan.whole = item
                 continue
-            if isinstance(item, Note | Pending):
+            if isinstance(item, Note | Pending | Cut):
                 self.report.notes += [Skipped(uri, item.text)] if isinstance(item, Note) else []
                 continue
             if isinstance(item, Same | Gone):
@@ -247,6 +249,14 @@ class RootSync:
         else:
             scan.found[item.name] = item
 
+    def _report_around(self, uri: str, states: Mapping[str, FileState]) -> None:
+        """A warning for a new address below one that is a root: its pages may be documents of that one too."""
+        around = [o.path for o in self.others if o.kind == self.root.kind and o.path.endswith("/")]
+        for path in around if self.before is not None and not states else ():
+            if uri.startswith(path):
+                why = f"it lies below {path}, which is in this index: what both hold is in it twice"
+                self.report.warnings.append(Skipped(uri, f"{why}; `watersmeet remove {uri}` undoes it"))
+
     def _report_without_extra(self, items: Sequence[Found], uri: str) -> None:
         """A warning for each format whose files were read without its extra."""
         plain = Counter(format for item in items if (format := self._format(item)).without_extra)
@@ -274,6 +284,9 @@ class RootSync:
             for item in scan:
                 started = True
                 whole = whole or isinstance(item, Whole)
+                if isinstance(item, Cut):
+                    reason = f"the scan ended early: {item.reason}"
+                    continue
                 yield item
         except (SourceProblem, OSError) as problem:
             if not started and isinstance(problem, OSError):

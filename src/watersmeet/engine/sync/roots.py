@@ -158,7 +158,7 @@ def _fresh(index: Index, sources: Sources) -> set[str]:
     seconds = refresh_seconds(sources.settings)
     known = index.known_roots(lambda root: sources.is_remote(root.kind, root.path)) if seconds else {}
     readings = {uri: reading_of(state.facts, state.root) for uri, state in known.items()}
-    return {uri for uri, reading in readings.items() if reading.is_fresh(seconds) and not reading.problem}
+    return {uri for uri, reading in readings.items() if reading.is_fresh(seconds) and not reading.failed}
 
 
 def _fetched(

@@ -13,7 +13,8 @@ from watersmeet.engine.components import available, build, find
 from watersmeet.engine.settings.settings import Settings, cache_folder
 from watersmeet.engine.sync.parsers import endings, media_types, sizes, whole_names
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|(?:git|history)\+")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|(?:git|history)\+", re.IGNORECASE)
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
 
 def is_address(uri: str) -> bool:
@@ -37,11 +38,16 @@ class Sources:
         return kind
 
     def kind_of(self, uri: str) -> str:
+        return self._match(uri)[0] or self.of_paths
+
+    def _match(self, uri: str) -> tuple[str, str]:
+        """The kind of source by the scheme of an address, and the scheme; empty if there is none."""
         if is_address(uri):
             for name in available("source"):
-                if uri.startswith(find("source", name).schemes):
-                    return name
-        return self.of_paths
+                for scheme in find("source", name).schemes:
+                    if uri[: len(scheme)].lower() == scheme.lower():
+                        return name, scheme
+        return "", ""
 
     def of(self, kind: str) -> Source:
         if kind not in self._sources:
@@ -74,10 +80,27 @@ class Sources:
             return False
 
     def locate(self, uri: str, kind: str = "") -> tuple[str, Located]:
-        """Locate an address, with the kind of its source: the given one, else by its scheme."""
-        kind = kind or self.kind_of(uri)
-        return kind, self.of(kind).locate(uri)
+        """Locate an address, with the kind of its source: the given one, else by its scheme, in whatever case."""
+        if kind:
+            return kind, self.of(kind).locate(uri)
+        kind, scheme = self._match(uri)
+        if not kind:
+            self._refuse_unknown_scheme(uri)
+        kind = kind or self.of_paths
+        return kind, self.of(kind).locate(scheme + uri[len(scheme) :])
+
+    def _refuse_unknown_scheme(self, uri: str) -> None:
+        """Raise if this can only be an address: as a path it would be one that does not exist."""
+        url = _URL.match(uri)
+        if url is None or self.of_paths != "folder" or os.path.exists(uri):
+            return
+        beginnings = sorted({scheme for name in available("source") for scheme in find("source", name).schemes})
+        raise SourceProblem(
+            f"no source reads addresses that begin with {url[1]}://",
+            f"those that are read begin with {', '.join(beginnings)}; "
+            "a file or folder is named by its path, with ./ before one that looks like an address",
+        )
 
     def gone(self, uris: Sequence[str]) -> list[str]:
         """Addresses that no longer exist."""
-        return [uri for uri in uris if not self.locate(uri)[1].exists]
+        return [uri for uri in uris if not self.of(self.kind_of(uri)).locate(uri).exists]

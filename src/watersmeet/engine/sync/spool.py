@@ -6,11 +6,11 @@ import os
 import shutil
 import time
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
 from watersmeet.core.errors import SourceProblem
-from watersmeet.core.indexing import Dating, Found, Note, Offer, Pending, Same, Skipped, Source, SourceRoot, Whole
+from watersmeet.core.indexing import Dating, Found, Gone, Note, Offer, Pending, Same, Skipped, Source, SourceRoot, Whole
 from watersmeet.core.writing import FileState
 from watersmeet.engine.sync.report import Progress, ProgressCallback
 from watersmeet.engine.sync.root_sync import unchanged
@@ -37,28 +37,30 @@ class SpooledSource(Source):
 
     def fetch(self, root: SourceRoot, progress: ProgressCallback) -> None:
         """Scan the source, and read items that are new or may have changed."""
-        stamps = {} if self.again else {name: state.stamp for name, state in self.before.items() if state.stamp}
+        stamps = {name: state.stamp for name, state in self.before.items() if state.stamp}
+        known, reread = ({}, stamps) if self.again else (stamps, {})
         try:
-            self._fetch(self.source.scan(root, stamps), progress)
+            self._fetch(self.source.scan(replace(root, reread=reread), known), progress)
         except SourceProblem as problem:
             self.problem = problem
         except OSError as error:
             self.problem = SourceProblem(f"{root.uri}: {error}")
 
     def _fetch(self, offers: Iterator[Offer], progress: ProgressCallback) -> None:
-        done, left, all_read = 0, 0, True
+        done, left, all_read, missing = 0, 0, True, set(self.before)
         for item in offers:
             if isinstance(item, Note):
                 self._notes.append(item)
                 continue
             if isinstance(item, Pending):
                 left = item.count
-            elif isinstance(item, Whole) and self.again and self.before and not all_read:
-                continue  # the source does not know which items there were: those that it skipped are kept
+            elif isinstance(item, Whole) and self.again and missing and not all_read:
+                continue  # the source has not said what became of these items: they may be those that it skipped
             else:
                 self._offers.append(item)
                 done += isinstance(item, Found | Same)
                 all_read = all_read and not isinstance(item, Skipped)
+                missing -= {item.name} if isinstance(item, Found | Same | Gone) else set()
             if isinstance(item, Found) and (self.again or not unchanged(self.before.get(item.name), item)):
                 self._contents[item.name] = self._spool(item)
             progress(Progress("fetching", done, done + left if left else 0, "pages" if left else "files"))

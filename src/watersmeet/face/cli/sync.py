@@ -98,14 +98,7 @@ def sync_command(
     A URL that ends in a slash or has no file ending is a website: its pages below that path are read. Any other URL is
     one page or file. You can stop it at any time: what is committed is kept, and the next sync continues from there.
     """
-    include = (*include, *globs_of_formats(formats))
-    folder = {key: check_globs(value) for key, value in (("include", include), ("exclude", exclude)) if value}
-    flags: dict[str, Any] = {"source": {"folder": folder, "git": folder}} if folder else {}
-    if folder and (other := next((path for path in paths if is_address(path) and not path.startswith("git+")), "")):
-        raise ConfigError(
-            f"--include, --exclude and --format are for folders and git+ addresses, not for {other}",
-            "sync it by itself, without them",
-        )
+    flags = _glob_flags(paths, (*include, *globs_of_formats(formats)), exclude)
     paths = _histories(paths, since) if history else paths
     if since and not history:
         raise ConfigError("--since limits a history", "add --history, or leave out --since")
@@ -134,6 +127,17 @@ def sync_command(
             print(f"no deep vectors yet: {BY_ITSELF}, `watersmeet deepen` at once")
     if report.skipped and not quiet and not any(getattr(report, name) for name in COUNTED):
         print("nothing was indexed: every file was skipped", file=sys.stderr)
+
+
+def _glob_flags(paths: tuple[str, ...], include: tuple[str, ...], exclude: tuple[str, ...]) -> dict[str, Any]:
+    """The settings that choose files."""
+    globs = {key: check_globs(value) for key, value in (("include", include), ("exclude", exclude)) if value}
+    if globs and (other := next((path for path in paths if is_address(path) and not path.startswith("git+")), "")):
+        raise ConfigError(
+            f"--include, --exclude and --format are for folders and git+ addresses, not for {other}",
+            "sync it by itself, without them",
+        )
+    return {"source": {"folder": globs, "git": globs}} if globs else {}
 
 
 def _histories(paths: tuple[str, ...], since: str) -> tuple[str, ...]:
