@@ -53,7 +53,7 @@ ELSEWHERE = {
         "python3 -m venv .venv": "the environment of the tests stands for it",
         '.venv/bin/pip install -q --no-compile ".[pdf,web]" ./models/granite-30m': "benchmarks/first_minute.py runs it",
         '.venv/bin/pip install -q -e ".[dev]" ./models/granite-30m': "the same; .ci/run runs it",
-        ".venv/bin/python -m pytest -n 2": "these tests; .ci/run runs it",
+        ".venv/bin/python -m pytest -n 3": "these tests; .ci/run runs it",
     },
     "docs/how-to/export.md": {
         "watersmeet export server --wheels": "packs 100 MB; tests/face/test_export.py and benchmarks/export.py do it",
