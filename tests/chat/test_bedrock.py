@@ -49,7 +49,7 @@ def site(server: Site) -> Site:
 
 
 def model(site: Site, **options: Any) -> Bedrock:
-    given = {"endpoint_url": site.url, "region": "eu-west-1", "model": MODEL, "timeout": 5.0, "retries": 0}
+    given = {"endpoint_url": site.url, "region": "eu-west-1", "model": MODEL, "timeout": 30.0, "retries": 0}
     return Bedrock(**{**given, **options})
 
 
