@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from watersmeet.core.indexing import Skipped
+from watersmeet.core.writing import Planned
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,10 @@ class Progress:
 
 ProgressCallback = Callable[[Progress], None]
 
+ACTIONS = ("added", "changed", "moved", "removed")
+"""What a sync does to a document."""
+MAX_PLANNED = 1000
+"""Documents that the report of a dry run names for each action; further ones are only counted."""
 MAX_WARNINGS = 100
 """Warnings of one kind listed for a file; further ones are only counted."""
 
@@ -62,13 +67,20 @@ class SyncReport:
     embedded: int = 0
     cached: int = 0
     took_ms: float = 0.0
+    planned: list[Planned] | None = None  # of a dry run: what would have been written
 
     def to_json(self) -> dict[str, Any]:
-        counts = {name: getattr(self, name) for name in ("added", "changed", "moved", "removed", "unchanged")}
+        counts = {name: getattr(self, name) for name in (*ACTIONS, "unchanged")}
         lists = {
             name: [{"path": item.path, "reason": item.reason} for item in getattr(self, name)]
             for name in ("skipped", "warnings", "notes")
         }
         totals = {name: getattr(self, name) for name in ("documents", "chunks", "embedded")}
         made = {**counts, **lists, **totals, "took_ms": round(self.took_ms, 1), "cached": self.cached}
-        return made | {name: value for name in ("fresh", "left") if (value := getattr(self, name))}
+        made |= {name: value for name in ("fresh", "left") if (value := getattr(self, name))}
+        return made if self.planned is None else made | {"dry_run": True, "planned": self.planned_by_action()}
+
+    def planned_by_action(self) -> dict[str, list[str]]:
+        """The documents that a dry run would have changed, by action; not all of them if there are very many."""
+        named = {action: [one.document for one in self.planned or () if one.action == action] for action in ACTIONS}
+        return {action: list(documents[:MAX_PLANNED]) for action, documents in named.items()}

@@ -89,7 +89,9 @@ class _Handlers:
         return [name for name, tool in tools().items() if may_write or not tool.writes]
 
     async def list_tools(self, context: Context, _: object) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[tool_description(name) for name in self._tools(self._who(context))])
+        wanted = self._service.limits.tools
+        listed = [name for name in self._tools(self._who(context)) if tools()[name].listed or name in wanted]
+        return types.ListToolsResult(tools=[tool_description(name) for name in listed])
 
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         caller = self._who(context)
