@@ -3,9 +3,9 @@
     python benchmarks/agent_minute.py [--before SRC] [--runs 3] [--data FOLDER]
 
 `install` writes a client's settings in an empty home, and the server is started as those say, over stdio with plain
-JSON-RPC. Each folder is new in each run. `--before` measures the package of another checkout (its `src`) in the same run;
-`git archive COMMIT src | tar x -C build/before` makes one. Tokens are those of `core/token_count.py`, an estimate, of the
-text and of the structured content as they are sent: most clients give a model one of the two, some give it both.
+JSON-RPC. Each folder is new in each run. `--before` measures the package of another checkout (its `src`) in the same
+run; `git archive COMMIT src | tar x -C build/before` makes one. Tokens are those of `core/token_count.py`, an estimate,
+of the text and of the structured content as they are sent: most clients give a model one of the two, some give it both.
 """
 
 from __future__ import annotations
@@ -148,8 +148,8 @@ def table(made: dict[str, Any]) -> str:
     lines = [
         "# An agent's first minute",
         "",
-        f"Commit {made['commit']}, load {made['machine']['load_before']} to {made['load_after']}. Tokens are estimates of",
-        "text and structured content together; medians.",
+        f"Commit {made['commit']}, load {made['machine']['load_before']} to {made['load_after']}. Tokens are estimates",
+        "of text and structured content together; medians.",
         "",
     ]
     for folder, states in made["folders"].items():

@@ -276,7 +276,7 @@ class Writer(Roots, KnownFiles, RegisteredEntities, Bookkeeping, Protocol):
 
 
 class Preview(Roots, KnownFiles, Facts, Protocol):
-    """An index that a sync of files can be tried on: it is read without a lock, and what is written to it is dropped."""
+    """An index to try a sync of files on: it is read without a lock, and what is written to it is dropped."""
 
     planned: list[Planned]
     """What would have been written, in order."""

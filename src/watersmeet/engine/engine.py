@@ -137,16 +137,17 @@ class Engine:
         already or the recipe uses them; with `vectors=False`, none at all. `recreate`: read everything again, into new
         stores. `now`: also read network roots that were read recently. `seconds`: after so long the rest is left to the
         next sync; the report's `left` counts these files. `max_pages`: most pages of each website, now and later; 0: as
-        before, or as the settings say. `public_only`: open no private address, even if the settings allow it. `dry_run`: write
-        nothing, and report what would be added, changed and removed."""
+        before, or as the settings say. `public_only`: open no private address, even if the settings allow it.
+        `dry_run`: write nothing, and report what would be added, changed and removed."""
         from watersmeet.engine.index.languages import refresh as refresh_languages
+        from watersmeet.engine.sync.report import compared
         from watersmeet.engine.sync.roots import SyncOptions, sync
 
         progress = progress or (lambda _: None)
         start = time.perf_counter()
         end = time.monotonic() + seconds
         options = SyncOptions(collection, meta or {}, recreate, now, end, max_pages, public_only, dry_run)
-        report = sync(self.index, self.settings, paths, options, progress)
+        report = sync(self.index, self.settings, paths, options, compared(progress) if dry_run else progress)
         if dry_run:
             report.took_ms = (time.perf_counter() - start) * 1000
             return report

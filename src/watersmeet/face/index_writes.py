@@ -41,8 +41,8 @@ def sync(
 ) -> dict[str, Any]:
     """Bring the index up to date. Unless `anywhere`, as for the user who started the server, a caller may only name
     paths in folders that are indexed already. Nobody may name an address that is not indexed: an agent does what the
-    documents tell it that it reads, and an address can carry what it has read. For the same reason no private address is
-    opened."""
+    documents tell it that it reads, and an address can carry what it has read. For the same reason no private address
+    is opened."""
     if any("\0" in path for path in params.paths):
         raise ConfigError("a path cannot hold a NUL character", "name the folders to index in `paths`")
     roots = engine.index.root_places() if params.paths and engine.index.exists() else []

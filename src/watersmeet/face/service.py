@@ -28,6 +28,7 @@ from watersmeet.engine.sync.report import ProgressCallback
 from watersmeet.face.ask import AskParams, Conversations, run_ask
 from watersmeet.face.background_deepening import Background
 from watersmeet.face.background_watching import BackgroundWatching
+from watersmeet.face.jobs import Jobs
 from watersmeet.face.metrics import Metrics
 from watersmeet.face.search import AS_JSON, OutputFormat, SearchParams, SearchReply, run_search
 from watersmeet.face.work_queue import Work
@@ -82,6 +83,7 @@ class Service:
             self.limits.workers, self.limits.waiting, seconds
         )  # its own queue: searches do not wait for models
         self.conversations = Conversations()
+        self.jobs = Jobs(self)
         self._last_request = time.monotonic()
         self.background = Background(engine, self._quiet_seconds, say)
         self.watching = BackgroundWatching(engine, say)

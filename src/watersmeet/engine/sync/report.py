@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from watersmeet.core.indexing import Skipped
@@ -22,6 +22,16 @@ class Progress:
 
 
 ProgressCallback = Callable[[Progress], None]
+
+
+def compared(progress: ProgressCallback) -> ProgressCallback:
+    """A progress callback of a dry run, which commits nothing."""
+
+    def callback(step: Progress) -> None:
+        progress(replace(step, doing="compared") if step.doing == "committed" else step)
+
+    return callback
+
 
 ACTIONS = ("added", "changed", "moved", "removed")
 """What a sync does to a document."""

@@ -1,7 +1,7 @@
 """A catalogue that a sync can be tried on: it is read without a lock, and what is written to it is dropped.
 
-So a dry run takes the same way as a sync, and reports the same. SQLite refuses every write (`query_only`); the roots and
-facts that the rest of the run needs are kept beside it.
+So a dry run takes the same way as a sync, and reports the same. SQLite refuses every write (`query_only`); the roots
+and facts that the rest of the run needs are kept beside it.
 """
 
 from __future__ import annotations
