@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from threading import Event
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from watersmeet.core.bidi import one_line
 from watersmeet.core.place import located
+from watersmeet.core.visibility import Viewer
+from watersmeet.engine.sync.report import Progress
 from watersmeet.face import shapes
 from watersmeet.face.ask import AskParams
 from watersmeet.face.mcp.compact import NEAREST, compact_answer, compact_document, compact_dumps
 from watersmeet.face.mcp.tools import Call, Id, ToolSpec, plain
 from watersmeet.face.schema import Body, body, from_body
-from watersmeet.face.search import OutputFormat, SearchParams, dumps, with_pack
+from watersmeet.face.search import OutputFormat, SearchParams, SearchReply, dumps, with_pack
+from watersmeet.face.service import Service
 
 BUDGET = 2000
 """The tokens of the context pack when the call sets no budget."""
@@ -47,19 +51,39 @@ class Classify(Body):
     query: shapes.Query
 
 
-def _search(call: Call, arguments: Any) -> tuple[dict[str, Any], str]:
-    full = arguments.detail == "full"
+def search_reply(
+    service: Service, params: SearchParams, viewer: Viewer, stop: Event, full: bool = False
+) -> SearchReply:
+    """The reply to a search, always with a context pack."""
     output = OutputFormat(True, dumps, True) if full else OutputFormat(True, compact_dumps, True, NEAREST)
-    found = call.service.search(from_body(SearchParams, arguments), call.caller.viewer, call.stop, output)
-    if found.pack is None:
-        found = with_pack(call.service.engine, found, BUDGET, call.caller.viewer)
-    answer, text = found.to_json(), found.pack.text if found.pack else ""
-    passages = [] if text or found.answer.results else ["Nothing was found."]
-    return answer if full else compact_answer(answer), "\n\n".join([*found.remarks(), *passages, *filter(None, [text])])
+    found = service.search(params, viewer, stop, output)
+    return found if found.pack else with_pack(service.engine, found, BUDGET, viewer)
+
+
+def reply_text(found: SearchReply) -> str:
+    """A reply as text: what is to be said about it, and the passages."""
+    text = found.pack.text if found.pack else ""
+    nothing = [] if text or found.answer.results else ["Nothing was found."]
+    return "\n\n".join([*found.remarks(), *nothing, *filter(None, [text])])
+
+
+def _search(call: Call, arguments: Any) -> tuple[dict[str, Any], str]:
+    full, params = arguments.detail == "full", from_body(SearchParams, arguments)
+    found = search_reply(call.service, params, call.caller.viewer, call.stop, full)
+    answer = found.to_json()
+    return answer if full else compact_answer(answer), reply_text(found)
 
 
 def _ask(call: Call, arguments: Ask) -> tuple[dict[str, Any], str]:
-    found = call.service.ask(AskParams(arguments.question, arguments.budget), call.caller.viewer, call.stop)
+    written = 0
+
+    def on_text(text: str) -> None:
+        nonlocal written
+        written += len(text)
+        call.progress(Progress("answering", written, 0, "characters"))
+
+    params = AskParams(arguments.question, arguments.budget)
+    found = call.service.ask(params, call.caller.viewer, call.stop, on_text)
     sources = [
         one_line(f"[{one.n}{'' if one.checked else '?'}] {located(one.document, one.place.where)}")
         for one in found.citations
