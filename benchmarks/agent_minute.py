@@ -27,10 +27,12 @@ from _common import RESULTS, SHARED, keep, load, machine
 from watersmeet.core.token_count import estimate
 
 FOLDERS = {
-    "rust_book": "how do I share data between threads?",
-    "obsidian_help_en": "how do I link to a heading of another note?",
-    "kubernetes_en": "how do I restart a deployment without downtime?",
+    "rust_book": ("how do I share data between threads?", "ch16-03"),
+    "obsidian_help_en": ("how do I link to a heading of another note?", "Internal links"),
+    "kubernetes_en": ("how do I restart a deployment without downtime?", "controllers/deployment"),
 }
+"""The question, and a part of the path of the document that is read."""
+INDEXED_SECONDS = 300.0
 ABSENT = "which operas did Georges Bizet compose in Rome?"
 HERE = str(Path(__file__).resolve().parents[1] / "src")
 RUN = "from watersmeet.face.cli.main import main; main()"
@@ -83,11 +85,13 @@ def cost(answer: dict[str, Any]) -> dict[str, int]:
     return {**found, "both": sum(found.values())}
 
 
-def typical_calls(server: Server, query: str, first: dict[str, Any]) -> dict[str, dict[str, int]]:
-    """The tokens of the five calls; `first` is the answer to the first of them."""
-    document = first["structuredContent"]["results"][0]["document"]
+def typical_calls(server: Server, query: str, document: str) -> dict[str, dict[str, int]]:
+    """The tokens of the five calls, once the whole folder is indexed."""
+    end = time.monotonic() + INDEXED_SECONDS
+    while "indexing" in server.call("search", query=query)["structuredContent"] and time.monotonic() < end:
+        time.sleep(1)
     return {
-        "search": cost(first),
+        "search": cost(server.call("search", query=query)),
         "search, budget 1500": cost(server.call("search", query=query, budget=1500)),
         "search, not there": cost(server.call("search", query=ABSENT)),
         "get": cost(server.call("get", id=document)),
@@ -95,8 +99,9 @@ def typical_calls(server: Server, query: str, first: dict[str, Any]) -> dict[str
     }
 
 
-def minute(folder: Path, query: str, source: str) -> dict[str, Any]:
+def minute(folder: Path, query: str, part: str, source: str) -> dict[str, Any]:
     """One run on a new copy of a folder, in a home of its own."""
+    document = next(p.relative_to(folder).as_posix() for p in sorted(folder.rglob("*.md")) if part in p.as_posix())
     with tempfile.TemporaryDirectory() as place:
         home = Path(place)
         copy = shutil.copytree(folder, home / folder.name)
@@ -117,7 +122,7 @@ def minute(folder: Path, query: str, source: str) -> dict[str, Any]:
         call = time.perf_counter()
         first = server.call("search", query=query)
         end = time.perf_counter()
-        calls = typical_calls(server, query, first)
+        calls = typical_calls(server, query, document)
         server.close()
     return {
         "install_s": round(installed, 2),
@@ -185,7 +190,7 @@ def main() -> None:
         runs: dict[str, list[dict[str, Any]]] = {state: [] for state in sources}
         for _ in range(given.runs):
             for state, source in sources.items():
-                runs[state].append(minute(given.data / name, FOLDERS[name], source))
+                runs[state].append(minute(given.data / name, *FOLDERS[name], source))
         figures["folders"][name] = {state: summary(each) for state, each in runs.items()}
     made = keep("agent_minute", {**figures, "load_after": load()}, None if given.no_save else RESULTS)
     if not given.no_save:
