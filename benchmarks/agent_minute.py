@@ -29,7 +29,7 @@ from watersmeet.core.token_count import estimate
 FOLDERS = {
     "rust_book": ("how do I share data between threads?", "ch16-03"),
     "obsidian_help_en": ("how do I link to a heading of another note?", "Internal links"),
-    "kubernetes_en": ("how do I restart a deployment without downtime?", "controllers/deployment"),
+    "kubernetes_en": ("how do I restart a deployment without downtime?", "run-stateless-application"),
 }
 """The question, and a part of the path of the document that is read."""
 INDEXED_SECONDS = 300.0

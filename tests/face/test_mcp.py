@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from threading import Timer
@@ -21,17 +21,15 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
-from mcp_types import PromptReference, ResourceTemplateReference
 
+from mcp_calls import asked
 from serving import Served, served
 from watersmeet import Engine
 from watersmeet.core.model import Request
-from watersmeet.core.token_count import estimate
 from watersmeet.engine.settings.settings import RARE_TOOLS
 from watersmeet.face import shapes
 from watersmeet.face.mcp.tools import tools
 from watersmeet.face.tokens import Tokens
-from watersmeet.present.pack import unpack
 
 pytestmark = pytest.mark.server
 
@@ -45,9 +43,6 @@ WRITING = ["sync", "remove", "register"]
 MAX_LIST_BYTES = 6000
 CLOCK = {"kind": "mcp_server", "path": "/clock", "name": "clock", "description": "Tells the time", "tools": []}
 
-FULL = {"detail": "full"}
-Ask = Callable[[Client], Awaitable[Any]]
-
 
 @pytest.fixture
 def index(engine: Engine, vault: Path) -> str:
@@ -60,14 +55,6 @@ def stdio(index: str, *flags: str, code: str = START) -> StdioServerParameters:
     return StdioServerParameters(
         command=sys.executable, args=["-c", code, "mcp", "--index", index, *flags], env=environ
     )
-
-
-def asked(server: Any, ask: Ask, **how: Any) -> Any:
-    async def go() -> Any:
-        async with Client(server, **how) as client:
-            return await asyncio.wait_for(ask(client), 60)
-
-    return asyncio.run(go())
 
 
 @pytest.fixture
@@ -177,57 +164,6 @@ def test_search_gives_a_context_pack_with_citations(server: Any) -> None:
     assert [round(one["score"], 3) for one in everything["results"]] == [one["score"] for one in found["results"]]
 
 
-def test_a_compact_answer_has_each_text_once_and_nothing_without_a_value(server: Any) -> None:
-    async def ask(client: Client) -> list[Any]:
-        return [
-            await client.call_tool("search", {"query": "rotate keys"}),
-            await client.call_tool("get", {"id": "guides/keys.md"}),
-            await client.call_tool("related", {"id": "index.md"}),
-        ]
-
-    for answer in asked(server, ask):
-        found = answer.structured_content
-        written = json.dumps(found, ensure_ascii=False)
-        assert written.count("Rotate keys every quarter") <= 1
-        assert "evidence" not in written
-        for part in (found, *found.get("results", ())):
-            assert not [name for name, value in part.items() if value in (None, "", [], {}) and value is not False], (
-                part
-            )
-
-
-def test_if_nothing_fits_two_passages_are_enough(engine: Engine, write: Callable[[dict[str, str]], Path]) -> None:
-    engine.sync([write({f"{n}.md": f"# Note {n}\n\nDoor {n} has a lock and two keys.\n" for n in range(8)})])
-    absent = {"query": "keys of a grand piano by Bösendorfer in Vienna"}
-
-    async def ask(client: Client) -> list[Any]:
-        return [await client.call_tool("search", {**absent, **more}) for more in ({}, {"budget": 900}, FULL)]
-
-    with served(engine) as site:
-        compact, budgeted, full = asked(f"{site.url}/mcp", ask)
-    for answer in (compact, budgeted):
-        found = answer.structured_content
-        assert found["no_good_match"]
-        assert 1 <= len(found["results"]) <= 2
-        assert len(unpack(found["pack"]["text"])) <= 2
-        assert "no good match" in answer.content[0].text
-    assert len(full.structured_content["results"]) > 2
-
-
-def test_a_pack_tells_what_it_saves(engine: Engine, write: Callable[[dict[str, str]], Path]) -> None:
-    """Beside the documents that its passages are from, and not beside the others."""
-    pages = "".join(f"## Part {n}\n\nThe heron has {n} eggs and waits by the water.\n\n" for n in range(60))
-    engine.sync([write({"long.md": f"# Birds\n\n{pages}", "other.md": "# Ships\n\nA ship sails.\n" * 500})])
-    with served(engine) as site:
-        found = asked(
-            f"{site.url}/mcp", lambda client: client.call_tool("search", {"query": "heron part 7", "budget": 600})
-        ).structured_content
-    pack, whole = found["pack"], estimate(f"# Birds\n\n{pages}")
-    assert pack["tokens"] < pack["document_tokens"]
-    assert 0.5 * whole < pack["document_tokens"] < 2 * whole
-    assert pack["saved_tokens"] == pack["document_tokens"] - pack["tokens"]
-
-
 WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("search", {"query": "x", "topn": 3}, "no argument called 'topn'; did you mean 'top_n'?"),
     ("search", {}, "query"),
@@ -286,35 +222,6 @@ def test_documents_are_resources(server: Any) -> None:
                 await client.read_resource(wrong)
 
     asked(server, ask)
-
-
-def test_a_chunk_and_a_search_are_resources(server: Any) -> None:
-    async def ask(client: Client) -> None:
-        found = await client.call_tool("search", {"query": "rotate keys"})
-        chunk = found.structured_content["results"][0]["id"]
-        passage = (await client.read_resource(f"watersmeet://chunk/{chunk}")).contents[0].text
-        assert passage.startswith("Rotate keys every quarter")
-        text = (await client.read_resource("watersmeet://search/rotate%20keys")).contents[0].text
-        assert text == found.content[0].text
-
-    asked(server, ask)
-
-
-def test_ids_are_completed(server: Any) -> None:
-    document = ResourceTemplateReference(type="ref/resource", uri="watersmeet://document/{+id}")
-    prompt = PromptReference(type="ref/prompt", name="answer_with_citations")
-
-    async def ask(client: Client) -> tuple[Any, Any, Any]:
-        return (
-            (await client.complete(document, {"name": "id", "value": "Keys"})).completion,
-            (await client.complete(document, {"name": "id", "value": "guides/"})).completion,
-            (await client.complete(prompt, {"name": "question", "value": "k"})).completion,
-        )
-
-    inside, beginning, none = asked(server, ask)
-    assert "guides/keys.md" in inside.values
-    assert beginning.values[0].startswith("guides/")
-    assert none.values == []
 
 
 def test_many_documents_come_in_pages(engine: Engine, write: Callable[[dict[str, str]], Path]) -> None:
