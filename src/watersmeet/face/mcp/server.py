@@ -74,6 +74,18 @@ def make(service: Service, who: Callable[[Context], Caller] = lambda _: LOCAL, *
     )
 
 
+def available_tools(service: Service, caller: Caller) -> list[str]:
+    """Tools that a caller may call."""
+    may_write = service.allow_write and caller.scope == "write"
+    return [name for name, tool in tools().items() if may_write or not tool.writes]
+
+
+def listed_tools(service: Service, caller: Caller) -> list[str]:
+    """Tools that a caller is told of: the usual ones, and those that the settings add."""
+    wanted = service.limits.tools
+    return [name for name in available_tools(service, caller) if tools()[name].listed or name in wanted]
+
+
 class _Handlers:
     def __init__(self, service: Service, who: Callable[[Context], Caller], local: bool) -> None:
         self._service = service
@@ -82,18 +94,13 @@ class _Handlers:
 
     # ------------------------------------------------------------ tools
 
-    def _tools(self, caller: Caller) -> list[str]:
-        may_write = self._service.allow_write and caller.scope == "write"
-        return [name for name, tool in tools().items() if may_write or not tool.writes]
-
     async def list_tools(self, context: Context, _: object) -> types.ListToolsResult:
-        wanted = self._service.limits.tools
-        listed = [name for name in self._tools(self._who(context)) if tools()[name].listed or name in wanted]
+        listed = listed_tools(self._service, self._who(context))
         return types.ListToolsResult(tools=[tool_description(name) for name in listed])
 
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         caller = self._who(context)
-        available = self._tools(caller)
+        available = available_tools(self._service, caller)
         if params.name not in available:
             hint = "it needs --allow-write" if params.name in tools() else nearest(params.name, available)
             raise MCPError(types.INVALID_PARAMS, f"no tool called {params.name!r}; {hint}")
