@@ -179,7 +179,7 @@ def test_shell_completion(run: Run) -> None:
     assert set(COMMANDS) <= set(complete(run, "watersmeet "))
     assert complete(run, "watersmeet search --mo") == ["--mode"]
     assert complete(run, "watersmeet config s") == ["show"]
-    assert complete(run, "watersmeet install c") == ["claude-code", "cursor", "codex"]
+    assert complete(run, "watersmeet install c") == ["claude-code", "claude-desktop", "cursor", "codex", "cline"]
 
 
 HEAVY = (
