@@ -251,7 +251,7 @@ class Engine:
 
     # ------------------------------------------------------------ reading
 
-    def search(self, request: Request | str, **options: Any) -> Answer:
+    def search(self, /, request: Request | str, **options: Any) -> Answer:
         """Rank passages for a query, best first, with evidence for each and the components that failed.
 
         `options` are fields of `Request`, or `filters`, `exclude`, `since` and `before` in place of a condition:
@@ -293,6 +293,7 @@ class Engine:
 
     def ask(
         self,
+        /,
         question: str,
         *,
         on_text: OnText | None = None,

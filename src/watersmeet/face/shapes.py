@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from watersmeet.core.model import Answer
-from watersmeet.engine.ask.model import AnswerText
+from watersmeet.engine.ask.model import MAX_TURN_LENGTH, MAX_TURNS, AnswerText
 from watersmeet.engine.query import classification
 from watersmeet.engine.query.why_not import WhyNot
 from watersmeet.engine.registry.requests import EntityRequest, ToolRequest
@@ -29,6 +29,16 @@ SearchBody = body(
     ],
 )
 ConversationId = Annotated[str, Field(max_length=100, pattern=r"^[\w.:-]*$")]
+
+
+class TurnBody(Body):
+    """A question of a conversation with its answer."""
+
+    question: Query
+    answer: str = Field("", max_length=MAX_TURN_LENGTH)
+    query: str = Field("", max_length=MAX_QUERY_LENGTH, description="the question as it was searched for")
+
+
 ChatBody = body(
     AskParams,
     "ChatBody",
@@ -39,6 +49,10 @@ ChatBody = body(
     conversation_id=(
         ConversationId,
         Field("", description="a name for the conversation: a follow-up question is read with the last ten turns"),
+    ),
+    history=(
+        Annotated[list[TurnBody], Field(max_length=MAX_TURNS)],
+        Field([], description="the turns before this question, in place of a `conversation_id`"),
     ),
     stream=(
         bool | None,
@@ -193,6 +207,7 @@ class Problem(BaseModel):
     status: int
     detail: str
     hint: str = ""
+    error: str = Field("", description="the exception in Python, such as NotFound")
 
 
 class Passed(BaseModel):

@@ -6,7 +6,7 @@ import math
 import os
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.entities import Entity, Refused, status_of
@@ -135,24 +135,23 @@ class Registry:
 
     # ------------------------------------------------------------ searching
 
-    def search(self, request: EntityRequest | str) -> EntityAnswer:
-        """Search entities of all kinds; the answer groups them, with their matching tools."""
-        from watersmeet.engine.registry.requests import EntityRequest
+    def search(self, /, request: EntityRequest | str, **options: Any) -> EntityAnswer:
+        """Search entities of all kinds; the answer groups them, with their matching tools. `options` are fields of
+        `EntityRequest`, such as `entity_types`, `tags` or `max_results`."""
+        from watersmeet.engine.registry.requests import EntityRequest, build
         from watersmeet.engine.registry.search import search
 
-        return search(self.engine, EntityRequest(request) if isinstance(request, str) else request)
+        return search(self.engine, build(EntityRequest, request, options))
 
-    def find_tools(self, task: ToolRequest | str, **options: Any) -> ToolAnswer:
+    def find_tools(self, /, task: ToolRequest | str, **options: Any) -> ToolAnswer:
         """Find the tools to call for a task; `options` are fields of `ToolRequest`, such as `intent`, `top_n` or
         `recipe`."""
         from watersmeet.engine.registry.find_tools import find_tools
-        from watersmeet.engine.registry.requests import ToolRequest
+        from watersmeet.engine.registry.requests import ToolRequest, build
 
-        return find_tools(
-            self.engine, ToolRequest(task, **options) if isinstance(task, str) else replace(task, **options)
-        )
+        return find_tools(self.engine, build(ToolRequest, task, options))
 
-    def listing(self, kind: str = "", query: str = "", viewer: Viewer | None = None, **include: bool) -> list[Any]:
+    def listing(self, /, kind: str = "", query: str = "", viewer: Viewer | None = None, **include: bool) -> list[Any]:
         """Records of a kind that contain the query; `include_deprecated`, `include_draft`, `include_disabled`."""
         from watersmeet.engine.registry.listing import listing
 

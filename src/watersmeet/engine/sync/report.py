@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from threading import Event
 from typing import Any
 
+from watersmeet.core.errors import Stopped
 from watersmeet.core.indexing import Skipped
 
 
@@ -21,6 +23,18 @@ class Progress:
 
 
 ProgressCallback = Callable[[Progress], None]
+
+
+def cancellable(stop: Event, progress: ProgressCallback = lambda _: None) -> ProgressCallback:
+    """A progress callback that cancels the work when the client has gone."""
+
+    def callback(step: Progress) -> None:
+        if stop.is_set():
+            raise Stopped("the client has gone")
+        progress(step)
+
+    return callback
+
 
 MAX_WARNINGS = 100
 """Warnings of one kind listed for a file; further ones are only counted."""
