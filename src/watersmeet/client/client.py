@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from watersmeet.client.decode import decoded, decoded_answer
+from watersmeet.client.decode import decoded
 from watersmeet.client.registry import ClientRegistry
 from watersmeet.client.transport import ADDRESS, Transport, segment
 from watersmeet.core.errors import ConfigError, IndexProblem, NoReply
@@ -69,7 +69,7 @@ class Client:
         """
         from watersmeet.client.requests import search_body
 
-        return decoded_answer(self._transport.read("/api/search", body=search_body(request, options)))
+        return decoded(Answer, self._transport.read("/api/search", body=search_body(request, options)))
 
     def ask(
         self,
@@ -117,12 +117,11 @@ class Client:
 
     def related(self, identity: str, top_n: int = 10) -> Answer:
         """Documents that link to this one or are linked from it; `identity` is as for `get`."""
-        return decoded_answer(self._transport.read(f"/api/related/{segment(identity)}", {"top_n": top_n}))
+        return decoded(Answer, self._transport.read(f"/api/related/{segment(identity)}", {"top_n": top_n}))
 
     def get(self, identity: str) -> dict[str, Any]:
         """A document or one chunk, by its id, its file path or an unambiguous name."""
-        found: dict[str, Any] = self._transport.read(f"/api/documents/{segment(identity)}")
-        return found
+        return dict(self._transport.read(f"/api/documents/{segment(identity)}"))
 
     def documents(self) -> list[dict[str, Any]]:
         """All documents: id, kind, title, date and number of chunks of each."""
@@ -135,8 +134,7 @@ class Client:
 
     def status(self) -> dict[str, Any]:
         """Counts of the index, and the coverage of each signal."""
-        found: dict[str, Any] = self._transport.read("/api/status")
-        return found
+        return dict(self._transport.read("/api/status"))
 
     def check(self) -> None:
         """Raise if there is no server, or its index cannot be searched."""

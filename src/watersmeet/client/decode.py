@@ -9,7 +9,7 @@ from types import UnionType
 from typing import Any, NewType, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from watersmeet.core.errors import NoReply
-from watersmeet.core.model import Answer
+from watersmeet.core.model import RouteMatch
 from watersmeet.core.place import Place
 
 T = TypeVar("T")
@@ -28,19 +28,14 @@ def decoded(kind: type[T], value: Any) -> T:
     return made
 
 
-def decoded_answer(value: Mapping[str, Any]) -> Answer:
-    """The answer of a search; what router rules added is one level deeper in JSON."""
-    nothing: dict[str, Any] = {"filters": {}, "weights": {}, "only": []}
-    routed = [{**one, **nothing, **one["added"]} for one in value.get("routed", ())]
-    return decoded(Answer, {**value, "routed": routed})
-
-
 @cache
 def _hints(kind: Any) -> dict[str, Any]:
     return get_type_hints(kind)
 
 
 def _object(kind: Any, value: Mapping[str, Any]) -> Any:
+    if kind is RouteMatch:  # what a rule added is one level deeper, without what is empty
+        value = {"filters": {}, "weights": {}, "only": [], **value["added"], **value}
     hints, rest = _hints(kind), dict(value)
     names, optional = _members(kind)
     made: dict[str, Any] = {}

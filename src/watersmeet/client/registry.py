@@ -64,8 +64,7 @@ class ClientRegistry:
 
     def get(self, path: str) -> dict[str, Any]:
         """The record of an entity, or of a tool (`SERVER#TOOL`)."""
-        found: dict[str, Any] = self.transport.read(_entity(path))
-        return found
+        return dict(self.transport.read(_entity(path)))
 
     def search(self, /, request: EntityRequest | str, **options: Any) -> EntityAnswer:
         """Search entities of all kinds; the answer groups them, with their matching tools. `options` are fields of

@@ -35,6 +35,13 @@ _NO_SERVER = "start one with `watersmeet serve --index DIR`, or name the address
 _OTHER_SERVER = "is this the address of a `watersmeet serve`?"
 
 
+class Json(dict[str, Any]):
+    """A JSON object; a key that it lacks is an error of the server."""
+
+    def __missing__(self, key: str) -> Any:
+        raise NoReply(f"the server's answer has no {key!r}", _OTHER_SERVER)
+
+
 @dataclass(frozen=True, slots=True)
 class Transport:
     """Requests to one server. Only reads are retried, and only if the connection breaks."""
@@ -48,15 +55,15 @@ class Transport:
     def cancelled_by(self, cancellation: Cancellation) -> Transport:
         return replace(self, cancellation=cancellation)
 
-    def read(self, path: str, query: Mapping[str, Any] | None = None, body: Any = None) -> Any:
+    def read(self, path: str, query: Mapping[str, Any] | None = None, body: Any = None) -> Json:
         """The JSON of a GET, or with a body of a POST."""
         sent = f"?{urlencode(query, doseq=True)}" if query else ""
         return self._json("GET" if body is None else "POST", path + sent, body, self.timeout, self.retries)
 
-    def write(self, method: str, path: str, body: Any = None) -> Any:
+    def write(self, method: str, path: str, body: Any = None) -> Json:
         return self._json(method, path, body, max(self.timeout, LONG_SECONDS), 0)
 
-    def stream(self, path: str, body: Any) -> Iterator[tuple[str, Any]]:
+    def stream(self, path: str, body: Any) -> Iterator[tuple[str, Json]]:
         """Server-sent events of a POST: the name and the JSON of each. An event called `error` is raised."""
         seconds = max(self.timeout, LONG_SECONDS)
         client = http.Client(None, seconds, math.inf, retries=0, retry_statuses=frozenset())
@@ -72,7 +79,7 @@ class Transport:
                 except EventTooLarge:
                     raise NoReply(f"{shown(self.url)} sent an event that is too large", _OTHER_SERVER) from None
 
-    def _json(self, method: str, path: str, body: Any, seconds: float, retries: int) -> Any:
+    def _json(self, method: str, path: str, body: Any, seconds: float, retries: int) -> Json:
         client = http.Client(None, seconds, seconds, retries, backoff=0.1, redirects=0, retry_statuses=frozenset())
         content = None if body is None else _encoded(body)
         with _explained():
@@ -80,18 +87,18 @@ class Transport:
         if not 200 <= reply.status < 300:
             raise self._error(reply)
         try:
-            return json.loads(reply.body)
-        except ValueError:
+            return Json(json.loads(reply.body))
+        except (ValueError, TypeError):
             raise NoReply(f"{shown(reply.url)} answered something that is not JSON", _OTHER_SERVER) from None
 
     @property
     def _headers(self) -> dict[str, str]:
         return {**_JSON, **({"Authorization": f"Bearer {self.token}"} if self.token else {})}
 
-    def _event(self, event: Event) -> Any:
+    def _event(self, event: Event) -> Json:
         try:
-            value = json.loads(event.data)
-        except ValueError:
+            value = Json(json.loads(event.data))
+        except (ValueError, TypeError):
             raise NoReply(f"{shown(self.url)} sent an event that is not JSON", _OTHER_SERVER) from None
         if event.name == "error":
             raise self._problem(value)
@@ -100,12 +107,11 @@ class Transport:
     def _error(self, reply: http.Reply) -> WatersmeetError:
         """The exception that a reply stands for."""
         try:
-            problem = json.loads(reply.body)
-            return self._problem(problem)
-        except (ValueError, TypeError, KeyError):
+            return self._problem(Json(json.loads(reply.body)))
+        except (ValueError, TypeError, NoReply):
             return NoReply(reply.error, _OTHER_SERVER)
 
-    def _problem(self, problem: Mapping[str, Any]) -> WatersmeetError:
+    def _problem(self, problem: Json) -> WatersmeetError:
         status, detail, hint = int(problem["status"]), str(problem["detail"]), str(problem.get("hint", ""))
         if status == 401 and not self.token:
             hint = "pass it as `token=`; `watersmeet token create` makes one"

@@ -80,6 +80,7 @@ class Engine:
         self.close()
 
     def close(self) -> None:
+        """Close the index; the engine cannot be used after that."""
         self._closed = True
         self._threads.close()
         self.index.close()
@@ -407,6 +408,7 @@ class Engine:
         return found
 
     def documents(self, viewer: Viewer | None = None) -> list[dict[str, Any]]:
+        """All documents: id, kind, title, date and number of chunks of each."""
         from watersmeet.engine.query import documents as reading
 
         with self.snapshot() as snapshot:

@@ -82,9 +82,11 @@ class Registry:
         return self._change(paths, status=status_of(status))
 
     def enable(self, paths: str | Sequence[str]) -> int:
+        """Enable entities; returns the number of changed ones."""
         return self._change(paths, enabled=True)
 
     def disable(self, paths: str | Sequence[str]) -> int:
+        """Disable entities, so that searches leave them out; returns the number of changed ones."""
         return self._change(paths, enabled=False)
 
     def _change(self, paths: str | Sequence[str], **changes: Any) -> int:

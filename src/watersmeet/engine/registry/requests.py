@@ -39,6 +39,7 @@ class _RegistryRequest:
     condition: Condition = Condition()
 
     def request(self, query: str, top_n: int, condition: Condition) -> Request:
+        """The search that it stands for."""
         return Request(
             query,
             self.mode,
@@ -104,6 +105,7 @@ class ToolRequest(_RegistryRequest):
     )
 
     def checked(self) -> None:
+        """Raise if the request is invalid."""
         if not self.task.strip():
             raise ConfigError("there is no task", "describe what the tools are for")
         if not 1 <= self.top_n <= MAX_TOOLS:

@@ -61,6 +61,8 @@ class WarningList:
 
 @dataclass(slots=True)
 class SyncReport:
+    """What a sync did: numbers of files, and what could not be read. `documents` and `chunks` are of the index."""
+
     added: int = 0
     changed: int = 0
     moved: int = 0
