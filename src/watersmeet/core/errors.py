@@ -4,7 +4,7 @@ Exception classes: what went wrong, and what the user can do. Every face shows `
 * WatersmeetError               exit code 2
   + ConfigError                 a setting or a flag is wrong
     x UnknownComponent          no signal, fusion, stage, ... of that name
-  + IndexProblem                the index on disk
+  + IndexProblem                the index cannot be used as it is
     x NoIndex                   no index exists there
     x IndexBusy                 another process is writing
       - LeaseLost               another process took over; nothing was committed

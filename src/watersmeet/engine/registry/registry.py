@@ -44,7 +44,7 @@ class Registry:
         progress: ProgressCallback | None = None,
         seconds: float = math.inf,
     ) -> Registered:
-        """Register the records of a file, a folder or a list, in any format of `record/`.
+        """Register the records of a file, a folder or a list, in any format that `watersmeet register` reads.
 
         `kind`: of records that do not name theirs. `server`: the path of the server that listed tools belong to.
         `seconds`: time limit for embedding.

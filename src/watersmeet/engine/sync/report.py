@@ -68,15 +68,15 @@ class SyncReport:
     moved: int = 0
     removed: int = 0
     unchanged: int = 0
-    skipped: list[Skipped] = field(default_factory=list)
-    warnings: list[Skipped] = field(default_factory=list)
-    notes: list[Skipped] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)  # files that were not read, and why
+    warnings: list[Skipped] = field(default_factory=list)  # what is wrong with files that were read
+    notes: list[Skipped] = field(default_factory=list)  # what else is worth knowing
     fresh: list[str] = field(default_factory=list)  # network roots that were read recently, and so not now
     left: int = 0  # files that the time limit has left to the next sync
     documents: int = 0
     chunks: int = 0
-    embedded: int = 0
-    cached: int = 0
+    embedded: int = 0  # chunks that a model embedded
+    cached: int = 0  # vectors that were known from before
     took_ms: float = 0.0
 
     def to_json(self) -> dict[str, Any]:
