@@ -194,14 +194,27 @@ def by_command(place: Path, asked: dict[str, Any], capsys: pytest.CaptureFixture
 
 
 async def by_mcp(server: Any, mode: str) -> list[Seen]:
-    """All questions over one connection, by the SDK's own client; half of them with all details."""
+    """All questions over one connection, by the SDK's own client, with all details; half of them briefly as well."""
     seen = []
     async with Client(server, mode=mode) as client:
         for number, asked in enumerate(questions()):
-            answer = await client.call_tool("search", {**asked, "detail": ("compact", "full")[number % 2]})
+            answer = await client.call_tool("search", {**asked, "detail": "full"})
             assert not answer.is_error, answer.content
             seen.append(Seen.of(answer.structured_content))
+            if number % 2:
+                check_compact((await client.call_tool("search", asked)).structured_content, answer.structured_content)
     return seen
+
+
+def check_compact(brief: dict[str, Any], full: dict[str, Any]) -> None:
+    """The brief answer has the same results in the same order, or the first two of them if nothing fits."""
+    results = full["results"][:2] if full["no_good_match"] else full["results"]
+    assert [(one["id"], one["document"], one.get("where", ""), one["score"]) for one in brief["results"]] == [
+        (one["id"], one["document"], one["where"], round(one["score"], 3)) for one in results
+    ]
+    assert (brief["mode"], brief["recipe"]) == (full["mode"], full["recipe"])
+    assert [one["by"] for one in brief.get("failures", ())] == [one["by"] for one in full["failures"]]
+    assert brief["pack"]["text"] == (full["pack"]["text"] if not full["no_good_match"] else brief["pack"]["text"])
 
 
 def test_every_face_gives_the_same_answer(
@@ -259,8 +272,8 @@ def test_documents_and_what_is_related_are_the_same(
 ) -> None:
     async def ask() -> tuple[Any, Any, Any]:
         async with Client(f"{site.url}/mcp") as client:
-            got = await client.call_tool("get", {"id": "accounts/sign-in.md"})
-            related = await client.call_tool("related", {"id": "accounts/sign-in.md", "top_n": 5})
+            got = await client.call_tool("get", {"id": "accounts/sign-in.md", "detail": "full"})
+            related = await client.call_tool("related", {"id": "accounts/sign-in.md", "top_n": 5, "detail": "full"})
             classified = await client.call_tool("classify_query", {"query": "TRN-1042"})
             return got.structured_content, related.structured_content, classified.structured_content
 

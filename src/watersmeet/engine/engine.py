@@ -129,6 +129,7 @@ class Engine:
         seconds: float = math.inf,
         max_pages: int = 0,
         public_only: bool = False,
+        dry_run: bool = False,
         progress: ProgressCallback | None = None,
     ) -> SyncReport:
         """Bring the index up to date with these folders and files; without paths, with all that it covers.
@@ -137,15 +138,20 @@ class Engine:
         already or the recipe uses them; with `vectors=False`, none at all. `recreate`: read everything again, into new
         stores. `now`: also read network roots that were read recently. `seconds`: after so long the rest is left to the
         next sync; the report's `left` counts these files. `max_pages`: most pages of each website, now and later; 0: as
-        before, or as the settings say. `public_only`: open no private address, even if the settings allow it."""
+        before, or as the settings say. `public_only`: open no private address, even if the settings allow it.
+        `dry_run`: write nothing, and report what would be added, changed and removed."""
         from watersmeet.engine.index.languages import refresh as refresh_languages
+        from watersmeet.engine.sync.report import compared
         from watersmeet.engine.sync.roots import SyncOptions, sync
 
         progress = progress or (lambda _: None)
         start = time.perf_counter()
         end = time.monotonic() + seconds
-        options = SyncOptions(collection, meta or {}, recreate, now, end, max_pages, public_only)
-        report = sync(self.index, self.settings, paths, options, progress)
+        options = SyncOptions(collection, meta or {}, recreate, now, end, max_pages, public_only, dry_run)
+        report = sync(self.index, self.settings, paths, options, compared(progress) if dry_run else progress)
+        if dry_run:
+            report.took_ms = (time.perf_counter() - start) * 1000
+            return report
         if vectors and not report.left:
             self._embed((), report, progress, max(0.0, end - time.monotonic()), deep=deepen)
         if not report.left:
@@ -434,6 +440,14 @@ class Engine:
                 snapshot.passages_of(DocId(document)) if snapshot.only([DocId(document)], visible_to(viewer)) else []
             )
             return readable(self.visible_index(snapshot, viewer), found, viewer)
+
+    def text_bytes(self, results: Sequence[Result], viewer: Viewer | None = None) -> int:
+        """The size of all documents that these results are from, in bytes of their text."""
+        documents = tuple(dict.fromkeys(result.document for result in results))
+        if not documents:
+            return 0
+        with self.snapshot() as snapshot:
+            return snapshot.text_bytes(replace(visible_to(viewer), fields={"document": documents}))
 
     def link_texts(self) -> list[tuple[DocId, DocId, str]]:
         """Links with a text of their own, as (from, to, text)."""

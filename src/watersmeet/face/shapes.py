@@ -12,6 +12,7 @@ from watersmeet.engine.query import classification
 from watersmeet.engine.query.why_not import WhyNot
 from watersmeet.engine.registry.requests import EntityRequest, ToolRequest
 from watersmeet.face.ask import AskParams
+from watersmeet.face.index_writes import SyncParams
 from watersmeet.face.schema import Body, answer, body
 from watersmeet.face.search import SearchParams
 from watersmeet.face.service import MAX_QUERY_LENGTH
@@ -142,6 +143,10 @@ class Status(BaseModel):
     indexing: Indexing | None = None
 
 
+class Roots(BaseModel):
+    roots: list[SourceStatus]
+
+
 class Health(BaseModel):
     status: str
 
@@ -228,6 +233,39 @@ class Synced(BaseModel):
     chunks: int
     embedded: int
     took_ms: float
+    dry_run: bool = Field(False, description="nothing was written")
+    planned: dict[str, list[str]] | None = Field(
+        None, description="of a dry run: documents that would be added, changed, moved and removed, up to 1,000 of each"
+    )
+
+
+SyncBody = body(
+    SyncParams,
+    "SyncBody",
+    examples=[{}, {"dry_run": True}, {"now": True, "wait": False}],
+    wait=(bool, Field(True, description="answer when it is done; otherwise at once, with a job to ask after")),
+)
+
+
+class Job(BaseModel):
+    job: str
+    state: Literal["waiting", "running", "done", "failed"]
+    doing: str = Field(description="the current step")
+    done: int
+    total: int = Field(description="0: not counted yet")
+    unit: str
+    report: Synced | None = Field(description="once it is done")
+    problem: dict[str, str] | None = Field(description="why it failed: `detail` and `hint`")
+
+
+class RemoveBody(Body):
+    model_config = ConfigDict(
+        strict=True, json_schema_extra={"examples": [{"ids": ["guides/old.md"], "dry_run": True}]}
+    )
+    ids: Annotated[list[Annotated[str, Field(min_length=1, max_length=1000)]], Field(min_length=1, max_length=100)] = (
+        Field(description="ids of documents, names of roots")
+    )
+    dry_run: bool = Field(False, description="only count the documents")
 
 
 class Skipped(BaseModel):
@@ -307,3 +345,4 @@ class ChangeBody(Body):
 
 class Removed(BaseModel):
     removed: int
+    dry_run: bool = Field(False, description="nothing was removed")

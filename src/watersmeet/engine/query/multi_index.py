@@ -70,6 +70,11 @@ class MultiIndex:
         """The packages in any of the indexes, each with its version."""
         return sorted({release for engine in self.engines for release in engine.releases(viewer)})
 
+    def text_bytes(self, results: Sequence[Result], viewer: Viewer | None = None) -> int:
+        """The size of all documents that these results are from."""
+        own = [(engine, [one for one in results if one.index == engine.folder]) for engine in self.engines]
+        return sum(engine.text_bytes(found, viewer) for engine, found in own)
+
     def why_not(self, request: Request, document: str, shown: int | None = None) -> WhyNot:
         """Why a document is missing, by the first index that has it; results of other indexes may rank above it."""
         found = [(engine, engine.why_not(request, document, shown)) for engine in self.engines]

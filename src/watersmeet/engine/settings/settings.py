@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 FILE = "watersmeet.toml"
 PREFIX = "WATERSMEET__"
+RARE_TOOLS = ("classify_query", "project_query", "project_export")
+"""MCP tools that are listed only on request: most agents never need them, and pay for each that is listed."""
 RECIPES = os.path.join(os.path.dirname(__file__), "recipes")
 
 
@@ -135,12 +137,16 @@ class ServeSettings:
     fresh_seconds: float = option(2.0, "with --in: check the folder for changes after this many seconds")
     deepen: bool = option(True, "make missing vectors in the background while there are no requests")
     watch: bool = option(True, "keep up with changes of the indexed folders")
+    tools: list[str] = option([], f"MCP tools to list besides the usual ones: {', '.join(RARE_TOOLS)}")
     export_folder: str = option(
         "", "folder below which clients with --allow-write may export the index; empty: nowhere", outside=True
     )
 
     def __post_init__(self) -> None:
         _at_least("serve", 1, workers=self.workers, body_bytes=self.body_bytes, rate=self.rate, failures=self.failures)
+        for name in self.tools:
+            if name not in RARE_TOOLS:
+                raise ConfigError(f"serve.tools: no tool called {name!r}", nearest(name, RARE_TOOLS))
         _at_least("serve", 0, waiting=self.waiting, seconds=self.seconds, fresh_seconds=self.fresh_seconds)
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Event
 from typing import Any
 
 from watersmeet.core.errors import Stopped
 from watersmeet.core.indexing import Skipped
+from watersmeet.core.writing import Planned
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,19 @@ def cancellable(stop: Event, progress: ProgressCallback = lambda _: None) -> Pro
     return callback
 
 
+def compared(progress: ProgressCallback) -> ProgressCallback:
+    """A progress callback of a dry run, which commits nothing."""
+
+    def callback(step: Progress) -> None:
+        progress(replace(step, doing="compared") if step.doing == "committed" else step)
+
+    return callback
+
+
+ACTIONS = ("added", "changed", "moved", "removed")
+"""What a sync does to a document."""
+MAX_PLANNED = 1000
+"""Documents that the report of a dry run names for each action; further ones are only counted."""
 MAX_WARNINGS = 100
 """Warnings of one kind listed for a file; further ones are only counted."""
 
@@ -78,13 +92,20 @@ class SyncReport:
     embedded: int = 0  # chunks that a model embedded
     cached: int = 0  # vectors that were known from before
     took_ms: float = 0.0
+    planned: list[Planned] | None = None  # of a dry run: what would have been written
 
     def to_json(self) -> dict[str, Any]:
-        counts = {name: getattr(self, name) for name in ("added", "changed", "moved", "removed", "unchanged")}
+        counts = {name: getattr(self, name) for name in (*ACTIONS, "unchanged")}
         lists = {
             name: [{"path": item.path, "reason": item.reason} for item in getattr(self, name)]
             for name in ("skipped", "warnings", "notes")
         }
         totals = {name: getattr(self, name) for name in ("documents", "chunks", "embedded")}
         made = {**counts, **lists, **totals, "took_ms": round(self.took_ms, 1), "cached": self.cached}
-        return made | {name: value for name in ("fresh", "left") if (value := getattr(self, name))}
+        made |= {name: value for name in ("fresh", "left") if (value := getattr(self, name))}
+        return made if self.planned is None else made | {"dry_run": True, "planned": self.planned_by_action()}
+
+    def planned_by_action(self) -> dict[str, list[str]]:
+        """The documents that a dry run would have changed, by action; not all of them if there are very many."""
+        named = {action: [one.document for one in self.planned or () if one.action == action] for action in ACTIONS}
+        return {action: list(documents[:MAX_PLANNED]) for action, documents in named.items()}

@@ -100,6 +100,8 @@ def _print_reply(found: SearchReply, as_json: bool, quiet: bool, form: str) -> N
         _print_failures(found.answer)
         if found.found:
             print(found.pack.text)
+        if found.found and not quiet and found.fits(found.pack.saving()):
+            print(found.pack.saving(), file=sys.stderr)
     else:
         for respelling in () if quiet else found.answer.spelling:
             if respelling.instead or explain:
