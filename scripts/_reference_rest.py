@@ -131,7 +131,11 @@ def _answer(responses: Mapping[str, Any], shapes: Mapping[str, Any], separate: s
         yield _answer_table(_resolved(schema, shapes))
     else:
         yield f"**Answer**: `{next(iter(content), JSON)}`\n"
-    more = sorted({*responses} - COMMON - {"200"})
+    for status in sorted({*responses} - {"200"}):
+        if status.startswith("2"):
+            shape = _type(responses[status]["content"][JSON]["schema"])
+            yield f"With status {status}: {shape}. {responses[status]['description']}.\n"
+    more = sorted(status for status in {*responses} - COMMON if status.startswith(("4", "5")))
     if more:
         yield (
             "Errors besides the [usual](#errors): "
@@ -180,7 +184,8 @@ def _name(schema: Mapping[str, Any]) -> str:
 def _separate(spec: Mapping[str, Any], shapes: Mapping[str, Any]) -> set[str]:
     """Names of shapes with a section of their own: parts of others, and answers of several routes."""
     operations = [operation for path in spec["paths"].values() for operation in path.values()]
-    contents = [one["responses"]["200"].get("content", {}).get(JSON, {}).get("schema", {}) for one in operations]
+    responses = [one for operation in operations for status, one in operation["responses"].items() if status < "3"]
+    contents = [one.get("content", {}).get(JSON, {}).get("schema", {}) for one in responses]
     answers = Counter(_name(schema) for schema in contents if "$ref" in schema)
     parts = {_name(found) for shape in shapes.values() for found in _references(shape.get("properties", {}))}
     return parts | {name for name, count in answers.items() if count > 1}

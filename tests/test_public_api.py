@@ -22,11 +22,23 @@ from watersmeet.engine.async_engine import AsyncRegistry
 from watersmeet.engine.registry import Registry
 
 SOURCE = Path(watersmeet.__file__)
-INNER = {"snapshot", "visible_index", "note_search", "open_search", "trial", "settings_for", "calibration"}
+INNER = {
+    "snapshot",
+    "visible_index",
+    "note_search",
+    "open_search",
+    "trial",
+    "settings_for",
+    "text_bytes",
+    "calibration",
+}
 """Of `Engine`, for the faces and for evaluation; `AsyncEngine.engine` has them."""
 NOT_SERVED = {"deepen", "relocate", "compact", "unknown_fields", "releases", "passages", "link_texts", "doctor"}
 """Of `Engine`, where no REST route is."""
-NOT_SENT = {"viewer", "exactly", "embeds", "chat", "shown"}
+NOT_SENT = {
+    *("viewer", "exactly", "embeds", "chat", "shown"),
+    *("collection", "meta", "recreate", "deepen", "vectors", "seconds", "max_pages", "public_only"),
+}
 """Parameters that no client has: the token says who asks, and the rest is for where the index is."""
 
 
@@ -98,7 +110,7 @@ def _are_coroutines_of(
 
 @pytest.mark.parametrize(
     ("engine", "client", "without"),
-    [(Engine, Client, INNER | NOT_SERVED | {"sync", "remove"}), (Registry, ClientRegistry, {"put", "spelled"})],
+    [(Engine, Client, INNER | NOT_SERVED), (Registry, ClientRegistry, {"put", "spelled"})],
 )
 def test_the_client_has_the_methods_of_the_engine(engine: type[Any], client: type[Any], without: set[str]) -> None:
     expected, found = methods(engine), methods(client)

@@ -22,10 +22,12 @@ from watersmeet.core.errors import (
     NotAllowed,
     NotFound,
     Unreachable,
+    WatersmeetError,
 )
 from watersmeet.core.model import Condition, Request
 from watersmeet.engine.ask import ask as asking
 from watersmeet.engine.ask.model import Turn
+from watersmeet.engine.sync.report import Progress
 from watersmeet.face.tokens import Tokens
 from watersmeet.testing import ScriptedChat
 from web import Site, answer, leads_to, raw, running
@@ -160,6 +162,30 @@ def test_the_registry(engine: Engine, client: Client) -> None:
         client.registry.search("x", top=3)
     with pytest.raises(ConfigError, match="records, not files"):
         client.registry.register("servers.json")  # type: ignore[arg-type]
+
+
+def test_syncing_and_removing(engine: Engine, client: Client, vault: Path) -> None:
+    assert client.roots() == engine.roots()
+    assert [one["documents"] for one in client.roots()] == [len(engine.documents())]
+    (vault / "new.md").write_text("# New\n\nFresh.\n")
+    planned = client.sync(dry_run=True).planned
+    assert [(one.action, one.document) for one in planned or ()] == [("added", "new.md")]
+    assert engine.sync(dry_run=True).planned == planned
+    report = client.sync([vault])
+    assert (report.added, report.unchanged, report.planned) == (1, len(engine.documents()) - 1, None)
+    (vault / "new.md").write_text("# New\n\nChanged.\n")
+    steps: list[Progress] = []
+    assert client.sync(progress=steps.append).changed == 1
+    assert steps
+    with pytest.raises(ConfigError, match="in no folder of this index"):
+        client.sync([vault.parent])
+    with pytest.raises(WatersmeetError, match="in no folder of this index"):
+        client.sync([vault.parent], progress=steps.append)
+    assert client.remove("new.md") == 1
+    assert client.remove([]) == 0
+    with pytest.raises(NotFound):
+        client.remove(["new.md"])
+    assert client.remove([one["document"] for one in engine.documents()][:2]) == 2
 
 
 # ---------------------------------------------------------------- answers

@@ -68,6 +68,8 @@ class AsyncClient(Coroutines[Client]):
         arguments["self"] = self._blocking._cancelled_by(cancellation)
         return cancellation.cancel
 
+    sync = coroutine(Client.sync)
+    remove = coroutine(Client.remove)
     search = coroutine(Client.search)
     ask = coroutine(Client.ask)
     why_not = coroutine(Client.why_not)
@@ -76,6 +78,7 @@ class AsyncClient(Coroutines[Client]):
     get = coroutine(Client.get)
     documents = coroutine(Client.documents)
     status = coroutine(Client.status)
+    roots = coroutine(Client.roots)
     check = coroutine(Client.check)
 
     def ask_stream(

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from watersmeet.client.decode import decoded
+from watersmeet.client.decode import decoded, decoded_report
 from watersmeet.client.registry import ClientRegistry
 from watersmeet.client.transport import ADDRESS, Transport, segment
-from watersmeet.core.errors import ConfigError, IndexProblem, NoReply
+from watersmeet.core.errors import ConfigError, IndexProblem, NoReply, WatersmeetError
 from watersmeet.core.model import Answer, Request
+from watersmeet.engine.sync.report import Progress
 
 if TYPE_CHECKING:
     from watersmeet.common.http import Cancellation
     from watersmeet.engine.ask.model import AnswerText, Turn
     from watersmeet.engine.query.classification import Classification
     from watersmeet.engine.query.why_not import WhyNot
+    from watersmeet.engine.sync.report import ProgressCallback, SyncReport
 
 PAGE = 1000
 """Documents in one page of their list."""
+REMOVED_AT_ONCE = 100
+JOB_SECONDS = 0.2
+"""Pause before a job is asked after again."""
 
 
 class Client:
@@ -58,6 +65,42 @@ class Client:
         made._transport = self._transport.cancelled_by(cancellation)
         made.registry = ClientRegistry(made._transport)
         return made
+
+    # ------------------------------------------------------------ writing
+
+    def sync(
+        self,
+        paths: Sequence[str | os.PathLike[str]] = (),
+        *,
+        now: bool = False,
+        dry_run: bool = False,
+        progress: ProgressCallback | None = None,
+    ) -> SyncReport:
+        """Bring the index of the server up to date with these paths of its machine, which must be in folders that it
+        covers; without paths, with all that it covers. The server must allow writing.
+
+        `now`: also read network roots that were read recently. `dry_run`: write nothing, and report what would be
+        added, changed and removed. `progress`: called while it runs; it is then a job of the server, which goes on if
+        this call is cancelled."""
+        body = {"paths": [os.fspath(path) for path in paths], "now": now, "dry_run": dry_run}
+        if progress is None:
+            return decoded_report(self._transport.write("POST", "/api/sync", body))
+        job = self._transport.write("POST", "/api/sync", {**body, "wait": False})
+        while job["state"] in ("waiting", "running"):
+            time.sleep(JOB_SECONDS)
+            job = self._transport.read(f"/api/jobs/{segment(job['job'])}")
+            if job["doing"]:
+                progress(decoded(Progress, job))
+        if job["problem"]:
+            raise WatersmeetError(job["problem"]["detail"], job["problem"]["hint"])
+        return decoded_report(job["report"])
+
+    def remove(self, ids: Sequence[str] | str) -> int:
+        """Remove documents, or a whole folder. The next sync of the folder adds back files that still exist. The server
+        must allow writing."""
+        named = [ids] if isinstance(ids, str) else list(ids)
+        batches = [named[start : start + REMOVED_AT_ONCE] for start in range(0, len(named), REMOVED_AT_ONCE)]
+        return sum(self._transport.write("POST", "/api/remove", {"ids": batch})["removed"] for batch in batches)
 
     # ------------------------------------------------------------ reading
 
@@ -135,6 +178,11 @@ class Client:
     def status(self) -> dict[str, Any]:
         """Counts of the index, and the coverage of each signal."""
         return dict(self._transport.read("/api/status"))
+
+    def roots(self) -> list[dict[str, Any]]:
+        """The folders and addresses that the index covers: their kind, documents, age, and last problem."""
+        found: list[dict[str, Any]] = self._transport.read("/api/roots")["roots"]
+        return found
 
     def check(self) -> None:
         """Raise if there is no server, or its index cannot be searched."""

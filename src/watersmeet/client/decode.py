@@ -9,8 +9,10 @@ from types import UnionType
 from typing import Any, NewType, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from watersmeet.core.errors import NoReply
-from watersmeet.core.model import RouteMatch
+from watersmeet.core.model import DocId, RouteMatch
 from watersmeet.core.place import Place
+from watersmeet.core.writing import Planned
+from watersmeet.engine.sync.report import SyncReport
 
 T = TypeVar("T")
 PLACE = ("where", "lines")
@@ -26,6 +28,15 @@ def decoded(kind: type[T], value: Any) -> T:
             f"the answer is not a valid {kind.__name__}: {error}", "are client and server of the same version?"
         ) from error
     return made
+
+
+def decoded_report(value: Any) -> SyncReport:
+    """The report of a sync; JSON has what a dry run planned by action."""
+    planned = value.get("planned") if isinstance(value, Mapping) else None
+    report = decoded(SyncReport, {**value, "planned": None} if planned else value)
+    if planned:
+        report.planned = [Planned(action, DocId(one)) for action, documents in planned.items() for one in documents]
+    return report
 
 
 @cache

@@ -107,6 +107,7 @@ class AsyncEngine(_StopAware[Engine]):
     passages = coroutine(Engine.passages)
     link_texts = coroutine(Engine.link_texts)
     status = coroutine(Engine.status)
+    roots = coroutine(Engine.roots)
     check = coroutine(Engine.check)
     doctor = coroutine(Engine.doctor)
 

@@ -462,6 +462,11 @@ class Engine:
             found = status(self.visible_index(snapshot, viewer), self.settings, self.index, viewer)
         return {**found, "calibration": self.calibration.state()}
 
+    def roots(self, viewer: Viewer | None = None) -> list[dict[str, Any]]:
+        """The folders and addresses that the index covers: their kind, documents, age, and last problem."""
+        found: list[dict[str, Any]] = self.status(viewer)["sources"]
+        return found
+
     def check(self) -> None:
         """Raise if the index cannot be searched."""
         with self.snapshot() as snapshot:

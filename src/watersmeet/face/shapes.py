@@ -97,35 +97,35 @@ Classified = answer(classification.Classification)
 
 class Document(BaseModel):
     model_config = ConfigDict(extra="allow")
-    document: str
+    document: str  # its id
     kind: str
     title: str
-    path: str
-    where: str
+    path: str  # of the file, or its address
+    where: str  # place of the chunk, if one was asked for
     text: str
-    fields: dict[str, Any]
-    links: list[dict[str, Any]]
-    chunks: list[dict[str, Any]]
+    fields: dict[str, Any]  # front matter and metadata
+    links: list[dict[str, Any]]  # links to and from other documents
+    chunks: list[dict[str, Any]]  # its chunks, with their ids and places
 
 
 class Listed(BaseModel):
-    document: str
+    document: str  # its id
     kind: str
     title: str
-    modified: str | None
-    chunks: int
+    modified: str | None  # ISO
+    chunks: int  # how many it has
 
 
 class Documents(BaseModel):
     documents: list[Listed]
-    total: int
+    total: int  # how many there are in all
 
 
 class SourceStatus(BaseModel):
-    root: str
-    kind: str
+    root: str  # path or address
+    kind: str  # the source that reads it: folder, git, site, pypi, ...
     name: str
-    prefix: str
+    prefix: str  # what the ids of its documents begin with
     collection: str
     documents: int
     synced: str | None = Field(description="when it was last read as a whole")
@@ -137,8 +137,8 @@ class Status(BaseModel):
     model_config = ConfigDict(extra="allow")
     documents: int
     chunks: int
-    kinds: dict[str, int]
-    signals: dict[str, dict[str, Any]]
+    kinds: dict[str, int]  # documents of each kind
+    signals: dict[str, dict[str, Any]]  # share of the chunks that each signal covers
     sources: list[SourceStatus] = Field([], description="the folders and addresses that it covers")
     indexing: Indexing | None = None
 
@@ -148,7 +148,7 @@ class Roots(BaseModel):
 
 
 class Health(BaseModel):
-    status: str
+    status: str  # ok, starting or busy
 
 
 class Answered(BaseModel):
@@ -207,11 +207,11 @@ class Problem(BaseModel):
     """A problem as RFC 9457 describes it, with a hint on what to do."""
 
     model_config = ConfigDict(extra="allow")
-    type: str
-    title: str
+    type: str  # about:blank
+    title: str  # what the status means
     status: int
-    detail: str
-    hint: str = ""
+    detail: str  # what happened
+    hint: str = ""  # what to do
     error: str = Field("", description="the exception in Python, such as NotFound")
 
 
@@ -227,11 +227,11 @@ class Synced(BaseModel):
     moved: int
     removed: int
     unchanged: int
-    skipped: list[Passed]
-    warnings: list[Passed]
-    documents: int
+    skipped: list[Passed]  # files that were not read, and why
+    warnings: list[Passed]  # what is wrong with files that were read
+    documents: int  # of the index, now
     chunks: int
-    embedded: int
+    embedded: int  # chunks that a model embedded
     took_ms: float
     dry_run: bool = Field(False, description="nothing was written")
     planned: dict[str, list[str]] | None = Field(
@@ -277,8 +277,8 @@ class Registered(BaseModel):
     model_config = ConfigDict(extra="allow")
     registered: int
     unchanged: int
-    duplicates: int
-    skipped: list[Skipped]
+    duplicates: int  # records with the content or the path of another
+    skipped: list[Skipped]  # records that were not read, and why
 
 
 # ---------------------------------------------------------------- the registry
@@ -344,5 +344,5 @@ class ChangeBody(Body):
 
 
 class Removed(BaseModel):
-    removed: int
+    removed: int  # how many
     dry_run: bool = Field(False, description="nothing was removed")
