@@ -41,6 +41,8 @@ NOT_SENT = {
 }
 """Parameters that no client has: the token says who asks, and the rest is for where the index is."""
 
+HEAVY = ("numpy", "tantivy", "onnxruntime", "simsimd", "tokenizers", "fastapi", "pydantic", "mcp", "click", "rich")
+
 
 def methods(cls: type[Any]) -> dict[str, Callable[..., Any]]:
     found = inspect.getmembers(cls, lambda value: inspect.isfunction(value))
@@ -127,6 +129,19 @@ def test_every_public_method_says_what_it_does() -> None:
             assert not (value.__doc__ or f"{name}(").startswith(f"{name}("), name  # what a dataclass says by itself
             for method_name, method in methods(value).items():
                 assert (method.__doc__ or "").strip() or method_name == "to_json", f"{name}.{method_name}"
+
+
+def test_a_client_loads_neither_the_index_nor_a_server() -> None:
+    code = (
+        "import sys, watersmeet; before = len(sys.modules)\n"
+        "watersmeet.Client().search\n"
+        "from watersmeet.client.requests import search_body; search_body('keys', {'filters': {'tag': 'x'}})\n"
+        f"print(before, sorted(set({HEAVY!r}) & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    before, loaded = done.stdout.split(" ", 1)
+    assert loaded.strip() == "[]"
+    assert int(before) < 120  # `import watersmeet` by itself
 
 
 PROGRAM = """

@@ -7,12 +7,11 @@ import json
 import socket
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from endless_chat import EndlessChat
-from serving import Served, served
+from serving import Served
 from watersmeet import AsyncClient, Engine
 from watersmeet.core.errors import ConfigError, NotFound, Stopped, Unreachable
 from watersmeet.engine.ask import ask as asking
@@ -21,13 +20,6 @@ pytestmark = pytest.mark.server
 
 WAIT = 10.0
 QUESTION = "how do I rotate keys?"
-
-
-@pytest.fixture
-def site(engine: Engine, vault: Path) -> Iterator[Served]:
-    engine.sync([vault])
-    with served(engine, allow_write=True) as made:
-        yield made
 
 
 @pytest.fixture

@@ -39,13 +39,6 @@ BROKEN = raw(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{")
 
 
 @pytest.fixture
-def site(engine: Engine, vault: Path) -> Iterator[Served]:
-    engine.sync([vault])
-    with served(engine, allow_write=True) as made:
-        yield made
-
-
-@pytest.fixture
 def client(site: Served) -> Iterator[Client]:
     with Client(site.url + "/") as made:
         yield made

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, MutableMapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from watersmeet.client.client import Client
 from watersmeet.client.registry import ClientRegistry
 from watersmeet.client.transport import ADDRESS
-from watersmeet.common.async_calls import AsyncCalls, Coroutines, coroutine
+from watersmeet.common.async_calls import AsyncCalls, ClosedAfterwards, Coroutines, coroutine
 from watersmeet.common.http import Cancellation
 from watersmeet.engine.ask.stream import AnswerStream
 
@@ -16,13 +16,20 @@ if TYPE_CHECKING:
     from watersmeet.engine.ask.model import Turn
 
 
-class AsyncClientRegistry(Coroutines[ClientRegistry]):
-    """Registered entities of a server, as coroutines. Available as `AsyncClient.registry`."""
+S = TypeVar("S", Client, ClientRegistry)
+
+
+class _Cancelled(Coroutines[S]):
+    """Coroutines whose requests are cancelled with them."""
 
     def _cancellation(self, arguments: MutableMapping[str, Any], parameters: frozenset[str]) -> Callable[[], None]:
         cancellation = Cancellation()
-        arguments["self"] = ClientRegistry(self._blocking.transport.cancelled_by(cancellation))
+        arguments["self"] = self._blocking._cancelled_by(cancellation)
         return cancellation.cancel
+
+
+class AsyncClientRegistry(_Cancelled[ClientRegistry]):
+    """Registered entities of a server, as coroutines. Available as `AsyncClient.registry`."""
 
     register = coroutine(ClientRegistry.register)
     unregister = coroutine(ClientRegistry.unregister)
@@ -37,7 +44,7 @@ class AsyncClientRegistry(Coroutines[ClientRegistry]):
     tags = coroutine(ClientRegistry.tags)
 
 
-class AsyncClient(Coroutines[Client]):
+class AsyncClient(_Cancelled[Client], ClosedAfterwards):
     """A client of `watersmeet serve` for asyncio: the methods of `Client` as coroutines, run in threads.
 
     If a task is cancelled, its request is too, and the server ends the work. Callbacks are called in the event loop.
@@ -53,20 +60,9 @@ class AsyncClient(Coroutines[Client]):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.client.url!r})"
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
-
     async def close(self) -> None:
         """Cancel what is under way, and wait for it."""
         await self._calls.close()
-
-    def _cancellation(self, arguments: MutableMapping[str, Any], parameters: frozenset[str]) -> Callable[[], None]:
-        cancellation = Cancellation()
-        arguments["self"] = self._blocking._cancelled_by(cancellation)
-        return cancellation.cancel
 
     sync = coroutine(Client.sync)
     remove = coroutine(Client.remove)

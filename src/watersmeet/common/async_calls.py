@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial, wraps
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from watersmeet.core.errors import ConfigError
 
@@ -46,6 +46,19 @@ class AsyncCalls:
         for end in [*self._running]:
             end()
         await asyncio.to_thread(self._threads.shutdown)
+
+
+class ClosedAfterwards:
+    """Base of a class that is closed when its `async with` block ends."""
+
+    async def close(self) -> None:
+        raise NotImplementedError
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
 
 
 class Coroutines(Generic[S]):

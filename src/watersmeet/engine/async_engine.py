@@ -7,9 +7,9 @@ from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import replace
 from functools import partial
 from threading import Event
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from watersmeet.common.async_calls import AsyncCalls, Coroutines, coroutine
+from watersmeet.common.async_calls import AsyncCalls, ClosedAfterwards, Coroutines, coroutine
 from watersmeet.core.index import ReadableIndex
 from watersmeet.engine.ask.stream import AnswerStream
 from watersmeet.engine.engine import Engine
@@ -66,7 +66,7 @@ class AsyncRegistry(_StopAware[Registry]):
     tags = coroutine(Registry.tags)
 
 
-class AsyncEngine(_StopAware[Engine]):
+class AsyncEngine(_StopAware[Engine], ClosedAfterwards):
     """An opened index for asyncio: the methods of `Engine` as coroutines, run in threads.
 
     If a task is cancelled, its search, answer or sync ends at the next step. Callbacks are called in the event loop.
@@ -78,12 +78,6 @@ class AsyncEngine(_StopAware[Engine]):
         super().__init__(self.engine, AsyncCalls("AsyncEngine"))
         self.registry = AsyncRegistry(self.engine.registry, self._calls)
         """The registry of servers, tools, agents and skills."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
 
     async def close(self) -> None:
         """End what is under way, wait for it, and close the index."""
