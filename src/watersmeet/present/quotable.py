@@ -83,6 +83,12 @@ def pieces(text: str) -> list[Piece]:
     return found
 
 
+def sentences(text: str) -> list[tuple[int, int]]:
+    """Start and end of each sentence of a paragraph; a line that is not wrapped is one too."""
+    lines = [line for line in _lines(text) if not line.blank]
+    return list(_sentences(lines)) if lines else []
+
+
 def _lines(text: str) -> list[_Line]:
     found, start = [], 0
     for line in text.splitlines(keepends=True):

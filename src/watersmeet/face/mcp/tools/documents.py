@@ -60,7 +60,7 @@ def _search(call: Call, arguments: Any) -> tuple[dict[str, Any], str]:
         packed = pack(found.answer.results, BUDGET)
         answer["pack"] = packed.to_json()
         for result in answer["results"] if not output.full else ():
-            result["text"] = "\n".join(snippet(result["text"], arguments.query))
+            result["text"] = "\n".join(snippet(result["text"], arguments.query, kind=result["kind"]))
             result["evidence"] = [{key: one[key] for key in ("by", "rank", "score")} for one in result["evidence"]]
     passages = [] if packed.text or found.answer.results else ["Nothing was found."]
     return answer, "\n\n".join([*found.remarks(), *passages, *filter(None, [packed.text])])
