@@ -135,7 +135,7 @@ class _Reader:
         self._level = 0  # of a heading
         self._code: str | None = None  # language of the code around
         self._cells: list[str] | None = None
-        self._table = self._head_end = 0
+        self._table = self._head_end = self._columns = 0
         self._wiki = False
         self._parts: list[str] = []  # of a paragraph, as its runs
         self._runs: list[_Run] = []
@@ -152,7 +152,7 @@ class _Reader:
                 continue
             ((name, value),) = event.items()
             if name in ("Start", "End"):
-                ((tag, detail),) = value.items() if isinstance(value, dict) else ((value, None),)
+                tag, detail = _tag(value)
                 if tag in _INLINE:
                     self._inline(name, tag, detail, span)
                 else:
@@ -181,7 +181,7 @@ class _Reader:
             self._code = (*language.split(), "")[0]
             self._block += 1
         elif tag == "Table":
-            self._table = span.start
+            self._table, self._columns = span.start, len(detail)
             self._block += 1
         elif tag in ("TableHead", "TableRow"):
             self._cells = []
@@ -203,8 +203,7 @@ class _Reader:
         row = self._slice(span.start, span.end)
         if head:
             self._head_end = span.end
-        start = self._slice(self._table, self._head_end)
-        before = f"{start}\n{'|---' * (start.count('|') - 1 or 1)}|" if start.startswith("|") else ""
+        before = f"{self._slice(self._table, self._head_end)}\n{'|---' * self._columns}|"
         self._units.append(Unit(CELL.join(cells), row, HEAD if head else ROW, self._block, before))
 
     # ------------------------------------------------------------ text inside blocks
@@ -244,13 +243,10 @@ class _Reader:
     def _put(self, text: str, span: _Span, code: bool = False) -> None:
         if not text:
             return
-        start = span.start
-        if self._depth == 0 and code:
-            outer, opens = start, True  # a code span is an element of its own
-        else:
-            outer, opens = self._outer, self._opens
-        literal = outer is None and self._source.startswith(text.encode(), start)
-        self._runs.append(_Run(self._length, start, literal, outer, opens))
+        alone = code and self._depth == 0  # a code span is an element of its own
+        outer = span.start if alone else self._outer
+        literal = outer is None and self._source.startswith(text.encode(), span.start)
+        self._runs.append(_Run(self._length, span.start, literal, outer, alone or self._opens))
         self._opens = False
         self._parts.append(text)
         self._length += len(text)
@@ -283,7 +279,8 @@ class _Reader:
         self._block += max((unit.block for unit in found), default=0)
 
     def _paragraph(self, text: str) -> None:
-        begin = self._runs[0].start if self._runs[0].outer is None else self._runs[0].outer
+        first = self._runs[0]
+        begin = first.start if first.outer is None else first.outer
         if self._level:
             self._add(_clean(text), f"{'#' * self._level} {self._slice(begin, self._last)}", HEADING)
             return
@@ -295,8 +292,8 @@ class _Reader:
         cuts |= {skipped + start for start, _ in sentences(text[skipped:])}
         found = {cut: self._boundary(text, cut) for cut in sorted(cuts)}
         starts = [(cut, begin if at is None else at) for cut, at in found.items() if at is not None or cut == skipped]
-        for (cut, first), (after, last) in pairwise([*starts, (len(text), self._last)]):
-            self._add(_clean(text[cut:after]), self._slice(first, last))
+        for (cut, start), (after, end) in pairwise([*starts, (len(text), self._last)]):
+            self._add(_clean(text[cut:after]), self._slice(start, end))
             if title and cut == skipped:
                 self._block += 1  # the title of a callout is a line of its own
 
@@ -320,6 +317,11 @@ class _Reader:
         """A part of the source, without the margins of quotes and lists."""
         part = self._source[start:end].decode("utf8", "replace")
         return _MARGIN.sub("\n", part).strip()
+
+
+def _tag(value: Any) -> tuple[str, Any]:
+    """Name and details of an element."""
+    return next(iter(value.items())) if isinstance(value, dict) else (value, None)
 
 
 def _without_tags(html: str) -> str:
