@@ -29,6 +29,15 @@ def facet_value(value: Any) -> str | None:
     return None
 
 
+def with_parents(tag: str) -> set[str]:
+    """A tag and the tags above it: a document with food/bread has the tag food too."""
+    found = {tag}
+    while "/" in tag:
+        tag = tag[: tag.rindex("/")].rstrip("/")
+        found.add(tag)
+    return found - {""}
+
+
 def tag_names(tag: str) -> list[str]:
     """Stored spellings of a tag that may be written `#tag` or `tag/`."""
     low = tag.casefold()

@@ -31,6 +31,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Index": {
         "list": ("documents", "List the documents of the index."),
+        "tags": ("tags", "List the tags of the documents, with counts."),
         "related": ("documents", "List the documents that a document is linked with."),
         "inspect": ("inspect", "Show how a file is parsed: headings, links, tags, chunks."),
         "fetch": ("fetch", "Save the pages of a website as Markdown files, without indexing them."),

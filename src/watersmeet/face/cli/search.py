@@ -25,6 +25,7 @@ from watersmeet.face.cli.common import (
     formatted,
     inside,
     loaded,
+    openable,
     print_json,
     print_line,
     relative,
@@ -50,6 +51,7 @@ AFTER_SECONDS_PIPED = 2.0
 @click.command(
     "search",
     epilog="Examples: watersmeet search 'rotate keys' --filter tag=security | wm search E0308 --json"
+    " | wm search 'rotate keys' --open 2"
     """ | wm search '"signing keys" -staging path:guides/**'""",
 )
 @click.argument("query", nargs=-1, required=True, metavar="QUERY")
@@ -60,6 +62,7 @@ AFTER_SECONDS_PIPED = 2.0
     "--tag", "tags", multiple=True, metavar="TAG", help="Short for --filter tag=TAG; #TAG in the query does the same."
 )
 @click.option("--sync", "first_sync", is_flag=True, help="First read what has changed in the indexed folders.")
+@openable("Open result N, the first one if no number is given, in an editor, Obsidian or a browser.", counted=True)
 @formatted
 @common_with_indexes
 def search_command(
@@ -69,6 +72,7 @@ def search_command(
     kinds: tuple[str, ...],
     tags: tuple[str, ...],
     first_sync: bool,
+    opens: int | None,
     form: str,
     indexes: tuple[str, ...],
     as_json: bool,
@@ -88,6 +92,8 @@ def search_command(
         engine, indexing = _opened(stack, inside, indexes, first_sync, params, quiet or as_json)
         found = run_search(engine, params, output=output, indexing=indexing)
     _print_reply(found, most, as_json, quiet, form)
+    if opens and found.found:
+        _open_result(found, most, opens, as_json or form == "markdown")
     if inside:
         sys.stdout.flush()
         _go_on(inside, params, quiet or as_json)
@@ -198,6 +204,18 @@ def _nothing(query: str) -> str:
     return "nothing found" if has_words else "nothing found: the query has no letters or digits"
 
 
+def _open_result(found: SearchReply, most: int | None, number: int, listed: bool) -> None:
+    """Open a result by its number in the output; `listed`: passages were printed, not documents."""
+    from watersmeet.face.cli.open_with import Target, open_target
+
+    printed = found.shown if listed or found.pack else [group.best for group in shown(found.answer, most)[0]]
+    if number > len(printed):
+        counted = "1 result" if len(printed) == 1 else f"{len(printed)} results"
+        raise ConfigError(f"there is no result {number} to open: only {counted}", f"-n {number} asks for more")
+    result = printed[number - 1]
+    open_target(Target(result.path, result.place, result.kind, result.headings), loaded())
+
+
 def _print_failures(answer: Answer) -> None:
     for failure in answer.failures:
         print(
@@ -229,7 +247,9 @@ def _print_groups(found: SearchReply, most: int | None, quiet: bool, form: str) 
     """Documents with their best passages, and how to see more."""
     answer, explain = found.answer, found.params.explain
     groups, more = shown(answer, most)
-    others = f"{more}{'+' if len(answer.results) == found.params.top_n else ''} more with -n {_next(most)}" if more else ""
+    others = (
+        f"{more}{'+' if len(answer.results) == found.params.top_n else ''} more with -n {_next(most)}" if more else ""
+    )
     if not form and for_people():
         from watersmeet.face.cli.pretty import print_answer
 

@@ -115,12 +115,17 @@ class DocumentsView(CatalogueView):
         return {document: frozenset(words(text)) for document, text in texts.items()}
 
     def tags(self, condition: Condition, without: Collection[str]) -> dict[str, int]:
-        """The number of documents with each tag, without those of some kinds."""
+        """The number of documents with each tag or one below it, without those of some kinds."""
         where, values = self.where(condition)
+        which = f"d.kind NOT IN (SELECT value FROM json_each(?)) AND {where or 'true'}"
         found = self.query(
-            "SELECT f.value, count(*) FROM facets f JOIN documents d ON d.id = f.document WHERE f.key = 'tag'"
-            f" AND d.kind NOT IN (SELECT value FROM json_each(?)) {'AND ' + where if where else ''} GROUP BY f.value",
-            [json.dumps(list(without)), *values],
+            "WITH RECURSIVE tagged (document, tag) AS ("
+            f" SELECT d.id, f.value FROM facets f JOIN documents d ON d.id = f.document WHERE f.key = 'tag' AND {which}"
+            " UNION SELECT d.id, casefold(m.value) FROM collections k, json_each(k.metadata) m"
+            f" JOIN documents d ON d.collection = k.id WHERE casefold(m.key) = 'tag' AND {which}"
+            " UNION SELECT document, rtrim(rtrim(tag, replace(tag, '/', '')), '/') FROM tagged WHERE instr(tag, '/'))"
+            " SELECT tag, count(*) FROM tagged WHERE tag <> '' GROUP BY tag",
+            2 * [json.dumps(list(without)), *values],
         )
         return dict(found)
 
