@@ -202,8 +202,8 @@ class OpenSettings:
 
     program: str = option(
         "auto",
-        "editor: that of $VISUAL or $EDITOR; obsidian; auto: the editor, or Obsidian for a note in a vault if none is "
-        "set; or a command such as `code -g {file}:{line}`",
+        "editor: that of $VISUAL or $EDITOR; obsidian: for notes in a vault, else the editor; auto: the editor, or if "
+        "none is set, obsidian; or a command such as `code -g {file}:{line}`",
         outside=True,
     )
 

@@ -67,9 +67,8 @@ def get_command(identity: str, markdown: bool, opens: bool, form: str, index: st
 def _open(found: dict[str, Any]) -> None:
     from watersmeet.face.cli.open_with import Target, open_target
 
-    chunk = found["chunks"][0] if found["where"] else {"headings": (), "lines": None}
-    place = Place.read(found["where"]) if found["where"] else Place()
-    open_target(Target(found["path"], place, found["kind"], tuple(chunk["headings"])), loaded())
+    headings = tuple(found["chunks"][0]["headings"]) if found["where"] else ()
+    open_target(Target(found["path"], Place.read(found["where"]), found["kind"], headings), loaded())
 
 
 def _print_head(found: dict[str, Any], form: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from watersmeet.core.errors import WatersmeetError
-from watersmeet.face.cli.misuse import check_text, check_values, nearest_command, usage_error
+from watersmeet.face.cli.misuse import check_text, check_values, nearest_command, usage_error, with_numbers
 from watersmeet.face.cli.streams import guard
 
 EVERYDAY = "Commands"
@@ -105,6 +105,7 @@ class LazyGroup(click.Group):
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and not ctx.resilient_parsing:  # which is how a shell completes
             check_text(rest)
+            rest = with_numbers(command, rest)
             check_values(command, rest)
         return name, command, rest
 

@@ -68,8 +68,8 @@ def open_target(target: Target, settings: Settings) -> None:
     chosen = program in (AUTO, EDITOR, OBSIDIAN)
     if chosen and Path(target.path).suffix.casefold() in VIEWED:
         launch(file_address(target))
-    elif program == OBSIDIAN or (program == AUTO and not editor() and vault_of(target.path)):
-        launch(obsidian_address(target))
+    elif (program == OBSIDIAN or (program == AUTO and not editor())) and (vault := vault_of(target.path)):
+        launch(obsidian_address(target, vault))
     else:
         run(command((editor() or _usual_editor()) if chosen else program, target))
 
@@ -111,13 +111,8 @@ def vault_of(path: str) -> str:
     return next((str(folder) for folder in Path(path).parents if (folder / VAULT).is_dir()), "")
 
 
-def obsidian_address(target: Target) -> str:
+def obsidian_address(target: Target, vault: str) -> str:
     """The address of a note for Obsidian, with its heading."""
-    vault = vault_of(target.path)
-    if not vault:
-        raise ConfigError(
-            f"{target.path} is in no Obsidian vault", 'set open.program to "auto" or "editor" to open such files'
-        )
     file = Path(target.path).relative_to(vault).as_posix().removesuffix(".md")
     heading = f"#{target.headings[-1]}" if target.headings else ""
     return f"obsidian://open?vault={quote(Path(vault).name, safe='')}&file={quote(file + heading, safe='')}"
@@ -127,7 +122,7 @@ def obsidian_address(target: Target) -> str:
 
 
 def command(written: str, target: Target) -> list[str]:
-    """The arguments of an editor. `{file}` and `{line}` are filled in; else the line is given as the editor takes it."""
+    """The arguments of an editor. `{file}` and `{line}` are filled in; without them, as the editor takes a line."""
     if not written:
         raise ConfigError("no editor is set", "set EDITOR or VISUAL, or the setting open.program")
     try:
@@ -153,7 +148,7 @@ def _filled(word: str, values: dict[str, str]) -> str:
 def launch(address: str) -> None:
     """Open an address with the program that the system has for it."""
     if sys.platform == "win32":
-        os.startfile(address)
+        os.startfile(address)  # noqa: S606 - an address that was made here
     else:
         run(["open" if sys.platform == "darwin" else "xdg-open", address])
 
@@ -165,6 +160,6 @@ def run(arguments: Sequence[str]) -> None:
         raise ConfigError(f"there is no program {arguments[0]!r}", "set EDITOR, or the setting open.program")
     sys.stdout.flush()
     sys.stderr.flush()
-    code = subprocess.run([program, *arguments[1:]], check=False).returncode
+    code = subprocess.run([program, *arguments[1:]], check=False).returncode  # noqa: S603 - the user's program
     if code:
         raise ConfigError(f"{arguments[0]} ended with {code}", "the setting open.program names another program")

@@ -266,7 +266,7 @@ def _print_groups(found: SearchReply, most: int | None, quiet: bool, form: str) 
             print(f"   {line}")
         for line in (*snippet(result.text, answer.query, kind=result.kind), *further(group)):
             print(f"   {line}")
-    if others and not quiet:
+    if others and most is None and not quiet:
         print(others, file=sys.stderr)
 
 
