@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from functools import cache
-from html import unescape
 from itertools import groupby, pairwise, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from watersmeet.present.quotable import sentences
+from watersmeet.present.sentences import sentences
 
 if TYPE_CHECKING:
     from pyromark import Markdown
@@ -32,12 +31,11 @@ _TAGS = frozenset(
     ).split()
 )
 """Elements of HTML. Other names in angle brackets, as in `Vec<T>`, are text."""
-_TAG = re.compile(r"<!--.*?(?:-->|$)|</?([A-Za-z][A-Za-z0-9]{0,20})(?=[\s/>])[^<>]{0,2000}>", re.DOTALL)
-_CALLOUT = re.compile(r"\[![\w-]{1,40}\][+-]?[ \t]*")
-_OBSIDIAN = re.compile(r"%%[^%\n]{0,1000}%%|==(?=[^\s=])([^=\n]{1,1000})(?<=\S)==|(?:(?<=\s)|^)\^[A-Za-z0-9-]{1,60}$")
-"""Comments, highlights and block ids."""
-_MARGIN = re.compile(r"\n[ \t>]*")
-_ESCAPED = re.compile(r"[\\`*_\[\]<>#|~=$&!]")
+_TAG = r"<!--.*?(?:-->|$)|</?([A-Za-z][A-Za-z0-9]{0,20})(?=[\s/>])[^<>]{0,2000}>"
+_CALLOUT = r"\[![\w-]{1,40}\][+-]?[ \t]*"
+_OBSIDIAN = r"%%[^%\n]{0,1000}%%|==(?=[^\s=])([^=\n]{1,1000})(?<=\S)==|(?:(?<=\s)|^)\^[A-Za-z0-9-]{1,60}$"
+"""Comments, highlights and block ids. Patterns are compiled where they are needed: most passages need none."""
+_ESCAPES = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>#|~=$&!"})
 _INLINE = frozenset({"Emphasis", "Strong", "Strikethrough", "Superscript", "Subscript", "Link", "Image"})
 VERBATIM = frozenset({"code", "commit"})
 """Kinds of documents whose text is no Markdown."""
@@ -100,7 +98,7 @@ def has_words(unit: Unit) -> bool:
 
 def escaped(text: str) -> str:
     """Plain text as Markdown source."""
-    return _ESCAPED.sub(r"\\\g<0>", text)
+    return text.translate(_ESCAPES)
 
 
 def _code_lines(text: str) -> list[str]:
@@ -284,7 +282,7 @@ class _Reader:
         if self._level:
             self._add(_clean(text), f"{'#' * self._level} {self._slice(begin, self._last)}", HEADING)
             return
-        title = _CALLOUT.match(text)
+        title = re.match(_CALLOUT, text) if text.startswith("[!") else None
         skipped = title.end() if title else 0
         cuts = {skipped}
         if title and "\n" in text[skipped:]:
@@ -316,7 +314,7 @@ class _Reader:
     def _slice(self, start: int, end: int) -> str:
         """A part of the source, without the margins of quotes and lists."""
         part = self._source[start:end].decode("utf8", "replace")
-        return _MARGIN.sub("\n", part).strip()
+        return "\n".join(line.lstrip(" \t>") for line in part.split("\n")).strip() if "\n" in part else part.strip()
 
 
 def _tag(value: Any) -> tuple[str, Any]:
@@ -325,9 +323,17 @@ def _tag(value: Any) -> tuple[str, Any]:
 
 
 def _without_tags(html: str) -> str:
-    return unescape(_TAG.sub(lambda tag: tag[0] if tag[1] and tag[1].lower() not in _TAGS else " ", html))
+    text = re.sub(_TAG, lambda tag: tag[0] if tag[1] and tag[1].lower() not in _TAGS else " ", html, flags=re.DOTALL)
+    if "&" in text:
+        from html import unescape  # lazy: slow to import
+
+        return unescape(text)
+    return text
 
 
 def _clean(text: str) -> str:
     """Text on one line, without the marks that only Obsidian knows."""
-    return " ".join(_OBSIDIAN.sub(lambda found: found[1] or "", " ".join(text.split())).split())
+    line = " ".join(text.split())
+    if "==" in line or "%%" in line or "^" in line:
+        line = " ".join(re.sub(_OBSIDIAN, lambda found: found[1] or "", line).split())
+    return line

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
@@ -115,11 +114,29 @@ def _wrapped(text: str, stems: set[str], width: int, most: int, margin: str) -> 
     """A text in lines of `width`, cut to `most` of them around the first match; `margin`: of the lines after the
     first."""
     whole = cut(text, stems, width * most)
-    lines = textwrap.wrap(whole, width, break_on_hyphens=False, subsequent_indent=margin)
+    lines = _lines(whole, width, margin)
     if len(lines) <= most:
         return lines
     rest = " ".join(line.strip() for line in lines[most - 1 :])
     return [*lines[: most - 1], cut((margin if most > 1 else "") + rest, set(), width)]
+
+
+def _lines(text: str, width: int, margin: str) -> list[str]:
+    """A text in lines, broken between words; a word that is too long is broken too. `textwrap` is slow to import."""
+    lines = [""]
+    for word in text.split():
+        while word:
+            room = width - len(lines[-1]) - (not lines[-1].isspace() and bool(lines[-1]))
+            if len(word) <= room:
+                lines[-1] += f" {word}" if lines[-1].strip() else word
+                word = ""
+            elif lines[-1].strip():
+                lines.append(margin)
+            else:
+                lines[-1] += word[:room]
+                word = word[room:]
+                lines += [margin] if word else []
+    return lines
 
 
 def _query_stems(query: str) -> set[str]:
