@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from watersmeet.core.documents import Document
+if TYPE_CHECKING:
+    from watersmeet.core.documents import Document
+
 
 MAX_FACET_LENGTH = 256
 

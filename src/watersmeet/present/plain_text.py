@@ -42,6 +42,10 @@ VERBATIM = frozenset({"code", "commit"})
 TEXT, ITEM, HEADING, CODE, ROW, HEAD = "text", "item", "heading", "code", "row", "head"
 
 
+Span = tuple[int, int]
+"""Start and end in the source, in bytes."""
+
+
 class Unit(NamedTuple):
     """A sentence, heading, row or line of code. `block`: the number of its paragraph, list item, table or listing."""
 
@@ -51,13 +55,6 @@ class Unit(NamedTuple):
     block: int
     before: str = ""
     """What its block needs in front: the head of a table, the language of code."""
-
-
-class _Span(NamedTuple):
-    """Bytes of the source."""
-
-    start: int
-    end: int
 
 
 class _Run(NamedTuple):
@@ -144,7 +141,7 @@ class _Reader:
 
     def read(self) -> list[Unit]:
         for event, bounds in _markdown().events_with_range(self._text):
-            span = _Span(bounds["start"], bounds["end"])
+            span = bounds["start"], bounds["end"]
             if isinstance(event, str):
                 self._put("\n" if event in ("SoftBreak", "HardBreak") else "", span)
                 continue
@@ -163,7 +160,7 @@ class _Reader:
 
     # ------------------------------------------------------------ blocks
 
-    def _start(self, tag: str, detail: Any, span: _Span) -> None:
+    def _start(self, tag: str, detail: Any, span: Span) -> None:
         if tag == "List":
             self._lists.append(detail)
         elif tag == "Item" and self._lists:
@@ -179,12 +176,12 @@ class _Reader:
             self._code = (*language.split(), "")[0]
             self._block += 1
         elif tag == "Table":
-            self._table, self._columns = span.start, len(detail)
+            self._table, self._columns = span[0], len(detail)
             self._block += 1
         elif tag in ("TableHead", "TableRow"):
             self._cells = []
 
-    def _end(self, tag: str, detail: Any, span: _Span) -> None:
+    def _end(self, tag: str, detail: Any, span: Span) -> None:
         if tag == "List" and self._lists:
             self._lists.pop()
         elif tag == "Item":
@@ -196,30 +193,30 @@ class _Reader:
         elif tag in ("TableHead", "TableRow") and self._cells is not None:
             self._row(tag == "TableHead", span)
 
-    def _row(self, head: bool, span: _Span) -> None:
+    def _row(self, head: bool, span: Span) -> None:
         cells, self._cells = [cell for cell in self._cells or () if cell], None
-        row = self._slice(span.start, span.end)
+        row = self._slice(span[0], span[1])
         if head:
-            self._head_end = span.end
+            self._head_end = span[1]
         before = f"{self._slice(self._table, self._head_end)}\n{'|---' * self._columns}|"
         self._units.append(Unit(CELL.join(cells), row, HEAD if head else ROW, self._block, before))
 
     # ------------------------------------------------------------ text inside blocks
 
-    def _inline(self, name: str, tag: str, detail: Any, span: _Span) -> None:
+    def _inline(self, name: str, tag: str, detail: Any, span: Span) -> None:
         if name == "Start":
             if self._depth == 0:
-                self._outer, self._opens = span.start, True
+                self._outer, self._opens = span[0], True
             self._depth += 1
             kind = (detail or {}).get("link_type") if tag in ("Link", "Image") else None
             self._wiki = isinstance(kind, dict) and not kind.get("WikiLink", {}).get("has_pothole", True)
         else:
             self._depth = max(0, self._depth - 1)
-            self._last = max(self._last, span.end)
+            self._last = max(self._last, span[1])
             self._wiki = False
             self._outer = None if self._depth == 0 else self._outer
 
-    def _leaf(self, name: str, value: Any, span: _Span) -> None:
+    def _leaf(self, name: str, value: Any, span: Span) -> None:
         if self._code is not None:
             if name == "Text":
                 self._code_text(value)
@@ -238,17 +235,17 @@ class _Reader:
     def _code_text(self, value: str) -> None:
         self._units += [Unit(line, line, CODE, self._block, self._code or "") for line in _code_lines(value)]
 
-    def _put(self, text: str, span: _Span, code: bool = False) -> None:
+    def _put(self, text: str, span: Span, code: bool = False) -> None:
         if not text:
             return
         alone = code and self._depth == 0  # a code span is an element of its own
-        outer = span.start if alone else self._outer
-        literal = outer is None and self._source.startswith(text.encode(), span.start)
-        self._runs.append(_Run(self._length, span.start, literal, outer, alone or self._opens))
+        outer = span[0] if alone else self._outer
+        literal = outer is None and self._source.startswith(text.encode(), span[0])
+        self._runs.append(_Run(self._length, span[0], literal, outer, alone or self._opens))
         self._opens = False
         self._parts.append(text)
         self._length += len(text)
-        self._last = max(self._last, span.end)
+        self._last = max(self._last, span[1])
 
     def _begin_paragraph(self) -> None:
         self._parts, self._runs = [], []

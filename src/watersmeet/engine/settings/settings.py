@@ -196,7 +196,7 @@ class AskSettings:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OpenSettings:
     """Opening results: `search --open` and `get --open`."""
 

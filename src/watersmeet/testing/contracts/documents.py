@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from watersmeet.core.documents import CREATED, Link
+from watersmeet.core.documents import Link
 from watersmeet.core.index import Snapshot
 from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Passage
+from watersmeet.core.names import CREATED
 from watersmeet.core.place import Place
 from watersmeet.testing.contracts._base import FilledContract
 from watersmeet.testing.contracts.corpus import (
