@@ -110,6 +110,20 @@ def test_reading(engine: Engine, client: Client) -> None:
     client.check()
 
 
+def test_lists_with_filters(engine: Engine, client: Client) -> None:
+    for options in (
+        {"filters": {"tag": "security"}},
+        {"filters": ["path=guides/**", "tag!=start"], "sort": "title"},
+        {"exclude": ["guides/keys.md"], "since": "2000"},
+    ):
+        assert client.documents(**options) == engine.documents(**options)
+        assert 0 < len(client.documents(**options)) < len(engine.documents())
+    assert client.tags() == engine.tags()
+    assert client.tags(prefix="se", filters={"path": "guides/**"}) == engine.tags(prefix="se")
+    with pytest.raises(ConfigError, match="no option 'tag'"):
+        client.documents(tag="security")
+
+
 def test_every_page_of_the_documents_is_read(client: Client, monkeypatch: pytest.MonkeyPatch, engine: Engine) -> None:
     monkeypatch.setattr("watersmeet.client.client.PAGE", 3)
     assert client.documents() == engine.documents()

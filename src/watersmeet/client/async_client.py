@@ -73,6 +73,7 @@ class AsyncClient(_Cancelled[Client], ClosedAfterwards):
     related = coroutine(Client.related)
     get = coroutine(Client.get)
     documents = coroutine(Client.documents)
+    tags = coroutine(Client.tags)
     status = coroutine(Client.status)
     roots = coroutine(Client.roots)
     check = coroutine(Client.check)

@@ -166,14 +166,26 @@ class Client:
         """A document or one chunk, by its id, its file path or an unambiguous name."""
         return dict(self._transport.read(f"/api/documents/{segment(identity)}"))
 
-    def documents(self) -> list[dict[str, Any]]:
-        """All documents: id, kind, title, date and number of chunks of each."""
-        found: list[dict[str, Any]] = []
+    def documents(self, /, *, sort: str = "path", **filters: Any) -> list[dict[str, Any]]:
+        """The documents: id, kind, title, date and number of chunks of each. `filters`: `filters`, `exclude`, `since`
+        and `before`, as for `search`. `sort`: path, title or modified."""
+        from watersmeet.client.requests import list_query
+
+        query, found = {**list_query(filters), "sort": sort}, list[dict[str, Any]]()
         while True:
-            page = self._transport.read("/api/documents", {"limit": PAGE, "offset": len(found)})
+            page = self._transport.read("/api/documents", {**query, "limit": PAGE, "offset": len(found)})
             found += page["documents"]
             if not page["documents"] or len(found) >= page["total"]:
                 return found
+
+    def tags(self, /, *, prefix: str = "", **filters: Any) -> list[dict[str, Any]]:
+        """The tags with the number of their documents, the commonest first; `filters` as for `documents`."""
+        from watersmeet.client.requests import list_query
+
+        found: list[dict[str, Any]] = self._transport.read("/api/tags", {**list_query(filters), "prefix": prefix})[
+            "tags"
+        ]
+        return found
 
     def status(self) -> dict[str, Any]:
         """Counts of the index, and the coverage of each signal."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from watersmeet.core.errors import ConfigError
 from watersmeet.core.model import Condition, Request
-from watersmeet.engine.query.filters import build_request
+from watersmeet.engine.query.filters import build_request, condition_of
 from watersmeet.engine.registry.requests import EntityRequest, ToolRequest
 
 _LOCAL = {
@@ -44,6 +44,13 @@ def condition_fields(condition: Condition) -> dict[str, Any]:
         if (moment := getattr(condition, name)) is not None:
             made[name] = moment.isoformat()
     return made
+
+
+def list_query(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The query of a list of documents or tags: each filter as `key=value`."""
+    sent = condition_fields(condition_of(options))
+    filters = [f"{key}={value}" for key, values in sent.pop("filters", {}).items() for value in values]
+    return {**sent, **({"filter": filters} if filters else {})}
 
 
 def _sent(request: Request | EntityRequest | ToolRequest) -> dict[str, Any]:

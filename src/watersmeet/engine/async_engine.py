@@ -96,6 +96,7 @@ class AsyncEngine(_StopAware[Engine], ClosedAfterwards):
     related = coroutine(Engine.related)
     get = coroutine(Engine.get)
     documents = coroutine(Engine.documents)
+    tags = coroutine(Engine.tags)
     unknown_fields = coroutine(Engine.unknown_fields)
     releases = coroutine(Engine.releases)
     passages = coroutine(Engine.passages)

@@ -13,6 +13,7 @@ from watersmeet.engine.query.why_not import WhyNot
 from watersmeet.engine.registry.requests import EntityRequest, ToolRequest
 from watersmeet.face.ask import AskParams
 from watersmeet.face.index_writes import SyncParams
+from watersmeet.face.listing import ListParams, TagParams
 from watersmeet.face.schema import Body, answer, body
 from watersmeet.face.search import SearchParams
 from watersmeet.face.service import MAX_QUERY_LENGTH
@@ -66,6 +67,14 @@ SemanticBody = body(
     "SemanticBody",
     examples=[{"query": "weather forecast", "entity_types": ["mcp_server", "tool"], "max_results": 10}],
 )
+ListQuery = body(
+    ListParams,
+    "ListQuery",
+    strict=False,
+    limit=(Annotated[int, Field(ge=1, le=1000, examples=[20])], 100),
+    offset=(Annotated[int, Field(ge=0, le=1_000_000_000)], 0),
+)
+TagQuery = body(TagParams, "TagQuery", strict=False)
 ToolQuery = body(ToolRequest, "ToolQuery", strict=False)
 Pack = answer(pack.Pack)
 
@@ -316,6 +325,15 @@ class Agents(BaseModel):
 class Skills(BaseModel):
     skills: list[Entity]
     total: int
+
+
+class DocumentTag(BaseModel):
+    tag: str
+    documents: int = Field(description="how many documents have the tag or one below it")
+
+
+class DocumentTags(BaseModel):
+    tags: list[DocumentTag]
 
 
 class Tag(BaseModel):

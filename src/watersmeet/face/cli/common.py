@@ -102,6 +102,15 @@ def counted(most: int, meaning: str) -> Callable[[F], F]:
     return click.option(*names, "top_n", type=click.IntRange(1, most), default=10, show_default=True, help=meaning)
 
 
+def openable(meaning: str, counted: bool = False) -> Callable[[F], F]:
+    """The flag `--open`; `counted`: it may have a number, without one 1."""
+    if counted:
+        return click.option(
+            "--open", "opens", type=click.IntRange(1), is_flag=False, flag_value=1, metavar="[N]", help=meaning
+        )
+    return click.option("--open", "opens", is_flag=True, help=meaning)
+
+
 def formatted(function: F) -> F:
     """The flag `--format`; empty means coloured output on a terminal, plain text when piped."""
     meaning = "Output format; --json is short for --format json. Default: coloured on a terminal, plain when piped."
