@@ -123,12 +123,12 @@ def _ways(result: Result) -> str:
 )
 @click.argument("path", default="", metavar="[GLOB]")
 @flags(ListParams, without=("path",))
-@click.option("--top-n", "-n", "--limit", "most", type=click.IntRange(1), help="How many documents; default: all.")
+@counted(None, "How many documents; default: all.", usual=None)
 @click.option("--roots", is_flag=True, help="List the folders and addresses that the index covers instead.")
 @formatted
 @common
 def list_command(
-    roots: bool, most: int | None, form: str, index: str, as_json: bool, quiet: bool, **values: Any
+    roots: bool, top_n: int | None, form: str, index: str, as_json: bool, quiet: bool, **values: Any
 ) -> None:
     """List the documents of the index; with GLOB, those whose id matches it: 'guides/**', '*.pdf'."""
     params = from_flags(ListParams, values)
@@ -140,7 +140,7 @@ def list_command(
         found = engine.documents(sort=params.sort, **params.options())
         if not found and params.options():
             hints = engine.unknown_fields(build_request("", params.options()))
-    documents = found[:most]
+    documents = found[:top_n]
     if as_json or form == "json":
         print_json({"documents": documents})
     else:

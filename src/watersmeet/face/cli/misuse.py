@@ -51,6 +51,7 @@ EXAMPLES = {
     "--save": "result.json",
     "--server": "/context7",
     "--since": "7d",
+    "--sort": "modified",
     "--tag": "setup",
     "--user": "ann",
     "--version": "18.x",
