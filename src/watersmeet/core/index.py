@@ -179,7 +179,8 @@ class Documents(PassageReader, Surroundings, Newest, Protocol):
         ...
 
     def tags(self, condition: Condition, without: Collection[str]) -> dict[str, int]:
-        """Number of documents for each tag; `without` names kinds that are not counted."""
+        """Number of documents that each tag finds as a filter: those with the tag or one below it, or in a collection
+        with such a tag. `without` names kinds that are not counted."""
         ...
 
 

@@ -27,7 +27,7 @@ from watersmeet.engine.index.state_names import RECENT_SEARCHES
 from watersmeet.engine.index.tiers import TIERS, due
 from watersmeet.engine.query.assemble import assemble_pipeline
 from watersmeet.engine.query.diagnostics import load_settings, log_search
-from watersmeet.engine.query.filters import build_request
+from watersmeet.engine.query.filters import build_request, condition_of
 from watersmeet.engine.query.modes import LEXICAL_SIGNALS
 from watersmeet.engine.query.runner import PASSAGES, Scope, SearchRun, readable, run
 from watersmeet.engine.query.staleness import Staleness
@@ -80,6 +80,7 @@ class Engine:
         self.close()
 
     def close(self) -> None:
+        """Close the index; the engine cannot be used after that."""
         self._closed = True
         self._threads.close()
         self.index.close()
@@ -257,7 +258,7 @@ class Engine:
 
     # ------------------------------------------------------------ reading
 
-    def search(self, request: Request | str, **options: Any) -> Answer:
+    def search(self, /, request: Request | str, **options: Any) -> Answer:
         """Rank passages for a query, best first, with evidence for each and the components that failed.
 
         `options` are fields of `Request`, or `filters`, `exclude`, `since` and `before` in place of a condition:
@@ -299,6 +300,7 @@ class Engine:
 
     def ask(
         self,
+        /,
         question: str,
         *,
         on_text: OnText | None = None,
@@ -411,11 +413,25 @@ class Engine:
             self.calibration.opened(found["document"])
         return found
 
-    def documents(self, viewer: Viewer | None = None) -> list[dict[str, Any]]:
+    def documents(self, /, viewer: Viewer | None = None, *, sort: str = "path", **filters: Any) -> list[dict[str, Any]]:
+        """The documents: id, kind, title, date and number of chunks of each. `filters`: `filters`, `exclude`, `since`
+        and `before`, as for `search`. `sort`: path, title or modified."""
         from watersmeet.engine.query import documents as reading
 
         with self.snapshot() as snapshot:
-            return reading.listing(snapshot, visible_to(viewer))
+            return reading.listing(snapshot, self._listed(viewer, filters), sort)
+
+    def tags(self, /, viewer: Viewer | None = None, *, prefix: str = "", **filters: Any) -> list[dict[str, Any]]:
+        """The tags with the number of their documents, the commonest first; `filters` as for `documents`."""
+        from watersmeet.engine.query import documents as reading
+
+        with self.snapshot() as snapshot:
+            return reading.tags(snapshot, self._listed(viewer, filters), prefix)
+
+    def _listed(self, viewer: Viewer | None, filters: Mapping[str, Any]) -> Condition:
+        """The condition of a list: the filters, and what the viewer may see."""
+        visible = visible_to(viewer)
+        return replace(condition_of(filters), gates=visible.gates) if filters else visible
 
     def unknown_fields(self, request: Request) -> list[str]:
         """Hints about filters that match no document, for a search without results."""
@@ -458,6 +474,11 @@ class Engine:
         with self.snapshot() as snapshot:
             found = status(self.visible_index(snapshot, viewer), self.settings, self.index, viewer)
         return {**found, "calibration": self.calibration.state()}
+
+    def roots(self, viewer: Viewer | None = None) -> list[dict[str, Any]]:
+        """The folders and addresses that the index covers: their kind, documents, age, and last problem."""
+        found: list[dict[str, Any]] = self.status(viewer)["sources"]
+        return found
 
     def check(self) -> None:
         """Raise if the index cannot be searched."""

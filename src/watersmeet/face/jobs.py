@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.errors import NotFound, WatersmeetError
-from watersmeet.engine.sync.report import Progress, ProgressCallback
+from watersmeet.engine.sync.report import Progress, ProgressCallback, cancellable
 from watersmeet.face.crash_log import log_server_crash
-from watersmeet.face.work_queue import cancellable
 
 if TYPE_CHECKING:
     from watersmeet.face.service import Service

@@ -68,7 +68,8 @@ class SearchParams:
     recipe: str = option("", "the recipe to use; default: as the settings say", choices=recipes, metavar="NAME")
     top_n: int | None = option(
         None,
-        "how many results; default: 10, or as many as fit the budget",
+        "how many results; default: 10, or as many as fit the budget. As text: how many documents; default: 5, fewer "
+        "where scores drop",
         least=1,
         most=1000,
         aliases=("limit", "max_results", "top_k", "topK"),
@@ -214,6 +215,8 @@ class SearchReply:
         made = plain_json(replace(self.answer, results=()))
         made |= {"spelling": [spelling_json(one) for one in self.answer.spelling]} if self.answer.spelling else {}
         made["results"] = [self.result_json(result) for result in self.shown]
+        if not self.brief:
+            self._add_copies(made["results"])
         if self.params.explain:
             made["timings"] = {step: round(took, 3) for step, took in self.answer.timings.items()}
             made |= {"expansion": list(self.answer.expansion)} if self.answer.expansion else {}
@@ -231,6 +234,16 @@ class SearchReply:
         if self.indexing is not None:
             made["indexing"] = self.indexing.to_json()
         return made
+
+    def _add_copies(self, results: list[dict[str, Any]]) -> None:
+        """Name the near copies of each result among the others; they stay in the list."""
+        from watersmeet.present.groups import same_text
+
+        copies = same_text(self.shown)
+        for one in results:
+            if one["id"] in copies:
+                listed = [{"id": c.id, "document": c.document, "where": c.where} for c in copies[one["id"]]]
+                one["same_text"] = listed
 
     def result_json(self, result: Result) -> dict[str, Any]:
         """The JSON of a result. With a budget only its id and scores: text and source are in the pack."""

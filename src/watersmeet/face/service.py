@@ -29,6 +29,7 @@ from watersmeet.face.ask import AskParams, Conversations, run_ask
 from watersmeet.face.background_deepening import Background
 from watersmeet.face.background_watching import BackgroundWatching
 from watersmeet.face.jobs import Jobs
+from watersmeet.face.listing import ListParams, TagParams
 from watersmeet.face.metrics import Metrics
 from watersmeet.face.search import AS_JSON, OutputFormat, SearchParams, SearchReply, run_search
 from watersmeet.face.work_queue import Work
@@ -179,8 +180,12 @@ class Service:
     def related(self, identity: str, top_n: int, viewer: Viewer) -> dict[str, Any]:
         return to_json(self.engine.related(checked_id(identity), top_n, viewer))
 
-    def documents(self, viewer: Viewer) -> list[dict[str, Any]]:
-        return self.engine.documents(viewer)
+    def documents(self, viewer: Viewer, params: ListParams | None = None) -> list[dict[str, Any]]:
+        params = params or ListParams()
+        return self.engine.documents(viewer, sort=params.sort, **params.options())
+
+    def tags(self, viewer: Viewer, params: TagParams) -> list[dict[str, Any]]:
+        return self.engine.tags(viewer, prefix=params.prefix, **params.options())
 
     def status(self, viewer: Viewer, local: bool = False) -> dict[str, Any]:
         """`local`: the caller is on this machine, so the places of sources may be shown."""

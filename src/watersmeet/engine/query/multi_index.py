@@ -29,6 +29,7 @@ class MultiIndex:
         self.settings = engines[0].settings
 
     def search(self, request: Request | str, **options: Any) -> Answer:
+        """Rank passages of all indexes for a query; parameters are as for `Engine.search`."""
         request = build_request(request, options)
         every = replace(request, min_score=0.0)  # min_score applies to the merged scores
         answers = [(engine.folder, engine.search(every)) for engine in self.engines]

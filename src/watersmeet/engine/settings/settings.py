@@ -202,6 +202,18 @@ class AskSettings:
     )
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class OpenSettings:
+    """Opening results: `search --open` and `get --open`."""
+
+    program: str = option(
+        "auto",
+        "editor: that of $VISUAL or $EDITOR; obsidian: for notes in a vault, else the editor; auto: the editor, or if "
+        "none is set, obsidian; or a command such as `code -g {file}:{line}`",
+        outside=True,
+    )
+
+
 SECTIONS: dict[str, type[Any]] = {
     "pipeline": PipelineSettings,
     "two_stage": TwoStageSettings,
@@ -212,6 +224,7 @@ SECTIONS: dict[str, type[Any]] = {
     "watch": WatchSettings,
     "registry": RegistrySettings,
     "ask": AskSettings,
+    "open": OpenSettings,
 }
 
 NAMED = {
@@ -321,6 +334,12 @@ def _recipe(name: str) -> Table:
     if name not in recipes():
         raise ConfigError(f"no recipe called {name!r}", nearest(name, recipes()))
     return read(os.path.join(RECIPES, f"{name}.toml"))[0]
+
+
+def editor(environ: Mapping[str, str] | None = None) -> str:
+    """The user's editor as other programs know it; empty: none."""
+    environ = os.environ if environ is None else environ
+    return environ.get("VISUAL") or environ.get("EDITOR") or ""
 
 
 def config_folder(environ: Mapping[str, str] | None = None) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from threading import Event
 from typing import Any
 
+from watersmeet.core.errors import Stopped
 from watersmeet.core.indexing import Skipped
 from watersmeet.core.writing import Planned
 
@@ -22,6 +24,17 @@ class Progress:
 
 
 ProgressCallback = Callable[[Progress], None]
+
+
+def cancellable(stop: Event, progress: ProgressCallback = lambda _: None) -> ProgressCallback:
+    """A progress callback that cancels the work when the client has gone."""
+
+    def callback(step: Progress) -> None:
+        if stop.is_set():
+            raise Stopped("the client has gone")
+        progress(step)
+
+    return callback
 
 
 def compared(progress: ProgressCallback) -> ProgressCallback:
@@ -62,20 +75,22 @@ class WarningList:
 
 @dataclass(slots=True)
 class SyncReport:
+    """What a sync did: numbers of files, and what could not be read. `documents` and `chunks` are of the index."""
+
     added: int = 0
     changed: int = 0
     moved: int = 0
     removed: int = 0
     unchanged: int = 0
-    skipped: list[Skipped] = field(default_factory=list)
-    warnings: list[Skipped] = field(default_factory=list)
-    notes: list[Skipped] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)  # files that were not read, and why
+    warnings: list[Skipped] = field(default_factory=list)  # what is wrong with files that were read
+    notes: list[Skipped] = field(default_factory=list)  # what else is worth knowing
     fresh: list[str] = field(default_factory=list)  # network roots that were read recently, and so not now
     left: int = 0  # files that the time limit has left to the next sync
     documents: int = 0
     chunks: int = 0
-    embedded: int = 0
-    cached: int = 0
+    embedded: int = 0  # chunks that a model embedded
+    cached: int = 0  # vectors that were known from before
     took_ms: float = 0.0
     planned: list[Planned] | None = None  # of a dry run: what would have been written
 

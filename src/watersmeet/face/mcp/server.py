@@ -19,7 +19,7 @@ from watersmeet import __version__
 from watersmeet.core.errors import WatersmeetError, nearest
 from watersmeet.core.visibility import OWNER
 from watersmeet.engine.ask.reader import neutral
-from watersmeet.engine.sync.report import Progress
+from watersmeet.engine.sync.report import Progress, cancellable
 from watersmeet.face.backend_addresses import without_backends
 from watersmeet.face.crash_log import log_server_crash
 from watersmeet.face.mcp.resources import Context, Resources, as_protocol_error
@@ -28,7 +28,6 @@ from watersmeet.face.mcp.tools.documents import BUDGET
 from watersmeet.face.search import SearchParams, without_paths
 from watersmeet.face.service import Service
 from watersmeet.face.tokens import Caller
-from watersmeet.face.work_queue import cancellable
 from watersmeet.present.pack import pack
 
 LOCAL = Caller(OWNER, "write", "stdio", is_local=True)

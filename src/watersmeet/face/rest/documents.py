@@ -9,6 +9,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from watersmeet.core.errors import IndexProblem
 from watersmeet.face import shapes
+from watersmeet.face.listing import ListParams, TagParams
 from watersmeet.face.rest.replies import answer, caller, problem_responses, reply, service_of
 from watersmeet.face.schema import from_body
 from watersmeet.face.search import SearchParams
@@ -30,16 +31,24 @@ async def search(body: shapes.SearchBody, request: Request) -> Response:
 
 
 @router.get("/api/documents", response_model=shapes.Documents, responses=problem_responses(), summary="List documents")
-async def documents(
-    request: Request, limit: Count = 100, offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0
-) -> Response:
+async def documents(request: Request, query: Annotated[shapes.ListQuery, Query()]) -> Response:
+    """The documents that pass the filters; `total` is their number."""
     viewer = caller(request).viewer
+    params = from_body(ListParams, query)
 
     def listing(_: object) -> dict[str, object]:
-        found = service_of(request).documents(viewer)
-        return {"documents": found[offset : offset + limit], "total": len(found)}
+        found = service_of(request).documents(viewer, params)
+        return {"documents": found[query.offset : query.offset + query.limit], "total": len(found)}
 
     return await answer(request, listing)
+
+
+@router.get("/api/tags", response_model=shapes.DocumentTags, responses=problem_responses(), summary="List tags")
+async def tags(request: Request, query: Annotated[shapes.TagQuery, Query()]) -> Response:
+    """The tags of the documents that pass the filters, the commonest first."""
+    viewer = caller(request).viewer
+    params = from_body(TagParams, query)
+    return await answer(request, lambda _: {"tags": service_of(request).tags(viewer, params)})
 
 
 @router.get(

@@ -7,12 +7,11 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
-from watersmeet.engine.sync.report import ProgressCallback
+from watersmeet.engine.sync.report import ProgressCallback, cancellable
 from watersmeet.face import shapes
 from watersmeet.face.index_writes import SyncParams, remove, sync
 from watersmeet.face.rest.replies import answer, caller, problem_responses, reply, service_of, writer
 from watersmeet.face.schema import from_body
-from watersmeet.face.work_queue import cancellable
 
 router = APIRouter()
 

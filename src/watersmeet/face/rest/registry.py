@@ -11,11 +11,10 @@ from starlette.responses import Response
 
 from watersmeet.core.entities import AGENT, SERVER
 from watersmeet.engine.registry.requests import EntityRequest, ToolRequest
-from watersmeet.engine.sync.report import ProgressCallback
+from watersmeet.engine.sync.report import ProgressCallback, cancellable
 from watersmeet.face import registry_writes, shapes
 from watersmeet.face.rest.replies import answer, caller, problem_responses, service_of, writer
 from watersmeet.face.schema import from_body
-from watersmeet.face.work_queue import cancellable
 
 router = APIRouter()
 SearchText = Annotated[
