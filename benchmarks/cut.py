@@ -2,7 +2,7 @@
 
     python benchmarks/cut.py [--queries 150] [--index FOLDER]
 
-Each set is indexed once below FOLDER, the smaller ones with the transformer. Shares of the best fused score are compared.
+Each set is indexed once below FOLDER, the smaller ones with the transformer. Compared are shares of the best score.
 """
 
 from __future__ import annotations
