@@ -325,7 +325,7 @@ def test_what_takes_too_long_is_given_up(engine: Engine, vault: Path, monkeypatc
     engine.sync([vault])
     with served(engine) as site:
         monkeypatch.setattr(site.service.work, "_seconds", 0.05)
-        monkeypatch.setattr(engine, "documents", lambda viewer: time.sleep(0.5))
+        monkeypatch.setattr(engine, "documents", lambda viewer, **_: time.sleep(0.5))
         answer = site.ask("/api/documents")
     assert answer.status == 503
     assert "within" in answer.json()["detail"]
