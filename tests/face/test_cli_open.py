@@ -150,7 +150,7 @@ def test_notes_in_a_vault_open_in_obsidian(run: Run, fresh: Path, desk: dict[str
     (fresh / "-rf.md").write_text("# Dash\n\nA name like an option: WHARF-7.\n")
     run("sync", ".", "--quiet", cwd=fresh)
     run("search", "WHARF-7", "--open", cwd=fresh, **desk["environ"])
-    assert desk["noted"]() == ["xdg-open", "obsidian://open?vault=vault&file=-rf"]
+    assert desk["noted"]() == ["xdg-open", "obsidian://open?vault=vault&file=-rf%23Dash"]
     run(
         "search",
         "WHARF-7",

@@ -64,6 +64,7 @@ def test_every_route_is_described(site: Served) -> None:
         "/api/entities",
         "/api/entities/{path}",
         "/api/documents",
+        "/api/tags",
         "/api/documents/{identity}",
         "/api/related/{identity}",
         "/api/find-tools",

@@ -76,7 +76,7 @@ def shown(answer: Answer, most: int | None = None) -> tuple[list[Group], int]:
     found = grouped(answer.results)
     if most is None:
         kept = found[: CLOSEST if answer.no_good_match else DOCUMENTS]
-        kept = kept[: _before_drop([group.fused for group in kept])]
+        kept = kept[: before_drop([group.fused for group in kept])]
     else:
         kept = found[:most]
     return kept, len(found) - len(kept)
@@ -95,9 +95,9 @@ def further(group: Group) -> list[str]:
     return lines
 
 
-def _before_drop(scores: Sequence[float]) -> int:
-    """How many of these scores stand before all others drop below half of the best."""
+def before_drop(scores: Sequence[float], share: float = DROP) -> int:
+    """How many of these scores stand before all others drop below this share of the best."""
     best = max(scores, default=0.0)
     if best <= 0:
         return len(scores)
-    return max(number for number, score in enumerate(scores, 1) if score >= DROP * best)
+    return max(number for number, score in enumerate(scores, 1) if score >= share * best)

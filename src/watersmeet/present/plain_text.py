@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from functools import cache
 from itertools import groupby, pairwise, takewhile
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from watersmeet.common.markdown import markdown
 from watersmeet.present.sentences import sentences
-
-if TYPE_CHECKING:
-    from pyromark import Markdown
 
 MAX_READ = 100_000
 """Characters of a passage that are read: a whole page may be a passage."""
@@ -102,20 +99,6 @@ def _code_lines(text: str) -> list[str]:
     return [line.expandtabs(4).rstrip() for line in text.splitlines() if line.strip()]
 
 
-@cache
-def _markdown() -> Markdown:
-    from pyromark import Markdown, Options
-
-    return Markdown(
-        options=Options.ENABLE_TABLES
-        | Options.ENABLE_FOOTNOTES
-        | Options.ENABLE_STRIKETHROUGH
-        | Options.ENABLE_TASKLISTS
-        | Options.ENABLE_GFM
-        | Options.ENABLE_WIKILINKS
-    )
-
-
 class _Reader:
     """Collects units from the parser's events of one passage."""
 
@@ -140,7 +123,7 @@ class _Reader:
         self._opens = self._html = False
 
     def read(self) -> list[Unit]:
-        for event, bounds in _markdown().events_with_range(self._text):
+        for event, bounds in markdown().events_with_range(self._text):
             span = bounds["start"], bounds["end"]
             if isinstance(event, str):
                 self._put("\n" if event in ("SoftBreak", "HardBreak") else "", span)

@@ -79,10 +79,10 @@ def _window(text: str, stems: set[str], room: int, blocks: int, kind: str) -> li
         rank = (len(set().union(*shared[at:after])), len(shared[at]), begins)
         if rank > best:
             best, start, end = rank, at, after
-    while 0 < start < len(found) == end and found[start].kind == found[start - 1].kind == CODE:
+    while 0 < start < len(found) == end and found[start].kind == found[start - 1].kind != TEXT:
         if _reach(found, start - 1, room, blocks) < end:
             break
-        start -= 1  # code is read with the lines before it, if there is room
+        start -= 1  # code and lists are read with the lines before, if there is room
     window = found[start:end]
     while len(window) > 1 and window[-1].kind in (HEADING, HEAD):
         window.pop()

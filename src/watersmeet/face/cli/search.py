@@ -249,9 +249,8 @@ def _print_groups(found: SearchReply, most: int | None, quiet: bool, form: str) 
     """Documents with their best passages, and how to see more."""
     answer, explain = found.answer, found.params.explain
     groups, more = shown(answer, most)
-    others = (
-        f"{more}{'+' if len(answer.results) == found.params.top_n else ''} more with -n {_next(most)}" if more else ""
-    )
+    full = len(answer.results) == found.params.top_n  # so there may be others
+    others = f"{more or ''}{'+' if more and full else ''} more with -n {_next(most)}".strip() if more or full else ""
     if not form and for_people():
         from watersmeet.face.cli.pretty import print_answer
 
