@@ -1,11 +1,11 @@
-"""The documentation as a site: `python scripts/site.py` writes build/site/html, and fails if a link of it is broken.
+"""The documentation as a site: `python scripts/docs_site.py` writes build/site/html, and fails if a link is broken.
 
-    python scripts/site.py && python -m http.server --bind 127.0.0.1 --directory build/site/html
+    python scripts/docs_site.py && python -m http.server --bind 127.0.0.1 --directory build/site/html
 
-The pages of docs/ and the four at the top of the repository are copied; their links are made to lead where the pages are
-on the site. A file that is no page there, such as source code, becomes its name with its path as a hint. The order of
-the pages is that of docs/README.md. The generator (Zensical, extra `docs`) is run in strict mode, and then the HTML is
-looked at once more: links and anchors, and that nothing is loaded from another machine.
+The pages of docs/ and the four at the top of the repository are copied; their links are made to lead where the pages
+are on the site. A file that is no page there, such as source code, becomes its name with its path as a hint. The order
+of the pages is that of docs/README.md. The generator (Zensical, extra `docs`) is run in strict mode, and then the HTML
+is looked at once more: links and anchors, and that nothing is loaded from another machine.
 """
 
 from __future__ import annotations
@@ -83,7 +83,9 @@ def moved(text: str, source: str, known: dict[str, str]) -> str:
 
     def attribute(match: re.Match[str]) -> str:
         there = None if _ELSEWHERE.match(match["target"]) else target_of(match["target"])[1]
-        if there and match["name"] != "href":  # HTML is not rewritten by the generator, which makes a folder of each page
+        if (
+            there and match["name"] != "href"
+        ):  # HTML is not rewritten by the generator, which makes a folder of each page
             there = posixpath.join("." if known[source] == "index.md" else "..", there)
         return f'{match["name"]}="{there}"' if there else match[0]
 
@@ -124,8 +126,8 @@ def navigation() -> list[tuple[str, list[tuple[str, str]]]]:
     twice = {path for path in listed if listed.count(path) > 1}
     if missing or twice:
         raise Problem(f"docs/README.md does not list {sorted(missing)}, and lists twice {sorted(twice)}")
-    found.append(("Decisions", [("All", "decisions/index.md"), *((name, known[path]) for path, name in reasons.items())]))
-    return found
+    numbered = [(name, known[path]) for path, name in reasons.items()]
+    return [*found, ("Decisions", [("All", "decisions/index.md"), *numbered])]
 
 
 def as_toml(sections: list[tuple[str, list[tuple[str, str]]]]) -> str:
