@@ -35,6 +35,8 @@ TOP = {
 DECISIONS = "docs/decisions"
 STYLE = """.md-typeset code[title] { text-decoration: underline dotted; text-underline-offset: .2em; }
 .md-typeset table:not([class]) { font-size: .7rem; }
+.md-typeset table:not([class]) :is(th, td) { padding: .5em .9em; }
+.md-typeset table:not([class]) code { word-break: normal; }
 """
 _FENCE = re.compile(r"^(`{3,})[^\n]*\n.*?^\1`*[ ]*$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?P<text>\[(?:[^\[\]]|\[[^\[\]]*\])*\])\((?P<target>[^)\s]+)\)")
