@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -41,6 +42,7 @@ STYLE = """.md-typeset code[title] { text-decoration: underline dotted; text-und
 _FENCE = re.compile(r"^(`{3,})[^\n]*\n.*?^\1`*[ ]*$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?P<text>\[(?:[^\[\]]|\[[^\[\]]*\])*\])\((?P<target>[^)\s]+)\)")
 _ATTRIBUTE = re.compile(r'(?P<name>src|srcset|href)="(?P<target>[^"]+)"')
+_CODE_WITH_BAR = re.compile(r"`([^`\n]*\\\|[^`\n]*)`")
 _ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:|//")
 _REMOTE_STYLE = re.compile(r"@import|url\(\s*['\"]?(?:https?:)?//")
 _LOADS = {"script": "src", "img": "src", "iframe": "src", "source": "srcset", "video": "src", "audio": "src"}
@@ -91,11 +93,16 @@ def moved(text: str, source: str, known: dict[str, str]) -> str:
             there = posixpath.join("." if known[source] == "index.md" else "..", there)
         return f'{match["name"]}="{there}"' if there else match[0]
 
+    def bar(match: re.Match[str]) -> str:
+        """Code with a bar in a table: the generator would show the backslash in front of it."""
+        return f"<code>{escape(match[1].replace(chr(92) + '|', '|')).replace('|', '&#124;')}</code>"
+
     parts = []
     at = 0
     for fence in [*_FENCE.finditer(text), None]:
         prose = text[at : fence.start() if fence else len(text)]
-        parts += [_ATTRIBUTE.sub(attribute, _LINK.sub(link, prose)), fence[0] if fence else ""]
+        prose = _CODE_WITH_BAR.sub(bar, _ATTRIBUTE.sub(attribute, _LINK.sub(link, prose)))
+        parts += [prose, fence[0] if fence else ""]
         at = fence.end() if fence else at
     return "".join(parts)
 

@@ -81,6 +81,7 @@ def test_styles_that_load_fonts_are_seen(site: ModuleType, html: Path, tmp_path:
         ("README.md", '<img src="docs/pictures/page-light.png">', '<img src="./pictures/page-light.png">'),
         ("README.md", "[a](https://example.org/docs/)", "[a](https://example.org/docs/)"),
         ("README.md", "[b](#try-it)", "[b](index.md#try-it)"),
+        ("README.md", r"| `a\|<b>` | `c` |", "| <code>a&#124;&lt;b&gt;</code> | `c` |"),
         ("README.md", "```md\n[a](docs/decisions)\n```\n", "```md\n[a](docs/decisions)\n```\n"),
     ],
 )
