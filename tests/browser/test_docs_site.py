@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
+pytestmark = pytest.mark.browser
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {"": "start", "how-to/obsidian/": "how-to", "reference/settings/": "reference", "comparison/": "comparison"}
 
