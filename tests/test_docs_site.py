@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from script_modules import script
+
 pytestmark = pytest.mark.docs
 
 ROOT = Path(__file__).resolve().parent.parent
-
-
-def script(name: str, folder: Path = ROOT / "scripts") -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, folder / f"{name}.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +82,7 @@ def test_links_lead_to_the_page_on_the_site(site: ModuleType, page: str, text: s
 
 
 def test_a_package_index_gets_a_readme_that_stands_alone() -> None:
-    description = script("hatch_build", ROOT).description
+    description = script("hatch_build", ".").description
     pictures = "![p](docs/p.svg)\n\n<picture>\n  <img src='x'>\n</picture>\n\n"
     text = f"# A\n\n{pictures}[in](docs/a.md#b) [out](https://example.org) [`c`](src)\n"
     assert description(text) == "# A\n\nin [out](https://example.org) `c`\n"

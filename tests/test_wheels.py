@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import zipfile
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from script_modules import script
 
 pytestmark = pytest.mark.docs
 
@@ -20,12 +21,7 @@ BESIDE = [f"thing-1.0.dist-info/licenses/{name}" for name in LICENCES]
 
 @pytest.fixture(scope="module")
 def wheels() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("wheels", ROOT / "scripts" / "wheels.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script("wheels")
 
 
 @pytest.fixture
