@@ -28,7 +28,6 @@ MADE = {
     "core/tokens.py": [tokens._UNICODE, tokens._JOINT_UNICODE, tokens._CAMEL, tokens._ACCENTS, tokens._UNSPACED],
     "face/cli/pretty.py": [r"(?i)(?<!\w)(?:a\-a|aa|a)(?:'?\w{0,3})(?!\w)"],
     "face/clients/toml_entry.py": [r"^\s*\[\s*mcp_servers\s*\.\s*(?:a|\"a\"|'a')\s*(?:\..*)?\]\s*(?:#.*)?$"],
-    "face/rest/page.py": [],  # reads the page that is shipped
     "query/spelling.py": [r"(?<![^\W_])(aa|Aa|AA)(?![^\W_])"],
     "stage/anchor.py": [r"(?<!\w)a\s+a(?!\w)", r"(?<!\w)d40(?!\w)"],
 }
