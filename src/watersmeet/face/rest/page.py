@@ -36,6 +36,7 @@ FIRST, DATES = ("mode", "recipe"), ("since", "before")
 router = APIRouter()
 
 
+@router.get("/quality", include_in_schema=False)
 @router.get("/", include_in_schema=False)
 async def page() -> Response:
     headers = {"Content-Security-Policy": POLICY, "Cache-Control": "no-cache"}
