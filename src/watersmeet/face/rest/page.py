@@ -29,7 +29,7 @@ POLICY = "; ".join(
         "frame-ancestors 'none'",
     )
 )
-OWN = frozenset({"query", "top_n", "filters", "exclude", "explain", "why_not", "budget"})
+OWN = frozenset({"query", "top_n", "filters", "exclude", "explain", "why_not", "budget", "offset", "facets"})
 """Parameters for which the page has its own control, a fixed value or none."""
 FIRST, DATES = ("mode", "recipe"), ("since", "before")
 
@@ -38,7 +38,9 @@ router = APIRouter()
 
 @router.get("/quality", include_in_schema=False)
 @router.get("/", include_in_schema=False)
+@router.get("/doc/{identity:path}", include_in_schema=False)
 async def page() -> Response:
+    """The page. It shows the document of its address itself, as far as the caller may see it."""
     headers = {"Content-Security-Policy": POLICY, "Cache-Control": "no-cache"}
     return Response(markup(), 200, headers, "text/html; charset=utf-8")
 
