@@ -10,16 +10,15 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, sync_playwright
+
+from browsing import START, Open, serving, visiting
 
 ROOT = Path(__file__).resolve().parents[2]
-START = "import sys; sys.argv[0] = 'watersmeet'; from watersmeet.face.cli.main import main; main()"
 ARGUMENTS = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
@@ -51,8 +50,6 @@ SERVERS = [
     },
 ]
 
-Open = Callable[..., Page]
-
 
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
@@ -71,24 +68,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         subprocess.run([sys.executable, "-c", *script], cwd=folder, env=environ, check=True)
     with serving(folder, environ) as address:
         yield address
-
-
-@contextmanager
-def serving(folder: Path, environ: dict[str, str], *flags: str) -> Iterator[str]:
-    server = subprocess.Popen(
-        [sys.executable, "-c", START, "serve", "--port", "0", "--json", *flags],
-        cwd=folder,
-        env=environ,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert server.stdout is not None
-    try:
-        yield json.loads(server.stdout.readline())["url"]
-    finally:
-        server.terminate()
-        server.wait(20)
-        server.stdout.close()
 
 
 @pytest.fixture
@@ -117,29 +96,8 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def visit(browser: Browser, served: str) -> Iterator[Open]:
-    """Open the page; at the end, nothing was complained about and no request had left the machine."""
-    asked: list[str] = []
-    complaints: list[str] = []
-    contexts = []
-
-    def visit(path: str = "", width: int = 1280, height: int = 860, scheme: str = "light") -> Page:
-        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(10_000)
-        page.on("request", lambda request: asked.append(request.url))
-        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.goto(served + path)
-        page.wait_for_selector("#welcome h2", state="attached")
-        return page
-
-    yield visit
-    for context in contexts:
-        context.close()
-    assert asked
-    assert {urlsplit(url).hostname for url in asked if not url.startswith("data:")} == {"127.0.0.1"}
-    assert complaints == []
+    with visiting(browser, served) as visit:
+        yield visit
 
 
 @pytest.fixture(scope="session")

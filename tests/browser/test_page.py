@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
+from browsing import Open, problems, settled
+
 pytestmark = pytest.mark.browser
 
-Open = Callable[..., Page]
 PICTURES = Path(os.environ.get("PICTURES", "build/pictures"))
 QUERY = "why are my changes slow to arrive?"
 WIDTHS = {"desktop": (1280, 860), "phone": (390, 844)}
@@ -31,17 +30,6 @@ def ask(page: Page, query: str = QUERY) -> None:
     write(page, query)
     settled(page, query)
     expect(page.locator("#summary")).to_contain_text("result")
-
-
-def settled(page: Page, wanted: str, parameter: str = "q") -> None:
-    """Waits for the answer to the last change: a search writes its parameters into the address when it is sent, and is
-    busy until its results are shown. Polled from outside: the page's policy forbids evaluation."""
-    state = "(name) => [new URLSearchParams(location.search).get(name), document.querySelector('[aria-busy]') === null]"
-    for _ in range(200):
-        if page.evaluate(state, parameter) == [wanted, True]:
-            return
-        page.wait_for_timeout(50)
-    raise AssertionError(f"no answer to {parameter}={wanted!r}: {page.evaluate(state, parameter)}")
 
 
 def focused(page: Page) -> str:
@@ -272,16 +260,6 @@ def test_a_token_that_is_refused_is_said_where_one_is_asked_for(browser: Browser
     context.close()
 
 
-def test_registry_cards_show_tools_and_schema(visit: Open) -> None:
-    page = visit()
-    page.locator("[data-scope=registry]").press("Enter")
-    write(page, "documentation of a library")
-    card = page.locator(".card", has_text="Context7").first
-    expect(card).to_be_visible()
-    page.get_by_text("Parameters", exact=True).first.click()
-    expect(page.locator(".card table").first).to_contain_text("libraryName *")
-
-
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_barrier_and_no_sideways_scrolling(visit: Open, axe: str, width: str, scheme: str) -> None:
@@ -319,14 +297,3 @@ def test_no_barrier_and_no_sideways_scrolling(visit: Open, axe: str, width: str,
     page.wait_for_selector(".card details")
     page.evaluate("() => document.querySelectorAll('.card details').forEach((one) => { one.open = true; })")
     look("8-registry")
-
-
-def problems(page: Page, axe: str) -> list[str]:
-    """What axe-core calls serious or critical. It is evaluated, not loaded: the page's policy forbids scripts."""
-    page.evaluate(axe)
-    found: dict[str, Any] = page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })")
-    return [
-        f"{one['impact']} {one['id']}: {one['nodes'][0]['html']}"
-        for one in found["violations"]
-        if one["impact"] in ("serious", "critical")
-    ]

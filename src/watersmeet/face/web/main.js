@@ -8,14 +8,17 @@ import { $, make, note, straight } from "./dom.js";
 import { explain } from "./explain.js";
 import { showIndex, showStatus } from "./index.js";
 import { pressed } from "./keys.js";
+import { showQuality } from "./quality.js";
 import { search, searchLater } from "./search.js";
 import { closeDetail } from "./selection.js";
 import { controls, state } from "./state.js";
 
 export async function start() {
   setTheme(localStorage.getItem("theme") ?? "");
-  $("ask").addEventListener("submit", (event) => { event.preventDefault(); search(); });
-  $("query").addEventListener("input", searchLater);
+  const onQuality = location.pathname === "/quality";
+  const toSearch = () => location.assign(`/?${new URLSearchParams({ q: $("query").value })}`);
+  $("ask").addEventListener("submit", (event) => { event.preventDefault(); onQuality ? toSearch() : search(); });
+  if (!onQuality) $("query").addEventListener("input", searchLater);
   for (const control of [...controls(), $("kind")]) control.addEventListener("change", search);
   $("tag").addEventListener("change", addTag);
   $("open-filters").addEventListener("click", () => openFilters(!$("controls").classList.contains("open")));
@@ -39,6 +42,7 @@ export async function start() {
   $("show-document").addEventListener("click", () => openDocument(state.here));
   $("show-explain").addEventListener("click", () => explain(state.here));
   document.addEventListener("keydown", pressed);
+  if (onQuality) return showQuality();
   try {
     showStatus(await call("/api/status"));
   } catch (problem) {
