@@ -187,7 +187,7 @@ function table(fields, caption, depth, rows) {
     }
     rows.left -= 1;
     body.append(make("tr", {}, make("th", { scope: "row", text: cut(field.name) }), make("td", { class: "type", text: typeOf(field.at) }),
-      make("td", { class: field.needed ? "needed" : "meta" }, field.needed ? "required" : "optional"),
+      make("td", { class: field.needed ? "needed" : "optional" }, field.needed ? "required" : "optional"),
       make("td", { class: "meaning" }, meaning(field.at))), ...nested(field, depth, rows));
   }
   return make("table", { class: "parameters" }, make("caption", { class: "unseen", text: caption }),
