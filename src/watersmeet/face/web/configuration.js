@@ -9,7 +9,7 @@ export const address = (path) => String(path).replace(/^[/]+/, "").split("/").ma
 // a button, and the panel that it fills
 export function configuration(path, name) {
   const panel = make("div", { class: "configuration", role: "region", "aria-label": `MCP configuration of ${name}`, hidden: true });
-  const button = make("button", { class: "plain", type: "button", text: "Copy MCP configuration", "aria-expanded": "false" });
+  const button = make("button", { class: "plain copy", type: "button", text: "Copy MCP configuration", "aria-expanded": "false" });
   let shown = null;
   button.addEventListener("click", async () => {
     button.setAttribute("aria-expanded", "true");

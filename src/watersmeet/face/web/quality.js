@@ -66,7 +66,7 @@ function parts(report) {
   const signals = [["fused", report.metrics, report.intervals.fused, "other"],
     ...Object.entries(report.signals).map(([name, metrics]) => [name, metrics, report.intervals[name], name])];
   const classes = Object.entries(report.classes).map(([name, metrics]) =>
-    [`${name} (${metrics.queries})`, metrics, report.class_intervals?.[name], "other"]);
+    [`${name.replace(":", ": ")} (${metrics.queries})`, metrics, report.class_intervals?.[name], "other"]);
   return [figures("By signal", "Each signal alone, and all fused", signals), figures("By class of query", "Classes, with the number of queries", classes)];
 }
 
@@ -119,7 +119,8 @@ function taught(found) {
       : "Nothing yet: the weights are those of the recipe." }),
     make("p", { class: "meta", text: given.learning ? "Opened results teach: [calibration] learn = true. Setting it to false stops this."
       : "Opened results do not teach: [calibration] learn = false. With true in the settings, opening a result counts in its favour." })];
-  const weights = learnt.length ? learnt.map(([name, one]) => weighed(name, one, given.prior ?? {}))
+  const distinct = learnt.length === 2 ? learnt.filter(([name]) => name === "*") : learnt;  // of one collection, the same as of all
+  const weights = learnt.length ? distinct.map(([name, one]) => weighed(name, one, given.prior ?? {}))
     : [make("p", { text: "Judged queries teach at once:" }), copyable(found.commands.judge, "Command")];
   return [...start, ...weights, ...(learnt.length ? [make("p", { text: "To forget it all, and use the recipe's weights again:" }), copyable(found.commands.reset, "Command")] : []),
     ...encoders(found), ...opened(found)];
@@ -129,7 +130,8 @@ function weighed(collection, one, prior) {
   const total = (weights) => Object.values(weights).reduce((sum, weight) => sum + weight, 0) || 1;
   const before = total(prior), after = total(one.weights);
   return make("section", {}, make("h4", { text: collection === "*" ? "Whole index" : `Collection ${collection}` }),
-    make("p", { class: "meta", text: `From ${number(one.evidence)} pieces of evidence; trusted by ${percent(one.trust)}, the rest is the recipe.` }),
+    make("p", { class: "meta", text: `Evidence ${String(Math.round(one.evidence * 10) / 10)} (a judged query counts 1, an opened result a half), trusted by ${percent(one.trust)}: `
+      + "less if what should be found is seldom near the top." }),
     make("table", { class: "weights" }, make("caption", { class: "unseen", text: "Share of each signal before and after" }),
       make("thead", {}, make("tr", {}, ["signal", "before", "after"].map((text) => make("th", { scope: "col", text })), make("td", { class: "draw" }))),
       make("tbody", {}, Object.keys(one.weights).map((name) => make("tr", {},

@@ -118,9 +118,9 @@ function facts(record) {
     ["Version", text(extra.version ?? metadata.version)], ["Transport", transports({ ...metadata, ...extra }).join(", ")],
     ["Author", text(extra.author ?? metadata.author)], ["Owner", record.owner], ["Source", location && place(location, location)],
     ["Examples", (record.examples ?? []).slice(0, 3).join("; ")],
-    ...Object.entries(metadata).filter(([key, value]) => !["version", "author"].includes(key) && text(value)).slice(0, MAX_SHOWN)];
+    ...Object.entries(metadata).filter(([key, value]) => key && !["version", "author"].includes(key) && text(value)).slice(0, MAX_SHOWN)];
   return [make("dl", { class: "facts" }, rows.filter(([, value]) => value).flatMap(([name, value]) =>
-    [make("dt", { text: name.replaceAll("_", " ") }), make("dd", {}, value instanceof Node ? value : text(value))]))];
+    [make("dt", { text: `${name[0].toUpperCase()}${name.slice(1)}`.replaceAll("_", " ") }), make("dd", {}, value instanceof Node ? value : text(value))]))];
 }
 
 function text(value) {
