@@ -12,6 +12,7 @@ import pytest
 
 from watersmeet.core.bidi import BIDI_CONTROLS
 from watersmeet.face.rest.page import POLICY, content_version, markup, page_files
+from watersmeet.present.rich_text import NAMES
 
 PAGE = markup().decode()
 SCRIPTS = {name: text.decode() for name, text in page_files().items() if name.endswith(".js")}
@@ -41,7 +42,7 @@ def test_it_loads_its_own_files_alone() -> None:
         assert tag not in ("iframe", "object", "embed", "img", "base"), tag
         for name in ("src", "href", "action", "srcset", "data"):
             address = attributes.get(name, "#")
-            assert address in own or address == "/quality" or address.startswith(("#", "data:,")), (tag, attributes)
+            assert address in own or address in ("/", "/quality") or address.startswith(("#", "data:,")), (tag, attributes)
             loaded.add(address)
     assert own <= loaded
     assert re.findall(r"https?://|@import|url\(", PAGE + STYLE + SCRIPT) == []
@@ -61,6 +62,11 @@ def test_text_is_never_read_as_markup() -> None:
     assert re.findall(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function", SCRIPT) == []
 
 
+def test_it_builds_the_elements_that_the_server_sends() -> None:
+    listed = re.findall(r"NAMES = new Set\(\((.*?)\)\.split", SCRIPTS["richtext.js"], re.DOTALL)[0]
+    assert set(" ".join(re.findall(r'"([^"]*)"', listed)).split()) == NAMES
+
+
 def test_every_field_has_a_label_and_every_id_is_there_once() -> None:
     found = elements()
     ids = [attributes["id"] for _, attributes in found if "id" in attributes]
@@ -68,7 +74,7 @@ def test_every_field_has_a_label_and_every_id_is_there_once() -> None:
     labelled = {attributes.get("for") for tag, attributes in found if tag == "label"}
     fields = {attributes["id"] for tag, attributes in found if tag in ("input", "select", "textarea")}
     assert fields <= labelled
-    assert set(re.findall(r'\$\("([\w-]+)"\)', SCRIPT)) - {"passage"} <= set(ids)
+    assert set(re.findall(r'\$\("([\w-]+)"\)', SCRIPT)) - {"passage", "keep-recent"} <= set(ids)
 
 
 def test_text_that_turns_itself_around_is_shown() -> None:

@@ -42,7 +42,9 @@ _BLOCKS = {
     "HtmlBlock": "div", "MetadataBlock": "pre",
 }  # fmt: skip
 _HTML = frozenset("b i em strong u s del ins code kbd sub sup mark small q cite var samp abbr dfn".split())
-_HTML_BLOCKS = frozenset("p ul ol li blockquote pre table thead tbody tr th td details summary h1 h2 h3 h4 h5 h6".split())
+_HTML_BLOCKS = frozenset(
+    "p ul ol li blockquote pre table thead tbody tr th td details summary h1 h2 h3 h4 h5 h6".split()
+)
 _HTML_EMPTY = frozenset(("br", "hr"))
 _HTML_THROUGH = frozenset("div span center section article figure figcaption font nav header footer main tfoot".split())
 """HTML that leaves no trace but its content."""
@@ -510,5 +512,6 @@ def _until_line_end(nodes: list[Node]) -> tuple[list[Node], list[Node]]:
     for number, node in enumerate(nodes):
         if type(node) is str and "\n" in node:
             before, _, after = node.partition("\n")
-            return [*nodes[:number], before], [*([after] if after else []), *nodes[number + 1 :]]
+            head = [*nodes[:number], *([before] if before else [])]
+            return head, [*([after] if after else []), *nodes[number + 1 :]]
     return nodes, []

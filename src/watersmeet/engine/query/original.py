@@ -48,7 +48,9 @@ def original(index: Index, snapshot: Snapshot, document: DocId) -> Original:
         if content is None:
             break
         if digest_of([content]) != file.hash:
-            raise VersionConflict("the file has changed since it was indexed", "run `watersmeet sync`, and search again")
+            raise VersionConflict(
+                "the file has changed since it was indexed", "run `watersmeet sync`, and search again"
+            )
         return Original(os.path.basename(record.path), _type(content), content)
     raise missing
 

@@ -39,14 +39,15 @@ class LinkTargets:
         return self._found.get((target, type))
 
     def _closest(self, key: str) -> DocId | None:
-        """As links are resolved for ranking: the same folder first, then the closest name, then the shortest path."""
+        """As links are resolved for ranking: the same folder first, then the closest name, then the shortest path; the
+        document itself only if there is no other."""
         if not key or "\0" in key:
             return None
         ranks = self.snapshot.named(key, self.visible)
         folder = self.document.rpartition("/")[0]
 
-        def distance(one: DocId) -> tuple[bool, int, int, DocId]:
-            return one.rpartition("/")[0] != folder, ranks[one], len(one), one
+        def distance(one: DocId) -> tuple[bool, bool, int, int, DocId]:
+            return one == self.document, one.rpartition("/")[0] != folder, ranks[one], len(one), one
 
         return min(ranks, key=distance, default=None)
 

@@ -31,7 +31,7 @@ POLICY = "; ".join(
 )
 OWN = frozenset({"query", "top_n", "filters", "exclude", "explain", "why_not", "budget", "offset", "facets"})
 """Parameters for which the page has its own control, a fixed value or none."""
-FIRST, DATES = ("mode", "recipe"), ("since", "before")
+DATES = ("since", "before")
 
 router = APIRouter()
 
@@ -95,13 +95,12 @@ def _file_links() -> str:
 
 
 def form() -> dict[str, str]:
-    """HTML controls for the other parameters, each with a label and a tooltip, by their place in the page: first, and
-    others with the dates and, folded, those that are seldom used."""
+    """HTML controls for the other parameters, each with a label and a tooltip, by their place in the page: the dates,
+    which everybody sees, and the expert controls."""
     hints = get_type_hints(SearchParams)
     controls = {one.name: _pair(one, hints[one.name]) for one in fields(SearchParams) if one.name not in OWN}
-    first, dates = ([controls.pop(name) for name in names] for names in (FIRST, DATES))
-    folded = f'<details class="more"><summary>More</summary>{"".join(controls.values())}</details>'
-    return {"parameters: first": "\n    ".join(first), "parameters: others": "\n    ".join([*dates, folded])}
+    dates = [controls.pop(name) for name in DATES]
+    return {"parameters: dates": "\n        ".join(dates), "parameters: expert": "\n    ".join(controls.values())}
 
 
 def _pair(one: Field[object], hint: object) -> str:

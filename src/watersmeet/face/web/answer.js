@@ -1,54 +1,79 @@
-// An answer with citations.
+// Answers with citations, and follow-up questions.
 
 import { events } from "./api.js";
-import { openDocument } from "./document.js";
+import { showDocument } from "./document.js";
 import { $, located, make } from "./dom.js";
-import { select } from "./selection.js";
+import { openResult } from "./results.js";
+import { keep } from "./search.js";
 import { request, state } from "./state.js";
 import { marked } from "./words.js";
 
-const CONVERSATION = [...crypto.getRandomValues(new Uint8Array(12))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+const newConversation = () => [...crypto.getRandomValues(new Uint8Array(12))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+let conversation = newConversation();
 
 export function closeAnswer() {
   state.asking?.abort();
   state.asking = null;
+  conversation = newConversation();
   $("answer").hidden = true;
-  $("answer").replaceChildren();
+  $("turns").replaceChildren();
+  $("follow-up").value = "";
   $("get-answer").hidden = !$("query").value.trim() || state.scope !== "passages";
 }
 
-export async function getAnswer() {
-  const { query, filters } = request();
+export function getAnswer() {
+  const { query } = request();
   if (!query || state.scope !== "passages") return;
   closeAnswer();
+  keep();
+  $("get-answer").hidden = true;
+  ask(query);
+}
+
+export function followUp(event) {
+  event.preventDefault();
+  const question = $("follow-up").value.trim();
+  if (!question) return;
+  $("follow-up").value = "";
+  $("turns").append(make("p", { class: "question", text: question }));
+  ask(question);
+}
+
+async function ask(question) {
+  state.asking?.abort();
   const asking = state.asking = new AbortController();
+  const { filters } = request();
+  const turn = make("div", { class: "turn" }, make("p", { text: "…" }));
   let text = "";
+  $("turns").append(turn);
   $("answer").hidden = false;
   $("answer").setAttribute("aria-busy", "true");
-  $("answer").replaceChildren(make("p", { text: "…" }));
   try {
-    await events("/api/chat", { question: query, conversation_id: CONVERSATION, stream: true, ...(filters ? { filters } : {}) },
+    await events("/api/chat", { question, conversation_id: conversation, stream: true, ...(filters ? { filters } : {}) },
       asking.signal, (name, data) => {
-        if (name === "text") showAnswer((text += data.text), []);
-        if (name === "answer") showAnswer(data.answer, data.citations, data);
+        if (name === "text") showAnswer(turn, (text += data.text), []);
+        if (name === "answer") showAnswer(turn, data.answer, data.citations, data);
         if (name === "error") throw new Error([data.detail, data.hint].filter(Boolean).join(". "));
       });
   } catch (problem) {
-    if (problem.name !== "AbortError") $("answer").append(make("p", { class: "note", text: `No answer: ${problem.message}` }));
+    if (problem.name !== "AbortError") turn.append(make("p", { class: "note", text: `No answer: ${problem.message}` }));
   } finally {
     if (state.asking === asking) $("answer").removeAttribute("aria-busy");
   }
 }
 
-function showAnswer(text, citations, whole = null) {
+function showAnswer(turn, text, citations, whole = null) {
   const body = text.split(/\n{2,}/).map((paragraph) => make("p", {}, ...cited(paragraph, citations)));
   const unchecked = citations.filter((one) => !one.checked);
   if (whole?.statements?.length && !whole.supported) {
     body.push(make("p", { class: "note", text: "Not every statement is supported by what it cites"
       + (unchecked.length ? `: ${unchecked.map((one) => `[${one.n}?]`).join(" ")} could not be confirmed.` : ".") }));
   }
+  if (whole?.nearest?.length) {
+    body.push(make("ul", { class: "list" }, whole.nearest.map((one) => make("li", {}, passageButton(one, located(one.document, one.where ?? ""))))));
+  }
   if (whole?.model) body.push(make("p", { class: "meta", text: whole.model === "extractive" ? "Quoted from the documents" : `By ${whole.model}` }));
-  $("answer").replaceChildren(...body);
+  turn.replaceChildren(...body);
 }
 
 function cited(text, citations) {
@@ -64,14 +89,21 @@ function cited(text, citations) {
   return parts;
 }
 
-function citation(n, unchecked, citations) {
+function citation(n, isUnchecked, citations) {
   const found = citations.find((one) => one.n === n);
-  const at = found ? state.results.findIndex((result) => result.id === found.id) : -1;
-  const name = unchecked ? `[${n}?]` : `[${n}]`;
-  const place = found?.id ? located(found.document, found.where) : "not among the passages";
-  const title = `${unchecked ? "Not confirmed: " : ""}${found ? place : ""}`;
-  const look = `cite${unchecked ? " unchecked" : ""}`;
-  if (at < 0) return make("span", { class: look, title, text: name });
-  return make("button", { class: look, type: "button", title, "aria-label": `${title}, result ${at + 1}`, text: name,
-    on: { click: () => { select(at, false); openDocument(at); } } });
+  const name = isUnchecked ? `[${n}?]` : `[${n}]`;
+  const where = found?.id ? located(found.document, found.where) : "not among the passages";
+  const title = `${isUnchecked ? "Not confirmed: " : ""}${found ? where : ""}`;
+  const look = `cite${isUnchecked ? " unchecked" : ""}`;
+  if (!found?.id) return make("span", { class: look, title, text: name });
+  return passageButton(found, name, { class: look, title, "aria-label": `${name} ${title}` });
+}
+
+// a button that opens a passage: its result, if it is listed, else its document
+function passageButton(found, text, options = { class: "link" }) {
+  const open = () => {
+    const at = state.results.findIndex((result) => result.id === found.id);
+    if (at >= 0) openResult(at); else showDocument({ document: found.document, chunk: found.id, anchor: "" }, { isStep: true });
+  };
+  return make("button", { ...options, type: "button", text, on: { click: open } });
 }

@@ -1,28 +1,35 @@
-// Tags, scope, filters and theme.
+// Scope, expert controls and theme.
 
-import { $, make } from "./dom.js";
-import { search } from "./search.js";
-import { controls, state } from "./state.js";
+import { drawChosen } from "./facets.js";
+import { $ } from "./dom.js";
+import { controls, state, valueOf } from "./state.js";
 
-function drawTags() {
-  $("chosen").replaceChildren(...state.tags.map((tag) => make("button", { class: "plain", type: "button", "aria-label": `Remove the tag ${tag}`,
-    text: `#${tag} ×`, on: { click: () => { state.tags = state.tags.filter((other) => other !== tag); drawTags(); search(); $("tag").focus(); } } })));
-}
+const DATES = ["since", "before"];
+export const isExpert = () => !$("expert").hidden;
 
-export function addTag() {
-  const tag = $("tag").value.trim().replace(/^#/, "");
-  if (!tag) return;
-  $("tag").value = "";
-  if (!state.tags.includes(tag)) state.tags.push(tag);
-  drawTags();
-  search();
+export function showScope() {
+  for (const button of document.querySelectorAll("[data-scope]")) button.setAttribute("aria-pressed", String(button.dataset.scope === state.scope));
+  const isRegistry = state.scope === "registry";
+  for (const key of ["kind", "since"]) document.querySelector(`[data-facet="${key}"]`).hidden = isRegistry;
+  if (isRegistry) document.querySelector('[data-facet="collection"]').hidden = true;
+  $("open-expert").hidden = isRegistry;
+  if (isRegistry) setExpert(false);
+  drawChosen();
 }
 
 export function setScope(scope) {
   state.scope = scope;
-  for (const button of document.querySelectorAll("[data-scope]")) button.setAttribute("aria-pressed", String(button.dataset.scope === scope));
-  for (const control of [...controls(), $("kind")]) control.closest(".pair").hidden = scope === "registry";
-  document.querySelector(".controls .more").hidden = scope === "registry";
+  showScope();
+}
+
+// expert controls behind one button; they open by themselves where an address sets one of them
+export function setExpert(isOpen) {
+  $("expert").hidden = !isOpen;
+  $("open-expert").setAttribute("aria-expanded", String(isOpen));
+  document.body.classList.toggle("expert-view", isOpen);
+}
+export function openExpertIfUsed() {
+  if (state.scope === "passages" && controls().some((one) => !DATES.includes(one.id) && valueOf(one))) setExpert(true);
 }
 
 export function setTheme(theme) {
@@ -32,21 +39,7 @@ export function setTheme(theme) {
   $("theme").title = $("theme").getAttribute("aria-label");
 }
 
-export function openFilters(open) {
-  $("controls").classList.toggle("open", open);
-  $("open-filters").setAttribute("aria-expanded", String(open));
-}
-
-export function restore() {
-  const saved = new URLSearchParams(location.search);
-  $("query").value = saved.get("q") ?? "";
-  for (const control of [...controls(), $("kind")]) {
-    const wanted = saved.get(control.id);
-    if (!wanted) continue;
-    if (control.tagName === "SELECT" && ![...control.options].some((o) => o.value === wanted)) continue;
-    if (control.type === "checkbox") control.checked = wanted === "true"; else control.value = wanted;
-  }
-  state.tags = saved.getAll("tag");
-  drawTags();
-  if (saved.get("scope") === "registry") setScope("registry");
+export function openFilters(isOpen) {
+  $("controls").classList.toggle("open", isOpen);
+  $("open-filters").setAttribute("aria-expanded", String(isOpen));
 }

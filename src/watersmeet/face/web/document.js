@@ -1,73 +1,96 @@
-// A document with the passage marked.
+// A document with the passage marked. Its links lead on, and each has an address.
 
+import { showAddress } from "./addresses.js";
 import { call } from "./api.js";
 import { $, located, make, place } from "./dom.js";
-import { mark, openPane } from "./selection.js";
+import { originalLink } from "./original.js";
+import { anchorId, fill } from "./richtext.js";
+import { keep } from "./search.js";
+import { closeDetail, mark, openPane } from "./selection.js";
 import { state } from "./state.js";
-import { marked, unwrapped } from "./words.js";
 
-export async function openDocument(at, focus = true) {
+export function openDocument(at, focus = true) {
   const result = state.results[at];
+  if (!result) return state.shown ? showDocument(state.shown, { focus }) : null;
   mark(at);
+  keep();
+  return showDocument({ document: result.document, chunk: result.id, anchor: "" }, { focus, isStep: focus });
+}
+
+// `isStep`: a new entry of the history; else the address is replaced, as when one goes through results
+export async function showDocument(wanted, { focus = true, isStep = false, keepAddress = false } = {}) {
+  const isSame = state.shown && $("detail").dataset.document === wanted.document && state.shown.chunk === wanted.chunk && state.view === "document";
+  state.shown = { ...wanted, title: isSame ? state.shown.title : "" };
+  const shown = state.shown;
+  const isWanted = () => state.shown === shown && state.view === "document";
   openPane("document");
+  if (!keepAddress) showAddress(isStep);
   try {
-    const found = await call(`/api/documents/${encodeURIComponent(result.document)}`);
-    if (state.here !== at || state.view !== "document") return;
-    showDocument(found, result.text, result.where);
-    related(result.document, at);
+    if (!isSame) await load(shown, isWanted);
+    if (!isWanted()) return;
+    if (!keepAddress || shown.title) showAddress(false);
+    scroll(shown.anchor);
   } catch (problem) {
+    if (!isWanted()) return;
+    $("detail").dataset.document = "";
+    $("original").replaceChildren();
     $("detail-body").replaceChildren(make("p", { class: "note", text: `The document cannot be shown: ${problem.message}` }));
   }
   if (focus) $("detail").focus({ preventScroll: true });
 }
 
-function showDocument(found, passage, where) {
-  const tags = [].concat(found.fields?.tags ?? []);
-  const body = [make("h2", { text: found.title }), make("p", { class: "meta" }, place(located(found.path, where), found.path, where),
-    tags.map((tag) => make("span", { class: "badge", text: `#${tag}` })))];
-  const start = passage ? found.text.indexOf(passage) : -1;
-  const fence = { inside: false };
-  if (start < 0) body.push(...blocks(found.text, fence));
-  else {
-    body.push(...blocks(found.text.slice(0, start), fence));
-    body.push(make("div", { class: "passage", id: "passage", role: "group", "aria-label": "The passage that was found" },
-      blocks(passage, fence)));
-    body.push(...blocks(found.text.slice(start + passage.length), fence));
-  }
-  $("detail-body").replaceChildren(...body);
+async function load(shown, isWanted) {
+  const words = shown.chunk ? `?chunk=${encodeURIComponent(shown.chunk)}` : "";
+  const found = await call(`/page/document/${encodeURIComponent(shown.document)}${words}`);
+  if (!isWanted()) return;
+  Object.assign(shown, { title: found.title, document: found.document, anchors: found.anchors });
+  $("detail").dataset.document = found.document;
+  const body = make("div", { class: `text form-${found.form}` });
+  $("original").replaceChildren(...[originalLink(found, true)].filter(Boolean));
+  const [first, ...rest] = found.content;
+  const repeats = /^h[1-6]$/.test(first?.[0]) && first.length === 3 && first[2] === found.title;  // the title is there already
+  $("detail-body").replaceChildren(make("h2", { text: found.title, id: repeats ? anchorId(first[1].id) : null }),
+    make("p", { class: "meta" }, place(located(found.path, found.where), found.address),
+      found.modified ? make("span", { text: `changed ${found.modified}` }) : null,
+      found.tags.map((tag) => make("span", { class: "badge", text: `#${tag}` }))),
+    found.file_missing ? make("p", { class: "note quiet", text: "Its file is gone; this is what was indexed." }) : "", body);
+  if (!await fill(body, repeats ? rest : found.content, isWanted)) return;
+  related(found.document, isWanted);
+}
+
+function scroll(anchor) {
+  const known = anchor && ($(anchorId(anchor)) ?? $(anchorId(anchor.toLowerCase())) ?? $(anchorId(state.shown.anchors?.[anchor] ?? "")));
+  const target = known || $("passage");
   $("detail").scrollTop = 0;
-  const target = $("passage");
-  if (target) $("detail").scrollTop = Math.max(0, target.offsetTop - $("detail").offsetTop - 90);
+  if (target) $("detail").scrollTop = Math.max(0, target.getBoundingClientRect().top - $("detail").getBoundingClientRect().top - 90);
+  for (const one of document.querySelectorAll("#detail .arrived")) one.classList.remove("arrived");
+  if (known) known.classList.add("arrived");
 }
 
-function blocks(text, fence) {
-  const made = [];
-  let kept = [], kind = "";
-  const flush = () => {
-    const whole = kept.join("\n").replace(/^\n+|\n+$/g, "");
-    const joined = kind === "code" ? whole : unwrapped(whole);
-    if (joined) made.push(make("p", { class: `text ${kind}`.trim() }, ...marked(joined)));
-    kept = [];
-  };
-  for (const line of text.split("\n")) {
-    const edge = /^\s*(```|~~~)/.test(line);
-    const next = fence.inside || edge ? "code" : /^#{1,6}\s/.test(line) ? "head" : "";
-    if (next !== kind || next === "head") { flush(); kind = next; }
-    if (edge) fence.inside = !fence.inside;
-    else kept.push(next === "head" ? line.replace(/^#+\s+/, "") : line);
-  }
-  flush();
-  return made;
-}
-
-async function related(identity, at) {
+async function related(identity, isWanted) {
   const answer = await call(`/api/related/${encodeURIComponent(identity)}`).catch(() => null);
-  if (!answer?.results?.length || state.here !== at || state.view !== "document") return;
-  const go = (other) => async () => {
-    const found = await call(`/api/documents/${encodeURIComponent(other)}`).catch(() => null);
-    if (found) { showDocument(found, "", ""); $("detail").focus({ preventScroll: true }); }
-  };
+  if (!answer?.results?.length || !isWanted()) return;
   $("detail-body").append(make("h3", { text: "Linked documents" }), make("ul", { class: "list" }, answer.results.map((one) =>
-    make("li", {}, make("button", { class: "link", type: "button", text: one.title, on: { click: go(one.document) } }),
-      make("span", { class: "meta where", text: ` ${one.document}` })))));
+    make("li", {}, make("button", { class: "link", type: "button", text: one.title,
+      on: { click: () => follow({ document: one.document, chunk: "", anchor: "" }) } }),
+    make("span", { class: "meta where", text: ` ${one.document}` })))));
+}
+
+const follow = (wanted) => showDocument(wanted, { isStep: true });
+
+// links inside of a document
+export function followLink(event) {
+  const link = event.target.closest("a[data-document]");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+  event.preventDefault();
+  const document = link.dataset.document || state.shown.document;
+  const isHere = document === state.shown.document;
+  follow({ document, chunk: isHere ? state.shown.chunk : "", anchor: link.dataset.anchor });
+}
+
+// the document that the address names, or none
+export function showNamed(wanted) {
+  if (wanted) return showDocument(wanted, { focus: false, keepAddress: true });
+  if (!$("detail").hidden) closeDetail(false, false);
+  return null;
 }

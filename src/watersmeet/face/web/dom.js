@@ -35,13 +35,13 @@ export function meter(share) {
   inner.style.width = percent(Math.max(0, Math.min(1, share))).replace(" ", "");
   return make("span", { class: "meter", "aria-hidden": "true" }, inner);
 }
-export function note(text, quiet = false) { $("notes").append(make("p", { class: quiet ? "note quiet" : "note", text })); }
+export function note(text, quiet = false) { $("notes").append(make("p", { class: quiet ? "note quiet for-experts" : "note", text })); }
 export const located = (name, where) => name + (/^[:#]|^$/.test(where) ? "" : " ") + where;
 
 // a place: a link if it is the address of a web page, else text
 export function place(text, path, where = "") {
   if (!/^https?:[/][/][^\s]+$/i.test(path ?? "")) return make("span", { class: "where", text });
-  const address = path + (where.startsWith("#") && !path.includes("#") ? where : "");
-  return make("a", { class: "where", href: address, target: "_blank", rel: "noopener noreferrer", text,
+  const whole = path + (where.startsWith("#") && !path.includes("#") ? where : "");
+  return make("a", { class: "where", href: whole, target: "_blank", rel: "noopener noreferrer", text,
     on: { click: (event) => event.stopPropagation() } });
 }

@@ -10,6 +10,7 @@ export function explain(at, focus = true) {
   if (!result) return;
   mark(at);
   openPane("explain");
+  $("original").replaceChildren();
   const contributions = result.evidence.filter((e) => typeof e.contribution === "number");
   const steps = result.evidence.filter((e) => typeof e.factor === "number" || typeof e.bonus === "number");
   const total = contributions.reduce((sum, e) => sum + Math.max(0, e.contribution), 0) || 1;

@@ -1,6 +1,7 @@
 // The index: sources, coverage and calibration.
 
 import { $, bar, make, percent, place, plural, signalClass } from "./dom.js";
+import { knowKinds } from "./facets.js";
 import { REGISTRY, state } from "./state.js";
 
 export function showIndex(status) {
@@ -58,7 +59,7 @@ function asText(value) {
 export function showStatus(status) {
   state.status = status;
   const kinds = Object.entries(status.kinds ?? {});
-  $("kind").append(...kinds.map(([kind, count]) => make("option", { value: kind, text: `${kind} (${count})` })));
+  knowKinds(status.kinds ?? {});
   $("scope").hidden = !kinds.some(([kind]) => REGISTRY.includes(kind));
   $("welcome").replaceChildren(
     make("h2", { text: `${plural(status.documents, "document")}, ${plural(status.chunks, "passage")}` }),

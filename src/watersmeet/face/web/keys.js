@@ -1,36 +1,66 @@
 // Keys.
 
 import { getAnswer } from "./answer.js";
-import { openFilters } from "./controls.js";
+import { isExpert, openFilters, setExpert } from "./controls.js";
 import { openDocument } from "./document.js";
 import { $ } from "./dom.js";
 import { explain } from "./explain.js";
-import { closeDetail, items, select } from "./selection.js";
+import { closeMenus, menus } from "./facets.js";
+import { showRest } from "./results.js";
+import { more } from "./search.js";
+import { closeDetail, items, move, rowOf, select } from "./selection.js";
 import { state } from "./state.js";
 
 function typing(target) { return target.matches("input, select, textarea"); }
 
+function escape(event) {
+  const menu = event.target.closest("details.facet[open]");
+  if (menu) {
+    menu.open = false;
+    return menu.querySelector("summary").focus();
+  }
+  if (menus().some((one) => one.open)) return closeMenus();
+  if (event.target === $("query")) return $("detail").hidden ? null : closeDetail(false);
+  if (typing(event.target) || $("detail").hidden) return $("query").focus();
+  return closeDetail();
+}
+
+function firstMenu() {
+  openFilters(true);
+  const menu = menus().find((one) => !one.hidden);
+  menu.open = true;
+  (menu.querySelector("button, input") ?? menu.querySelector("summary")).focus();
+}
+
+function openOriginal() {
+  const shown = $("detail").hidden ? rowOf(state.here)?.querySelector("a.original, .meta a") : $("original").querySelector("a");
+  shown?.click();
+}
+
 export function pressed(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
-  const inBox = event.target === $("query");
-  if (inBox && event.key === "ArrowDown" && items().length) { event.preventDefault(); return select(Math.max(0, state.here)); }
-  if (inBox && event.key === "Escape" && !$("detail").hidden) { event.preventDefault(); return closeDetail(false); }
-  if (event.key === "Escape" && typing(event.target) && !inBox) { event.preventDefault(); return $("query").focus(); }
+  if (event.key === "Escape") { event.preventDefault(); return escape(event); }
+  if (event.target === $("query") && event.key === "ArrowDown" && items().length) {
+    event.preventDefault();
+    return state.here >= 0 ? select(state.here) : move(1);
+  }
   if (typing(event.target)) return;
   const go = {
     "/": () => $("query").select(),
     "?": () => $("keys").showModal(),
-    f: () => { openFilters(true); $("mode").closest(".pair").hidden ? $("tag").focus() : $("mode").focus(); },
+    f: firstMenu,
+    x: () => { setExpert(!isExpert()); if (isExpert()) $("mode").focus(); },
     e: () => explain(Math.max(0, state.here)),
-    a: () => getAnswer(),
+    a: getAnswer,
+    o: openOriginal,
+    m: () => { const group = rowOf(state.here)?.closest(".document"); showRest(group, group?.querySelector(".rest")?.hidden); },
+    n: more,
     Enter: state.results[state.here] && !event.target.closest("button, a, summary") ? () => openDocument(state.here) : null,
-    j: () => select(state.here + 1), ArrowDown: () => select(state.here + 1),
-    k: () => (state.here <= 0 ? $("query").focus() : select(state.here - 1)),
-    ArrowUp: () => (state.here <= 0 ? $("query").focus() : select(state.here - 1)),
-    Escape: () => ($("detail").hidden ? $("query").focus() : closeDetail()),
+    j: () => move(1), ArrowDown: () => move(1),
+    k: () => move(-1), ArrowUp: () => move(-1),
   }[event.key];
-  const inside = $("detail").contains(event.target);
-  if (!go || (inside && event.key.startsWith("Arrow"))) return;
+  const isInside = $("detail").contains(event.target);
+  if (!go || (isInside && event.key.startsWith("Arrow")) || (event.target.closest(".facet") && event.key.startsWith("Arrow"))) return;
   event.preventDefault();
   go();
 }

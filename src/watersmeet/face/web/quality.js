@@ -12,7 +12,8 @@ const OWNER_ONLY = "The report is shown to the owner of the index: on the machin
 
 export async function showQuality() {
   document.title = "Quality · watersmeet";
-  for (const id of ["left", "controls", "open-filters"]) $(id).hidden = true;
+  for (const id of ["left", "controls", "open-filters", "open-expert"]) $(id).hidden = true;
+  $("ask").addEventListener("submit", (event) => { event.preventDefault(); location.assign(searchAddress($("query").value)); });
   $("quality").hidden = false;
   $("quality-body").setAttribute("aria-busy", "true");
   try {
@@ -105,7 +106,8 @@ function weakest(rows) {
         make("td", { class: "short", text: row.rank ? `#${row.rank}` : row.expected ? "not found" : "–" }))))))];
 }
 
-const searchLink = (query) => make("a", { href: `/?${new URLSearchParams({ q: query })}`, text: query });
+const searchAddress = (query) => `/?${new URLSearchParams({ q: query })}`;
+const searchLink = (query) => make("a", { href: searchAddress(query), text: query });
 
 // ---------------------------------------------------------------- what use has taught
 

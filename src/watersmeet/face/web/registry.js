@@ -3,9 +3,8 @@
 import { call } from "./api.js";
 import { address, configuration } from "./configuration.js";
 import { $, make, meter, percent, place, plural } from "./dom.js";
-import { notes } from "./results.js";
+import { confidence, notes } from "./results.js";
 import { countOf, lazily, parameters } from "./schema.js";
-import { closeDetail } from "./selection.js";
 import { state } from "./state.js";
 import { marked } from "./words.js";
 
@@ -16,15 +15,15 @@ const BY_WORDS = "By words alone: percentages are shares of a full match in path
 const MAX_SHOWN = 12;
 
 export function showCards(answer) {
-  closeDetail(false);
   state.results = [];
   $("results").replaceChildren();
   $("welcome").hidden = true;
   const groups = GROUPS.map(([key, name]) => [name, answer[key] ?? []]).filter(([, list]) => list.length);
   const count = groups.reduce((sum, [, list]) => sum + list.length, 0);
   const scale = scaleOf(answer);
-  const words = answer.confidence_words ? `; confidence: ${answer.confidence_words}` : "";
-  $("summary").textContent = count ? `${plural(count, "result")}, ${answer.search_mode ?? "hybrid"}${words}` : "Nothing found.";
+  const found = plural(count, "result");
+  $("summary").textContent = !count ? "Nothing found. Try fewer or other words, or fewer filters."
+    : answer.no_good_match ? `Nothing fits this well. The nearest: ${found}` : found + confidence(answer);
   notes(answer);
   $("cards").replaceChildren(count && scale.text ? make("p", { class: "meta scale", text: scale.text }) : "",
     ...groups.flatMap(([name, list]) => [make("h2", { class: "group", text: `${name} (${list.length})` }),
@@ -36,7 +35,7 @@ export function showCards(answer) {
 function scaleOf(answer) {
   if (!String(answer.query ?? "").replace(/#[^\s#]+/g, "").trim()) return { shown: false, text: "With these tags, last changed first." };
   if (answer.search_mode === "lexical-only") return { shown: true, text: BY_WORDS };
-  if (answer.no_good_match) return { shown: false, text: "Nothing fits. These are the nearest, without percentages." };
+  if (answer.no_good_match) return { shown: false, text: "Percentages would compare with the nearest, which does not fit: there are none." };
   return { shown: true, text: RANKED };
 }
 

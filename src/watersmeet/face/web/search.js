@@ -1,69 +1,106 @@
-// A search: sent while one types, remembered in the address.
+// A search: sent while one types, kept in the address.
 
+import { searchKey, showAddress } from "./addresses.js";
 import { closeAnswer } from "./answer.js";
 import { call } from "./api.js";
-import { $, note, straight } from "./dom.js";
+import { $, note } from "./dom.js";
+import { drawFacets } from "./facets.js";
+import { keepSearch, showRecent } from "./recent.js";
 import { showCards } from "./registry.js";
-import { showResults } from "./results.js";
+import { addResults, showResults } from "./results.js";
 import { closeDetail } from "./selection.js";
-import { controls, request, state } from "./state.js";
+import { LAST, PAGE, request, state } from "./state.js";
 import { wordsOf } from "./words.js";
 
 const DELAY_MS = 120;
+const KEEP_MS = 2000;
+let resting = 0;
 
 export function searchLater() {
   clearTimeout(state.timer);
-  state.timer = setTimeout(search, DELAY_MS);
+  state.timer = setTimeout(() => search(), DELAY_MS);
 }
 
-export async function search() {
+// `isStep`: a filter, or a search that was begun anew: one may go back to the one before
+export async function search(isStep = false) {
   clearTimeout(state.timer);
   state.abort?.abort();
   const body = request();
-  remember(body);
+  const isNew = searchKey() !== state.searched;
+  if (isNew && !$("detail").hidden) closeDetail(false, false);
+  showAddress(isStep || (state.kept && isNew));
+  state.kept = false;
+  state.searched = searchKey();
   closeAnswer();
   if (!body.query) return clear();
   state.abort = new AbortController();
   const number = ++state.number;
   $("left").setAttribute("aria-busy", "true");
   try {
-    const registry = state.scope === "registry";
-    const answer = registry
-      ? await call("/api/search/semantic", { query: body.query, max_results: 20, ...(state.tags.length ? { tags: state.tags } : {}) },
-        state.abort.signal)
-      : await call("/api/search", body, state.abort.signal);
+    const answer = await found(body, state.abort.signal);
     if (number !== state.number) return;
     state.words = wordsOf(body.query);
-    registry ? showCards(answer) : showResults(answer);
+    $("recent").hidden = true;
+    state.scope === "registry" ? showCards(answer) : showResults(answer);
+    if (state.scope !== "registry") drawFacets(answer.facets);
+    showMore(state.scope !== "registry" && answer.results.length === PAGE);
+    keepLater(body.query);
   } catch (problem) {
     if (problem.name === "AbortError" || number !== state.number) return;
     clear();
     $("welcome").replaceChildren();
-    $("summary").textContent = "";
     note(`The search failed: ${problem.message}`);
   } finally {
     if (number === state.number) $("left").removeAttribute("aria-busy");
   }
 }
 
-function remember(body) {
-  const saved = new URLSearchParams();
-  if (body.query) saved.set("q", body.query);
-  for (const { id } of controls()) if (body[id]) saved.set(id, body[id]);
-  if ($("kind").value) saved.set("kind", $("kind").value);
-  for (const tag of state.tags) saved.append("tag", tag);
-  if (state.scope !== "passages") saved.set("scope", state.scope);
-  history.replaceState(null, "", saved.size ? `?${saved}` : location.pathname);
-  document.title = body.query ? `${straight(body.query)} · watersmeet` : "watersmeet";
+function found(body, signal) {
+  if (state.scope !== "registry") return call("/page/search", body, signal);
+  const tags = state.filters.tag.length ? { tags: state.filters.tag } : {};
+  return call("/api/search/semantic", { query: body.query, max_results: PAGE, ...tags }, signal);
 }
 
-function clear() {
+export async function more() {
+  if ($("show-more").hidden || $("show-more").disabled) return;
+  const number = state.number;
+  $("show-more").disabled = true;
+  try {
+    const answer = await call("/page/search", request(state.results.length), state.abort?.signal);
+    if (number !== state.number) return;
+    addResults(answer.results);
+    showMore(answer.results.length === PAGE && state.results.length + PAGE <= LAST);
+  } catch (problem) {
+    if (problem.name !== "AbortError") note(`No further results: ${problem.message}`);
+  } finally {
+    $("show-more").disabled = false;
+  }
+}
+
+function showMore(is) { $("show-more").hidden = !is; }
+
+// what one stays with is worth keeping; what one types through is not
+function keepLater(query) {
+  clearTimeout(resting);
+  resting = setTimeout(() => keep(query), KEEP_MS);
+}
+export function keep(query = $("query").value.trim()) {
+  clearTimeout(resting);
+  if (!query) return;
+  state.kept = true;
+  keepSearch(query, searchKey());
+}
+
+export function clear() {
+  clearTimeout(resting);
+  state.number++;
   state.results = [];
   state.here = -1;
-  $("results").replaceChildren();
-  $("cards").replaceChildren();
-  $("notes").replaceChildren();
+  for (const id of ["results", "cards", "notes"]) $(id).replaceChildren();
+  $("left").removeAttribute("aria-busy");
   $("summary").textContent = "";
   $("welcome").hidden = false;
-  closeDetail(false);
+  showMore(false);
+  drawFacets(null);
+  showRecent();
 }
