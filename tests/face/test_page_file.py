@@ -42,7 +42,10 @@ def test_it_loads_its_own_files_alone() -> None:
         assert tag not in ("iframe", "object", "embed", "img", "base"), tag
         for name in ("src", "href", "action", "srcset", "data"):
             address = attributes.get(name, "#")
-            assert address in own or address in ("/", "/quality") or address.startswith(("#", "data:,")), (tag, attributes)
+            assert address in own or address in ("/", "/quality") or address.startswith(("#", "data:,")), (
+                tag,
+                attributes,
+            )
             loaded.add(address)
     assert own <= loaded
     assert re.findall(r"https?://|@import|url\(", PAGE + STYLE + SCRIPT) == []

@@ -13,7 +13,8 @@ from click.testing import CliRunner
 from serving import Served, served
 from watersmeet import Engine
 from watersmeet.core.entities import Entity
-from watersmeet.engine.index.state_names import LAST_EVALUATION
+from watersmeet.engine.calibration.opened_results import add_opened
+from watersmeet.engine.index.state_names import LAST_EVALUATION, OPENED_RESULTS
 from watersmeet.engine.settings.settings import load
 from watersmeet.face.cli.main import cli
 from watersmeet.face.tokens import Tokens
@@ -47,8 +48,10 @@ def told(site: Served, token: str = "", **headers: str) -> dict[str, Any]:
 
 
 def test_the_owner_sees_figures_queries_and_how_they_were_made(engine: Engine, tmp_path: Path) -> None:
+    add_opened(engine.index.state(OPENED_RESULTS), "rotate keys", "guides/keys.md")
     with served(engine, tokens=Tokens(str(tmp_path / "none.json"))) as site:
         found = told(site)
+    assert found["opened_results"] == [{"query": "rotate keys", "document": "guides/keys.md"}]
     measured = found["evaluation"]
     assert measured["command"] == "watersmeet eval --from-corpus --queries 12 --seed 3"
     assert measured["documents"] == found["documents"]
@@ -62,6 +65,7 @@ def test_the_owner_sees_figures_queries_and_how_they_were_made(engine: Engine, t
 
 def test_nobody_else_sees_what_was_measured(engine: Engine, tmp_path: Path) -> None:
     tokens = Tokens(str(tmp_path / "tokens.json"))
+    add_opened(engine.index.state(OPENED_RESULTS), "rotate keys", "guides/keys.md")
     with served(engine, tokens=Tokens(str(tmp_path / "none.json"))) as site:
         assert told(site)["shown"]
         assert not told(site, X_Forwarded_For="10.0.0.9")["shown"]
