@@ -1,4 +1,4 @@
-"""The page's tests in Chromium: brings what they need, then runs them. `python scripts/browser.py [files, pytest's flags]`.
+"""The page's tests in Chromium: brings what they need, then runs them. `python scripts/browser.py [FILES] [FLAGS]`.
 
 Playwright comes from PyPI, axe-core from npm; Chromium from the system, or from Debian's packages if this is root.
 """

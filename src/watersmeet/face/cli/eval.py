@@ -95,12 +95,11 @@ def eval_command(
 
         return eval_ask(dataset, foreign, limit, seed, fresh, loaded(recipe=recipe), index, as_json, quiet)
     _check(dataset, from_corpus, reports, gate_file)
-    settings = loaded(recipe=recipe)
     with progress(quiet or as_json) as callback:
         data, place = _load_queries(dataset, from_corpus, queries, index, seed, callback)
         evaluation = evaluate(
             data.limited(limit, seed),
-            settings,
+            loaded(recipe=recipe),
             mode=mode,
             index=place,
             against=loaded(recipe=against) if against else None,
@@ -111,8 +110,7 @@ def eval_command(
             progress=callback,
         )
     report = to_json(evaluation)
-    if place:
-        _keep(place, evaluation, report, _command(dataset, from_corpus, queries, recipe, mode, limit, seed))
+    _keep(place, evaluation, report, _command(dataset, from_corpus, queries, recipe, mode, limit, seed))
     passed = _save_outputs(evaluation, report, save_to, gate_file, run_out, reports, csv_file)
     if as_json:
         print_json(report)
@@ -160,9 +158,12 @@ def _command(dataset: str, from_corpus: bool, queries: int, recipe: str, mode: s
 
 
 def _keep(place: str, evaluation: Evaluation, report: dict[str, Any], command: str) -> None:
-    """Store the report with the index, for the page of `serve`; a remark in the report if that is not possible."""
+    """Store the report with the index that it is of, for the page of `serve`; a remark in the report if that is not
+    possible. A dataset with an index of its own (`place` is empty) says nothing of another one."""
     from watersmeet.evaluate.last_report import keep
 
+    if not place:
+        return
     try:
         with Engine(place, loaded()) as engine:
             keep(engine.index.state(LAST_EVALUATION), evaluation, report, command)
