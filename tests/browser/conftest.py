@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -19,9 +18,9 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from page_library import WEB_PAGES, pages_of, write_library
+from serving_command import START, serving
 
 ROOT = Path(__file__).resolve().parents[2]
-START = "import sys; sys.argv[0] = 'watersmeet'; from watersmeet.face.cli.main import main; main()"
 ARGUMENTS = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
@@ -73,24 +72,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         subprocess.run([sys.executable, "-c", *script], cwd=folder, env=environ, check=True)
     with serving(folder, environ) as address:
         yield address
-
-
-@contextmanager
-def serving(folder: Path, environ: dict[str, str], *flags: str) -> Iterator[str]:
-    server = subprocess.Popen(
-        [sys.executable, "-c", START, "serve", "--port", "0", "--json", *flags],
-        cwd=folder,
-        env=environ,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert server.stdout is not None
-    try:
-        yield json.loads(server.stdout.readline())["url"]
-    finally:
-        server.terminate()
-        server.wait(20)
-        server.stdout.close()
 
 
 @pytest.fixture

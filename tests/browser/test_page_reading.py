@@ -139,7 +139,7 @@ def test_formats_are_shown_as_what_they_are(read: Open) -> None:
 def test_a_pdf_is_opened_at_its_page(read: Open, library: str) -> None:
     page = read("/?q=ibis")
     link = page.locator(".result a.original").first
-    expect(link).to_have_text("Open the PDF, page 3")
+    expect(link).to_have_text("PDF, page 3")
     assert link.get_attribute("href") == "/file/report.pdf#page=3"
     assert link.get_attribute("rel") == "noopener noreferrer"
     page.locator(".result a.link").first.click()
