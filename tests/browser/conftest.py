@@ -10,13 +10,15 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
-from browsing import START, Open, serving, visiting
+from page_library import WEB_PAGES, pages_of, write_library
+from serving_command import START, serving
 
 ROOT = Path(__file__).resolve().parents[2]
 ARGUMENTS = (
@@ -49,6 +51,8 @@ SERVERS = [
         "description": "Write a changelog of a library.",
     },
 ]
+
+Open = Callable[..., Page]
 
 
 @pytest.fixture(scope="session")
@@ -94,10 +98,63 @@ def browser() -> Iterator[Browser]:
         chromium.close()
 
 
+@pytest.fixture(scope="session")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server over notes, a PDF, code, mail, pages of a website, and texts that are hostile."""
+    folder = tmp_path_factory.mktemp("library")
+    environ = {**os.environ, "HOME": str(folder), "XDG_CACHE_HOME": str(folder / "cache")}
+    write_library(folder / "notes")
+    with pages_of(WEB_PAGES) as site:
+        environ["WATERSMEET__SOURCE__SITE__ALLOWED"] = json.dumps([urlsplit(site).netloc])
+        for words in (["notes"], [f"{site}/guide.html"]):
+            command = [sys.executable, "-c", START, "sync", *words, "--no-vectors", "--quiet"]
+            subprocess.run(command, cwd=folder, env=environ, check=True)
+    with serving(folder, environ) as address:
+        yield address
+
+
 @pytest.fixture
-def visit(browser: Browser, served: str) -> Iterator[Open]:
-    with visiting(browser, served) as visit:
-        yield visit
+def opened(browser: Browser) -> Iterator[Open]:
+    """Open an address; at the end, nothing was complained about, no script of a text ran, and no request had left."""
+    asked: list[str] = []
+    complaints: list[str] = []
+    contexts = []
+
+    def opened(address: str, width: int = 1280, height: int = 860, scheme: str = "light") -> Page:
+        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+        contexts.append(context)
+        context.on("request", lambda request: asked.append(request.url))
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        page.on("dialog", lambda dialog: (complaints.append(f"a dialog: {dialog.message}"), dialog.dismiss()))
+        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto(address)
+        page.wait_for_selector("#welcome h2", state="attached")
+        return page
+
+    yield opened
+    for context in contexts:
+        for page in context.pages:
+            assert page.evaluate("() => window.hit === undefined")
+        context.close()
+    assert asked
+    assert {urlsplit(url).hostname for url in asked if not url.startswith(("data:", "blob:", "chrome"))} == {
+        "127.0.0.1"
+    }
+    assert complaints == []
+
+
+@pytest.fixture
+def visit(opened: Open, served: str) -> Open:
+    """Open the page over the handbook."""
+    return lambda path="", *rest, **more: opened(served + path, *rest, **more)
+
+
+@pytest.fixture
+def read(opened: Open, library: str) -> Open:
+    """Open the page over the library."""
+    return lambda path="", *rest, **more: opened(library.rstrip("/") + (path or "/"), *rest, **more)
 
 
 @pytest.fixture(scope="session")

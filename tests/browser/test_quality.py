@@ -8,17 +8,20 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
-from browsing import START, Open, problems, serving, visiting
+from page_actions import problems
+from serving_command import START, serving
 
 pytestmark = pytest.mark.browser
 
+Open = Callable[..., Page]
 ROOT = Path(__file__).resolve().parents[2]
 PICTURES = Path(os.environ.get("PICTURES", "build/pictures"))
 WIDTHS = {"phone": (390, 844), "tablet": (820, 1100), "desktop": (1440, 900)}
@@ -56,13 +59,20 @@ def taught(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-def visit(browser: Browser, taught: str) -> Iterator[Open]:
-    with visiting(browser, taught, READY) as visit:
-        yield visit
+def visit(opened: Open, taught: str) -> Open:
+    """Open the page on quality of what was taught."""
+    return lambda *rest: quality_page(opened, taught, *rest)
+
+
+def quality_page(opened: Open, address: str, *rest: Any) -> Page:
+    page = opened(address, *rest)
+    page.goto(f"{address}quality")
+    expect(page.locator(READY).first).to_be_visible()
+    return page
 
 
 def test_it_shows_what_was_measured_and_how(visit: Open) -> None:
-    page = visit("quality")
+    page = visit()
     expect(page).to_have_title("Quality · watersmeet")
     body = page.locator("#quality-body")
     expect(body).to_contain_text("30 queries (the index itself), recipe default, mode hybrid")
@@ -80,7 +90,7 @@ def test_it_shows_what_was_measured_and_how(visit: Open) -> None:
 
 
 def test_it_shows_what_was_learned_and_how_to_undo_it(visit: Open) -> None:
-    page = visit("quality")
+    page = visit()
     body = page.locator("#quality-body")
     expect(body).to_contain_text(re.compile(r"adjusted after \d judged quer(y|ies) and 0 opened results"))
     expect(body).to_contain_text("[calibration] learn = false")
@@ -95,7 +105,7 @@ def test_it_shows_what_was_learned_and_how_to_undo_it(visit: Open) -> None:
 
 
 def test_one_comes_there_from_the_index_and_back_by_a_search(visit: Open, taught: str) -> None:
-    page = visit("quality")
+    page = visit()
     page.goto(taught)
     page.locator("#open-index").press("Enter")
     page.locator("#open-quality").press("Enter")
@@ -109,13 +119,12 @@ def test_one_comes_there_from_the_index_and_back_by_a_search(visit: Open, taught
     expect(page.locator(READY).first).to_be_visible()
 
 
-def test_without_a_measurement_it_says_how_to_make_one(browser: Browser, tmp_path: Path) -> None:
+def test_without_a_measurement_it_says_how_to_make_one(opened: Open, tmp_path: Path) -> None:
     with (
         measured(tmp_path) as (folder, environ),
         serving(folder, environ) as address,
-        visiting(browser, address, READY) as visit,
     ):
-        page = visit("quality")
+        page = quality_page(opened, address)
         body = page.locator("#quality-body")
         expect(body).to_contain_text("Nothing yet. This makes queries from the documents themselves")
         expect(body.locator("pre").first).to_contain_text("watersmeet eval --from-corpus --index ")
@@ -131,13 +140,12 @@ def copy_first(page: Page) -> None:
     assert page.evaluate("() => navigator.clipboard.readText()") == page.locator(".copyable pre").first.inner_text()
 
 
-def test_who_has_a_token_sees_no_query(browser: Browser, tmp_path: Path) -> None:
+def test_who_has_a_token_sees_no_query(opened: Open, tmp_path: Path) -> None:
     with (
         measured(tmp_path, ["eval", "--from-corpus", "--queries", "10"], ["token", "create"]) as (folder, environ),
         serving(folder, environ) as address,
-        visiting(browser, address, READY) as visit,
     ):
-        page = visit("quality")
+        page = quality_page(opened, address)
         expect(page.locator("#quality-body")).to_contain_text("shown to the owner of the index")
         expect(page.locator("#quality-body .figures")).to_have_count(0)
         expect(page.locator("#quality-body")).to_contain_text("What use has taught")
@@ -147,7 +155,7 @@ def test_who_has_a_token_sees_no_query(browser: Browser, tmp_path: Path) -> None
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_barrier_on_it(visit: Open, axe: str, width: str, scheme: str) -> None:
-    page = visit("quality", *WIDTHS[width], scheme)
+    page = visit(*WIDTHS[width], scheme)
     PICTURES.mkdir(parents=True, exist_ok=True)
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
     assert problems(page, axe) == []

@@ -7,17 +7,19 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
-from browsing import START, Open, problems, serving, settled, visiting
+from page_actions import problems, settled
+from serving_command import START, serving
 
 pytestmark = pytest.mark.browser
 
+Open = Callable[..., Page]
 PICTURES = Path(os.environ.get("PICTURES", "build/pictures"))
 WIDTHS = {"phone": (390, 844), "tablet": (820, 1100), "desktop": (1440, 900)}
 QUERY = "plan a journey by train"
@@ -120,9 +122,9 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-def visit(browser: Browser, registry: str) -> Iterator[Open]:
-    with visiting(browser, registry) as visit:
-        yield visit
+def visit(opened: Open, registry: str) -> Open:
+    """Open the page over the registry."""
+    return lambda path="", *rest: opened(registry + path, *rest)
 
 
 def found(visit: Open, query: str = QUERY, *how: Any) -> Page:

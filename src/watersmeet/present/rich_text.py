@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Node = Any
 """A text, or an element: `[name, attributes, *nodes]`. JSON, so that it is what it is sent as."""
 FindDocument = Callable[[str, str], str | None]
-"""The id of the document that a target means, written in a link of this type (`wiki`, `markdown`); None: there is none."""
+"""The id of the document that a target means, in a link of this type (`wiki`, `markdown`); None: there is none."""
 
 MARKDOWN, PLAIN = "markdown", "plain"
 MARKDOWN_ENDINGS = tuple(
@@ -52,9 +52,9 @@ NAMES = frozenset({*_HTML, *_HTML_BLOCKS, *_HTML_EMPTY, "a", "div", "span", *_BL
 """Every element that a tree can have."""
 _CALLOUTS = frozenset("note info tip warning danger question example quote success failure bug todo abstract".split())
 _CALLOUT_NAMES = {
-    "important": "tip", "hint": "tip", "caution": "warning", "attention": "warning", "error": "danger", "fail": "failure",
-    "missing": "failure", "check": "success", "done": "success", "help": "question", "faq": "question",
-    "summary": "abstract", "tldr": "abstract", "cite": "quote",
+    "important": "tip", "hint": "tip", "caution": "warning", "attention": "warning", "error": "danger",
+    "fail": "failure", "missing": "failure", "check": "success", "done": "success", "help": "question",
+    "faq": "question", "summary": "abstract", "tldr": "abstract", "cite": "quote",
 }  # fmt: skip
 _CALLOUT = re.compile(r"\[!([\w-]{1,40})\]([+-]?)[ \t]*([^\n]*)\n?")
 _HIGHLIGHT = re.compile(r"==([^=\n]+)==")
@@ -270,6 +270,7 @@ class _Builder:
             self._put(value)
 
     def _start(self, tag: Any) -> None:
+        value: Any = None
         name, value = (tag, None) if type(tag) is str else next(iter(tag.items()))
         made: list[Node] | None = None
         if name == "Heading":

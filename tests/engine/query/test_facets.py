@@ -23,9 +23,9 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     for name in ("notes", "guides"):
         (folder / name).mkdir()
     for n in range(30):
-        tags = "[water, tide]" if n % 2 else "[water]"
+        tags, end = "[water, tide]" if n % 2 else "[water]", " in vain" if n < 5 else ""
         (folder / "notes" / f"{n:02}.md").write_text(
-            f"---\ntags: {tags}\nupdated: 2026-{1 + n % 6:02}-28\n---\n# Note {n}\n\nThe heron waits{' in vain' if n < 5 else ''}.\n"
+            f"---\ntags: {tags}\nupdated: 2026-{1 + n % 6:02}-28\n---\n# Note {n}\n\nThe heron waits{end}.\n"
         )
     (folder / "guides" / "a.md").write_text("# Guide\n\nA heron in a guide. #bird\n")
     (folder / "guides" / "b.py").write_text("def heron():\n    '''A heron in code.'''\n")

@@ -18,7 +18,7 @@ from watersmeet.engine.query.original import OTHER, PDF, TEXT
 from watersmeet.engine.settings.settings import load
 
 REPORT = pdf([[(12, "A report about rivers.")]])
-HTML = "<html><body><main><h1>Page</h1><p>Enough words for a page of text.<script>alert(1)</script></p></main></body></html>"
+HTML = "<html><main><h1>Page</h1><p>Enough words for a page of text.<script>alert(1)</script></p></main></html>"
 
 
 @pytest.fixture

@@ -15,9 +15,9 @@ from watersmeet.core.visibility import EVERYONE
 from watersmeet.engine.settings.settings import load
 
 NOTES = {
-    "start.md": "# Start\n\nSee [[Setup]], [[deep/other#Part two|other]], [here](guides/setup.md#first%20steps), [[Hidden]],"
-    " [[Nothing]] and [out](https://x.org).\n\n## Again\n\n" + "Many more words about herons. " * 60,
-    "guides/setup.md": "# Setup\n\nBack to [start](../start.md) and [away](../../etc/passwd).\n\n## First steps\n\nWalk.\n",
+    "start.md": "# Start\n\nSee [[Setup]], [[deep/other#Part two|other]], [here](guides/setup.md#first%20steps),"
+    " [[Hidden]], [[Nothing]] and [out](https://x.org).\n\n## Again\n\n" + "Many more words about herons. " * 60,
+    "guides/setup.md": "# Setup\n\nTo [start](../start.md), [away](../../etc/passwd).\n\n## First steps\n\nWalk.\n",
     "deep/other.md": "# Other\n\n## Part two\n\nText.\n",
     "deep/setup.md": "# Setup down there\n\n[[setup]] is another one; see [[start]].\n",
     "hidden.md": "---\n'@audience': ['user:ada']\n---\n# Hidden\n\nSecret.\n",

@@ -92,8 +92,8 @@ def file_type(path: str) -> str:
 
 
 def _spot(text: str, passage: Passage) -> rich_text.Passage | None:
-    """Where a passage is in the text of its document. A passage may repeat rows or a paragraph of the one before it: then
-    its longest lines are looked for."""
+    """Where a passage is in the text of its document. A passage may repeat rows or a paragraph of the one
+    before it: then its longest lines are looked for."""
     start = text.find(passage.text)
     if start >= 0:
         return rich_text.Passage(start, start + len(passage.text))

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from watersmeet.engine.query.original import OTHER, PDF, Original
+from watersmeet.engine.query.original import OTHER, Original
 from watersmeet.face import shapes
 from watersmeet.face.page_view import search_view
 from watersmeet.face.rest.documents import Identity
@@ -18,8 +18,8 @@ from watersmeet.face.search import SearchParams
 
 router = APIRouter(include_in_schema=False)
 ChunkName = Annotated[str, Query(max_length=200)]
-INERT = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
-"""Policy of a file: it can load and run nothing. A sandbox as well, except for a PDF, whose viewer it would keep out."""
+INERT = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; sandbox"
+"""Policy of a file: it can load and run nothing."""
 
 
 @router.post("/page/search")
@@ -46,7 +46,7 @@ def as_file(found: Original) -> Response:
     how = "attachment" if found.type == OTHER else "inline"
     headers = {
         "Content-Disposition": f"{how}; filename*=UTF-8''{quote(found.name, safe='')}",
-        "Content-Security-Policy": INERT if found.type == PDF else f"{INERT}; sandbox",
+        "Content-Security-Policy": INERT,
         "Cache-Control": "no-store",
     }
     return Response(found.content, 200, headers, found.type)

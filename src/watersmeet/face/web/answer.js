@@ -79,7 +79,7 @@ function showAnswer(turn, text, citations, whole = null) {
 function cited(text, citations) {
   const parts = [];
   let last = 0;
-  const plain = (part) => parts.push(...marked(part.replaceAll("\\[", "[")));
+  const plain = (part) => parts.push(...inline(part.replaceAll("\\[", "[")));
   for (const match of text.matchAll(/(?<!\\)\[(\d{1,3})(\?)?\]/g)) {
     plain(text.slice(last, match.index));
     parts.push(citation(Number(match[1]), Boolean(match[2]), citations));
@@ -87,6 +87,16 @@ function cited(text, citations) {
   }
   plain(text.slice(last));
   return parts;
+}
+
+// marks inside of a line: code, strong, and the text of links
+function inline(text) {
+  return text.split(/(`[^`\n]+`|\*\*[^*\n]+\*\*|\[\[[^[\]\n]+\]\]|\[[^[\]\n]+\]\([^()\s]+\))/).flatMap((part, n) => {
+    if (n % 2 === 0) return marked(part);
+    if (part.startsWith("`")) return [make("code", { text: part.slice(1, -1) })];
+    if (part.startsWith("**")) return [make("strong", {}, ...marked(part.slice(2, -2)))];
+    return marked(part.startsWith("[[") ? part.slice(2, -2).split("|").at(-1) : part.slice(1, part.indexOf("](")));
+  });
 }
 
 function citation(n, isUnchecked, citations) {

@@ -63,6 +63,7 @@ function scroll(anchor) {
   const target = known || $("passage");
   $("detail").scrollTop = 0;
   if (target) $("detail").scrollTop = Math.max(0, target.getBoundingClientRect().top - $("detail").getBoundingClientRect().top - 90);
+  if (target) (target.firstElementChild ?? target).scrollIntoView({ block: "nearest" });  // the pane may reach below the window
   for (const one of document.querySelectorAll("#detail .arrived")) one.classList.remove("arrived");
   if (known) known.classList.add("arrived");
 }

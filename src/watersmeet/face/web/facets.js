@@ -1,6 +1,6 @@
 // Filters: menus with counts, and the chosen ones as chips.
 
-import { $, make, plural } from "./dom.js";
+import { $, make } from "./dom.js";
 import { search } from "./search.js";
 import { controls, FACETS, state, valueOf } from "./state.js";
 
@@ -44,8 +44,8 @@ function drawMenu(key, counts) {
 function value({ key, value: name, documents }, isChosen) {
   const label = key === "since" ? AGES[name] ?? name : name;
   return make("button", { class: "plain value", type: "button", "aria-pressed": String(isChosen), "data-value": name,
-    "aria-label": documents === null ? label : `${label}, ${plural(documents, "document")}`,
-    on: { click: () => toggle(key, name) } }, make("span", { text: label }), documents === null ? null : make("span", { class: "count", text: documents }));
+    on: { click: () => toggle(key, name) } }, make("span", { text: label }), documents === null ? null : " ", documents === null ? null
+    : make("span", { class: "count" }, documents.toLocaleString("en"), make("span", { class: "unseen", text: documents === 1 ? " document" : " documents" })));
 }
 
 export function toggle(key, name) {

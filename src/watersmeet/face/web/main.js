@@ -17,7 +17,7 @@ import { closeDetail } from "./selection.js";
 import { controls, state } from "./state.js";
 
 function searchParts() {
-  $("ask").addEventListener("submit", (event) => { event.preventDefault(); search(); keep(); });
+  $("ask").addEventListener("submit", (event) => { event.preventDefault(); if (searchKey() !== state.searched) search(); keep(); });
   $("query").addEventListener("input", searchLater);
   $("tag").addEventListener("change", addTag);
   for (const control of controls()) {
@@ -68,6 +68,7 @@ async function showAddressed() {
   const isOther = searchKey() !== state.searched;
   state.shown = named;
   state.searched = searchKey();
+  state.kept = Boolean($("query").value);
   const searching = !$("query").value ? clear() : isOther ? search() : null;
   if (!named) document.title = $("query").value ? `${straight($("query").value.trim())} · watersmeet` : "watersmeet";
   showNamed(named);

@@ -7,14 +7,15 @@ const SHOWN = ["application/pdf", "text/plain"];
 export function originalLink(found, isButton = false) {
   const look = isButton ? "plain original" : "original";
   if (found.address) {
-    return isButton ? make("a", { class: look, href: found.address, target: "_blank", rel: "noopener noreferrer", text: "Open the page" }) : null;
+    return isButton ? make("a", { class: look, href: found.address, target: "_blank", rel: "noopener noreferrer", text: "Web page",
+      title: "Open the web page at this place" }) : null;
   }
   const isPdf = found.file === "application/pdf";
   if (!found.file || (!isPdf && !isButton)) return null;
   const address = `/file/${found.document.split("/").map(encodeURIComponent).join("/")}`;
   const page = isPdf && found.page ? `#page=${found.page}` : "";
   return make("a", { class: look, href: address + page, target: "_blank", rel: "noopener noreferrer",
-    text: isPdf ? `Open the PDF${found.page ? `, page ${found.page}` : ""}` : "Open the file",
+    text: isPdf ? `PDF${found.page ? `, page ${found.page}` : ""}` : "File", title: `Open the ${isPdf ? "PDF" : "file"} itself`,
     on: { click: (event) => { event.stopPropagation(); if (sessionStorage.getItem("token")) { event.preventDefault(); fetchFile(address, page); } } } });
 }
 

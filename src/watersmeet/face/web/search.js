@@ -29,7 +29,7 @@ export async function search(isStep = false) {
   const isNew = searchKey() !== state.searched;
   if (isNew && !$("detail").hidden) closeDetail(false, false);
   showAddress(isStep || (state.kept && isNew));
-  state.kept = false;
+  if (isNew) state.kept = false;
   state.searched = searchKey();
   closeAnswer();
   if (!body.query) return clear();
