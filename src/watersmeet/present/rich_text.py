@@ -60,9 +60,9 @@ _CALLOUT = re.compile(r"\[!([\w-]{1,40})\]([+-]?)[ \t]*([^\n]*)\n?")
 _HIGHLIGHT = re.compile(r"==([^=\n]+)==")
 _COMMENT = re.compile(r"%%[^%\n]*%%")
 _BLOCK_ID = re.compile(r"(?:^|\s)\^([A-Za-z0-9-]{1,80})\s*$")
-_OWN_ANCHOR = re.compile(r"\s*\{#([\w.:-]{1,200})\}\s*$")
+_OWN_ANCHOR = re.compile(r"#([\w.:-]{1,200})\}")
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9-]*)((?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*)/?>")
-_ATTRIBUTE = re.compile(r"([A-Za-z-]+)\s*=\s*(\"[^\"]*\"|'[^']*'|[^\s\"'=<>`]+)")
+_ATTRIBUTE = re.compile(r"(?<![A-Za-z-])([A-Za-z-]{1,20})\s{0,9}=\s{0,9}(\"[^\"]*\"|'[^']*'|[^\s\"'=<>`]+)")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:|//|\\\\")
 _OPENED = re.compile(r"(?:https?://|mailto:)[^\s\x00-\x20<>\"\\^`{|}]+", re.IGNORECASE)
 """Addresses that a link may lead to. Everything else that has a scheme is not a link."""
@@ -338,10 +338,11 @@ class _Builder:
     # ------------------------------------------------------------ headings and links
 
     def _anchored(self, heading: list[Node]) -> None:
-        if type(heading[-1]) is str and (own := _OWN_ANCHOR.search(heading[-1])):
-            heading[-1] = heading[-1][: own.start()]
-            heading[1] = {"id": own[1]}
-            return
+        if type(heading[-1]) is str:
+            before, _, after = heading[-1].rpartition("{")
+            if own := _OWN_ANCHOR.fullmatch(after.rstrip()):
+                heading[-1], heading[1] = before.rstrip(), {"id": own[1]}
+                return
         name = slug(_text_of(heading))
         seen = self._anchors.get(name, 0)
         self._anchors[name] = seen + 1

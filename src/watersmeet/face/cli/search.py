@@ -31,7 +31,15 @@ from watersmeet.face.cli.common import (
 from watersmeet.face.cli.params import flags, from_flags
 from watersmeet.face.cli.streams import one_line
 from watersmeet.face.search import OutputFormat, SearchParams, SearchReply, filters_of, run_search
-from watersmeet.present.answer import breadcrumb, breakdown, explain_line, location, routed_line, spelling_line
+from watersmeet.present.answer import (
+    breadcrumb,
+    breakdown,
+    explain_line,
+    facet_lines,
+    location,
+    routed_line,
+    spelling_line,
+)
 from watersmeet.present.snippet import snippet
 
 if TYPE_CHECKING:
@@ -111,6 +119,8 @@ def _print_reply(found: SearchReply, as_json: bool, quiet: bool, form: str) -> N
         for operator in found.answer.operators if explain and not quiet else ():
             print(f"operator: {operator}", file=sys.stderr)
         _print(found.answer, explain, quiet, form)
+        for line in facet_lines(found.answer.facets) if found.answer.facets else ():
+            print(one_line(line), file=sys.stderr)
         if found.missing:
             print(found.missing)
 
