@@ -29,7 +29,6 @@ MADE = {
     "core/tokens.py": [tokens._UNICODE, tokens._JOINT_UNICODE, tokens._CAMEL, tokens._ACCENTS, tokens._UNSPACED],
     "face/cli/pretty.py": [r"(?i)(?<!\w)(?:a\-a|aa|a)(?:'?\w{0,3})(?!\w)"],
     "face/clients/toml_entry.py": [r"^\s*\[\s*mcp_servers\s*\.\s*(?:a|\"a\"|'a')\s*(?:\..*)?\]\s*(?:#.*)?$"],
-    "face/rest/page.py": [],  # reads the page that is shipped
     "present/plain_text.py": [f"(?s){plain_text._TAG}", plain_text._CALLOUT, plain_text._OBSIDIAN],
     "query/spelling.py": [r"(?<![^\W_])(aa|Aa|AA)(?![^\W_])"],
     "stage/anchor.py": [r"(?<!\w)a\s+a(?!\w)", r"(?<!\w)d40(?!\w)"],

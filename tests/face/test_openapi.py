@@ -59,6 +59,8 @@ def test_every_route_is_described(site: Served) -> None:
         "/api/search/semantic",
         "/api/search/tags",
         "/api/servers",
+        "/api/servers/{path}/configuration",
+        "/api/quality",
         "/api/agents",
         "/api/skills/search",
         "/api/entities",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import socket
 import time
 from collections.abc import Iterator
@@ -273,9 +274,20 @@ def test_the_page_may_run_nothing_but_itself(site: Served) -> None:
     answer = site.ask("/")
     policy = answer.headers["Content-Security-Policy"]
     assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
-    assert "script-src 'sha256-" in policy
+    assert "default-src 'none'; script-src 'self'; style-src 'self'" in policy
     assert "unsafe" not in policy
-    assert "default-src 'none'" in policy
+    folder = re.findall(r'src="(/web/\w+)/main.js"', answer.content.decode())[0]
+    for name, kind in {"main.js": "text/javascript; charset=utf-8", "style.css": "text/css; charset=utf-8"}.items():
+        file = site.ask(f"{folder}/{name}")
+        assert (file.status, file.headers["Content-Type"]) == (200, kind)
+        assert "immutable" in file.headers["Cache-Control"]  # its address changes with its content
+
+
+@pytest.mark.parametrize("name", ["page.html", "__init__.py", "..%2frest%2fpage.py", "nothing.js", ""])
+def test_other_files_of_the_page_are_not_served(site: Served, name: str) -> None:
+    folder = re.findall(r'src="(/web/\w+)/main.js"', site.ask("/").content.decode())[0]
+    assert site.ask(f"{folder}/{name}").status == 404
+    assert site.ask("/web/0000000000000000/main.js").status == 404
 
 
 def test_who_went_away_is_not_worked_for(site: Served) -> None:

@@ -160,6 +160,13 @@ class MemorySnapshot:
             found.update({"kind": [stored.document.kind], "collection": [stored.collection]}.get(key, values))
         return sorted(found, key=lambda value: (-found[value], value))
 
+    def count_values(self, documents: Collection[DocId], key: str) -> dict[str, int]:
+        found: Counter[str] = Counter()
+        for stored in (self.stored[name] for name in {*documents} if name in self.stored):
+            own = {"kind": [stored.document.kind], "collection": [stored.collection]}
+            found.update(own.get(key, {value for name, value in stored.facets if name == key}))
+        return found
+
     def tags(self, condition: Condition, without: Collection[str]) -> dict[str, int]:
         found: Counter[str] = Counter()
         for stored in self.where(condition):

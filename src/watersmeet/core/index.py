@@ -178,6 +178,10 @@ class Documents(PassageReader, Surroundings, Newest, Protocol):
         """Values of a field, the commonest first."""
         ...
 
+    def count_values(self, documents: Collection[DocId], key: str) -> dict[str, int]:
+        """How many of these documents have each value of a facet, or are of each `kind` or in each `collection`."""
+        ...
+
     def tags(self, condition: Condition, without: Collection[str]) -> dict[str, int]:
         """Number of documents that each tag finds as a filter: those with the tag or one below it, or in a collection
         with such a tag. `without` names kinds that are not counted."""

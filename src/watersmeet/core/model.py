@@ -77,6 +77,13 @@ class Request:
     one_per_document: bool = False  # only the best passage of each document
     expand: str = ""  # `section` or `page`: each result with all of it
     expand_tokens: int | None = None  # ... up to so many tokens
+    offset: int = 0  # so many of the best results are left out: they were shown before
+    facets: bool = False  # whether to count what was found by kind, collection, tag and date
+
+    @property
+    def depth(self) -> int:
+        """Number of results that are ranked: those of this page and those before it."""
+        return self.offset + self.top_n
 
 
 EXPANSIONS = ("section", "page")
@@ -445,6 +452,25 @@ class Result(_Placed):
     index: str = ""  # folder of its index, if several were searched
 
 
+class FacetCount(NamedTuple):
+    """A value that results can be filtered by, and how many of the documents found have it."""
+
+    key: str  # kind, collection, tag or since
+    value: str
+    documents: int
+
+
+@dataclass(frozen=True, slots=True)
+class Facets:
+    """Counts of what was found. They are over the documents of all candidates, before the list is cut."""
+
+    documents: int
+    counts: tuple[FacetCount, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return {"documents": self.documents, "counts": [one._asdict() for one in self.counts]}
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The answer to a search, the same from every face."""
@@ -467,3 +493,4 @@ class Answer:
     routed: tuple[RouteMatch, ...] = option((), "router rules that matched, and what they added")
     operators: tuple[Operator, ...] = option((), "operators typed into the query, and whether they apply")
     confidence_words: str = option("", "the confidence in words: sure, likely or nothing fits; empty: it only filters")
+    facets: Facets | None = option(None, "documents found by kind, collection, tag and date; none: not requested")

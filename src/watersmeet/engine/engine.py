@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from watersmeet.engine.calibration.calibration import Calibration
     from watersmeet.engine.query.classification import Classification
     from watersmeet.engine.query.confidence import Confidence
+    from watersmeet.engine.query.original import Original
     from watersmeet.engine.query.pipeline import Pipeline
     from watersmeet.engine.query.trial import Trial
     from watersmeet.engine.query.why_not import WhyNot
@@ -271,12 +272,15 @@ class Engine:
             log_search(search_run.outcome, passages)
             confidence = search_run.confidence()
             results = present.results(search_run.outcome.ranking, search_run.outcome.fused, passages)
-            results = _above_thresholds(results, request, confidence)
+            results = _above_thresholds(results, request, confidence)[request.offset :]
             if request.expand:
                 from watersmeet.present.expand import expand
 
                 page = partial(search_run.page, viewer=request.viewer)
                 results = expand(results, request.expand, page, request.expand_tokens)
+            if request.facets:
+                from watersmeet.engine.query.facets import count_facets
+            facets = count_facets(search_run) if request.facets else None
             damage = damage_failures(search_run.snapshot, self.index)
         self.note_search(search_run, request, [result.document for result in results])
         return Answer(
@@ -296,6 +300,7 @@ class Engine:
             routed=search_run.outcome.plan.routed,
             operators=search_run.outcome.plan.operators,
             spelling=search_run.outcome.plan.respelled,
+            facets=facets,
         )
 
     def ask(
@@ -331,7 +336,7 @@ class Engine:
 
         with self.open_search(request) as search_run:
             document = resolve_document(search_run.snapshot, document, request.viewer)
-            limit = request.top_n if shown is None else shown
+            limit = request.depth if shown is None else request.offset + shown
             found = why_not(search_run.pipeline, search_run.snapshot, search_run.outcome, document, limit)
             if found.place != "result" or found.rank is None:
                 return found
@@ -412,6 +417,27 @@ class Engine:
         if self._learning:
             self.calibration.opened(found["document"])
         return found
+
+    def read(self, identity: str, viewer: Viewer | None = None, *, chunk: str = "") -> dict[str, Any]:
+        """A document to be shown: its text as a tree of elements, its links resolved; `chunk`: the passage to mark."""
+        from watersmeet.engine.query.document_lookup import find_document
+        from watersmeet.engine.query.reading import chunk_of, read
+
+        with self.snapshot() as snapshot:
+            match = find_document(snapshot, identity, viewer)
+            named = chunk_of(snapshot, chunk, match.document) if chunk else None
+            found = read(snapshot, match._replace(chunk=named or match.chunk), viewer)
+        if self._learning:
+            self.calibration.opened(found["document"])
+        return found
+
+    def original(self, identity: str, viewer: Viewer | None = None) -> Original:
+        """The file that a document was read from, if it is as it was then; `identity` is the document's id."""
+        from watersmeet.engine.query.document_lookup import find_document
+        from watersmeet.engine.query.original import original
+
+        with self.snapshot() as snapshot:
+            return original(self.index, snapshot, find_document(snapshot, identity, viewer, exactly=True).document)
 
     def documents(self, /, viewer: Viewer | None = None, *, sort: str = "path", **filters: Any) -> list[dict[str, Any]]:
         """The documents: id, kind, title, date and number of chunks of each. `filters`: `filters`, `exclude`, `since`

@@ -76,6 +76,7 @@ class SearchParams:
         flags=("-n",),
         brief="default 10",
     )
+    offset: int = option(0, "leave out so many of the best results, to get those after them", least=0, most=999)
     filters: Filters = option(
         {},
         "only documents with this value; a key that ends with ! (path!=drafts/**) excludes them instead. "
@@ -123,6 +124,7 @@ class SearchParams:
     expand: str = option(
         "", "show each result with the whole section or page around it", choices=lambda: EXPANSIONS, metavar="HOW"
     )
+    facets: bool = option(False, "count the documents found by kind, collection, tag and date")
     explain: bool = option(False, "show how each result got its rank")
     why_not: str = option("", "show at which step this document was dropped, and why", longest=200, metavar="DOC")
     budget: int | None = option(
@@ -154,6 +156,8 @@ class SearchParams:
             one_per_document=self.one_per_document,
             expand=self.expand,
             expand_tokens=self.budget // 2 if self.budget else None,  # leaves room for the rest of the output
+            offset=self.offset,
+            facets=self.facets,
         )
 
 
@@ -221,6 +225,8 @@ class SearchReply:
             made["timings"] = {step: round(took, 3) for step, took in self.answer.timings.items()}
             made |= {"expansion": list(self.answer.expansion)} if self.answer.expansion else {}
             made["routed"] = [routed_json(one) for one in self.answer.routed]
+        if self.answer.facets is not None:
+            made["facets"] = self.answer.facets.to_json()
         if self.answer.operators:
             made["operators"] = [one._asdict() for one in self.answer.operators]
         if self.pack is not None:

@@ -38,6 +38,7 @@ from watersmeet.present.answer import to_json
 if TYPE_CHECKING:
     from watersmeet.engine.ask.ask import OnText
     from watersmeet.engine.ask.model import AnswerText, Turn
+    from watersmeet.engine.query.original import Original
     from watersmeet.engine.registry.requests import EntityRequest, ToolRequest
 
 T = TypeVar("T")
@@ -176,6 +177,12 @@ class Service:
 
     def get(self, identity: str, viewer: Viewer) -> dict[str, Any]:
         return self.engine.get(checked_id(identity), viewer)
+
+    def read(self, identity: str, chunk: str, viewer: Viewer) -> dict[str, Any]:
+        return self.engine.read(checked_id(identity), viewer, chunk=checked_id(chunk))
+
+    def original(self, identity: str, viewer: Viewer) -> Original:
+        return self.engine.original(checked_id(identity), viewer)
 
     def related(self, identity: str, top_n: int, viewer: Viewer) -> dict[str, Any]:
         return to_json(self.engine.related(checked_id(identity), top_n, viewer))

@@ -17,7 +17,7 @@ from watersmeet.face.listing import ListParams, TagParams
 from watersmeet.face.schema import Body, answer, body
 from watersmeet.face.search import SearchParams
 from watersmeet.face.service import MAX_QUERY_LENGTH
-from watersmeet.present import pack
+from watersmeet.present import mcp_configuration, pack
 from watersmeet.present.registry import EntityAnswer, ToolAnswer
 
 Query = Annotated[str, Field(min_length=1, max_length=MAX_QUERY_LENGTH)]
@@ -101,6 +101,7 @@ GroupedAnswer = answer(
     **{f"total_{name}": (int, ...) for name in ("servers", "tools", "agents", "skills", "virtual_servers")},
 )
 Tools = answer(ToolAnswer, "Tools")
+ServerConfiguration = answer(mcp_configuration.ServerConfiguration)
 Classified = answer(classification.Classification)
 
 
@@ -154,6 +155,23 @@ class Status(BaseModel):
 
 class Roots(BaseModel):
     roots: list[SourceStatus]
+
+
+class OpenedResult(BaseModel):
+    query: str
+    document: str
+
+
+class Quality(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    documents: int
+    shown: bool = Field(description="whether the caller may see the evaluation and the opened results")
+    evaluation: dict[str, Any] | None = Field(description="the last `watersmeet eval` of this index; null: none")
+    calibration: dict[str, Any] = Field(description="weights before and after learning, and from how much")
+    keep_opened: bool = Field(description="whether opened results are stored")
+    opened_results: list[OpenedResult]
+    tuned_encoders: list[str] = Field(description="signals whose encoder of queries was tuned for this index")
+    commands: dict[str, str] = Field(description="what to run to measure, to teach and to undo")
 
 
 class Health(BaseModel):

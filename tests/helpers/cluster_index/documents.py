@@ -209,6 +209,16 @@ class ClusterDocuments:
                 counts[low[key]] = counts.get(low[key], 0) + counts_by_collection[name]
         return sorted(counts, key=lambda value: (-counts[value], value))
 
+    def count_values(self, documents: Collection[DocId], key: str) -> dict[str, int]:
+        if key in ("kind", "collection"):
+            rest = "AND d.name = ANY(%s) GROUP BY 1"
+            return dict(self.named_where(f"d.{key}, count(*)", ANY, rest, [list(documents)]))
+        sql = (
+            "SELECT f ->> 1, count(DISTINCT d.name) FROM documents d, jsonb_array_elements(d.facets) f"
+            " WHERE d.name = ANY(%s) AND f ->> 0 = %s GROUP BY 1"
+        )
+        return dict(self.ask(sql, [list(documents), key]))
+
     def tags(self, condition: Condition, without: Collection[str]) -> dict[str, int]:
         where, values = self.where(condition)
         sql = (

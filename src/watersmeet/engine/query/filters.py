@@ -34,6 +34,9 @@ def build_request(query: Request | str, options: Mapping[str, Any]) -> Request:
     request = replace(Request(query) if isinstance(query, str) else query, **values)
     if not isinstance(request.top_n, int) or not 1 <= request.top_n <= MAX_RESULTS:
         raise ConfigError(f"top_n must be from 1 to {MAX_RESULTS}, not {request.top_n!r}")
+    if not isinstance(request.offset, int) or not 0 <= request.offset <= MAX_RESULTS - request.top_n:
+        hint = f"offset and top_n together can be {MAX_RESULTS}; narrow the search with filters"
+        raise ConfigError(f"offset cannot be {request.offset!r} with top_n {request.top_n}", hint)
     for name in ("min_score", "min_confidence"):
         if not 0 <= getattr(request, name) <= 1:
             raise ConfigError(f"{name} must be from 0 to 1, not {getattr(request, name)!r}")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from watersmeet.engine.registry.record_files import Item
     from watersmeet.engine.registry.requests import EntityRequest, ToolRequest
     from watersmeet.engine.sync.report import ProgressCallback
+    from watersmeet.present.mcp_configuration import ServerConfiguration
     from watersmeet.present.registry import EntityAnswer, ToolAnswer
 
 
@@ -121,6 +122,12 @@ class Registry:
             raise NotFound(f"{path!r} is not registered", "`watersmeet get` shows any document")
         found: dict[str, Any] = fields["record"]
         return found
+
+    def configuration(self, path: str, viewer: Viewer | None = None) -> ServerConfiguration:
+        """The ways to connect to a server, each as JSON for the settings of an MCP client, without secrets."""
+        from watersmeet.present.mcp_configuration import configuration
+
+        return configuration(self.get(path, viewer))
 
     def spelled(self, path: str, viewer: Viewer | None = None) -> str:
         """The registered path of an entity or tool that the viewer may see; empty if there is none.

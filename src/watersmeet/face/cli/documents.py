@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import Any
 
@@ -39,29 +40,55 @@ EMPTY = "the index is empty; `watersmeet sync PATH` fills it"
 @click.argument("identity", metavar="ID")
 @click.option("--markdown", is_flag=True, help="Print only the text as it was extracted, as Markdown.")
 @openable("Open it in an editor, Obsidian or a browser instead of printing it.")
+@click.option("--as-config", is_flag=True, help="Print how to connect to a registered server, for an MCP client.")
 @formatted
 @common
-def get_command(identity: str, markdown: bool, opens: bool, form: str, index: str, as_json: bool, quiet: bool) -> None:
+def get_command(
+    identity: str, markdown: bool, opens: bool, as_config: bool, form: str, index: str, as_json: bool, quiet: bool
+) -> None:
     """Show a document or a chunk. Embeds such as ![[note#part]] show the text that they stand for.
 
     ID is the id of a document or chunk from `list` or `search --json`; the path of an indexed file; a place as `search`
     prints it (PATH:LINE, 'report.pdf p. 3', page.html#anchor), for the chunk there; or a name, title or alias that
     only one document has.
     """
+    if as_config:
+        return _print_configuration(identity, index, as_json or form == "json", quiet)
     with opened(index) as engine:
         found = engine.get(identity, embeds=not markdown)
     if opens:
         _open(found)
         if not as_json:
-            return
+            return None
     if as_json or form == "json":
         print_json(found)
-        return
+        return None
     if found.get("file_missing") and not quiet:
         print(f"{one_line(found['path'])} no longer exists; this is its text as of the last sync", file=sys.stderr)
     if not quiet and not markdown:
         _print_head(found, form)
     print(found["text"])
+    return None
+
+
+def _print_configuration(path: str, index: str, as_json: bool, quiet: bool) -> None:
+    """Print the first way to connect as JSON to paste; remarks, and what to fill in, on standard error."""
+    with opened(index) as engine:
+        found = engine.registry.configuration(path)
+    if as_json:
+        print_json(found.to_json())
+    elif found.ways:
+        print(json.dumps(found.ways[0].configuration, indent=2))
+    remarks = list(found.notes)
+    for one in found.ways[0].to_fill if found.ways else ():
+        meaning = f": {one.meaning}" if one.meaning else ""
+        remarks.append(f"{'fill in' if one.required else 'optional'}: {one.name} ({one.where}){meaning}")
+    remarks += [f"another way, with --json: {way.title} ({way.transport})" for way in found.ways[1:]]
+    if not (quiet or as_json):
+        for remark in remarks:
+            print(one_line(remark), file=sys.stderr)
+    if not found.ways:
+        sys.exit(1)
 
 
 def _open(found: dict[str, Any]) -> None:

@@ -33,7 +33,15 @@ from watersmeet.face.cli.common import (
 from watersmeet.face.cli.params import flags, from_flags
 from watersmeet.face.cli.streams import one_line
 from watersmeet.face.search import OutputFormat, SearchParams, SearchReply, filters_of, run_search
-from watersmeet.present.answer import breadcrumb, breakdown, explain_line, location, routed_line, spelling_line
+from watersmeet.present.answer import (
+    breadcrumb,
+    breakdown,
+    explain_line,
+    facet_lines,
+    location,
+    routed_line,
+    spelling_line,
+)
 from watersmeet.present.groups import further, passages_for, shown
 from watersmeet.present.snippet import snippet
 
@@ -129,6 +137,8 @@ def _print_reply(found: SearchReply, most: int | None, as_json: bool, quiet: boo
             _print_markdown(found.answer, explain)
         else:
             _print_groups(found, most, quiet, form)
+        for line in facet_lines(found.answer.facets) if found.answer.facets else ():
+            print(one_line(line), file=sys.stderr)
         if found.missing:
             print(found.missing)
 

@@ -10,6 +10,7 @@ from starlette.responses import PlainTextResponse, Response
 from watersmeet.core.errors import IndexProblem
 from watersmeet.face import shapes
 from watersmeet.face.listing import ListParams, TagParams
+from watersmeet.face.quality import quality as measured_quality
 from watersmeet.face.rest.replies import answer, caller, problem_responses, reply, service_of
 from watersmeet.face.schema import from_body
 from watersmeet.face.search import SearchParams
@@ -89,6 +90,19 @@ async def classify(
 async def status(request: Request) -> Response:
     who = caller(request)
     return await answer(request, lambda _: service_of(request).status(who.viewer, who.is_local))
+
+
+@router.get(
+    "/api/quality",
+    response_model=shapes.Quality,
+    responses=problem_responses(),
+    summary="Show the last evaluation, and the weights that use has taught",
+)
+async def quality(request: Request) -> Response:
+    """The evaluation, with its queries, is for the owner of the index: a caller on this machine without a token."""
+    who = caller(request)
+    is_owner = who.is_local and who.scope == "write" and not who.token
+    return await answer(request, lambda _: measured_quality(service_of(request).engine, who.viewer, is_owner))
 
 
 @router.get("/health", response_model=shapes.Health, responses=problem_responses(), summary="Health check")

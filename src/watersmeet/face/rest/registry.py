@@ -118,6 +118,21 @@ async def entity(path: Address, request: Request) -> Response:
     return await answer(request, lambda _: registry_writes.get(service_of(request).engine, path, who))
 
 
+@router.get(
+    "/api/servers/{path:path}/configuration",
+    response_model=shapes.ServerConfiguration,
+    responses=problem_responses(404),
+    summary="Show how to connect to a server: `mcpServers` JSON for the settings of an MCP client",
+)
+async def configuration(path: Address, request: Request) -> Response:
+    """Secrets are placeholders. Addresses of backends are left out for tokens that may only read."""
+    who = caller(request)
+    engine = service_of(request).engine
+    return await answer(
+        request, lambda _: registry_writes.configuration(engine, path, who.viewer, who.scope == "write")
+    )
+
+
 async def _written(request: Request, work: Callable[[ProgressCallback], Any]) -> Response:
     """A write that is cancelled at its next progress callback once the client has gone."""
     return await answer(request, lambda stop: work(cancellable(stop)), writes=True)

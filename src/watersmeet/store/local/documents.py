@@ -312,6 +312,19 @@ class DocumentsView(CatalogueView):
             values = [*values, key, *values, key]
         return [value for (value,) in self.query(sql, values)]
 
+    def count_values(self, documents: Collection[DocId], key: str) -> dict[str, int]:
+        """Number of these documents for each value of a facet, `kind` or `collection`."""
+        value, joined = {
+            "kind": ("d.kind", ""),
+            "collection": ("k.name", " JOIN collections k ON k.id = d.collection"),
+        }.get(key, ("f.value", " JOIN facets f ON f.document = d.id AND f.key = ?"))
+        found = self.query(
+            f"SELECT {value}, count(DISTINCT d.id) FROM json_each(?) j JOIN documents d ON d.name = j.value{joined}"
+            f" GROUP BY {value}",
+            [json.dumps(list(documents)), *([key] if "?" in joined else [])],
+        )
+        return dict(found)
+
     def newest(self, condition: Condition, limit: int) -> list[ChunkId]:
         """The first chunk of each document that satisfies the condition, newest first."""
         where, values = self.where(condition)

@@ -190,6 +190,15 @@ class DocumentsContract(FilledContract):
         assert snapshot.values_of("sdk", files) == ["rust"]
         assert snapshot.values_of("status", files) == ["active", "beta"]
 
+    def test_values_of_some_documents_are_counted(self, snapshot: Snapshot) -> None:
+        setup = DocId(SETUP)
+        some = [setup, DocId("rust.md"), DocId("private/ada.md"), DocId("no.md")]
+        assert snapshot.count_values(some, "kind") == {"document": 3}
+        assert snapshot.count_values(some, "collection") == {"main": 2, "handbook": 1}
+        assert snapshot.count_values([setup], "tag") == {"start": 1, "ops/install": 1}
+        assert snapshot.count_values([setup, setup], "kind") == {"document": 1}
+        assert snapshot.count_values([], "kind") == {}
+
     def test_tags_are_counted(self, snapshot: Snapshot) -> None:
         found = snapshot.tags(EVERYONES, ["a2a_agent"])
         assert found == {"start": 1, "ops/install": 1, "security": 1, "ops": 2, "climate": 3}
