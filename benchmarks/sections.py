@@ -3,9 +3,9 @@
     python benchmarks/sections.py [--sets obsidian_help_en,foam_docs] [--recipe default] [--config settings.toml]
                                   [--against benchmarks/results/sections-COMMIT.json]
 
-The questions are in sections/NAME.toml and were written before any was asked. Figures are given as written, and with the
-sections that were judged to answer as well when they were found (sections/judged.toml). `--against` compares with the
-file of another run, such as that of another checkout or of other settings. Constants are chosen with rust_book,
+The questions are in sections/NAME.toml and were written before any was asked. Figures are given as written, and with
+the sections that were judged to answer as well when they were found (sections/judged.toml). `--against` compares with
+the file of another run, such as that of another checkout or of other settings. Constants are chosen with rust_book,
 kubernetes_en and dendron_site, never with the sets that are measured by default. Needs the vaults
 (../shared/data/markdown, or --data).
 """
@@ -24,7 +24,7 @@ from quality import settings
 
 from watersmeet.common.stems import stem
 from watersmeet.core.model import Request, Result
-from watersmeet.core.passages import in_section, passage_words
+from watersmeet.core.passages import in_section, passage_words, section_name
 from watersmeet.core.tokens import QUESTION_WORDS, words
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.settings.settings import Settings, cache_folder
@@ -73,7 +73,10 @@ def ask(name: str, data: Path, chosen: Settings) -> list[dict[str, Any]]:
         engine.deepen()
         for question in load_questions(QUESTIONS / f"{name}.toml").questions:
             results = engine.search(Request(question.text, top_n=DEEP)).results
-            expected = {"written": list(question.relevant), "judged": [*question.relevant, *also.get(question.text, ())]}
+            expected = {
+                "written": list(question.relevant),
+                "judged": [*question.relevant, *also.get(question.text, ())],
+            }
             documents = {section.partition("#")[0] for section in question.relevant}
             answers.append(
                 {
@@ -83,7 +86,7 @@ def ask(name: str, data: Path, chosen: Settings) -> list[dict[str, Any]]:
                     "document": next((n for n, one in enumerate(results, 1) if one.document in documents), None),
                     "grouped": rank(grouped(results), expected["judged"]) is not None,
                     "shared": round(shared_words(engine, question.text, expected["written"]), 2),
-                    "first": f"{results[0].document}#{' > '.join(results[0].headings)}" if results else "",
+                    "first": section_name(results[0]) if results else "",
                 }
             )
     return answers
@@ -122,8 +125,9 @@ def markdown(result: dict[str, Any]) -> str:
     lines = [
         f"# Questions on sections at {result['commit']}",
         "",
-        f"{result['date']}, recipe `{result['recipe']}`. Right section first, among five, MRR@10; as written, and with what was"
-        " judged to answer as well. Document: the right page. Grouped: among the first three sections of the first five documents.",
+        f"{result['date']}, recipe `{result['recipe']}`. Right section first, among five, MRR@10; as written, and with"
+        " what was judged to answer as well. Document: the right page. Grouped: among the first three sections of the"
+        " first five documents.",
         "",
         "| set | questions | written | judged | document | grouped |",
         "|---|--:|--:|--:|--:|--:|",
@@ -139,8 +143,16 @@ def markdown(result: dict[str, Any]) -> str:
         for way in WAYS:
             one = other[way]
             low, high = one["low"], one["high"]
-            lines.append(f"- {way}: MRR {one['mrr']:+.4f} ({low:+.4f} to {high:+.4f}), {one['won']} won, {one['lost']} lost")
-    lines += ["", "## Right section not first", "", "| question | judged rank | words shared | first |", "|---|--:|--:|---|"]
+            lines.append(
+                f"- {way}: MRR {one['mrr']:+.4f} ({low:+.4f} to {high:+.4f}), {one['won']} won, {one['lost']} lost"
+            )
+    lines += [
+        "",
+        "## Right section not first",
+        "",
+        "| question | judged rank | words shared | first |",
+        "|---|--:|--:|---|",
+    ]
     for one in result["answers"]:
         if one["judged"] != 1:
             first = one["first"].replace("|", "\\|")

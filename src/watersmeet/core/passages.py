@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from watersmeet.core.model import Passage
+from watersmeet.core.model import Passage, Result
 from watersmeet.core.tokens import words as words_of
 
 _LEVELS = " > "
@@ -27,12 +27,12 @@ def has_phrase(passage: Passage, phrase: Sequence[str]) -> bool:
     return any(wanted in f" {' '.join(words_of(part))} " for part in parts)
 
 
-def section_name(passage: Passage) -> str:
+def section_name(passage: Passage | Result) -> str:
     """Name of the section that a passage begins with: `document#heading > heading`."""
     return f"{passage.document}#{_LEVELS.join(passage.headings)}"
 
 
-def in_section(passage: Passage, name: str) -> bool:
+def in_section(passage: Passage | Result, name: str) -> bool:
     """Whether the passage has the text of a section, or a piece of it, named `document#heading > heading`.
 
     Higher headings may be left out; without any, it is the text before the first heading. A small section shares the

@@ -265,7 +265,8 @@ def _check_expected(
                 )
             if passages_of is None:
                 raise SourceProblem(
-                    f"{name!r}, expected for {question.text!r}, is a section", f"documents count here: name {document!r}"
+                    f"{name!r}, expected for {question.text!r}, is a section",
+                    f"documents count here: name {document!r}",
                 )
             passages = passages_of(document)
             if not any(in_section(passage, name) for passage in passages):

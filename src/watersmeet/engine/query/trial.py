@@ -15,8 +15,9 @@ from watersmeet.engine.query.runner import SearchRun
 class Trial(NamedTuple):
     """Rankings of a query, fused and by signal, as (document, score of its best chunk), best first.
 
-    If a section is judged, (section, score) instead: `document#heading > heading`. `read` has the passages of each ranking down to the first of a relevant document, none if there is none; those of
-    the fused ranking are under the empty name.
+    If a section is judged, (section, score) instead: `document#heading > heading`. `read` has the passages of each
+    ranking down to the first of a relevant document, none if there is none; those of the fused ranking are under the
+    empty name.
     """
 
     mode: str
@@ -60,16 +61,16 @@ def trial(search_run: SearchRun, down_to: Collection[str], without: Collection[s
     return Trial(search_run.mode, fused, by_document, outcome.failures, took, texts, probability, not fits)
 
 
-def _names(snapshot: Snapshot, chunks: Collection[ChunkId], judged: Collection[str]) -> Mapping[ChunkId, str]:
+def _names(snapshot: Snapshot, chunks: Collection[ChunkId], judged: Collection[str]) -> Mapping[ChunkId, DocId]:
     """What each chunk counts for: its document, or its section if one of the judged names is a section."""
     documents = snapshot.documents_of(chunks)
-    sections = [name for name in judged if "#" in name and not snapshot.passages_of(name)]
+    sections = [name for name in judged if "#" in name and not snapshot.passages_of(DocId(name))]
     if not sections:
         return documents
     passages = snapshot.passages(chunks)
     return {
         chunk: document
         if document in judged
-        else next((name for name in sections if in_section(passages[chunk], name)), section_name(passages[chunk]))
+        else DocId(next((s for s in sections if in_section(passages[chunk], s)), section_name(passages[chunk])))
         for chunk, document in documents.items()
     }
