@@ -52,21 +52,14 @@ class HashedMeanings:
     def __init__(self, snapshot: MemorySnapshot, estimated: Collection[ChunkId] = ()) -> None:
         self._vectors, self._estimated = MemoryVectors(snapshot, snapshot.vectors_by_tier[STATIC.name], ANY), estimated
         self.texts: list[str] = []
-        self.shares: list[float] = []
 
-    def nearest(
-        self, texts: Sequence[str], condition: Condition, limit: int, less_general: float = 0.0
-    ) -> list[list[ScoredChunk]]:
+    def nearest(self, texts: Sequence[str], condition: Condition, limit: int) -> list[list[ScoredChunk]]:
         self.texts += texts
-        self.shares.append(less_general)
         found = self._vectors.nearest([MODEL.embed_query(text) for text in texts], condition, limit)
         return [self._ranked(one) for one in found]
 
-    def score(
-        self, texts: Sequence[str], ids: Collection[ChunkId], less_general: float = 0.0
-    ) -> list[list[ScoredChunk]]:
+    def score(self, texts: Sequence[str], ids: Collection[ChunkId]) -> list[list[ScoredChunk]]:
         self.texts += texts
-        self.shares.append(less_general)
         return [self._ranked(one) for one in self._vectors.score([MODEL.embed_query(text) for text in texts], ids)]
 
     def _ranked(self, found: dict[ChunkId, float]) -> list[ScoredChunk]:
@@ -86,14 +79,10 @@ class TermMeanings:
         self.snapshot = filling.index.latest
         self._vectors = MemoryVectors(self.snapshot, self.snapshot.vectors_by_tier[SPARSE.name], ANY)
 
-    def nearest(
-        self, texts: Sequence[str], condition: Condition, limit: int, less_general: float = 0.0
-    ) -> list[list[ScoredChunk]]:
+    def nearest(self, texts: Sequence[str], condition: Condition, limit: int) -> list[list[ScoredChunk]]:
         found = self._vectors.nearest([self._model.encode_query(text) for text in texts], condition, limit)
         return [scored_chunks(sorted(one.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]) for one in found]
 
-    def score(
-        self, texts: Sequence[str], ids: Collection[ChunkId], less_general: float = 0.0
-    ) -> list[list[ScoredChunk]]:
+    def score(self, texts: Sequence[str], ids: Collection[ChunkId]) -> list[list[ScoredChunk]]:
         found = self._vectors.score([self._model.encode_query(text) for text in texts], ids)
         return [scored_chunks(one.items()) for one in found]

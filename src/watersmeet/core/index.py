@@ -28,7 +28,7 @@ FOLDER = ".watersmeet"
 CURRENT_TIERS, NEXT_TIERS, TIERS_BEFORE_REBUILD = "tiers", "next_tiers", "tiers_again"
 """Keys of `Snapshot.facts`: tiers that are searched, tiers that are being built to replace them, and names of the tiers
 that there were before the index was rebuilt."""
-LEVEL_VERSION = "general-2:"
+LEVEL_VERSION = "general-1:"
 """How `Tier.level` is measured, in front of `Tier.level_text`."""
 QUERY_ENCODER = "query_encoder"
 """Key of `Snapshot.facts`: the tuned encoder of queries, as JSON."""
@@ -85,7 +85,6 @@ class Tier:
     public_level: float = 0.0  # the same for chunks that everyone may see
     public_level_rows: int = 0
     level_text: str = ""  # how it was measured, and the generation of the text store at that time
-    general: str = ""  # mean vector of the general queries, float16 in base64: depends on the model alone
 
     @property
     def measured(self) -> bool:

@@ -8,17 +8,15 @@ from watersmeet.core.model import ChunkId, Plan, Ranking, hits_of
 from watersmeet.core.vectors import ScoredChunk, VectorSearch
 
 
-def nearest(by: str, search: VectorSearch, plan: Plan, less_general: float = 0.0) -> Ranking:
+def nearest(by: str, search: VectorSearch, plan: Plan) -> Ranking:
     """The ranking of a semantic signal."""
     if not plan.words:  # a query of punctuation only
         return Ranking(by)
-    return to_ranking(by, _blended(search.nearest(_texts(plan), plan.condition, plan.pool, less_general))[: plan.pool])
+    return to_ranking(by, _blended(search.nearest(_texts(plan), plan.condition, plan.pool))[: plan.pool])
 
 
-def score(
-    search: VectorSearch, plan: Plan, ids: Collection[ChunkId], less_general: float = 0.0
-) -> dict[ChunkId, float]:
-    return {chunk: cosine for chunk, cosine, _ in _blended(search.score(_texts(plan), ids, less_general))}
+def score(search: VectorSearch, plan: Plan, ids: Collection[ChunkId]) -> dict[ChunkId, float]:
+    return {chunk: cosine for chunk, cosine, _ in _blended(search.score(_texts(plan), ids))}
 
 
 def _texts(plan: Plan) -> tuple[str, ...]:

@@ -117,13 +117,7 @@ class VectorCache(Protocol):
 class VectorSearch(Protocol):
     """Vector search for signals: live chunks only, filtered by the condition before ranking.
 
-    Several texts are searched at once; a chunk that is ranked for one is scored for all. `less_general` is the share of
-    what all queries have in common that does not count: the score of a chunk is its cosine, less that share of how much
-    nearer than usual it is to any query."""
+    Several texts are searched at once; a chunk that is ranked for one is scored for all."""
 
-    def nearest(
-        self, texts: Sequence[str], condition: Condition, limit: int, less_general: float = 0.0
-    ) -> list[list[ScoredChunk]]: ...
-    def score(
-        self, texts: Sequence[str], ids: Collection[ChunkId], less_general: float = 0.0
-    ) -> list[list[ScoredChunk]]: ...
+    def nearest(self, texts: Sequence[str], condition: Condition, limit: int) -> list[list[ScoredChunk]]: ...
+    def score(self, texts: Sequence[str], ids: Collection[ChunkId]) -> list[list[ScoredChunk]]: ...

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import json
 import shutil
-import sqlite3
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-import numpy as np
 import pytest
 import watersmeet_granite_30m
 
 from watersmeet import Engine
 from watersmeet.core.errors import Degraded
-from watersmeet.core.model import ANY, Condition, Request
+from watersmeet.core.model import Condition, Request
 from watersmeet.engine import models
-from watersmeet.engine.index.general_queries import unpacked
 from watersmeet.engine.settings.settings import load
 from watersmeet.engine.sync import deepen as deepening
 
@@ -293,39 +289,3 @@ def test_a_failure_is_remembered_and_the_model_asked_again(
                 break
         assert not answer.failures
         assert answer.mode == "hybrid"
-
-
-def _scores(engine: Engine, share: float, query: str = "how do I log on?") -> dict[str, float]:
-    """Scores of the first results of the dense signal, by chunk."""
-    with opened(Path(engine.folder), SIGNAL__DENSE__LESS_GENERAL=str(share)) as other:
-        answer = other.search(Request(query, mode="dense", top_n=100))
-        return {result.id: e.score for result in answer.results for e in result.evidence if e.by == "dense"}
-
-
-def test_what_all_queries_share_counts_less(handbook: Engine) -> None:
-    with handbook.snapshot() as snapshot:
-        tier = snapshot.tiers()["dense"]
-        plain, less = _scores(handbook, 0.0), _scores(handbook, 0.5)
-        general = unpacked(tier.general, tier.dimension)
-        assert general is not None
-        ids = sorted(plain.keys() & less.keys())
-        vectors = snapshot.vectors(tier, ANY).read(ids)
-    assert len(ids) > 20
-    for chunk, vector in zip(ids, vectors, strict=True):
-        usual = float(general @ (vector / np.linalg.norm(vector) - general))
-        assert less[chunk] == pytest.approx(plain[chunk] - 0.5 * usual, abs=2e-3)
-    assert sorted(ids, key=plain.__getitem__) != sorted(ids, key=less.__getitem__)
-
-
-@pytest.mark.parametrize("general", ["", "damaged"])
-def test_an_index_without_their_mean_is_searched_by_cosines(handbook: Engine, tmp_path: Path, general: str) -> None:
-    copy = tmp_path / "copy"
-    shutil.copytree(handbook.folder, copy)
-    with closing(sqlite3.connect(copy / "catalogue.db")) as db:
-        db.execute("DELETE FROM meta WHERE key = 'check'")
-        (tiers,) = db.execute("SELECT value FROM meta WHERE key = 'tiers'").fetchone()
-        older = {name: {**tier, "general": general} for name, tier in json.loads(tiers).items()}
-        db.execute("UPDATE meta SET value = ? WHERE key = 'tiers'", (json.dumps(older),))
-        db.commit()
-    with Engine(copy, handbook.settings) as engine:
-        assert _scores(engine, 0.5) == _scores(handbook, 0.0)

@@ -1,18 +1,10 @@
 """General queries: what people ask anywhere, on no subject in particular.
 
 How near they come to an index, on average, is how near a query comes by chance. What is near in one collection is far
-in another, so the confidence of an answer compares with this and not with a fixed cosine (docs/decisions/0031). The
-mean of their vectors is what all queries have in common, whatever they ask for (docs/decisions/0047).
+in another, so the confidence of an answer compares with this and not with a fixed cosine (docs/decisions/0031).
 """
 
 from __future__ import annotations
-
-from base64 import b64decode, b64encode
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from watersmeet.core.vectors import Vector
 
 GENERAL_QUERIES: tuple[str, ...] = (
     "how long should I boil an egg",
@@ -56,21 +48,3 @@ GENERAL_QUERIES: tuple[str, ...] = (
     "register a company in Estonia",
     "buy used furniture near me",
 )
-
-
-def packed(queries: Sequence[Vector]) -> str:
-    """Mean of these vectors as text, for the facts of a tier."""
-    import numpy as np
-
-    return b64encode(np.mean(queries, axis=0).astype("<f2").tobytes()).decode()
-
-
-def unpacked(text: str, dimension: int) -> Vector | None:
-    """The vector of such a text; None if there is none of this dimension."""
-    import numpy as np
-
-    try:
-        vector = np.frombuffer(b64decode(text, validate=True), dtype="<f2").astype(np.float32)
-    except ValueError:
-        return None
-    return vector if vector.shape == (dimension,) and np.isfinite(vector).all() else None

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.errors import ModelProblem, WatersmeetError
 from watersmeet.core.index import QUERY_ENCODER, Snapshot, Vectors
 from watersmeet.core.model import ChunkId, Condition
 from watersmeet.core.vectors import ScoredChunk, VectorSearch, scored_chunks
-from watersmeet.engine.index.general_queries import unpacked
 from watersmeet.engine.index.query_encoder import with_query_encoder
 from watersmeet.engine.index.tiers import BY_ITSELF, MISSING, SPARSE, TIERS, check, embedder_name, model_of
 from watersmeet.engine.query.modes import percent
@@ -20,7 +18,6 @@ from watersmeet.engine.settings.settings import Settings
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from watersmeet.core.vectors import Vector
     from watersmeet.engine.index.tiers import Model
 
 SAMPLE = 400
@@ -32,26 +29,6 @@ def vector_searches(snapshot: Snapshot, visible: Condition, settings: Settings) 
     quick = TierSearch(snapshot, visible, settings, TIERS[0])
     others = {name: None if name == SPARSE else quick for name in TIERS[1:]}
     return {TIERS[0]: quick, **{name: TierSearch(snapshot, visible, settings, name, s) for name, s in others.items()}}
-
-
-class _Query(NamedTuple):
-    """A query vector, and how a score is made of the cosine with it."""
-
-    vector: Any
-    factor: float = 1.0
-    offset: float = 0.0
-
-    def scored(self, cosines: Iterable[tuple[ChunkId, float]]) -> list[ScoredChunk]:
-        if self.factor == 1.0 and not self.offset:
-            return scored_chunks(cosines)
-        return scored_chunks([(chunk, self.factor * cosine + self.offset) for chunk, cosine in cosines])
-
-
-def _less(vector: Any, general: Vector, share: float) -> _Query:
-    """A query without this share of what all queries have in common. A chunk that is as near to their mean as queries
-    are keeps its cosine, so that scores can still be compared with cosines."""
-    own = vector - share * general
-    return _Query(own, math.sqrt(own.dot(own)), share * float(general.dot(general)))
 
 
 @dataclass(slots=True, eq=False)
@@ -69,48 +46,30 @@ class TierSearch:
     stand_in: TierSearch | None = None
     _model: dict[tuple[str, str], Model] = field(default_factory=dict)
     """Cache of the model, by the fingerprint of the vectors that it was checked against and the encoder of queries."""
-    _general: dict[str, Any] = field(default_factory=dict)
-    """Cache of the unpacked mean of the general queries."""
 
-    def nearest(
-        self, texts: Sequence[str], condition: Condition, limit: int, less_general: float = 0.0
-    ) -> list[list[ScoredChunk]]:
+    def nearest(self, texts: Sequence[str], condition: Condition, limit: int) -> list[list[ScoredChunk]]:
         vectors, model = self._ready()
-        queries = self._queries(model, texts, less_general)
-        nearest = vectors.nearest([query.vector for query in queries], condition, limit)
-        found = [query.scored(one.items()) for query, one in zip(queries, nearest, strict=True)]
+        queries = [model.embed_query(text) for text in texts]
+        found = [scored_chunks(one.items()) for one in vectors.nearest(queries, condition, limit)]
         other = self._other()
         if other is None:
             return found
         candidates = other[0].nearest([other[1].embed_query(text) for text in texts], condition, limit)
         ranked = {hit.chunk for one in found for hit in one}.union(*candidates)
-        both = self.score(texts, ranked, less_general)
+        both = self.score(texts, ranked)
         return (
             [sorted(one, key=lambda hit: (-hit.cosine, hit.chunk))[:limit] for one in both] if len(both) == 1 else both
         )
 
-    def score(
-        self, texts: Sequence[str], ids: Collection[ChunkId], less_general: float = 0.0
-    ) -> list[list[ScoredChunk]]:
+    def score(self, texts: Sequence[str], ids: Collection[ChunkId]) -> list[list[ScoredChunk]]:
         vectors, model = self._ready()
-        queries = self._queries(model, texts, less_general)
+        queries = [model.embed_query(text) for text in texts]
         scored: list[list[ScoredChunk]] = []
-        scores = vectors.score([query.vector for query in queries], ids)
-        for text, query, found in zip(texts, queries, scores, strict=True):
-            exact = query.scored([(chunk, found[chunk]) for chunk in ids if chunk in found])
+        for text, query, found in zip(texts, queries, vectors.score(queries, ids), strict=True):
+            exact = scored_chunks([(chunk, found[chunk]) for chunk in ids if chunk in found])
             missing = [chunk for chunk in ids if chunk not in found]
             scored.append(exact + self._estimated(text, vectors, query, missing) if missing else exact)
         return scored
-
-    def _queries(self, model: Model, texts: Sequence[str], less_general: float) -> list[_Query]:
-        embedded = [model.embed_query(text) for text in texts]
-        tier = self.snapshot.tiers()[self.name]
-        if not less_general or not tier.general:
-            return [_Query(vector) for vector in embedded]
-        if tier.general not in self._general:
-            self._general = {tier.general: unpacked(tier.general, tier.dimension)}
-        general = self._general[tier.general]
-        return [_Query(vector) if general is None else _less(vector, general, less_general) for vector in embedded]
 
     def _ready(self) -> tuple[Vectors, Model]:
         """The vectors and their model; raises if either cannot be used."""
@@ -144,7 +103,7 @@ class TierSearch:
         except WatersmeetError:
             return None
 
-    def _estimated(self, text: str, vectors: Vectors, query: _Query, missing: Sequence[ChunkId]) -> list[ScoredChunk]:
+    def _estimated(self, text: str, vectors: Vectors, query: Any, missing: Sequence[ChunkId]) -> list[ScoredChunk]:
         """Estimated cosines of chunks that are not embedded yet."""
         other = self._other() if missing else None
         if other is None:
@@ -156,8 +115,7 @@ class TierSearch:
         (nearest,) = other_vectors.nearest([other_query], self.visible, SAMPLE // 4)
         sample = list(dict.fromkeys([*self.snapshot.sample(SAMPLE, self.visible), *nearest]))
         (guessed,), (theirs,) = other_vectors.score([other_query], missing), other_vectors.score([other_query], sample)
-        (cosines,) = vectors.score([query.vector], sample)
-        ours = {chunk: scored for chunk, scored, _ in query.scored(cosines.items())}
+        (ours,) = vectors.score([query], sample)
         both = sorted(theirs.keys() & ours.keys())
         if not both or not guessed:
             return []

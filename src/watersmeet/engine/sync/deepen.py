@@ -22,7 +22,7 @@ from watersmeet.core.vectors import VectorCache, key_of
 from watersmeet.core.visibility import EVERYONE
 from watersmeet.engine.components import build
 from watersmeet.engine.index.damage import damage_failures, diagnose
-from watersmeet.engine.index.general_queries import GENERAL_QUERIES, packed
+from watersmeet.engine.index.general_queries import GENERAL_QUERIES
 from watersmeet.engine.index.state_names import EMBED_FIRST
 from watersmeet.engine.index.tiers import (
     SPARSE,
@@ -278,7 +278,7 @@ class _Pass:
             text = f"{LEVEL_VERSION}{snapshot.generation}"
             old = tier if tier.level_text == text and not self.measure else replace(tier, level=0.0, public_level=0.0)
             everyone = Condition(gates=snapshot.needed(visible_to(EVERYONE).gates))
-            level, public, general = old.level, old.public_level, tier.general
+            level, public = old.level, old.public_level
             rows, public_rows = (_count(snapshot, tier, visible) for visible in (ANY, everyone))
             if _changed(level, rows, old.level_rows) or _changed(public, public_rows, old.public_level_rows):
                 try:
@@ -287,7 +287,6 @@ class _Pass:
                     return tier
                 level = _level(snapshot.vectors(tier, ANY), ANY, queries)
                 public = _level(snapshot.vectors(tier, everyone), everyone, queries) if everyone else level
-                general = packed(queries)
             else:
                 rows, public_rows = old.level_rows, old.public_level_rows
         measured = replace(
@@ -297,7 +296,6 @@ class _Pass:
             public_level=public,
             public_level_rows=public_rows,
             level_text=text,
-            general=general,
         )
         if measured != tier:
             self._note(tier, lambda meta: with_tier(meta, measured, self.key))
