@@ -16,6 +16,8 @@ Exception classes: what went wrong, and what the user can do. Every face shows `
     x ModelMissing              its model is not on this machine
   + NoReply                     an HTTP request got no usable answer
     x AddressRefused            its address is not public, and not allowed in the settings
+  + DatabaseProblem             a shared database refuses or does not answer
+    x DatabaseDown              it does not answer
   + SourceProblem               a path that was named cannot be read
     x ReaderFailed              the process that reads a file ended before it was done
   + NotFound                    no document or chunk of that id (exit code 1)
@@ -80,6 +82,12 @@ class NoReply(WatersmeetError): ...
 
 
 class AddressRefused(NoReply): ...
+
+
+class DatabaseProblem(WatersmeetError): ...
+
+
+class DatabaseDown(DatabaseProblem): ...
 
 
 class SourceProblem(WatersmeetError): ...

