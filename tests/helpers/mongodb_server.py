@@ -99,11 +99,16 @@ class Engine:
 @cache
 def running() -> Engine:
     """The engine of this process, started when first asked for; it ends with it."""
-    folder = Path(tempfile.mkdtemp(prefix="wm-mongo-"))  # a socket's path is short
-    engine = Engine(folder)
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    engine = Engine(short_folder())
     atexit.register(engine.kill)
     return engine
+
+
+def short_folder() -> Path:
+    """A folder that goes with this process; the path of a socket has to be short."""
+    folder = Path(tempfile.mkdtemp(prefix="wm-mongo-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def program() -> Path:

@@ -443,7 +443,7 @@ class Engine:
 
         with self.snapshot() as snapshot:
             found = status(self.visible_index(snapshot, viewer), self.settings, self.index, viewer)
-        return {**found, "calibration": self.calibration.state()}
+        return {**found, **self.registry.database_status(), "calibration": self.calibration.state()}
 
     def check(self) -> None:
         """Raise if the index cannot be searched."""
@@ -455,7 +455,7 @@ class Engine:
         """Health checks of the index, the models and the settings."""
         from watersmeet.engine.index.health import check, check_search
 
-        found = check(self.index, self.settings)
+        found = [*check(self.index, self.settings), *self.registry.database_check()]
         return [*found, check_search(self)] if all(one.ok for one in found) else found
 
 

@@ -13,14 +13,16 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.entities import KINDS, SOURCE, Refused
 from watersmeet.core.errors import ConfigError, DatabaseProblem, IndexProblem, NoIndex
 from watersmeet.core.model import Condition
 from watersmeet.core.registry_records import RecordVersion, SharedRecords
-from watersmeet.engine.index.state_names import LAST_PULL, RECORD_VERSIONS
+from watersmeet.engine.index.state_names import RECORD_VERSIONS
 from watersmeet.engine.registry import register
+from watersmeet.engine.registry.database_state import note_pull
 from watersmeet.engine.registry.publish import publish
 from watersmeet.engine.registry.shared_records import entity_in, shared_records
 
@@ -69,24 +71,27 @@ def pull(
     deepen: bool = True,
     seconds: float = math.inf,
     progress: ProgressCallback = lambda _: None,
+    publishing: bool = True,
 ) -> PullReport:
     """Bring the index up to date with the database. `whole`: compare with the index, not with what was pulled last.
+    `publishing`: write vectors through, if the settings say so; after a change in any case.
 
     An outage is recorded, so that searches of every process can name it, and raised."""
     shared = _database(engine)
-    start, now = time.perf_counter(), time.time()
+    start, now = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
     report = PullReport(shared.place)
     try:
         versions = shared.versions()
-        before, changed = apply_changes(engine, shared, versions, report, whole, progress)
+        before = _apply_changes(engine, shared, versions, report, whole, progress)
     except DatabaseProblem as problem:
-        _note(engine.index, problem=str(problem), since=now)
+        note_pull(engine.index, str(problem), now)
         raise
-    if changed and (report.registered or report.removed):
+    if report.changed:
         made = engine.deepen(progress, seconds, deepen, before if seconds < math.inf else 0)
         report.embedded = made.embedded
-    report.published = publish(engine, shared, versions.keys())
-    _note(engine.index, at=now, problem="")
+    if publishing or report.changed:
+        report.published = publish(engine, shared, versions.keys())
+    note_pull(engine.index, "", now)
     report.records, report.took_ms = len(versions), (time.perf_counter() - start) * 1000
     return report
 
@@ -100,15 +105,15 @@ def _database(engine: Engine) -> SharedRecords:
     return shared
 
 
-def apply_changes(
+def _apply_changes(
     engine: Engine,
     shared: SharedRecords,
     versions: Mapping[str, RecordVersion],
     report: PullReport,
     whole: bool,
     progress: ProgressCallback,
-) -> tuple[int, bool]:
-    """Register what has changed and remove what is gone; returns the last row before, and whether there was any."""
+) -> int:
+    """Register what has changed and remove what is gone; returns the last row before."""
     known = _known(engine.index)
     if whole:
         here = _registered(engine)
@@ -117,7 +122,7 @@ def apply_changes(
     changed = [path for path, found in versions.items() if known.get(path) != found.version]
     gone = [path for path in known if path not in versions]
     if not changed and not gone:
-        return 0, False
+        return 0
     changed.sort(key=lambda path: (versions[path].registered, path))  # equal scores are in this order
     stored = dict(shared.several(changed))
     items: list[register.Followed] = []
@@ -133,7 +138,7 @@ def apply_changes(
     report.skipped += registered.skipped
     report.skipped += [Refused(twin.record, twin.reason) for twin in registered.twins]
     _remember(engine.index, {path: found.version for path, found in versions.items()})
-    return before, True
+    return before
 
 
 def _registered(engine: Engine) -> set[str]:
@@ -148,32 +153,12 @@ def _registered(engine: Engine) -> set[str]:
 
 def _known(index: Index) -> dict[str, int]:
     """Versions that were pulled last, by path."""
-    found = _json(index, RECORD_VERSIONS)
-    return {str(path): version for path, version in found.items() if isinstance(version, int)}
+    with suppress(ValueError, IndexProblem, AttributeError):
+        found = json.loads(index.state(RECORD_VERSIONS).read() or b"{}")
+        return {str(path): version for path, version in found.items() if isinstance(version, int)}
+    return {}
 
 
 def _remember(index: Index, versions: Mapping[str, int]) -> None:
     with index.state(RECORD_VERSIONS).changing(LOCK_SECONDS) as state:
         state.write(json.dumps(versions, ensure_ascii=False, separators=(",", ":")).encode())
-
-
-def last_pull(index: Index) -> dict[str, Any]:
-    """The last pull: `at`, when it worked; `problem` and `since`, if it has failed after that."""
-    return _json(index, LAST_PULL)
-
-
-def _note(index: Index, **facts: Any) -> None:
-    """Record the outcome of a pull; the beginning of an outage stays."""
-    with suppress(IndexProblem), index.state(LAST_PULL).changing(LOCK_SECONDS) as state:
-        before = last_pull(index)
-        if facts["problem"] and before.get("problem"):
-            facts["since"] = before.get("since", facts["since"])
-        state.write(json.dumps({"at": before.get("at"), **facts}).encode())
-
-
-def _json(index: Index, name: str) -> dict[str, Any]:
-    try:
-        found = json.loads(index.state(name).read() or b"{}")
-    except (ValueError, IndexProblem):
-        return {}
-    return found if isinstance(found, dict) else {}

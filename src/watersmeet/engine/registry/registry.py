@@ -18,8 +18,10 @@ from watersmeet.core.visibility import STATUSES, Viewer
 from watersmeet.engine.query.visibility import visible_to
 from watersmeet.engine.registry import register
 from watersmeet.engine.registry.register import Registered
+from watersmeet.engine.settings.settings import LOCAL_RECORDS
 
 if TYPE_CHECKING:
+    from watersmeet.core.index import Check
     from watersmeet.core.registry_records import SharedRecords
     from watersmeet.engine.engine import Engine
     from watersmeet.engine.registry.pull import PullReport
@@ -100,13 +102,14 @@ class Registry:
     def _shared(self) -> Iterator[SharedRecords | None]:
         """The shared database, if there is one, for a change: the index is brought up to date with it before, and what
         it publishes afterwards."""
-        from watersmeet.engine.registry.shared_records import shared_records
-
-        shared = shared_records(self.engine.settings)
-        if shared is None:
+        if self.engine.settings.section("registry").records == LOCAL_RECORDS:
             yield None
             return
         from watersmeet.engine.registry.publish import publish
+        from watersmeet.engine.registry.shared_records import shared_records
+
+        shared = shared_records(self.engine.settings)
+        assert shared is not None  # noqa: S101 - for the type checker: the settings name one
 
         self.pull(deepen=False)
         yield shared
@@ -140,6 +143,30 @@ class Registry:
         report.warnings = [Refused(item.path, item.reason) for item in made.warnings]
         report.took_ms = (time.perf_counter() - start) * 1000
         return report
+
+    # ------------------------------------------------------------ the shared database
+
+    def statistics(self, viewer: Viewer | None = None) -> dict[str, Any]:
+        """Number of entities of each kind, and the collection that their vectors are written to."""
+        from watersmeet.engine.registry.database_state import statistics
+
+        return statistics(self.engine, viewer)
+
+    def database_status(self) -> dict[str, Any]:
+        """`database`: where the records are, if they are shared, when they were pulled, and what went wrong since."""
+        if self.engine.settings.section("registry").records == LOCAL_RECORDS:
+            return {}
+        from watersmeet.engine.registry.database_state import database_status
+
+        return database_status(self.engine.index, self.engine.settings)
+
+    def database_check(self) -> list[Check]:
+        """A health check of the shared database, if there is one."""
+        if self.engine.settings.section("registry").records == LOCAL_RECORDS:
+            return []
+        from watersmeet.engine.registry.database_state import database_check
+
+        return database_check(self.engine.settings)
 
     # ------------------------------------------------------------ reading
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 FILE = "watersmeet.toml"
 PREFIX = "WATERSMEET__"
+OTHER_VARIABLES = {"VECTOR_SEARCH_EF_SEARCH": f"{PREFIX}RECORDS__MONGODB__EF_SEARCH"}
+"""Variables of gateway registries that are honoured; our own, which come after them, win."""
 RECIPES = os.path.join(os.path.dirname(__file__), "recipes")
 LOCAL_RECORDS = "local"
 """The choice of `registry.records`: the index has the records, and nothing is shared."""
@@ -369,6 +371,7 @@ def from_environ(environ: Mapping[str, str]) -> Table:
     """
     tables: Table = {}
     for name, raw in sorted(environ.items()):
+        name = OTHER_VARIABLES.get(name, name)
         if not name.startswith(PREFIX):
             continue
         *path, leaf = name.removeprefix(PREFIX).lower().split("__")

