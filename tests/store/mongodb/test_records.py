@@ -158,10 +158,10 @@ class TestWriters:
 
 @pytest.mark.server
 @pytest.mark.kill
-def test_what_was_acknowledged_survives_a_kill(tmp_path: Path, mongodb: str, database: str) -> None:
+def test_what_was_acknowledged_survives_a_kill(request: pytest.FixtureRequest, mongodb: str, database: str) -> None:
     """Killed while it is written to; over the same folder everything that was acknowledged is there."""
-    folder = mongodb_server.short_folder()
-    engine = mongodb_server.Engine(folder)
+    engine = mongodb_server.Engine(mongodb_server.short_folder())
+    request.addfinalizer(engine.kill)
     acknowledged: list[str] = []
     problems: list[DatabaseProblem] = []
     with closing(Mongodb(uri=engine.uri, database=database, timeout=2.0)) as records:
@@ -190,7 +190,6 @@ def test_what_was_acknowledged_survives_a_kill(tmp_path: Path, mongodb: str, dat
         found = records.versions()
         assert len(acknowledged) >= 50
         assert set(acknowledged) <= found.keys()
-    engine.kill()
 
 
 class TestConnection:

@@ -59,8 +59,10 @@ class Connection:
         )
 
     def _write_concern(self) -> WriteConcern:
-        """In the journal; of a replica set, in that of most members. A server alone must not be asked for `majority`:
-        killed, one that was lost up to 55 of 62 acknowledged writes, and none with the journal alone."""
+        """In the journal; of a replica set, in that of most members.
+
+        A server alone is not asked for `majority`: killed, it had lost up to 55 of 62 acknowledged writes; with the
+        journal alone none."""
         from pymongo import WriteConcern
 
         named = self._client.write_concern.document.get("w")
