@@ -101,7 +101,9 @@ class SharedVectors(Protocol):
         """What is used instead of the vector search that is set, and why; empty if that works."""
         ...
 
-    def statistics(self) -> dict[str, Any]: ...
+    def statistics(self, public_only: bool = False) -> dict[str, Any]:
+        """Counts of the collection: entities of each kind, those without a vector, and indexes."""
+        ...
 
 
 class SharedRecords(Records, Protocol):

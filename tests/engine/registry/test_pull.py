@@ -316,7 +316,8 @@ class TestPublish:
         assert (found["embeddings"]["without_embedding"], found["tools"]) == (0, 1)
         limited = engine.registry.statistics(EVERYONE)
         assert limited["entity_types"] == {"mcp_server": 1, "skill": 1, "virtual_server": 1}
-        assert (limited["embeddings"], "database" in limited) == (None, False)
+        assert limited["embeddings"]["entity_types"] == limited["entity_types"]
+        assert "database" not in limited
         base = f"mcp_embeddings_{dimension}"
         before = collection(engine, base).find_one({"_id": "/tides"})
         assert len(before["embedding"]) == dimension

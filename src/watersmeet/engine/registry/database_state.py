@@ -80,7 +80,8 @@ def database_check(settings: Settings) -> list[Check]:
 
 
 def statistics(engine: Engine, viewer: Viewer | None = None) -> dict[str, Any]:
-    """Counts of registered entities by kind; for a viewer who may see everything also the collection of vectors."""
+    """Counts of registered entities by kind, and of the collection of their vectors: of public ones only, for a viewer
+    who may not see everything."""
     settings = engine.settings
     with engine.snapshot() as snapshot:
         kinds, tier = snapshot.kinds(visible_to(viewer)), published_tier(snapshot)
@@ -92,13 +93,8 @@ def statistics(engine: Engine, viewer: Viewer | None = None) -> dict[str, Any]:
         "tools": kinds.get(TOOL, 0),
         "embeddings": None,
     }
-    shared = None if is_limited(viewer) else shared_records(settings)
-    if shared is None:
-        return found
-    found |= database_status(engine.index, settings)
-    if tier is not None and shared.write_through:
-        try:
-            found["embeddings"] = shared.vectors(tier.dimension).statistics()
-        except DatabaseProblem as problem:
-            found["database"]["problem"] = str(problem)
-    return found
+    shared, limited = shared_records(settings), is_limited(viewer)
+    if shared is not None and tier is not None and shared.write_through:
+        with suppress(DatabaseProblem):  # which the last pull has named
+            found["embeddings"] = shared.vectors(tier.dimension).statistics(limited)
+    return found if limited else found | database_status(engine.index, settings)

@@ -188,13 +188,13 @@ class EntityVectors:
 
     # ------------------------------------------------------------ counts
 
-    def statistics(self) -> dict[str, Any]:
-        """Counts of the collection: entities of each kind, those without a vector, and indexes."""
+    def statistics(self, public_only: bool = False) -> dict[str, Any]:
         counted = {"_id": "$entity_type", "n": {"$sum": 1}}
+        only = {"visibility": "public"} if public_only else {}
         with self._connection.calls():
             collection = self._connection.collection(collection_of(self._dimension))
-            kinds = {str(one["_id"]): one["n"] for one in collection.aggregate([{"$group": counted}])}
-            without = collection.count_documents({"$or": [{"embedding": {"$size": 0}}, {"embedding": None}]})
+            kinds = {str(one["_id"]): one["n"] for one in collection.aggregate([{"$match": only}, {"$group": counted}])}
+            without = collection.count_documents({**only, "$or": [{"embedding": {"$size": 0}}, {"embedding": None}]})
             indexes = sorted(collection.index_information())
         return {
             "collection": self.name,
