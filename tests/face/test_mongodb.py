@@ -21,7 +21,7 @@ pytestmark = pytest.mark.server
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 Ask = Callable[..., Any]
 OWNER = Viewer(all=True)
-WITH_PASSWORD = "mongodb://ann:s3cret-w0rd@127.0.0.1:1/?serverSelectionTimeoutMS=100"
+DEAD = "mongodb://ann:s3cret-w0rd@127.0.0.1:1/?serverSelectionTimeoutMS=100"
 RECORDS = [
     {"path": "/tides", "server_name": "Tides", "description": "When the sea comes", "tools": [{"name": "next"}]},
     {"path": "/agents/travel", "agent_name": "Travel", "description": "Plans journeys", "entity_type": "a2a_agent"},
@@ -57,7 +57,7 @@ def test_commands(ask: Ask, run: Run, place: Path, mongodb: str, monkeypatch: py
     assert ask("status", "--index", "other", cwd=place)["database"]["problem"] is None
     assert "pulled just now" in run("status", "--index", "other", cwd=place).stdout
 
-    monkeypatch.setenv("MONGODB_URI", WITH_PASSWORD)
+    monkeypatch.setenv("MONGODB_URI", DEAD)
     monkeypatch.setenv("WATERSMEET__RECORDS__MONGODB__TIMEOUT", "0.3")
     failed = run("pull", "--index", "other", cwd=place)
     assert failed.returncode == 2
@@ -75,7 +75,7 @@ def test_commands(ask: Ask, run: Run, place: Path, mongodb: str, monkeypatch: py
 def test_settings_show_what_documentdb_gets_and_no_secrets(
     ask: Ask, run: Run, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("WATERSMEET__RECORDS__MONGODB__URI", WITH_PASSWORD)
+    monkeypatch.setenv("WATERSMEET__RECORDS__MONGODB__URI", DEAD)
     monkeypatch.setenv("VECTOR_SEARCH_EF_SEARCH", "250")
     found = ask("config", "show", cwd=place)["settings"]
     assert [found[f"records.mongodb.{key}"] for key in ("ef_search", "m", "ef_construction")] == [250, 16, 128]
