@@ -16,9 +16,6 @@ from watersmeet.core.entities import Entity
 if TYPE_CHECKING:
     from watersmeet.core.vectors import Vector
 
-IN_INDEX, COSINE, DOCUMENTDB = VECTOR_SEARCHES = ("index", "cosine", "documentdb")
-"""Where vectors of entities are compared: in the index, in this process over those of a database, or by DocumentDB."""
-
 
 class Stored(NamedTuple):
     """The stored version of a record."""
@@ -114,8 +111,6 @@ class SharedRecords(Records, Protocol):
     """
 
     poll_seconds: float
-    write_through: bool
-    vector_search: str
 
     @property
     def place(self) -> str:
@@ -130,7 +125,14 @@ class SharedRecords(Records, Protocol):
         """Those of these records that exist."""
         ...
 
-    def vectors(self, dimension: int) -> SharedVectors: ...
+    def published(self, dimension: int) -> SharedVectors | None:
+        """Where vectors are written to; None if the settings do not ask for it."""
+        ...
+
+    def searched(self, dimension: int) -> SharedVectors | None:
+        """The vectors that are searched in place of those of the index; None if the index is searched."""
+        ...
+
     def wait(self, seconds: float, stop: Event) -> None:
         """Wait until records may have changed, at most so long, or until `stop` is set."""
         ...

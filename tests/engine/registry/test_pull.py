@@ -336,7 +336,7 @@ class TestPublish:
         one.registry.put(PDF)
         from watersmeet.engine.registry.publish import publish
 
-        publish(other, shared(other), shared(other).versions().keys())
+        publish(other, shared(other))
         assert collection(one, base).count_documents({}) == 2
 
     def test_without_it_nothing_is_written(self, opened: Open) -> None:

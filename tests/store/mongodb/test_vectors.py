@@ -12,11 +12,11 @@ import pytest
 
 from watersmeet.core.entities import Ability, Entity, Tool
 from watersmeet.core.errors import DatabaseDown
-from watersmeet.core.registry_records import COSINE, DOCUMENTDB, EmbeddedEntity
+from watersmeet.core.registry_records import EmbeddedEntity
 from watersmeet.store.mongodb import vectors as module
 from watersmeet.store.mongodb._embedding_shape import document_of, vector_index, vector_search
 from watersmeet.store.mongodb.records import Mongodb
-from watersmeet.store.mongodb.vectors import EntityVectors
+from watersmeet.store.mongodb.vectors import COSINE, DOCUMENTDB, EntityVectors
 
 SCHEMA = {"type": "object", "properties": {"secret_parameter": {"type": "string"}}}
 TIDES = Entity(

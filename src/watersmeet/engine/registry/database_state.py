@@ -94,7 +94,8 @@ def statistics(engine: Engine, viewer: Viewer | None = None) -> dict[str, Any]:
         "embeddings": None,
     }
     shared, limited = shared_records(settings), is_limited(viewer)
-    if shared is not None and tier is not None and shared.write_through:
+    vectors = shared.published(tier.dimension) if shared and tier else None
+    if vectors is not None:
         with suppress(DatabaseProblem):  # which the last pull has named
-            found["embeddings"] = shared.vectors(tier.dimension).statistics(limited)
+            found["embeddings"] = vectors.statistics(limited)
     return found if limited else found | database_status(engine.index, settings)

@@ -14,7 +14,7 @@ from watersmeet.core.entities import KINDS
 from watersmeet.core.errors import DatabaseProblem
 from watersmeet.core.index import Snapshot, Tier, Vectors
 from watersmeet.core.model import ChunkId, Condition, DocId
-from watersmeet.core.registry_records import IN_INDEX, SharedVectors
+from watersmeet.core.registry_records import SharedVectors
 from watersmeet.engine.registry.publish import head_chunk, published_tier
 from watersmeet.engine.registry.shared_records import shared_records
 from watersmeet.engine.settings.settings import LOCAL_RECORDS, Settings
@@ -32,14 +32,14 @@ def shared_vectors(snapshot: Snapshot, settings: Settings) -> tuple[Tier, Shared
     if own.records == LOCAL_RECORDS or own.search_tools:
         return None
     shared, tier = shared_records(settings), published_tier(snapshot)
-    if shared is None or tier is None or shared.vector_search == IN_INDEX:
-        return None
-    return tier, shared.vectors(tier.dimension)
+    vectors = shared.searched(tier.dimension) if shared and tier else None
+    return (tier, vectors) if tier and vectors else None
 
 
 @dataclass(frozen=True, slots=True)
 class DatabaseVectors:
-    """The `Vectors` port over a database. `index` has the vectors of the index."""
+    """The `Vectors` port over a database, which has a vector of each entity's own text. Those of bodies and examples,
+    and what an entity has that was not written through yet, are in the `index` alone."""
 
     index: Vectors
     database: SharedVectors
@@ -50,21 +50,24 @@ class DatabaseVectors:
         self, queries: Sequence[Vector | Weighted], condition: Condition, limit: int
     ) -> list[dict[ChunkId, float]]:
         kind = self._kind(condition)
+        inside = self.index.nearest(queries, condition, limit)
         if not kind:
-            return self.index.nearest(queries, condition, limit)
+            return inside
         try:
             found = [self.database.nearest(query, kind, limit) for query in queries]  # type: ignore[arg-type]
         except DatabaseProblem:
-            return self.index.nearest(queries, condition, limit)  # the answer says so: `fallback`
+            return inside  # the answer says so: `fallback`
         gates = replace(condition, gates={**self.visible.gates, **condition.gates})
         live = self.snapshot.only({DocId(path) for one in found for path in one}, gates)
-        ranked = [[(head_chunk(path), cosine) for path, cosine in one.items() if path in live] for one in found]
-        best = [dict(one[:limit]) for one in ranked]
-        union = {chunk for one in best for chunk in one}
-        return [
-            {**first, **{chunk: cosine for chunk, cosine in every if chunk in union}}
-            for first, every in zip(best, ranked, strict=True)
-        ]
+        heads = {path: head_chunk(path) for one in found for path in one}
+        own = frozenset(heads.values())
+        ranked = []
+        for there, here in zip(found, inside, strict=True):
+            scored = [(heads[path], cosine) for path, cosine in there.items() if path in live]
+            scored += [(chunk, cosine) for chunk, cosine in here.items() if chunk not in own]
+            ranked.append(sorted(scored, key=lambda one: (-one[1], one[0])))
+        best = {chunk for one in ranked for chunk, _ in one[:limit]}
+        return [dict([*one[:limit], *(item for item in one[limit:] if item[0] in best)]) for one in ranked]
 
     def score(self, queries: Sequence[Vector | Weighted], ids: Collection[ChunkId]) -> list[dict[ChunkId, float]]:
         return self.index.score(queries, ids)

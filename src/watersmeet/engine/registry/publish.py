@@ -19,23 +19,21 @@ if TYPE_CHECKING:
     from watersmeet.engine.engine import Engine
 
 
-def publish(engine: Engine, shared: SharedRecords, registered: Collection[str]) -> int:
+def publish(engine: Engine, shared: SharedRecords, registered: Collection[str] | None = None) -> int:
     """Write the entries that have changed and delete those of entities that nobody has `registered` any more; returns
     their number. Nothing is done if the settings do not ask for it, or if there are no vectors yet."""
-    if not shared.write_through:
-        return 0
     try:
         with engine.snapshot() as snapshot:
             tier = published_tier(snapshot)
-            entries = list(_entries(snapshot, tier)) if tier else []
+            vectors = shared.published(tier.dimension) if tier else None
+            if tier is None or vectors is None:
+                return 0
+            entries = list(_entries(snapshot, tier))
     except NoIndex:
         return 0
-    if tier is None:
-        return 0
-    vectors = shared.vectors(tier.dimension)
     theirs = vectors.digests()
     changed = [one for one in entries if theirs.get(one.entity.path) != one.digest]
-    paths = {one.entity.path for one in entries} | set(registered)
+    paths = {one.entity.path for one in entries}.union(shared.versions() if registered is None else registered)
     gone = [path for path, found in theirs.items() if found and path not in paths]
     if changed:
         vectors.put(changed)

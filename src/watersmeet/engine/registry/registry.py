@@ -113,7 +113,7 @@ class Registry:
 
         self.pull(deepen=False)
         yield shared
-        publish(self.engine, shared, shared.versions().keys() if shared.write_through else ())
+        publish(self.engine, shared)
 
     def pull(self, *, whole: bool = False, deepen: bool = True, progress: ProgressCallback | None = None) -> PullReport:
         """Bring the index up to date with the shared database of the settings. `whole`: compare all records with the

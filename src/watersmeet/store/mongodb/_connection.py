@@ -27,11 +27,12 @@ _DOWN_HINT = "start it, or check the address and the network; searches go on wit
 class Connection:
     """A database of a MongoDB server. Writes are acknowledged once they are in the journal."""
 
-    def __init__(self, uri: str, database: str, namespace: str, seconds: float) -> None:
+    def __init__(self, uri: str, variable: str, database: str, namespace: str, seconds: float) -> None:
+        """`variable`: that of the environment which the connection string comes from."""
         if not uri.startswith(SCHEMES):
             raise ConfigError(
                 "there is no connection string of MongoDB",
-                "set MONGODB_URI to one that begins with mongodb:// or mongodb+srv://",
+                f"set {variable} to one that begins with mongodb:// or mongodb+srv://",
             )
         self._uri, self._database, self._namespace, self._seconds = uri, database, namespace, seconds
         self._opened: MongoClient[Doc] | None = None

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from watersmeet.core.errors import ConfigError, DatabaseProblem, VersionConflict, nearest
 from watersmeet.core.names import is_text
 from watersmeet.core.options import option
-from watersmeet.core.registry_records import IN_INDEX, VECTOR_SEARCHES, ChangedRecord, RecordVersion, Stored
+from watersmeet.core.registry_records import ChangedRecord, RecordVersion, Stored
 from watersmeet.store.mongodb._connection import Connection, Doc
 from watersmeet.store.mongodb._gateway_shape import (
     COLLECTIONS,
@@ -29,7 +29,7 @@ from watersmeet.store.mongodb._gateway_shape import (
     version_of,
 )
 from watersmeet.store.mongodb.change_stream import ChangeStream
-from watersmeet.store.mongodb.vectors import EntityVectors
+from watersmeet.store.mongodb.vectors import IN_INDEX, VECTOR_SEARCHES, EntityVectors
 
 if TYPE_CHECKING:
     from pymongo.errors import DuplicateKeyError
@@ -82,7 +82,7 @@ class Mongodb:
                 f"records.mongodb.vector_search cannot be {self.vector_search!r}",
                 nearest(self.vector_search, VECTOR_SEARCHES),
             )
-        self._connection = Connection(self.uri, self.database, self.namespace, self.timeout)
+        self._connection = self._connected()
         names = tuple(self._connection.name_of(base) for base in COLLECTIONS.values())
         self._stream = ChangeStream(lambda: self._connection.database, names)
 
@@ -97,6 +97,16 @@ class Mongodb:
     def wait(self, seconds: float, stop: Event) -> None:
         with self._connection.calls():
             self._stream.wait(seconds, stop)
+
+    def _connected(self) -> Connection:
+        """A connection, which the first call opens."""
+        return Connection(self.uri, self.uri_env, self.database, self.namespace, self.timeout)
+
+    def published(self, dimension: int) -> EntityVectors | None:
+        return self.vectors(dimension) if self.write_through else None
+
+    def searched(self, dimension: int) -> EntityVectors | None:
+        return None if self.vector_search == IN_INDEX else self.vectors(dimension)
 
     def vectors(self, dimension: int) -> EntityVectors:
         if dimension not in self._vectors:

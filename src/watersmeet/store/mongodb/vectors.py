@@ -12,7 +12,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.errors import DatabaseDown, DatabaseProblem
-from watersmeet.core.registry_records import DOCUMENTDB, EmbeddedEntity
+from watersmeet.core.registry_records import EmbeddedEntity
 from watersmeet.store.mongodb._connection import Connection, Doc
 from watersmeet.store.mongodb._embedding_shape import (
     PATH_INDEX,
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     from watersmeet.core.vectors import Vector
 
+IN_INDEX, COSINE, DOCUMENTDB = VECTOR_SEARCHES = ("index", "cosine", "documentdb")
+"""Where vectors of entities are compared: in the index, in this process over those of the database, by DocumentDB."""
 MIN_K = 50
 """Fewest candidates of DocumentDB's search, so that a small collection is covered."""
 SEARCH_SECONDS = 1.0
@@ -40,7 +42,7 @@ BATCH = 500
 
 
 class EntityVectors:
-    """The collection of one dimension. `search` is COSINE or DOCUMENTDB."""
+    """The collection of one dimension. `search` is one of VECTOR_SEARCHES."""
 
     def __init__(
         self,
