@@ -32,31 +32,14 @@ from watersmeet.engine.settings.settings import Settings
 from watersmeet.engine.settings.settings import load as load_settings
 
 sys.path.insert(0, str(ROOT / "tests" / "helpers"))
+import mongodb_server
+
 LISTS = {"mcpbench_servers": 28, "registry_docker_mcp": 328, "registry_skills": 44}
 REST = "registry_awesome_mcp"
 GROUPS = ("servers", "tools", "agents", "skills", "virtual_servers")
 MODES = ("hybrid", "lexical")
 RECIPES = ("default", "registry")
-WRITERS, CHANGES, KILLS = 4, 50, 5
-WRITER = """
-import sys
-from watersmeet.core.errors import VersionConflict
-from watersmeet.store.mongodb.records import Mongodb
-
-records, conflicts = Mongodb(uri=sys.argv[1], database="writers"), 0
-for number in range(int(sys.argv[2])):
-    path = f"/{number % 5}"
-    while True:
-        found = records.get(path)
-        said = {"kind": "skill", "path": path, "name": path, "n": (found.record["n"] if found else 0) + 1}
-        try:
-            records.put(said, found.version if found else None)
-            break
-        except VersionConflict:
-            conflicts += 1
-records.close()
-print(conflicts)
-"""
+WRITERS, CHANGES, CHANGED, KILLS = 4, 50, 5, 5
 
 
 def records_of(data: Path, count: int) -> list[Any]:
@@ -152,7 +135,7 @@ def _compare(found: dict[str, Any], engine: Engine, queries: Sequence[str], want
 def writers(uri: str) -> dict[str, Any]:
     """Processes that count up the same records: no count is lost, and conflicts are seen."""
     start = time.perf_counter()
-    command = [sys.executable, "-c", WRITER, uri, str(CHANGES)]
+    command = [sys.executable, "-c", mongodb_server.COUNT_UP, uri, "writers", str(CHANGES), str(CHANGED)]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(WRITERS)]
     conflicts = [int(one.communicate()[0]) for one in running]
     shared = shared_records(settings("", uri, database="writers"))
@@ -207,8 +190,6 @@ def main() -> int:
     parser.add_argument("--dense", default="", help="the dense embedder; default: that of the settings")
     parser.add_argument("--out", type=Path, default=RESULTS)
     args = parser.parse_args()
-    import mongodb_server
-
     if mongodb_server.missing():
         print(mongodb_server.NOT_RUN, file=sys.stderr)
         return 2
@@ -246,8 +227,8 @@ def _page(result: dict[str, Any]) -> str:
     lines += ["", "| step | seconds |", "|---|---|", *(f"| {k} | {v} |" for k, v in same["seconds"].items())]
     lines += [
         "",
-        f"{writers['writers']} processes made {writers['changes']} changes to 5 records: {writers['counted']} counted,"
-        f" {writers['conflicts']} conflicts.",
+        f"{writers['writers']} processes made {writers['changes']} changes to {CHANGED} records:"
+        f" {writers['counted']} counted, {writers['conflicts']} conflicts.",
         f"{kills['kills']} kills: {kills['acknowledged']} writes acknowledged, {kills['lost']} lost;"
         f" ready again after {max(kills['restart_seconds'])} s at most.",
         "",

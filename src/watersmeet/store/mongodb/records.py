@@ -187,10 +187,10 @@ class Mongodb:
     # ------------------------------------------------------------ writing
 
     def put(self, record: Mapping[str, Any], version: int | None) -> int:
-        from pymongo.errors import DuplicateKeyError
-
         path, kind = record["path"], record["kind"]
         with self._connection.calls():
+            from pymongo.errors import DuplicateKeyError
+
             found = self._checked(path, version)
             number = self._next_version()
             fields = document_of(record, number)

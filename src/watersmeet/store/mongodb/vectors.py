@@ -70,10 +70,10 @@ class EntityVectors:
             return {str(one["_id"]): _digest(one) for one in found}
 
     def put(self, entries: Iterable[EmbeddedEntity]) -> None:
-        from pymongo import ReplaceOne
-
-        waiting = [ReplaceOne({"_id": one.entity.path}, document_of(one), upsert=True) for one in entries]
         with self._connection.calls():
+            from pymongo import ReplaceOne
+
+            waiting = [ReplaceOne({"_id": one.entity.path}, document_of(one), upsert=True) for one in entries]
             self._create_indexes()
             for start in range(0, len(waiting), BATCH):
                 self._connection.collection(collection_of(self._dimension)).bulk_write(
@@ -123,12 +123,12 @@ class EntityVectors:
 
     def _by_database(self, vector: Vector, kind: str, limit: int) -> dict[str, float] | None:
         """DocumentDB's own search; None if it is not to be used, or refuses."""
-        from pymongo.errors import OperationFailure
-
         if self._search != DOCUMENTDB or time.monotonic() < self._refused_until:
             return None
         pipeline = vector_search(vector, kind, max(limit, MIN_K), self._ef_search)
         with self._connection.calls(SEARCH_SECONDS):
+            from pymongo.errors import OperationFailure
+
             try:
                 found = list(self._connection.collection(collection_of(self._dimension)).aggregate(pipeline))
             except OperationFailure as error:
