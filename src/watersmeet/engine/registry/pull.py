@@ -81,8 +81,12 @@ def pull(
     start, now = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
     report = PullReport(shared.place)
     try:
+        known, here = _known(engine.index), _registered(engine) if whole else None  # first: what is gone was there then
         versions = shared.versions()
-        before = _apply_changes(engine, shared, versions, report, whole, progress)
+        if here is not None:
+            report.only_here = sorted(here - versions.keys() - known.keys())
+            known = {path: version for path, version in known.items() if path in here}
+        before = _apply_changes(engine, shared, versions, known, report, progress)
     except DatabaseProblem as problem:
         note_pull(engine.index, str(problem), now)
         raise
@@ -109,16 +113,11 @@ def _apply_changes(
     engine: Engine,
     shared: SharedRecords,
     versions: Mapping[str, RecordVersion],
+    known: Mapping[str, int],
     report: PullReport,
-    whole: bool,
     progress: ProgressCallback,
 ) -> int:
-    """Register what has changed and remove what is gone; returns the last row before."""
-    known = _known(engine.index)
-    if whole:
-        here = _registered(engine)
-        report.only_here = sorted(here - versions.keys() - known.keys())
-        known = {path: version for path, version in known.items() if path in here}
+    """Register what has changed against the `known` versions, and remove what is gone; returns the last row before."""
     changed = [path for path, found in versions.items() if known.get(path) != found.version]
     gone = [path for path in known if path not in versions]
     if not changed and not gone:
