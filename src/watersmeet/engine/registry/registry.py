@@ -18,6 +18,7 @@ from watersmeet.core.visibility import STATUSES, Viewer
 from watersmeet.engine.query.visibility import visible_to
 from watersmeet.engine.registry import register
 from watersmeet.engine.registry.register import Registered
+from watersmeet.engine.registry.shared_records import shared_records
 from watersmeet.engine.settings.settings import LOCAL_RECORDS
 
 if TYPE_CHECKING:
@@ -102,14 +103,11 @@ class Registry:
     def _shared(self) -> Iterator[SharedRecords | None]:
         """The shared database, if there is one, for a change: the index is brought up to date with it before, and what
         it publishes afterwards."""
-        if self.engine.settings.section("registry").records == LOCAL_RECORDS:
+        shared = shared_records(self.engine.settings)
+        if shared is None:
             yield None
             return
         from watersmeet.engine.registry.publish import publish
-        from watersmeet.engine.registry.shared_records import shared_records
-
-        shared = shared_records(self.engine.settings)
-        assert shared is not None  # noqa: S101 - for the type checker: the settings name one
 
         self.pull(deepen=False)
         yield shared
