@@ -11,15 +11,16 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from page_library import WEB_PAGES, pages_of, write_library
+from serving_command import START, serving
+
 ROOT = Path(__file__).resolve().parents[2]
-START = "import sys; sys.argv[0] = 'watersmeet'; from watersmeet.face.cli.main import main; main()"
 ARGUMENTS = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
@@ -73,24 +74,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-@contextmanager
-def serving(folder: Path, environ: dict[str, str], *flags: str) -> Iterator[str]:
-    server = subprocess.Popen(
-        [sys.executable, "-c", START, "serve", "--port", "0", "--json", *flags],
-        cwd=folder,
-        env=environ,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert server.stdout is not None
-    try:
-        yield json.loads(server.stdout.readline())["url"]
-    finally:
-        server.terminate()
-        server.wait(20)
-        server.stdout.close()
-
-
 @pytest.fixture
 def guarded(tmp_path: Path) -> Iterator[tuple[str, str]]:
     """The address of a server that wants a token, and one that it knows."""
@@ -115,31 +98,63 @@ def browser() -> Iterator[Browser]:
         chromium.close()
 
 
+@pytest.fixture(scope="session")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server over notes, a PDF, code, mail, pages of a website, and texts that are hostile."""
+    folder = tmp_path_factory.mktemp("library")
+    environ = {**os.environ, "HOME": str(folder), "XDG_CACHE_HOME": str(folder / "cache")}
+    write_library(folder / "notes")
+    with pages_of(WEB_PAGES) as site:
+        environ["WATERSMEET__SOURCE__SITE__ALLOWED"] = json.dumps([urlsplit(site).netloc])
+        for words in (["notes"], [f"{site}/guide.html"]):
+            command = [sys.executable, "-c", START, "sync", *words, "--no-vectors", "--quiet"]
+            subprocess.run(command, cwd=folder, env=environ, check=True)
+    with serving(folder, environ) as address:
+        yield address
+
+
 @pytest.fixture
-def visit(browser: Browser, served: str) -> Iterator[Open]:
-    """Open the page; at the end, nothing was complained about and no request had left the machine."""
+def opened(browser: Browser) -> Iterator[Open]:
+    """Open an address; at the end, nothing was complained about, no script of a text ran, and no request had left."""
     asked: list[str] = []
     complaints: list[str] = []
     contexts = []
 
-    def visit(path: str = "", width: int = 1280, height: int = 860, scheme: str = "light") -> Page:
+    def opened(address: str, width: int = 1280, height: int = 860, scheme: str = "light") -> Page:
         context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
         contexts.append(context)
+        context.on("request", lambda request: asked.append(request.url))
         page = context.new_page()
         page.set_default_timeout(10_000)
-        page.on("request", lambda request: asked.append(request.url))
+        page.on("dialog", lambda dialog: (complaints.append(f"a dialog: {dialog.message}"), dialog.dismiss()))
         page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.goto(served + path)
+        page.goto(address)
         page.wait_for_selector("#welcome h2", state="attached")
         return page
 
-    yield visit
+    yield opened
     for context in contexts:
+        for page in context.pages:
+            assert page.evaluate("() => window.hit === undefined")
         context.close()
     assert asked
-    assert {urlsplit(url).hostname for url in asked if not url.startswith("data:")} == {"127.0.0.1"}
+    assert {urlsplit(url).hostname for url in asked if not url.startswith(("data:", "blob:", "chrome"))} == {
+        "127.0.0.1"
+    }
     assert complaints == []
+
+
+@pytest.fixture
+def visit(opened: Open, served: str) -> Open:
+    """Open the page over the handbook."""
+    return lambda path="", *rest, **more: opened(served + path, *rest, **more)
+
+
+@pytest.fixture
+def read(opened: Open, library: str) -> Open:
+    """Open the page over the library."""
+    return lambda path="", *rest, **more: opened(library.rstrip("/") + (path or "/"), *rest, **more)
 
 
 @pytest.fixture(scope="session")

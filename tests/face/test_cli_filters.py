@@ -146,3 +146,19 @@ def test_the_help_says_what_filters_mean_and_where_indexes_are_kept(run: Run) ->
         said = " ".join(run(command, "--help").stdout.split())
         assert "~/.cache/watersmeet/indexes" in said
         assert "delete that folder to remove it" in said
+
+
+def test_facets_are_counted_beside_the_results(run: Run, ask: Ask, kitchen: Path) -> None:
+    printed = run("search", "LOAF-42", "--facets", "--top-n", "1", cwd=kitchen)
+    assert "kind: document 5, mcp_server 1" in printed.stderr
+    assert "kind:" not in printed.stdout
+    told = ask("search", "LOAF-42", "--facets", cwd=kitchen)["facets"]
+    assert told["documents"] == 6
+    assert {"key": "tag", "value": "kitchen", "documents": 1} in told["counts"]
+
+
+def test_an_offset_gives_the_results_after_the_first(ask: Ask, kitchen: Path) -> None:
+    every = [one["id"] for one in ask("search", "LOAF-42", cwd=kitchen)["results"]]
+    assert [one["id"] for one in ask("search", "LOAF-42", "--offset", "2", "-n", "3", cwd=kitchen)["results"]] == every[
+        2:5
+    ]

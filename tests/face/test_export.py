@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -76,6 +77,8 @@ def test_every_route_answers_and_ranks_as_the_parent(parent: Engine, out: Path) 
         assert site.ask(f"/chunks/{found['id']}").json()["text"] == found["text"]
         assert site.ask("/chunks/none").status == 404
         assert site.ask("/health").json() == {"status": "ok"}
+        for address in re.findall(r'(?:src|href)="(/web/[^"]+)"', site.ask("/").content.decode()):
+            assert site.ask(address).status == 200
         stats = site.ask("/stats").json()
         assert (stats["documents"], stats["query_classification"], stats["recipe"]) == (4, True, "default")
         sources = site.ask("/sources?limit=2").json()
@@ -160,7 +163,10 @@ def test_mcp_exports_below_the_named_folder_only_and_queries_alike(
 ) -> None:
     below = tmp_path / "exports"
     below.mkdir()
-    flags = {"index": {"dense": ""}, "serve": {"export_folder": str(below), "deepen": False}}
+    flags = {
+        "index": {"dense": ""},
+        "serve": {"export_folder": str(below), "deepen": False, "tools": ["project_export", "project_query"]},
+    }
     engine = Engine(parent.folder, load(start=str(tmp_path), flags=flags))
     (below / "link").symlink_to(tmp_path / "elsewhere")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import socket
 import time
 from collections.abc import Iterator
@@ -154,6 +155,13 @@ def test_an_entity_is_registered_found_changed_and_forgotten(site: Served) -> No
     assert site.ask("/api/agents?query=forecasts").json()["total"] == 0
     tags = {one["tag"]: one["count"] for one in site.ask("/api/search/tags").json()["tags"]}
     assert tags == {"security": 1, "start": 1, "weather": 1}
+    listed = site.ask("/api/tags").json()["tags"]
+    assert {"tag": "security", "documents": 1} in listed
+    assert [one["tag"] for one in site.ask("/api/tags?prefix=sec").json()["tags"]] == ["security"]
+    secure = site.ask("/api/documents?tag=security&filter=path%3D*.md&sort=title").json()
+    assert (secure["total"], len(secure["documents"])) == (1, 1)
+    assert site.ask("/api/documents?sort=size").status in (400, 422)
+    assert site.ask("/api/documents?tga=security").status in (400, 422)
     assert site.ask("/api/find-tools?task=weather%20tomorrow").json()["tools"][0]["tool_name"] == "forecast"
     assert site.ask("/api/entities/weather", {"status": "deprecated"}, "PATCH").json()["status"] == "deprecated"
     assert site.ask("/api/search/semantic", sought).json()["servers"] == []
@@ -266,9 +274,20 @@ def test_the_page_may_run_nothing_but_itself(site: Served) -> None:
     answer = site.ask("/")
     policy = answer.headers["Content-Security-Policy"]
     assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
-    assert "script-src 'sha256-" in policy
+    assert "default-src 'none'; script-src 'self'; style-src 'self'" in policy
     assert "unsafe" not in policy
-    assert "default-src 'none'" in policy
+    folder = re.findall(r'src="(/web/\w+)/main.js"', answer.content.decode())[0]
+    for name, kind in {"main.js": "text/javascript; charset=utf-8", "style.css": "text/css; charset=utf-8"}.items():
+        file = site.ask(f"{folder}/{name}")
+        assert (file.status, file.headers["Content-Type"]) == (200, kind)
+        assert "immutable" in file.headers["Cache-Control"]  # its address changes with its content
+
+
+@pytest.mark.parametrize("name", ["page.html", "__init__.py", "..%2frest%2fpage.py", "nothing.js", ""])
+def test_other_files_of_the_page_are_not_served(site: Served, name: str) -> None:
+    folder = re.findall(r'src="(/web/\w+)/main.js"', site.ask("/").content.decode())[0]
+    assert site.ask(f"{folder}/{name}").status == 404
+    assert site.ask("/web/0000000000000000/main.js").status == 404
 
 
 def test_who_went_away_is_not_worked_for(site: Served) -> None:
@@ -318,7 +337,7 @@ def test_what_takes_too_long_is_given_up(engine: Engine, vault: Path, monkeypatc
     engine.sync([vault])
     with served(engine) as site:
         monkeypatch.setattr(site.service.work, "_seconds", 0.05)
-        monkeypatch.setattr(engine, "documents", lambda viewer: time.sleep(0.5))
+        monkeypatch.setattr(engine, "documents", lambda viewer, **_: time.sleep(0.5))
         answer = site.ask("/api/documents")
     assert answer.status == 503
     assert "within" in answer.json()["detail"]

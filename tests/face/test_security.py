@@ -16,6 +16,7 @@ from serving import Served, served
 from watersmeet import Engine
 from watersmeet.engine.settings.settings import load
 from watersmeet.face.rest.guard import Hosts, Rates
+from watersmeet.face.rest.page import content_version
 from watersmeet.face.tokens import Tokens
 
 OPEN = {"kind": "mcp_server", "path": "/clock", "name": "clock", "description": "Tells the time", "tags": ["time"]}
@@ -96,7 +97,7 @@ def test_other_sites_cannot_probe_and_cors_is_closed(still: Served) -> None:
 
 
 def test_every_answer_carries_the_headers_that_keep_it_safe(still: Served) -> None:
-    for path in ("/", "/health", "/api/status", "/nowhere", "/api/documents/nothing"):
+    for path in ("/", "/web/1/main.js", "/health", "/api/status", "/nowhere", "/api/documents/nothing"):
         headers = still.ask(path).headers
         assert headers["X-Content-Type-Options"] == "nosniff"
         assert headers["X-Frame-Options"] == "DENY"
@@ -232,11 +233,13 @@ def guarded(engine: Engine, vault: Path) -> Iterator[Served]:
 @pytest.mark.slow
 def test_where_others_can_reach_it_everything_needs_a_token(guarded: Served) -> None:
     _, right = Tokens().create("read")
-    for path in ("/api/status", "/api/documents", "/metrics", "/openapi.json", "/mcp", "/api/entities/clock"):
+    for path in ("/api/status", "/api/documents", "/metrics", "/openapi.json", "/mcp", "/api/entities/clock", "/web"):
         answer = guarded.ask(path)
         assert (answer.status, answer.headers["WWW-Authenticate"]) == (401, "Bearer")
         assert "watersmeet token create" in answer.json()["hint"]
     assert guarded.ask("/health").status == 200
+    assert guarded.ask(f"/web/{content_version()}/main.js").status == 200
+    assert guarded.ask("/web/../api/status").status == 404
     assert guarded.ask("/api/status", token=right).status == 200
 
 

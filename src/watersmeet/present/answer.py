@@ -9,6 +9,7 @@ from watersmeet.core.model import (
     Answer,
     ChunkId,
     Evidence,
+    Facets,
     Passage,
     Ranking,
     Respelling,
@@ -100,6 +101,15 @@ def spelling_line(respelling: Respelling) -> str:
     """`spelling: matasteses -> metastases`; with `also`, what was added to a word that the corpus has."""
     arrow = "->" if respelling.instead else "also"
     return f"spelling: {respelling.word} {arrow} {' '.join(respelling.written)}"
+
+
+def facet_lines(facets: Facets) -> list[str]:
+    """`tag: sea 20, shore 12`, a line for each key."""
+    keys = dict.fromkeys(one.key for one in facets.counts)
+    return [
+        f"{key}: " + ", ".join(f"{one.value} {one.documents}" for one in facets.counts if one.key == key)
+        for key in keys
+    ]
 
 
 def spelling_json(respelling: Respelling) -> dict[str, Any]:

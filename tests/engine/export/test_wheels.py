@@ -32,7 +32,8 @@ def test_the_package_of_an_editable_install_is_packed_from_its_folder(tmp_path: 
     wheel = pack_wheel(PathDistribution(metadata), str(tmp_path), "watersmeet")
     names = zipfile.ZipFile(tmp_path / wheel.file).namelist()
     assert wheel.file == "watersmeet-9.9-py3-none-any.whl"
-    assert {"watersmeet/__init__.py", "watersmeet/face/web/page.html", "watersmeet/embed/potion/rows.npy"} <= set(names)
+    web = {f"watersmeet/face/web/{name}" for name in ("page.html", "style.css", "main.js")}
+    assert {"watersmeet/__init__.py", "watersmeet/embed/potion/rows.npy", *web} <= set(names)
     with pytest.raises(ConfigError, match="cannot be found"):
         pack_wheel(PathDistribution(metadata), str(tmp_path))
 

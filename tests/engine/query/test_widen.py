@@ -8,7 +8,9 @@ from itertools import pairwise
 import pytest
 
 from watersmeet import Engine
+from watersmeet.core.errors import ConfigError
 from watersmeet.core.model import Request
+from watersmeet.engine.query.multi_index import MultiIndex
 from watersmeet.engine.settings.settings import load
 from watersmeet.face.search import SearchParams, run_search
 
@@ -47,7 +49,27 @@ def test_the_first_are_the_same_however_many_are_asked_for(engine: Engine) -> No
     assert len(many) == len(dict(many)) == 150
     assert all(before[1] >= after[1] >= 0 for before, after in pairwise(many))
     for top_n in (1, 3, 10, 12, 13, 30, 75):
-        assert found(engine, top_n) == many[:top_n] if top_n <= 12 else found(engine, top_n)[:12] == many[:12]
+        assert found(engine, top_n) == many[:top_n]
+
+
+@pytest.mark.model
+def test_pages_are_parts_of_one_ranking(engine: Engine) -> None:
+    many = found(engine, 150)
+    for offset, top_n in ((0, 10), (10, 10), (5, 7), (40, 20), (140, 10), (60, 90)):
+        page = engine.search("salt tide at the shore", top_n=top_n, offset=offset)
+        assert [(result.id, result.score) for result in page.results] == many[offset : offset + top_n]
+        assert all(result.evidence for result in page.results)
+    assert engine.search("salt tide at the shore", top_n=10, offset=990).results == ()
+    for wrong in (-1, 991, "5"):
+        with pytest.raises(ConfigError, match="offset"):
+            engine.search("salt", top_n=10, offset=wrong)
+    few = engine.search("salt tide at the shore", top_n=5, offset=5, one_per_document=True).results
+    ten = engine.search("salt tide at the shore", top_n=10, one_per_document=True).results
+    assert [one.id for one in few] == [one.id for one in ten[5:]]
+    both = MultiIndex([engine])
+    assert [one.id for one in both.search("salt tide", top_n=5, offset=5).results] == [
+        one.id for one in both.search("salt tide", top_n=10).results[5:]
+    ]
 
 
 def test_so_is_how_sure_it_is(engine: Engine) -> None:

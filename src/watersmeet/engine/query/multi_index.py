@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.errors import ConfigError
-from watersmeet.core.model import Answer, DocId, Evidence, Request, Result, confidence_words
+from watersmeet.core.model import Answer, DocId, Evidence, FacetCount, Facets, Request, Result, confidence_words
 from watersmeet.engine.query.filters import build_request
 
 if TYPE_CHECKING:
@@ -29,10 +30,12 @@ class MultiIndex:
         self.settings = engines[0].settings
 
     def search(self, request: Request | str, **options: Any) -> Answer:
+        """Rank passages of all indexes for a query; parameters are as for `Engine.search`."""
         request = build_request(request, options)
-        every = replace(request, min_score=0.0)  # min_score applies to the merged scores
+        # min_score and offset apply to the merged results
+        every = replace(request, min_score=0.0, top_n=request.depth, offset=0)
         answers = [(engine.folder, engine.search(every)) for engine in self.engines]
-        results = [one for one in _merged(answers, request.top_n) if one.score >= request.min_score]
+        results = [one for one in _merged(answers, request.depth) if one.score >= request.min_score]
         confidences = [answer.confidence for _, answer in answers if answer.confidence is not None and answer.results]
         modes = list(dict.fromkeys(answer.mode for _, answer in answers))
         failures = [replace(one, by=f"{one.by} ({folder})") for folder, answer in answers for one in answer.failures]
@@ -44,7 +47,7 @@ class MultiIndex:
             query=request.query,
             mode="hybrid" if "hybrid" in modes else modes[0],
             recipe=answers[0][1].recipe,
-            results=tuple(results),
+            results=tuple(results[request.offset :]),
             failures=tuple(failures),
             took_ms=sum(answer.took_ms for _, answer in answers),
             timings=timings,
@@ -57,6 +60,7 @@ class MultiIndex:
             operators=tuple(dict.fromkeys(one for _, answer in answers for one in answer.operators)),
             spelling=tuple(dict.fromkeys(one for _, answer in answers for one in answer.spelling)),
             expansion=tuple(dict.fromkeys(term for _, answer in answers for term in answer.expansion)),
+            facets=_added([answer.facets for _, answer in answers]),
         )
 
     def unknown_fields(self, request: Request) -> list[str]:
@@ -69,14 +73,20 @@ class MultiIndex:
         """The packages in any of the indexes, each with its version."""
         return sorted({release for engine in self.engines for release in engine.releases(viewer)})
 
+    def text_bytes(self, results: Sequence[Result], viewer: Viewer | None = None) -> int:
+        """The size of all documents that these results are from."""
+        own = [(engine, [one for one in results if one.index == engine.folder]) for engine in self.engines]
+        return sum(engine.text_bytes(found, viewer) for engine, found in own)
+
     def why_not(self, request: Request, document: str, shown: int | None = None) -> WhyNot:
         """Why a document is missing, by the first index that has it; results of other indexes may rank above it."""
         found = [(engine, engine.why_not(request, document, shown)) for engine in self.engines]
         engine, best = next((pair for pair in found if pair[1].place != "index"), found[0])
         if best.place != "result":
             return best
-        limit = request.top_n if shown is None else shown
-        listed = [(one.index, one.document) for one in self.search(request).results[:limit]]
+        limit = request.depth if shown is None else request.offset + shown
+        ranked = self.search(replace(request, top_n=request.depth, offset=0)).results
+        listed = [(one.index, one.document) for one in ranked[:limit]]
         if (engine.folder, best.document) in listed:
             rank = listed.index((engine.folder, DocId(best.document))) + 1
             return replace(best, rank=rank, reason=f"it is result {rank}")
@@ -89,6 +99,16 @@ def _sum(counts: Iterable[int | None]) -> int | None:
     """None if one of them is."""
     known = [*counts]
     return None if None in known else sum(filter(None, known))
+
+
+def _added(parts: Sequence[Facets | None]) -> Facets | None:
+    """The counts of several indexes; None if none were counted."""
+    known = [one for one in parts if one is not None]
+    counts: Counter[tuple[str, str]] = Counter()
+    for one in (count for part in known for count in part.counts):
+        counts[one.key, one.value] += one.documents
+    made = tuple(FacetCount(key, value, count) for (key, value), count in counts.items())
+    return Facets(sum(one.documents for one in known), made) if known else None
 
 
 def _problem(note: str) -> str:

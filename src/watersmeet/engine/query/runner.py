@@ -147,14 +147,14 @@ def run(engine: Engine, request: Request, scope: Scope = PASSAGES, explain: bool
     pipeline, index = settings.section("pipeline"), settings.section("index")
     vectors = needs_vectors(request.mode) and index.vectors
     single = request.one_per_document or request.expand == "page"  # several passages of a page would repeat it
-    pool = max(pipeline.pool, pipeline.pool_times * request.top_n)
+    pool = max(pipeline.pool, pipeline.pool_times * request.depth)
     with engine.snapshot() as snapshot:
         plan = Plan(
             text=request.query,
             intent=request.intent,
             condition=search_gates(snapshot, request),
             kinds=scope.kinds,
-            top_n=max(request.top_n, pool) if single else request.top_n,
+            top_n=max(request.depth, pool) if single else request.depth,
             explain=explain,
             now=request.now or datetime.now(UTC),
             stop=request.stop,
@@ -176,7 +176,7 @@ def run(engine: Engine, request: Request, scope: Scope = PASSAGES, explain: bool
             outcome = path.run(plan)
             outcome = replace(outcome, failures=tuple(dict.fromkeys((*failures, *outcome.failures))))
         outcome = (
-            one_per_document(path, plan, outcome, snapshot, request.top_n) if single else widen(path, plan, outcome)
+            one_per_document(path, plan, outcome, snapshot, request.depth) if single else widen(path, plan, outcome)
         )
         mode = mode_used(mode, [ranking.by for ranking in outcome.rankings])
         silent = silent_signals(request.mode, recipe_signals, signals, coverage)

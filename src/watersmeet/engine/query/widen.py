@@ -21,18 +21,24 @@ def widen(path: Pipeline | TwoStage, plan: Plan, outcome: Outcome) -> Outcome:
     """The outcome with as many results as requested, if the index has them.
 
     Results of the larger pool are only appended: score scales depend on all candidates, and the best results must not
-    change with the number requested.
+    change with the number requested. For the same reason the sizes of the pools do not depend on that number.
     """
-    cut = any(len(ranking.hits) >= plan.pool for ranking in outcome.rankings)
-    if not cut or len(outcome.ranking.hits) >= plan.top_n or plan.pool >= plan.top_n:
-        return outcome
-    wide = path.run(replace(plan, pool=plan.top_n))
-    return replace(
-        outcome,
-        fused=_appended(outcome.fused, wide.fused),
-        ranking=_appended(outcome.ranking, wide.ranking, plan.top_n),
-        timings={step: outcome.timings.get(step, 0.0) + took for step, took in wide.timings.items()},
-    )
+    pool, rankings = plan.pool, outcome.rankings
+    while (
+        pool < plan.top_n
+        and len(outcome.ranking.hits) < plan.top_n
+        and any(len(ranking.hits) >= pool for ranking in rankings)
+    ):
+        pool *= POOL_FACTOR
+        wide = path.run(replace(plan, pool=pool))
+        rankings = wide.rankings
+        outcome = replace(
+            outcome,
+            fused=_appended(outcome.fused, wide.fused),
+            ranking=_appended(outcome.ranking, wide.ranking, plan.top_n),
+            timings={step: outcome.timings.get(step, 0.0) + took for step, took in wide.timings.items()},
+        )
+    return outcome
 
 
 def one_per_document(

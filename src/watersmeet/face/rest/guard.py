@@ -24,8 +24,8 @@ from watersmeet.face.tokens import Caller, Tokens, is_loopback
 
 CALLER = "watersmeet.caller"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-OPEN = ("/", "/health")
-"""Paths that need no token where others do: they show nothing of the index."""
+OPEN, OPEN_BELOW = ("/", "/quality", "/health"), ("/web/", "/doc/")
+"""Paths that need no token where others do, and beginnings of such paths: they show nothing of the index."""
 BODY_SECONDS = 10.0
 CROSS_ORIGIN_HINT = "use the server's own page, or a program other than a browser"
 BODY_HINT = "send less at a time, or raise serve.body_bytes"
@@ -169,14 +169,14 @@ class Guard:
         origin = headers.get("origin")
         if origin is not None and not self._hosts.origin(origin, host):
             raise Refused(403, "requests from pages of other sites are refused", CROSS_ORIGIN_HINT)
-        if headers.get("sec-fetch-site") in ("cross-site", "same-site") and scope["path"] not in OPEN:
+        if headers.get("sec-fetch-site") in ("cross-site", "same-site") and not _is_open(scope["path"]):
             raise Refused(403, "requests from pages of other sites are refused", CROSS_ORIGIN_HINT)
 
     def _caller(self, scope: Scope, headers: MutableMapping[str, str]) -> Caller:
         address = (scope.get("client") or ("",))[0]
         sent = headers.get("authorization")
         if sent is None:
-            if self._needs_token and scope["path"] not in OPEN:
+            if self._needs_token and not _is_open(scope["path"]):
                 raise _unauthorized("this server needs a token")
             token_scope = "read" if self._tokens.were_created() else "write"
             caller = Caller(EVERYONE, token_scope, f"address {address}")
@@ -233,6 +233,10 @@ class Guard:
             return pending.pop() if pending else await receive()
 
         return replay
+
+
+def _is_open(path: str) -> bool:
+    return path in OPEN or path.startswith(OPEN_BELOW)
 
 
 def _unauthorized(detail: str) -> Refused:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
-from watersmeet.core.documents import CREATED, Link
+from watersmeet.core.documents import Link
 from watersmeet.core.index import Snapshot
 from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Passage
+from watersmeet.core.names import CREATED
 from watersmeet.core.place import Place
 from watersmeet.testing.contracts._base import FilledContract
 from watersmeet.testing.contracts.corpus import (
@@ -188,6 +190,18 @@ class DocumentsContract(FilledContract):
         assert snapshot.values_of("sdk", files) == ["rust"]
         assert snapshot.values_of("status", files) == ["active", "beta"]
 
+    def test_values_of_some_documents_are_counted(self, snapshot: Snapshot) -> None:
+        setup = DocId(SETUP)
+        some = [setup, DocId("rust.md"), DocId("private/ada.md"), DocId("no.md")]
+        assert snapshot.count_values(some, "kind") == {"document": 3}
+        assert snapshot.count_values(some, "collection") == {"main": 2, "handbook": 1}
+        assert snapshot.count_values([setup], "tag") == {"start": 1, "ops/install": 1}
+        assert snapshot.count_values([setup, setup], "kind") == {"document": 1}
+        assert snapshot.count_values([], "kind") == {}
+
     def test_tags_are_counted(self, snapshot: Snapshot) -> None:
         found = snapshot.tags(EVERYONES, ["a2a_agent"])
-        assert found == {"start": 1, "ops/install": 1, "security": 1, "ops": 1, "climate": 3}
+        assert found == {"start": 1, "ops/install": 1, "security": 1, "ops": 2, "climate": 3}
+        for tag, count in found.items():  # as the filter counts
+            tagged = replace(EVERYONES, fields={"tag": (tag,)}, without=(("kind", ("a2a_agent",)),))
+            assert count == len(snapshot.records(tagged))

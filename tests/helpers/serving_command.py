@@ -1,0 +1,30 @@
+"""`watersmeet serve` as a process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+START = "import sys; sys.argv[0] = 'watersmeet'; from watersmeet.face.cli.main import main; main()"
+
+
+@contextmanager
+def serving(folder: Path, environ: dict[str, str], *flags: str) -> Iterator[str]:
+    server = subprocess.Popen(
+        [sys.executable, "-c", START, "serve", "--port", "0", "--json", *flags],
+        cwd=folder,
+        env=environ,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert server.stdout is not None
+    try:
+        yield json.loads(server.stdout.readline())["url"]
+    finally:
+        server.terminate()
+        server.wait(20)
+        server.stdout.close()
