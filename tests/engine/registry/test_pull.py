@@ -299,8 +299,11 @@ def test_without_a_database_there_is_nothing_to_pull(engine: Engine) -> None:
     with pytest.raises(ConfigError, match="index alone") as problem:
         engine.registry.pull()
     assert "registry.records" in problem.value.hint
-    assert engine.registry.database_status() == {}
-    assert engine.registry.database_check() == []
+    engine.registry.put(TIDES)
+    assert "database" not in engine.status()
+    assert not [check for check in engine.doctor() if check.name == "database"]
+    found = engine.registry.statistics()
+    assert (found["records"], found["entity_types"], found["embeddings"]) == ("local", {"mcp_server": 1}, None)
 
 
 @pytest.mark.parametrize("missing", ["connection string", "pymongo"])

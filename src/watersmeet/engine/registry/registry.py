@@ -19,10 +19,8 @@ from watersmeet.engine.query.visibility import visible_to
 from watersmeet.engine.registry import register
 from watersmeet.engine.registry.register import Registered
 from watersmeet.engine.registry.shared_records import shared_records
-from watersmeet.engine.settings.settings import LOCAL_RECORDS
 
 if TYPE_CHECKING:
-    from watersmeet.core.index import Check
     from watersmeet.core.registry_records import SharedRecords
     from watersmeet.engine.engine import Engine
     from watersmeet.engine.registry.pull import PullReport
@@ -152,22 +150,6 @@ class Registry:
         from watersmeet.engine.registry.database_state import statistics
 
         return statistics(self.engine, viewer)
-
-    def database_status(self) -> dict[str, Any]:
-        """`database`: where the records are, if they are shared, when they were pulled, and what went wrong since."""
-        if self.engine.settings.section("registry").records == LOCAL_RECORDS:
-            return {}
-        from watersmeet.engine.registry.database_state import database_status
-
-        return database_status(self.engine.index, self.engine.settings)
-
-    def database_check(self) -> list[Check]:
-        """A health check of the shared database, if there is one."""
-        if self.engine.settings.section("registry").records == LOCAL_RECORDS:
-            return []
-        from watersmeet.engine.registry.database_state import database_check
-
-        return database_check(self.engine.settings)
 
     # ------------------------------------------------------------ reading
 
