@@ -36,6 +36,7 @@ class AsyncClientRegistry(_Cancelled[ClientRegistry]):
     set_status = coroutine(ClientRegistry.set_status)
     enable = coroutine(ClientRegistry.enable)
     disable = coroutine(ClientRegistry.disable)
+    statistics = coroutine(ClientRegistry.statistics)
     get = coroutine(ClientRegistry.get)
     search = coroutine(ClientRegistry.search)
     find_tools = coroutine(ClientRegistry.find_tools)

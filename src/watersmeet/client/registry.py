@@ -67,6 +67,10 @@ class ClientRegistry:
 
     # ------------------------------------------------------------ reading
 
+    def statistics(self) -> dict[str, Any]:
+        """Number of entities of each kind, and the collection that their vectors are written to."""
+        return dict(self._transport.read("/api/stats"))
+
     def get(self, path: str) -> dict[str, Any]:
         """The record of an entity, or of a tool (`SERVER#TOOL`)."""
         return dict(self._transport.read(_entity(path)))

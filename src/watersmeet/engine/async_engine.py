@@ -57,6 +57,8 @@ class AsyncRegistry(_StopAware[Registry]):
     set_status = coroutine(Registry.set_status)
     enable = coroutine(Registry.enable)
     disable = coroutine(Registry.disable)
+    pull = coroutine(Registry.pull)
+    statistics = coroutine(Registry.statistics)
     get = coroutine(Registry.get)
     spelled = coroutine(Registry.spelled)
     search = coroutine(Registry.search)
