@@ -31,6 +31,8 @@ INNER = {
     "settings_for",
     "text_bytes",
     "calibration",
+    "read",
+    "original",
 }
 """Of `Engine`, for the faces and for evaluation; `AsyncEngine.engine` has them."""
 NOT_SERVED = {"deepen", "relocate", "compact", "unknown_fields", "releases", "passages", "link_texts", "doctor"}

@@ -38,6 +38,7 @@ class AsyncClientRegistry(_Cancelled[ClientRegistry]):
     disable = coroutine(ClientRegistry.disable)
     statistics = coroutine(ClientRegistry.statistics)
     get = coroutine(ClientRegistry.get)
+    configuration = coroutine(ClientRegistry.configuration)
     search = coroutine(ClientRegistry.search)
     find_tools = coroutine(ClientRegistry.find_tools)
     listing = coroutine(ClientRegistry.listing)

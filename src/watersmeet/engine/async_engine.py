@@ -60,6 +60,7 @@ class AsyncRegistry(_StopAware[Registry]):
     pull = coroutine(Registry.pull)
     statistics = coroutine(Registry.statistics)
     get = coroutine(Registry.get)
+    configuration = coroutine(Registry.configuration)
     spelled = coroutine(Registry.spelled)
     search = coroutine(Registry.search)
     find_tools = coroutine(Registry.find_tools)
