@@ -64,6 +64,11 @@ print(conflicts)
 """A program that counts up some records so many times, and prints how often another writer was quicker."""
 
 
+def _new_enough() -> bool:
+    version = platform.libc_ver()[1].split(".")
+    return tuple(int(part) for part in version[:2]) >= NEEDED_LIBC
+
+
 def missing() -> str:
     """What the engine needs that is not here; empty if it can run."""
     if sys.platform != "linux" or platform.machine() != "x86_64":
@@ -172,11 +177,6 @@ def _fetch_package(package: str, wanted: str) -> None:
         packed.extractall(BUILD, filter="data")
     (BUILD / "package").rename(place)
     (BUILD / name).unlink()
-
-
-def _new_enough() -> bool:
-    version = platform.libc_ver()[1].split(".")
-    return tuple(int(part) for part in version[:2]) >= NEEDED_LIBC
 
 
 def _fetch_libraries() -> None:
