@@ -130,7 +130,10 @@ def mongodb() -> str:
 
     if mongodb_server.missing():
         pytest.skip(mongodb_server.NOT_RUN)
-    return mongodb_server.running().uri
+    try:
+        return mongodb_server.running().uri
+    except mongodb_server.Unavailable as problem:
+        pytest.skip(str(problem))
 
 
 @pytest.fixture

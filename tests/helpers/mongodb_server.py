@@ -64,17 +64,28 @@ print(conflicts)
 """A program that counts up some records so many times, and prints how often another writer was quicker."""
 
 
+def _new_enough() -> bool:
+    version = platform.libc_ver()[1].split(".")
+    return tuple(int(part) for part in version[:2]) >= NEEDED_LIBC
+
+
 def missing() -> str:
     """What the engine needs that is not here; empty if it can run."""
     if sys.platform != "linux" or platform.machine() != "x86_64":
         return "Linux on x86-64, which MongoDB's engine is packed for"
     if not (BUILD / "ready").exists() and not shutil.which("npm"):
         return "npm, which brings MongoDB's engine"
+    if not (BUILD / "ready").exists() and not _new_enough() and not shutil.which("dpkg"):
+        return "dpkg, which unpacks a newer C library"
     return "" if shutil.which("node") else "node, which runs MongoDB's engine"
 
 
 NOT_RUN = f"NOT RUN: the tests of records in MongoDB, which need {missing()}"
 """Why tests are skipped; tests/conftest.py says so at the end, whatever else is said."""
+
+
+class Unavailable(Exception):
+    """The engine cannot be fetched here; the message begins with NOT RUN."""
 
 
 class Engine:
@@ -142,10 +153,14 @@ def program() -> Path:
     with open(BUILD / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (BUILD / "ready").exists():
-            for package, wanted in PACKAGES.items():
-                _fetch_package(package, wanted)
-            if not _new_enough():
-                _fetch_libraries()
+            try:
+                for package, wanted in PACKAGES.items():
+                    _fetch_package(package, wanted)
+                if not _new_enough():
+                    _fetch_libraries()
+            except (subprocess.CalledProcessError, OSError) as problem:
+                reason = "the packages of MongoDB's engine, and they cannot be fetched"
+                raise Unavailable(f"NOT RUN: the tests of records in MongoDB, which need {reason}") from problem
             (BUILD / "start.js").write_text(START)
             (BUILD / "ready").touch()
     return BUILD
@@ -162,11 +177,6 @@ def _fetch_package(package: str, wanted: str) -> None:
         packed.extractall(BUILD, filter="data")
     (BUILD / "package").rename(place)
     (BUILD / name).unlink()
-
-
-def _new_enough() -> bool:
-    version = platform.libc_ver()[1].split(".")
-    return tuple(int(part) for part in version[:2]) >= NEEDED_LIBC
 
 
 def _fetch_libraries() -> None:
