@@ -155,7 +155,7 @@ def test_search_gives_a_context_pack_with_citations(server: Any) -> None:
     assert text.startswith("### [1] Keys (guides/keys.md:1-7)")
     assert found["pack"]["text"] in text
     assert found["pack"]["tokens"] <= 2000
-    assert set(found["results"][0]) == {"id", "document", "where", "score"}
+    assert set(found["results"][0]) == set("id document kind title headings path where lines text score".split())
     assert (found["results"][0]["document"], found["results"][0]["score"]) == ("guides/keys.md", 1.0)
     everything = full.structured_content
     assert everything["pack"]["citations"][0]["document"] == "guides/keys.md"

@@ -209,11 +209,12 @@ async def by_mcp(server: Any, mode: str) -> list[Seen]:
 def check_compact(brief: dict[str, Any], full: dict[str, Any]) -> None:
     """The brief answer has the same results in the same order, or the first two of them if nothing fits."""
     results = full["results"][:2] if full["no_good_match"] else full["results"]
-    assert [(one["id"], one["document"], one.get("where", ""), one["score"]) for one in brief["results"]] == [
-        (one["id"], one["document"], one["where"], round(one["score"], 3)) for one in results
+    same = ("id", "document", "kind", "title", "headings", "path", "where", "lines")
+    assert [([one[name] for name in same], one["score"]) for one in brief["results"]] == [
+        ([one[name] for name in same], round(one["score"], 4)) for one in results
     ]
     assert (brief["mode"], brief["recipe"]) == (full["mode"], full["recipe"])
-    assert [one["by"] for one in brief.get("failures", ())] == [one["by"] for one in full["failures"]]
+    assert [one["by"] for one in brief["failures"]] == [one["by"] for one in full["failures"]]
     assert brief["pack"]["text"] == (full["pack"]["text"] if not full["no_good_match"] else brief["pack"]["text"])
 
 

@@ -77,8 +77,8 @@ class ClientRegistry:
         return dict(self._transport.read(_entity(path)))
 
     def configuration(self, path: str) -> ServerConfiguration:
-        """The ways to connect to a server, each as JSON for the settings of an MCP client, without secrets. A token that
-        may only read gets no addresses of backends."""
+        """The ways to connect to a server, each as JSON for the settings of an MCP client, without secrets. A token
+        that may only read gets no addresses of backends."""
         from watersmeet.present.mcp_configuration import ServerConfiguration
 
         return decoded(ServerConfiguration, self._transport.read(f"/api/servers/{segment(path)}/configuration"))
