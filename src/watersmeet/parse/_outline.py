@@ -10,17 +10,14 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from watersmeet.common.commonmark import commonmark
 from watersmeet.core.documents import Block, Link, Section
 from watersmeet.core.limits import MAX_LINKS, MAX_TAGS
 from watersmeet.core.place import Place
 from watersmeet.parse._inline import body_tags, markdown_link, wiki_link
-
-if TYPE_CHECKING:
-    from pyromark import Markdown
 
 _MAX_LINE_LENGTH = 100_000
 _MAX_HEADING_LENGTH = 500
@@ -85,20 +82,6 @@ def _warnings(reader: _Reader, first: int) -> Iterator[str]:
         yield f"blocks nested {reader.deepest} deep; they are kept in one piece where they fit"
 
 
-@cache
-def _markdown() -> Markdown:
-    from pyromark import Markdown, Options
-
-    return Markdown(
-        options=Options.ENABLE_TABLES
-        | Options.ENABLE_FOOTNOTES
-        | Options.ENABLE_STRIKETHROUGH
-        | Options.ENABLE_TASKLISTS
-        | Options.ENABLE_GFM
-        | Options.ENABLE_WIKILINKS
-    )
-
-
 class _Reader:
     """Collects top-level blocks, links and tags from the parser events of one text."""
 
@@ -117,7 +100,7 @@ class _Reader:
     def read(self, text: str) -> None:
         depth = events = headings = 0
         code = False
-        for event, span in _markdown().events_with_range(text):
+        for event, span in commonmark(alerts=True).events_with_range(text):
             events += 1
             if events > _MAX_EVENTS or headings > _MAX_HEADINGS:
                 self.rest = self._start if depth else span["start"]

@@ -10,15 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from html import unescape
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urljoin
 
+from watersmeet.common.commonmark import commonmark
 from watersmeet.core.documents import CODE
-
-if TYPE_CHECKING:
-    from pyromark import Markdown
 
 Node = Any
 """A text, or an element: `[name, attributes, *nodes]`. JSON, so that it is what it is sent as."""
@@ -190,19 +187,6 @@ class _Marker:
 # ---------------------------------------------------------------- Markdown
 
 
-@cache
-def _markdown() -> Markdown:
-    from pyromark import Markdown, Options
-
-    return Markdown(
-        options=Options.ENABLE_TABLES
-        | Options.ENABLE_FOOTNOTES
-        | Options.ENABLE_STRIKETHROUGH
-        | Options.ENABLE_TASKLISTS
-        | Options.ENABLE_WIKILINKS
-    )
-
-
 @dataclass(slots=True)
 class _Builder:
     """Builds the tree from parser events: a stack of open elements, the first of which is the root."""
@@ -224,7 +208,7 @@ class _Builder:
         found = _in_bytes(text, passage)
         marker = _Marker(found)
         start = read = 0
-        for number, (event, span) in enumerate(_markdown().events_with_range(text)):
+        for number, (event, span) in enumerate(commonmark().events_with_range(text)):
             if number >= MAX_EVENTS:
                 break
             start = start if self._names else span["start"]
