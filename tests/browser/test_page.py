@@ -330,3 +330,19 @@ def problems(page: Page, axe: str) -> list[str]:
         for one in found["violations"]
         if one["impact"] in ("serious", "critical")
     ]
+
+
+def test_with_a_token_documents_and_files_open_too(browser: Browser, guarded: tuple[str, str]) -> None:
+    address, token = guarded
+    context = browser.new_context()
+    page = context.new_page()
+    page.set_default_timeout(10_000)
+    page.goto(f"{address.rstrip('/')}/doc/tide.md")
+    page.fill("#token", token)
+    page.keyboard.press("Enter")
+    expect(page.locator("#detail h2")).to_have_text("tide")
+    with context.expect_page() as other:
+        page.locator("#original a").click()
+    assert other.value.url.startswith("blob:")
+    expect(other.value.locator("body")).to_have_text("# tide")
+    context.close()
