@@ -1,4 +1,4 @@
-"""The page's tests in Chromium: brings what they need, then runs them. `python scripts/browser.py [pytest's flags]`.
+"""The page's tests in Chromium: brings what they need, then runs them. `python scripts/browser.py [FILES] [FLAGS]`.
 
 Playwright comes from PyPI, axe-core from npm; Chromium from the system, or from Debian's packages if this is root.
 """
@@ -49,7 +49,8 @@ def axe() -> Path:
 def main() -> int:
     playwright()
     environ = {**os.environ, "BROWSER": browser(), "AXE": str(axe()), "PICTURES": str(ROOT / "build" / "pictures")}
-    command = [sys.executable, "-m", "pytest", "tests/browser", *sys.argv[1:]]
+    named = any(word.startswith("tests/") for word in sys.argv[1:])
+    command = [sys.executable, "-m", "pytest", *([] if named else ["tests/browser"]), *sys.argv[1:]]
     return subprocess.run(command, cwd=ROOT, env=environ, check=False).returncode
 
 

@@ -58,7 +58,7 @@ def drawn(arguments: list[str], folder: str) -> str:
 def terminal(folder: str) -> str:
     """Two commands and their output as SVG, with no font from elsewhere."""
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
-    for arguments in (["search", QUERY, "-n", "2"], ["search", QUERY, "-n", "1", "--explain", "-q"]):
+    for arguments in (["search", QUERY], ["search", QUERY, "-n", "1", "--explain", "-q"]):
         shown = " ".join(f'"{part}"' if " " in part else part for part in ["watersmeet", *arguments])
         console.print(Text.assemble(("$ ", "bold green"), (shown, "bold")))
         console.print(Text.from_ansi(drawn(arguments, folder)))

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import _reference_python
+import _reference_rest
 import click
 
 from watersmeet.engine.components import KINDS, default, find, names, options
@@ -102,7 +104,12 @@ def _table(cls: type[Any], where: str) -> list[str]:
 
 
 def main() -> int:
-    pages = {PAGES / "commands.md": commands(), PAGES / "settings.md": settings()}
+    pages = {
+        PAGES / "commands.md": commands(),
+        PAGES / "settings.md": settings(),
+        PAGES / "python.md": _reference_python.page(),
+        PAGES / "rest.md": _reference_rest.page(),
+    }
     stale = [path for path, text in pages.items() if not path.exists() or path.read_text("utf8") != text]
     if "--check" in sys.argv:
         for path in stale:

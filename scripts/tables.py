@@ -1,4 +1,4 @@
-"""The README's tables of figures, written from benchmarks/results: this writes, `--check` only compares.
+"""The tables of figures of README.md and docs/comparison.md, written from benchmarks/results; `--check` only compares.
 
 A table stands between `<!-- table: NAME -->` and `<!-- end -->`. The newest result of each benchmark counts, by the
 date in it; results of a tree that differed from its commit are never shown.
@@ -15,13 +15,15 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-README = ROOT / "README.md"
+PAGES = (ROOT / "README.md", ROOT / "docs" / "comparison.md")
 RESULTS = ROOT / "benchmarks" / "results"
 _MARKED = re.compile(r"<!-- table: (?P<name>[\w-]+) -->\n(?P<body>.*?)<!-- end -->", re.DOTALL)
 _BEGUN = re.compile(r"<!-- table: ")
 
 Result = dict[str, Any]
 FOLDERS = {"obsidian_help_en": "Obsidian's help, a vault", "kubernetes_en": "Kubernetes' documentation"}
+
+BOOKS = {"rust_book": "Rust book", "obsidian_help_en": "Obsidian's help"}
 
 
 class Problem(Exception):
@@ -304,6 +306,40 @@ def embedding(result: Result) -> str:
     return markdown(["model", "chunks of 100 words a second", "a query"], rows, result, note)
 
 
+def comparison_quality(result: Result) -> str:
+    """How often each program finds the right file."""
+    sets = result["sets"]
+    head = ["", *(f"{BOOKS.get(name, name)}, {measure}" for name in sets for measure in ("first", "among five"))]
+    rows = []
+    for program in next(iter(sets.values()))["programs"]:
+        figures = [entry["programs"][program] for entry in sets.values()]
+        shown = f"**{program}**" if program == "watersmeet" else f"{program} {figures[0]['version']}"
+        rows.append([shown, *(percent(each[measure]) for each in figures for measure in ("hit@1", "hit@5"))])
+    counted = "; ".join(f"{BOOKS.get(n, n)}: {e['files']} files, {e['questions']} questions" for n, e in sets.items())
+    return markdown(head, rows, result, f"The right file is the first, or among the first five. {counted}")
+
+
+def comparison_cost(result: Result) -> str:
+    """What each program costs on the first set."""
+    name, entry = next(iter(result["sets"].items()))
+    rows = []
+    for program, figures in entry["programs"].items():
+        steps = figures["index_cpu_seconds"]
+        memory = f"{number(figures['index_peak_mb'])} / {number(figures['query_peak_mb'])} MB"
+        rows.append(
+            [
+                program,
+                f"{number(steps['searchable'], 1)} s" if "searchable" in steps else "–",
+                f"{number(sum(steps.values()), 1)} s" if "vectors" in steps else "–",
+                f"{number(figures['cold_cpu_ms'])} ms",
+                memory if steps else f"{number(figures['query_peak_mb'])} MB",
+                f"{number(figures['index_mb'], 1)} MB" if steps else "none",
+            ]
+        )
+    head = ["", "index, words", "index, vectors too", "a query from a shell", "memory: index / query", "index on disk"]
+    return markdown(head, rows, result, f"CPU time on {BOOKS.get(name, name)}. {busy(result)}")
+
+
 TABLES: dict[str, tuple[str, Callable[[Result], str]]] = {
     "quality": ("quality", quality),
     "speed": ("speed", speed),
@@ -318,6 +354,8 @@ TABLES: dict[str, tuple[str, Callable[[Result], str]]] = {
     "folders": ("first_minute", folders),
     "foundation": ("foundation", foundation),
     "embedding": ("embedding", embedding),
+    "comparison-quality": ("comparison", comparison_quality),
+    "comparison-cost": ("comparison", comparison_cost),
 }
 """Each table's name, the benchmark that it is from, and how it is made."""
 
@@ -340,23 +378,23 @@ def filled(text: str, folder: Path) -> str:
     return _MARKED.sub(table, text)
 
 
-def main(argv: Sequence[str], readme: Path = README, folder: Path = RESULTS) -> int:
+def main(argv: Sequence[str], page: Path, folder: Path = RESULTS) -> int:
     """0: written, or as it should be; 1: it differs, or a table cannot be made."""
-    text = readme.read_text("utf8")
+    text = page.read_text("utf8")
     try:
         wanted = filled(text, folder)
     except Problem as problem:
-        print(f"{readme.name}: {problem}")
+        print(f"{page.name}: {problem}")
         return 1
     if "--check" in argv:
         if wanted != text:
-            print(f"{readme.name} is not what benchmarks/results say; run scripts/tables.py")
+            print(f"{page.name} is not what benchmarks/results say; run scripts/tables.py")
         return int(wanted != text)
     if wanted != text:
-        readme.write_text(wanted, "utf8")
-        print(f"wrote {readme.name}")
+        page.write_text(wanted, "utf8")
+        print(f"wrote {page.name}")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(max([main(sys.argv[1:], page) for page in PAGES]))

@@ -180,13 +180,16 @@ def requests(questions: list[str]) -> Iterator[tuple[str, str, Any]]:
             yield "GET", f"/api/{route}//{name}", None
     for address in (
         "/api/status",
+        "/api/quality",
+        "/api/servers/open0/configuration",
+        "/api/servers/hidden0/configuration",
         "/api/documents?limit=1000",
         "/api/search/tags",
         "/api/agents",
         "/",
         "/openapi.json",
     ):
-        yield "GET", f"/api/{address}", None
+        yield "GET", address, None
 
 
 async def tools(port: int, token: str, questions: list[str]) -> list[Any]:

@@ -18,6 +18,7 @@ import pytest
 
 import watersmeet
 from watersmeet.core import languages, tokens
+from watersmeet.present import plain_text
 
 SOURCE = Path(watersmeet.__file__).parent
 METHODS = ("match", "fullmatch", "search", "findall", "finditer", "sub", "subn", "split")
@@ -28,6 +29,7 @@ MADE = {
     "core/tokens.py": [tokens._UNICODE, tokens._JOINT_UNICODE, tokens._CAMEL, tokens._ACCENTS, tokens._UNSPACED],
     "face/cli/pretty.py": [r"(?i)(?<!\w)(?:a\-a|aa|a)(?:'?\w{0,3})(?!\w)"],
     "face/clients/toml_entry.py": [r"^\s*\[\s*mcp_servers\s*\.\s*(?:a|\"a\"|'a')\s*(?:\..*)?\]\s*(?:#.*)?$"],
+    "present/plain_text.py": [f"(?s){plain_text._TAG}", plain_text._CALLOUT, plain_text._OBSIDIAN],
     "query/spelling.py": [r"(?<![^\W_])(aa|Aa|AA)(?![^\W_])"],
     "stage/anchor.py": [r"(?<!\w)a\s+a(?!\w)", r"(?<!\w)d40(?!\w)"],
 }

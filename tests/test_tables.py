@@ -1,8 +1,7 @@
-"""The README's figures are those of benchmarks/results, and a table that cannot be made is an error."""
+"""The figures of the pages are those of benchmarks/results, and a table that cannot be made is an error."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import subprocess
 import sys
@@ -11,6 +10,8 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+
+from script_modules import script
 
 pytestmark = pytest.mark.docs
 
@@ -29,6 +30,8 @@ SURE = {"flagged": 0.95, "false_alarms": 0.1, "auc": 0.97}
 UNSURE = {"flagged": 0.7, "false_alarms": 0.8, "auc": 0.8}
 MODELS = {"one": SURE, "two": SURE, "three": UNSURE}
 FOLDER = {"documents": 173, "chunks": 1310, "searchable_seconds": 2.0, "deep_seconds": 19.5, "deep_share_measured": 1.0}
+PROGRAM = {"version": "1.2", "hit@1": 0.733, "hit@5": 0.983, "cold_cpu_ms": 391, "index_peak_mb": 228, "index_mb": 6.7}
+PROGRAM |= {"query_peak_mb": 147}
 RESULTS: dict[str, dict[str, Any]] = {
     "default": {
         "means": {"default": 0.6905, "left out": 0.6865, "best signal": 0.6679, "rrf60": 0.6611},
@@ -48,6 +51,18 @@ RESULTS: dict[str, dict[str, Any]] = {
             "obsidian_help_en": FOLDER,
             "elsewhere": {**FOLDER, "deep_seconds": 600.0, "deep_share_measured": 0.02},
         },
+    },
+    "comparison": {
+        "sets": {
+            "rust_book": {
+                "files": 112,
+                "questions": 60,
+                "programs": {
+                    "watersmeet": {**PROGRAM, "index_cpu_seconds": {"searchable": 1.25, "vectors": 30.0}},
+                    "grep": {**PROGRAM, "index_cpu_seconds": {}},
+                },
+            }
+        }
     },
     "quality": {"recipes": ["default"], "sets": {"one": SET, "two": SET}},
     "speed": {
@@ -91,12 +106,7 @@ RESULTS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module")
 def tables() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("tables", ROOT / "scripts" / "tables.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script("tables")
 
 
 @pytest.fixture
@@ -117,8 +127,9 @@ def page(*names: str) -> str:
     return "# Title\n\n" + "\n".join(f"<!-- table: {name} -->\n<!-- end -->\n" for name in names) + "\nThe end.\n"
 
 
-def test_the_readme_says_what_was_measured() -> None:
-    assert "<!-- table: " in (ROOT / "README.md").read_text("utf8"), "README.md shows no figures"
+def test_the_pages_say_what_was_measured() -> None:
+    for name in ("README.md", "docs/comparison.md"):
+        assert "<!-- table: " in (ROOT / name).read_text("utf8"), f"{name} shows no figures"
     done = subprocess.run(
         [sys.executable, "scripts/tables.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
     )
@@ -157,6 +168,9 @@ def test_every_table_is_filled_and_stays_as_it_is(tables: ModuleType, results: P
         ("confidence", "| all models | 95 % (70 %) | 10 % (80 %) | .970 (.800) |"),
         ("first-minute", "| `pip install`, packages at hand | 19.3 |"),
         ("folders", "| Obsidian's help, a vault | 173 files, 1,310 chunks | 2 s | 20 s |"),
+        ("comparison-quality", "| grep 1.2 | 73 % | 98 % |"),
+        ("comparison-cost", "| watersmeet | 1.2 s | 31.2 s | 391 ms | 228 / 147 MB | 6.7 MB |"),
+        ("comparison-cost", "| grep | – | – | 391 ms | 147 MB | none |"),
         ("folders", "| elsewhere | 173 files, 1,310 chunks | 2 s | 10 min |"),
     ],
 )

@@ -7,12 +7,11 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
-from page_actions import ask, choose, focused, settled, write
+from page_actions import ask, choose, focused, problems, settled, write
 
 pytestmark = pytest.mark.browser
 
@@ -257,16 +256,6 @@ def test_a_token_that_is_refused_is_said_where_one_is_asked_for(browser: Browser
     context.close()
 
 
-def test_registry_cards_show_tools_and_schema(visit: Open) -> None:
-    page = visit()
-    page.locator("[data-scope=registry]").press("Enter")
-    write(page, "documentation of a library")
-    card = page.locator(".card", has_text="Context7").first
-    expect(card).to_be_visible()
-    page.get_by_text("Parameters", exact=True).first.click()
-    expect(page.locator(".card table").first).to_contain_text("libraryName *")
-
-
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_barrier_and_no_sideways_scrolling(visit: Open, axe: str, width: str, scheme: str) -> None:
@@ -319,17 +308,6 @@ def test_no_barrier_and_no_sideways_scrolling(visit: Open, axe: str, width: str,
     page.wait_for_selector(".card details")
     page.evaluate("() => document.querySelectorAll('.card details').forEach((one) => { one.open = true; })")
     look("12-registry")
-
-
-def problems(page: Page, axe: str) -> list[str]:
-    """What axe-core calls serious or critical. It is evaluated, not loaded: the page's policy forbids scripts."""
-    page.evaluate(axe)
-    found: dict[str, Any] = page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })")
-    return [
-        f"{one['impact']} {one['id']}: {one['nodes'][0]['html']}"
-        for one in found["violations"]
-        if one["impact"] in ("serious", "critical")
-    ]
 
 
 def test_with_a_token_documents_and_files_open_too(browser: Browser, guarded: tuple[str, str]) -> None:

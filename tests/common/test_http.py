@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from watersmeet.common.addresses import Guard
-from watersmeet.common.http import Client, Reply, Stream, Version, _seconds
-from watersmeet.core.errors import AddressRefused, NoReply
+from watersmeet.common.http import Cancellation, Client, Reply, Stream, Version, _seconds
+from watersmeet.core.errors import AddressRefused, NoReply, Stopped, Unreachable
 from web import Site, answer, leads_to, raw, running, stream
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
@@ -555,3 +555,43 @@ def test_a_secret_that_a_redirect_repeats(site: Site) -> None:
     with running(Site()) as other:
         site.always, other.always = leads_to(other.url), answer(b"who is sk-secret?", 403)
         assert client().get(site.url, {"X-Token": "sk-secret"}).error.endswith("403 Forbidden: who is ***?")
+
+
+# ---------------------------------------------------------------- other methods, cancellation
+
+
+def test_any_method_is_sent_and_only_retried_as_told(site: Site) -> None:
+    site.script = [answer(b"one", 503), answer(b"two")]
+    assert client().send("POST", site.url, b"{}").body == b"two"
+    site.script = [answer(b"one", 503), answer(b"two")]
+    assert client(retry_statuses=frozenset()).send("POST", site.url, b"{}").status == 503
+    site.script = [leads_to(f"{site.url}/two")]
+    assert client().send("GET", site.url).status == 302
+
+
+def test_no_connection_is_an_error_of_its_own(site: Site) -> None:
+    site.shutdown()
+    site.server_close()
+    with pytest.raises(Unreachable, match="cannot be reached"):
+        client().get(site.url)
+
+
+def test_a_request_is_cancelled_from_another_thread() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(LATE)
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        cancellation = Cancellation()
+
+        def cancel() -> None:
+            connection, _ = silent.accept()
+            with connection:
+                connection.recv(1 << 16)
+                cancellation.cancel()
+
+        thread = threading.Thread(target=cancel)
+        thread.start()
+        with pytest.raises(Stopped):
+            client(timeout=60.0, deadline=60.0).send("GET", url, cancellation=cancellation)
+        thread.join(LATE)
+        with pytest.raises(Stopped):  # before it has begun
+            client().stream(url, b"{}", cancellation=cancellation)

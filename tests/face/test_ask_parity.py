@@ -11,7 +11,8 @@ import pytest
 from mcp import Client
 
 from serving import served
-from watersmeet import Engine
+from watersmeet import AsyncClient, AsyncEngine, Engine
+from watersmeet import Client as HttpClient
 from watersmeet.face.cli.main import run
 
 pytestmark = pytest.mark.slow
@@ -40,7 +41,20 @@ def test_the_same_from_every_face(
         async with Client(f"{url}/mcp") as client:
             return (await client.call_tool("ask", {"question": question})).structured_content
 
+    async def by_stream(place: AsyncEngine | AsyncClient) -> Any:
+        async with place, place.ask_stream(question) as stream:
+            parts = [part async for part in stream]
+            whole = await stream.answer()
+        assert "".join(parts) == whole.answer
+        return whole.to_json()
+
     with served(engine) as site:
+        for made in (
+            HttpClient(site.url).ask(question).to_json(),
+            asyncio.run(by_stream(AsyncClient(site.url))),
+            asyncio.run(by_stream(AsyncEngine(engine.folder, engine.settings))),
+        ):
+            assert comparable(made) == comparable(expected.to_json())
         assert comparable(site.ask("/api/chat", {"question": question}).json()) == comparable(expected.to_json())
         body = {"messages": [{"role": "user", "content": question}]}
         completion = site.ask("/v1/chat/completions", body).json()

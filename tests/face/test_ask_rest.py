@@ -234,3 +234,12 @@ def test_tokens_and_what_is_private_hold(engine: Engine, vault: Path) -> None:
         assert theirs.status == 200
         assert "flamingo team" not in theirs.content.decode()
         assert "/vault" not in theirs.content.decode()
+
+
+def test_the_turns_before_can_be_sent(site: Served) -> None:
+    body: dict[str, Any] = {"question": "how often?", "history": [{"question": QUESTION, "answer": "With a tool."}]}
+    assert "rotate keys" in site.ask("/api/chat", body).json()["query"]
+    both = site.ask("/api/chat", {**body, "conversation_id": "c1"})
+    assert (both.status, both.json()["error"]) == (400, "ConfigError")
+    assert site.ask("/api/chat", {**body, "history": body["history"] * 11}).status == 422
+    assert site.ask("/api/chat", {**body, "history": [{"answer": "x"}]}).status == 422

@@ -24,11 +24,10 @@ from sse_starlette.sse import EventSourceResponse
 from serving import Reply, Served, served
 from watersmeet import Engine
 from watersmeet.core.errors import Stopped
-from watersmeet.engine.sync.report import Progress
+from watersmeet.engine.sync.report import Progress, cancellable
 from watersmeet.face.mcp import http as sessions
 from watersmeet.face.rest import process
 from watersmeet.face.tokens import Tokens
-from watersmeet.face.work_queue import cancellable
 
 pytestmark = pytest.mark.server
 

@@ -23,7 +23,8 @@ from watersmeet.engine.sync import deepen as deepening
 from watersmeet.engine.sync.pending import pending_chunks
 from watersmeet.face import background_deepening as backgrounds
 from watersmeet.face.background_deepening import Background
-from watersmeet.face.service import Service, sync
+from watersmeet.face.index_writes import SyncParams, sync
+from watersmeet.face.service import Service
 
 pytestmark = pytest.mark.server
 START = "import sys; sys.argv[0] = 'watersmeet'; from watersmeet.face.cli.main import main; main()"
@@ -269,7 +270,9 @@ def test_a_change_embeds_for_itself_and_meets_nobody(
     try:
         until(lambda: pending_chunks(engine) == {"dense": 16})
         folder = str(write({"new.md": "# New\n\nLater.\n"}))
-        report = asyncio.run(service.run(lambda _: sync(service, [folder], True, lambda _: None), writes=True))
+        report = asyncio.run(
+            service.run(lambda _: sync(service.engine, SyncParams((folder,)), True, lambda _: None), writes=True)
+        )
         assert (report["added"], report["embedded"], report["warnings"]) == (1, 17, [])
     finally:
         service.close()

@@ -56,7 +56,7 @@ def fails(done: subprocess.CompletedProcess[str], *said: str, code: int = 2) -> 
         (["related"], ["ID"]),
         (["related", "index.md", "-n", "0"], ["--top-n"]),
         (["remove"], ["DOC"]),
-        (["list", "keys"], ["keys"]),
+        (["list", "keys", "more"], ["more"]),
         (["inspect"], ["FILE"]),
         (["inspect", "nowhere.md"], ["nowhere.md"]),
         (["inspect", "."], ["not a file"]),

@@ -79,9 +79,35 @@ def test_a_file_with_comments_and_nothing_of_ours(run: Run, project: Path, clien
     settings.write_text('{\n  // mine, see ~/watersmeet\n  "servers": {"other": {}},\n}\n')
     done = run("uninstall", client, cwd=project)
     assert (done.returncode, done.stdout, done.stderr) == (0, "nothing to remove: it is not installed\n", "")
-    settings.write_text('{\n  // mine\n  "servers": {"watersmeet": {}},\n}\n')
-    ours = run("uninstall", client, cwd=project)
-    assert (ours.returncode, "by hand" in ours.stderr) == (2, True)
+    settings.write_text('{\n  // mine\n  "servers": {"watersmeet": {}},\n')
+    broken = run("uninstall", client, cwd=project)
+    assert (broken.returncode, "by hand" in broken.stderr) == (2, True)
+
+
+def test_comments_stay_where_they_are(run: Run, project: Path, synced: Path) -> None:
+    settings = project / ".zed" / "settings.json"
+    settings.parent.mkdir()
+    before = '// Zed settings\n{\n  "theme": "One", // nice\n  "context_servers": {\n    // none yet\n  },\n}\n'
+    settings.write_text(before)
+    words = ("zed", "--scope", "project")
+    done = run("install", *words, "--index", str(synced / ".watersmeet"), "--yes", cwd=project)
+    assert (done.returncode, done.stderr) == (0, "")
+    written = settings.read_text()
+    assert '"watersmeet": {' in written
+    assert all(comment in written for comment in ("// Zed settings", "// nice", "// none yet"))
+    assert run("uninstall", *words, "--yes", cwd=project).returncode == 0
+    assert settings.read_text() == before
+
+
+def test_a_client_without_settings_of_a_project_is_installed_for_the_user(run: Run, project: Path) -> None:
+    done = run("install", "windsurf", "--dry-run", "--json", cwd=project)
+    report = json.loads(done.stdout)
+    assert (report["scope"], report["changes"][0]["path"].endswith(".codeium/windsurf/mcp_config.json")) == (
+        "user",
+        True,
+    )
+    refused = run("install", "claude-desktop", "--scope", "project", cwd=project)
+    assert (refused.returncode, "--scope user" in refused.stderr) == (2, True)
 
 
 def test_there_and_back(run: Run, project: Path, synced: Path) -> None:

@@ -163,7 +163,10 @@ def test_mcp_exports_below_the_named_folder_only_and_queries_alike(
 ) -> None:
     below = tmp_path / "exports"
     below.mkdir()
-    flags = {"index": {"dense": ""}, "serve": {"export_folder": str(below), "deepen": False}}
+    flags = {
+        "index": {"dense": ""},
+        "serve": {"export_folder": str(below), "deepen": False, "tools": ["project_export", "project_query"]},
+    }
     engine = Engine(parent.folder, load(start=str(tmp_path), flags=flags))
     (below / "link").symlink_to(tmp_path / "elsewhere")
 

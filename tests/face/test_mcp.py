@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from threading import Timer
@@ -16,14 +16,19 @@ from typing import Any
 
 import httpx2
 import pytest
+from jsonschema import validate
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
+from mcp_calls import asked
 from serving import Served, served
 from watersmeet import Engine
 from watersmeet.core.model import Request
+from watersmeet.engine.settings.settings import RARE_TOOLS
+from watersmeet.face import shapes
+from watersmeet.face.mcp.tools import tools
 from watersmeet.face.tokens import Tokens
 
 pytestmark = pytest.mark.server
@@ -33,11 +38,10 @@ SLOW = (
     "import time; from watersmeet.engine.engine import Engine as E; old = E.search;"
     "E.search = lambda self, request: (time.sleep(3), old(self, request))[1];" + START
 )
-READING = ["search", "get", "related", "find_tools", "ask", "classify_query", "project_query", "status"]
-WRITING = ["project_export", "sync", "register"]
+READING = ["search", "get", "related", "find_tools", "ask", "status"]
+WRITING = ["sync", "remove", "register"]
+MAX_LIST_BYTES = 6000
 CLOCK = {"kind": "mcp_server", "path": "/clock", "name": "clock", "description": "Tells the time", "tools": []}
-
-Ask = Callable[[Client], Awaitable[Any]]
 
 
 @pytest.fixture
@@ -51,14 +55,6 @@ def stdio(index: str, *flags: str, code: str = START) -> StdioServerParameters:
     return StdioServerParameters(
         command=sys.executable, args=["-c", code, "mcp", "--index", index, *flags], env=environ
     )
-
-
-def asked(server: Any, ask: Ask, **how: Any) -> Any:
-    async def go() -> Any:
-        async with Client(server, **how) as client:
-            return await asyncio.wait_for(ask(client), 60)
-
-    return asyncio.run(go())
 
 
 @pytest.fixture
@@ -81,31 +77,70 @@ def test_every_tool_is_listed_with_what_it_takes_and_gives(server: Any) -> None:
     for tool in listed:
         assert len(tool.description) > 40
         assert tool.input_schema["additionalProperties"] is False
-        assert tool.output_schema["type"] == "object"
+        assert "default" not in json.dumps(tool.input_schema["properties"]).replace('"default 10"', "")
         assert tool.annotations.read_only_hint is (tool.name in READING)
     takes = next(tool for tool in listed if tool.name == "search").input_schema["properties"]
     assert set(takes) >= {"query", "intent", "filters", "since", "mode", "top_n", "budget"}
 
 
+def test_the_list_of_tools_is_short(index: str) -> None:
+    """As it is sent, for a caller who may write, and with the tools that are listed only on request."""
+
+    def sent(*flags: str) -> bytes:
+        listed = asked(stdio(index, "--allow-write", *flags), lambda client: client.list_tools())
+        shown = listed.model_dump(by_alias=True, exclude_none=True, mode="json")
+        return json.dumps({"tools": shown["tools"]}, separators=(",", ":"), ensure_ascii=False).encode()
+
+    usual = sent()
+    assert len(usual) < MAX_LIST_BYTES
+    assert b"outputSchema" not in usual
+    rare = [name for name, tool in tools().items() if not tool.listed]
+    assert rare == ["classify_query", "project_query", "project_export"] == [*RARE_TOOLS]
+    assert not any(name.encode() in usual for name in rare)
+    on_request = sent("--tool", "classify_query", "--tool", "project_export")
+    assert b"classify_query" in on_request
+    assert b"project_export" in on_request
+    assert b"project_query" not in on_request
+
+
+def test_a_tool_that_is_not_listed_can_be_called(server: Any) -> None:
+    answer = asked(server, lambda client: client.call_tool("classify_query", {"query": "TRN-1042"}))
+    assert answer.structured_content["kind"] == "identifier"
+
+
+SHAPES = {
+    "search": shapes.SearchAnswer,
+    "get": shapes.Document,
+    "related": shapes.SearchAnswer,
+    "find_tools": shapes.Tools,
+    "classify_query": shapes.Classified,
+    "project_query": shapes.SearchAnswer,
+    "status": shapes.Status,
+    "sync": shapes.Synced,
+    "remove": shapes.Removed,
+}
+
+
 def test_every_tool_answers_in_its_own_shape(server: Any) -> None:
-    """The client checks each structured answer against the schema that was listed."""
+    """The shapes of REST describe the full answers of the tools too."""
 
     async def ask(client: Client) -> None:
         await client.list_tools()
         assert not (await client.call_tool("register", {"records": [CLOCK]})).is_error
         for name, values in {
-            "search": {"query": "rotate keys", "explain": True},
-            "get": {"id": "guides/keys.md"},
-            "related": {"id": "index.md"},
+            "search": {"query": "rotate keys", "explain": True, "detail": "full"},
+            "get": {"id": "guides/keys.md", "detail": "full"},
+            "related": {"id": "index.md", "detail": "full"},
             "find_tools": {"task": "what time is it"},
             "classify_query": {"query": "TRN-1042"},
             "project_query": {"query": "rotate keys"},
             "status": {},
-            "sync": {},
+            "sync": {"dry_run": True},
+            "remove": {"ids": ["index.md"], "dry_run": True},
         }.items():
             answer = await client.call_tool(name, values)
             assert not answer.is_error, answer.content
-            assert isinstance(answer.structured_content, dict)
+            validate(answer.structured_content, SHAPES[name].model_json_schema())
 
     asked(server, ask)
 
@@ -120,9 +155,13 @@ def test_search_gives_a_context_pack_with_citations(server: Any) -> None:
     assert text.startswith("### [1] Keys (guides/keys.md:1-7)")
     assert found["pack"]["text"] in text
     assert found["pack"]["tokens"] <= 2000
-    assert found["pack"]["citations"][0]["document"] == "guides/keys.md"
-    assert found["results"][0]["score"] == 1.0
-    assert "contribution" in full.structured_content["results"][0]["evidence"][0]
+    assert set(found["results"][0]) == {"id", "document", "where", "score"}
+    assert (found["results"][0]["document"], found["results"][0]["score"]) == ("guides/keys.md", 1.0)
+    everything = full.structured_content
+    assert everything["pack"]["citations"][0]["document"] == "guides/keys.md"
+    assert "contribution" in everything["results"][0]["evidence"][0]
+    assert [one["id"] for one in everything["results"]] == [one["id"] for one in found["results"]]
+    assert [round(one["score"], 3) for one in everything["results"]] == [one["score"] for one in found["results"]]
 
 
 WRONG: list[tuple[str, dict[str, Any], str]] = [
@@ -165,11 +204,19 @@ def test_documents_are_resources(server: Any) -> None:
         read = await client.read_resource("watersmeet://document/guides/keys.md")
         assert read.contents[0].text.startswith("# Keys")
         templates = (await client.list_resource_templates()).resource_templates
-        assert templates[0].uri_template == "watersmeet://document/{+id}"
+        assert [one.uri_template for one in templates] == [
+            "watersmeet://document/{+id}",
+            "watersmeet://chunk/{id}",
+            "watersmeet://search/{query}",
+        ]
         for wrong in (
             "watersmeet://document/..%2F..%2Fetc%2Fpasswd",
             "file:///etc/passwd",
             "watersmeet://document/%00",
+            "watersmeet://document/",
+            "watersmeet://chunk/..%2Fetc",
+            "watersmeet://search/",
+            f"watersmeet://search/{'x' * 513}",
         ):
             with pytest.raises(MCPError):
                 await client.read_resource(wrong)
@@ -318,6 +365,61 @@ def test_sync_tells_how_far_it_is(server: Any, vault: Path) -> None:
     assert found.structured_content["results"][0]["document"] == "new.md"
     assert told
     assert [done for done, _, _ in told] == sorted({done for done, _, _ in told})
+
+
+def test_the_first_index_and_an_answer_tell_how_far_they_are(tmp_path: Path) -> None:
+    folder = tmp_path / "many"
+    folder.mkdir()
+    for number in range(300):
+        (folder / f"{number}.md").write_text(f"# Note {number}\n\nKeys are rotated on day {number}.\n")
+    environ = {**os.environ, "WATERSMEET__INDEX__VECTORS": "false", "WATERSMEET__INDEX__FIRST_SECONDS": "60"}
+    started = StdioServerParameters(command=sys.executable, args=["-c", START, "mcp", "--in", str(folder)], env=environ)
+    told: dict[str, list[tuple[float, float | None, str | None]]] = {"search": [], "ask": []}
+
+    async def ask(client: Client) -> None:
+        for name, values in (("search", {"query": "keys"}), ("ask", {"question": "when are keys rotated?"})):
+
+            async def progress(done: float, total: float | None, message: str | None, name: str = name) -> None:
+                told[name].append((done, total, message))
+
+            await client.call_tool(name, values, progress_callback=progress)
+
+    asked(started, ask)
+    assert any(total == 300 and "300 files" in str(message) for _, total, message in told["search"])
+    assert any("answering" in str(message) for _, _, message in told["ask"])
+
+
+def test_a_dry_run_tells_and_changes_nothing(server: Any, vault: Path) -> None:
+    (vault / "new.md").write_text("# New\n\nA pelican.\n")
+
+    async def ask(client: Client) -> tuple[Any, Any]:
+        report = await client.call_tool("sync", {"dry_run": True})
+        return report.structured_content, (await client.call_tool("search", {"query": "pelican"})).structured_content
+
+    report, found = asked(server, ask)
+    assert report["dry_run"]
+    assert report["planned"]["added"] == ["new.md"]
+    assert "new.md" not in [one["document"] for one in found["results"]]
+
+
+def test_documents_and_roots_are_removed(server: Any, vault: Path) -> None:
+    async def ask(client: Client) -> list[Any]:
+        return [
+            (await client.call_tool("remove", values))
+            for values in (
+                {"ids": ["guides/keys.md"], "dry_run": True},
+                {"ids": ["guides/keys.md"]},
+                {"ids": ["guides/keys.md"]},
+                {"ids": [vault.name]},
+            )
+        ]
+
+    tried, done, again, root = asked(server, ask)
+    assert tried.structured_content == {"removed": 1, "dry_run": True}
+    assert done.structured_content == {"removed": 1}
+    assert again.is_error
+    assert root.structured_content["removed"] > 1
+    assert (vault / "guides" / "keys.md").exists()
 
 
 def test_over_http_nobody_reads_other_folders_by_syncing_them(site: Served, tmp_path: Path) -> None:

@@ -16,8 +16,9 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
 from serving import Served, served
-from watersmeet import Engine
-from watersmeet.core.model import Condition, Request
+from watersmeet import AsyncClient, AsyncEngine, Engine
+from watersmeet import Client as HttpClient
+from watersmeet.core.model import Answer, Condition, Request
 from watersmeet.engine.query.filters import condition
 from watersmeet.engine.settings.settings import load, recipes
 from watersmeet.face.cli.main import run
@@ -103,6 +104,15 @@ class Seen:
             tuple(sorted(failure["by"] for failure in answer["failures"])),
         )
 
+    @classmethod
+    def of_python(cls, answer: Answer) -> Seen:
+        return cls(
+            answer.mode,
+            answer.recipe,
+            tuple(tuple(_json(getattr(r, name)) for name in COMPARED) for r in answer.results),
+            tuple(sorted(failure.by for failure in answer.failures)),
+        )
+
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -147,13 +157,24 @@ def by_python(engine: Engine, asked: dict[str, Any]) -> Seen:
         asked.get("intent", ""),
         asked.get("strict", False),
     )
-    answer = engine.search(request)
-    return Seen(
-        answer.mode,
-        answer.recipe,
-        tuple(tuple(_json(getattr(r, name)) for name in COMPARED) for r in answer.results),
-        tuple(sorted(failure.by for failure in answer.failures)),
-    )
+    return Seen.of_python(engine.search(request))
+
+
+def python_options(asked: dict[str, Any]) -> dict[str, Any]:
+    """The options of a question that `search` of Python has."""
+    return {name: value for name, value in asked.items() if name not in ("query", "explain", "why_not")}
+
+
+async def by_coroutines(place: AsyncEngine | AsyncClient) -> list[Seen]:
+    """All questions, some of them at once."""
+    limit = asyncio.Semaphore(4)
+
+    async def ask(asked: dict[str, Any]) -> Seen:
+        async with limit:
+            return Seen.of_python(await place.search(asked["query"], **python_options(asked)))
+
+    async with place:
+        return await asyncio.gather(*map(ask, questions()))
 
 
 def by_command(place: Path, asked: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> Seen:
@@ -173,14 +194,27 @@ def by_command(place: Path, asked: dict[str, Any], capsys: pytest.CaptureFixture
 
 
 async def by_mcp(server: Any, mode: str) -> list[Seen]:
-    """All questions over one connection, by the SDK's own client; half of them with all details."""
+    """All questions over one connection, by the SDK's own client, with all details; half of them briefly as well."""
     seen = []
     async with Client(server, mode=mode) as client:
         for number, asked in enumerate(questions()):
-            answer = await client.call_tool("search", {**asked, "detail": ("compact", "full")[number % 2]})
+            answer = await client.call_tool("search", {**asked, "detail": "full"})
             assert not answer.is_error, answer.content
             seen.append(Seen.of(answer.structured_content))
+            if number % 2:
+                check_compact((await client.call_tool("search", asked)).structured_content, answer.structured_content)
     return seen
+
+
+def check_compact(brief: dict[str, Any], full: dict[str, Any]) -> None:
+    """The brief answer has the same results in the same order, or the first two of them if nothing fits."""
+    results = full["results"][:2] if full["no_good_match"] else full["results"]
+    assert [(one["id"], one["document"], one.get("where", ""), one["score"]) for one in brief["results"]] == [
+        (one["id"], one["document"], one["where"], round(one["score"], 3)) for one in results
+    ]
+    assert (brief["mode"], brief["recipe"]) == (full["mode"], full["recipe"])
+    assert [one["by"] for one in brief.get("failures", ())] == [one["by"] for one in full["failures"]]
+    assert brief["pack"]["text"] == (full["pack"]["text"] if not full["no_good_match"] else brief["pack"]["text"])
 
 
 def test_every_face_gives_the_same_answer(
@@ -202,6 +236,10 @@ def test_every_face_gives_the_same_answer(
     stdio = asyncio.run(by_mcp(started, "auto"))
     over_http = asyncio.run(by_mcp(f"{site.url}/mcp", "auto"))
     legacy = asyncio.run(by_mcp(f"{site.url}/mcp", "legacy"))
+    http = HttpClient(site.url)
+    client = [Seen.of_python(http.search(one["query"], **python_options(one))) for one in asked]
+    async_client = asyncio.run(by_coroutines(AsyncClient(site.url)))
+    async_engine = asyncio.run(by_coroutines(AsyncEngine(place / "index", engine.settings)))
     for number, one in enumerate(asked):
         for name, seen in (
             ("rest", rest),
@@ -209,6 +247,9 @@ def test_every_face_gives_the_same_answer(
             ("stdio", stdio),
             ("http", over_http),
             ("http, handshake", legacy),
+            ("Client", client),
+            ("AsyncClient", async_client),
+            ("AsyncEngine", async_engine),
         ):
             assert seen[number] == expected[number], (name, one)
 
@@ -231,17 +272,22 @@ def test_documents_and_what_is_related_are_the_same(
 ) -> None:
     async def ask() -> tuple[Any, Any, Any]:
         async with Client(f"{site.url}/mcp") as client:
-            got = await client.call_tool("get", {"id": "accounts/sign-in.md"})
-            related = await client.call_tool("related", {"id": "accounts/sign-in.md", "top_n": 5})
+            got = await client.call_tool("get", {"id": "accounts/sign-in.md", "detail": "full"})
+            related = await client.call_tool("related", {"id": "accounts/sign-in.md", "top_n": 5, "detail": "full"})
             classified = await client.call_tool("classify_query", {"query": "TRN-1042"})
             return got.structured_content, related.structured_content, classified.structured_content
 
     got, related, classified = asyncio.run(ask())
     assert got == engine.get("accounts/sign-in.md") == site.ask("/api/documents/accounts/sign-in.md").json()
+    assert got == HttpClient(site.url).get("accounts/sign-in.md")
     rest = site.ask("/api/related/accounts/sign-in.md?top_n=5").json()
     assert run(["related", "accounts/sign-in.md", "-n", "5", "--json", "--index", str(place / "index")]) == 0
     command = json.loads(capsys.readouterr().out)
     assert related["results"] == rest["results"] == command["results"]
+    assert (
+        HttpClient(site.url).related("accounts/sign-in.md", 5).results
+        == engine.related("accounts/sign-in.md", 5).results
+    )
     assert len(related["results"]) > 1
     assert run(["classify", "--json", "--index", str(place / "index"), "TRN-1042"]) == 0
     command = json.loads(capsys.readouterr().out)
@@ -264,3 +310,6 @@ def test_tools_are_found_the_same(
     assert mcp["tools"] == rest["tools"] == command["tools"] == found["tools"]
     assert mcp["servers"] == rest["servers"] == command["servers"] == found["servers"]
     assert [server["server_path"] for server in found["servers"]] == ["/post-office"]
+    client = HttpClient(site.url).registry
+    assert client.find_tools("send a parcel", top_n=4).to_json()["tools"] == found["tools"]
+    assert client.search("send a parcel").entities == engine.registry.search("send a parcel").entities

@@ -151,7 +151,7 @@ def test_rest_as_openapi_says(site: Served) -> None:
 def test_mcp_in_text_and_structure(site: Served) -> None:
     async def ask() -> list[Any]:
         async with Client(f"{site.url}/mcp") as client:
-            return [await client.call_tool("search", {"query": query}) for query in QUERIES]
+            return [await client.call_tool("search", {"query": query, "detail": "full"}) for query in QUERIES]
 
     for query, answer in zip(QUERIES, asyncio.run(ask()), strict=True):
         assert best(answer.structured_content) == cited(answer.structured_content) == PLACES[query]

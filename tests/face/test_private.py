@@ -61,6 +61,8 @@ def places(site: Served, token: str = "") -> dict[str, str]:
         "servers": ("/api/servers", None),
         "entities": ("/api/entities", None),
         "tags": ("/api/search/tags", None),
+        "tags of documents": ("/api/tags", None),
+        "list by tag": ("/api/documents?tag=flamingo-tag", None),
         "tools": ("/api/find-tools?task=launch", None),
         "get": ("/api/documents//vault", None),
         "get tool": ("/api/documents//vault%23flamingo_launch", None),

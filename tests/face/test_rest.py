@@ -155,6 +155,13 @@ def test_an_entity_is_registered_found_changed_and_forgotten(site: Served) -> No
     assert site.ask("/api/agents?query=forecasts").json()["total"] == 0
     tags = {one["tag"]: one["count"] for one in site.ask("/api/search/tags").json()["tags"]}
     assert tags == {"security": 1, "start": 1, "weather": 1}
+    listed = site.ask("/api/tags").json()["tags"]
+    assert {"tag": "security", "documents": 1} in listed
+    assert [one["tag"] for one in site.ask("/api/tags?prefix=sec").json()["tags"]] == ["security"]
+    secure = site.ask("/api/documents?tag=security&filter=path%3D*.md&sort=title").json()
+    assert (secure["total"], len(secure["documents"])) == (1, 1)
+    assert site.ask("/api/documents?sort=size").status in (400, 422)
+    assert site.ask("/api/documents?tga=security").status in (400, 422)
     assert site.ask("/api/find-tools?task=weather%20tomorrow").json()["tools"][0]["tool_name"] == "forecast"
     assert site.ask("/api/entities/weather", {"status": "deprecated"}, "PATCH").json()["status"] == "deprecated"
     assert site.ask("/api/search/semantic", sought).json()["servers"] == []
@@ -330,7 +337,7 @@ def test_what_takes_too_long_is_given_up(engine: Engine, vault: Path, monkeypatc
     engine.sync([vault])
     with served(engine) as site:
         monkeypatch.setattr(site.service.work, "_seconds", 0.05)
-        monkeypatch.setattr(engine, "documents", lambda viewer: time.sleep(0.5))
+        monkeypatch.setattr(engine, "documents", lambda viewer, **_: time.sleep(0.5))
         answer = site.ask("/api/documents")
     assert answer.status == 503
     assert "within" in answer.json()["detail"]

@@ -8,9 +8,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from watersmeet.core.documents import CREATED
 from watersmeet.core.index import Snapshot, Tier
 from watersmeet.core.model import ANY, ChunkId
+from watersmeet.core.names import CREATED
 from watersmeet.engine.index.location import open_index
 from watersmeet.engine.settings.settings import load
 from watersmeet.store.local.catalogue import AS_WRITTEN, Catalogue

@@ -8,11 +8,10 @@ from typing import Any
 
 from bm25 import FIELDS, tokens_of
 from watersmeet.core.boosts import mentions
-from watersmeet.core.documents import CREATED
 from watersmeet.core.entities import KINDS, TOOL, entity_of
 from watersmeet.core.facets import facets_of
 from watersmeet.core.model import Passage, Row
-from watersmeet.core.names import ALIAS, WORDS_ONLY, link_key, names_of
+from watersmeet.core.names import ALIAS, CREATED, WORDS_ONLY, link_key, names_of
 from watersmeet.core.ports import DocumentHead
 from watersmeet.core.text_fields import description
 from watersmeet.core.tokens import words

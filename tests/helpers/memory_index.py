@@ -20,6 +20,7 @@ from watersmeet.core.boosts import boost, singular
 from watersmeet.core.documents import Link
 from watersmeet.core.entities import TOOL, Entity, entity_of
 from watersmeet.core.errors import IndexBusy
+from watersmeet.core.facets import with_parents
 from watersmeet.core.index import Check, IndexedRoot, Record, Statistics, Tier, Unseen
 from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Passage, Row
 from watersmeet.core.names import link_key
@@ -167,8 +168,13 @@ class MemorySnapshot:
         return found
 
     def tags(self, condition: Condition, without: Collection[str]) -> dict[str, int]:
-        stored = [one.facets for one in self.where(condition) if one.document.kind not in without]
-        return Counter(value for facets in stored for key, value in facets if key == "tag")
+        found: Counter[str] = Counter()
+        for stored in self.where(condition):
+            metadata = [(k.casefold(), v.casefold()) for k, v in self.collections.get(stored.collection, {}).items()]
+            tags = [value for key, value in (*stored.facets, *metadata) if key == "tag"]
+            if stored.document.kind not in without:
+                found.update(set().union(*map(with_parents, tags)))
+        return found
 
     def facts(self) -> Mapping[str, str]:
         return self.meta

@@ -1,6 +1,8 @@
-"""What a person does on the page, for its tests."""
+"""What a person does on the page, for its tests, and what a machine that looks for barriers finds there."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from playwright.sync_api import Page, expect
 
@@ -39,3 +41,14 @@ def choose(page: Page, facet: str, value: str) -> None:
     if menu.get_attribute("open") is None:
         menu.locator("summary").click()
     menu.locator(f"[data-value='{value}']").click()
+
+
+def problems(page: Page, axe: str) -> list[str]:
+    """What axe-core calls serious or critical. It is evaluated, not loaded: the page's policy forbids scripts."""
+    page.evaluate(axe)
+    found: dict[str, Any] = page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })")
+    return [
+        f"{one['impact']} {one['id']}: {one['nodes'][0]['html']}"
+        for one in found["violations"]
+        if one["impact"] in ("serious", "critical")
+    ]

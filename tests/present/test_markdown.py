@@ -44,7 +44,7 @@ def test_a_page_stands_behind_the_path() -> None:
 
 
 def test_a_passage_cannot_end_its_own_block() -> None:
-    shown = markdown(answer(result("rotate keys with ```` ticks ````")))
+    shown = markdown(answer(result("`````\nrotate keys with ```` ticks ````\n`````")))
     assert "`````text\nrotate keys with ```` ticks ````\n`````" in shown
 
 

@@ -23,14 +23,15 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from email.message import Message
 from functools import cache
+from threading import Lock
 from typing import Any, Self, TypeVar
 from urllib.parse import quote, unquote, urljoin
 
 from watersmeet.common.addresses import Address, Guard, Target, parse, resolve
 from watersmeet.common.redaction import excerpt, secrets_of, shown
-from watersmeet.core.errors import NoReply
+from watersmeet.core.errors import NoReply, Stopped, Unreachable
 
-_RETRY_STATUSES = {408, 409, 425, 429, *range(500, 600)} - {501, 505}
+RETRY_STATUSES = frozenset({408, 409, 425, 429, *range(500, 600)} - {501, 505})
 _REDIRECTS = {301, 302, 303, 307, 308}
 _MAX_PAUSE_SECONDS = 60.0
 _LATER = "is it up? try again later"
@@ -83,7 +84,7 @@ class Reply:
     @property
     def retryable(self) -> bool:
         """Whether a retry may help."""
-        return self.status in _RETRY_STATUSES
+        return self.status in RETRY_STATUSES
 
     @property
     def retry_after(self) -> float:
@@ -116,10 +117,36 @@ class _Failed:
     message: str
     hint: str
     retryable: bool = False
+    kind: type[NoReply] = NoReply
 
     def as_error(self, request: _Request, tries: int = 1) -> NoReply:
         message = excerpt(self.message, request.secrets)
-        return NoReply(f"{shown(request.target.url)} {message}{_times(tries)}", self.hint)
+        return self.kind(f"{shown(request.target.url)} {message}{_times(tries)}", self.hint)
+
+
+class Cancellation:
+    """Ends a request from another thread: its connection is shut down, and no other is opened."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._cancelled = False
+        self._open: socket.socket | None = None
+
+    def cancel(self) -> None:
+        with self._lock:
+            self._cancelled = True
+            if self._open is not None:
+                with suppress(OSError):  # it is closed already
+                    self._open.shutdown(socket.SHUT_RDWR)
+
+    def opened(self, sock: socket.socket) -> None:
+        with self._lock:
+            self._open = sock
+        self.check()
+
+    def check(self) -> None:
+        if self._cancelled:
+            raise Stopped("the request was cancelled")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,6 +156,7 @@ class _Request:
     headers: Mapping[str, str]
     body: bytes | None = None
     known_version: Version = Version()
+    cancellation: Cancellation = field(default_factory=Cancellation)
     earlier: frozenset[str] = frozenset()  # secrets of the requests that it was redirected from
 
     @property
@@ -165,6 +193,7 @@ class Client:
     backoff: float = 0.5  # seconds before the first retry; doubled for each further one
     redirects: int = 5
     max_bytes: int = 64 << 20  # of an unpacked body
+    retry_statuses: frozenset[int] = RETRY_STATUSES
 
     def get(
         self,
@@ -187,16 +216,33 @@ class Client:
 
     def post(self, url: str, body: bytes, headers: Mapping[str, str] | None = None) -> Reply:
         """POST without following redirects. It is retried, so the request must be idempotent."""
-        return self._send(_Request("POST", parse(url), headers or {}, body), Deadline(self.deadline))
+        return self.send("POST", url, body, headers)
 
-    def stream(self, url: str, body: bytes, headers: Mapping[str, str] | None = None) -> Stream | Reply:
+    def send(
+        self,
+        method: str,
+        url: str,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        cancellation: Cancellation | None = None,
+    ) -> Reply:
+        """A request of any method, without following redirects. It is retried as often as `retries` says."""
+        request = _Request(method, parse(url), headers or {}, body, cancellation=cancellation or Cancellation())
+        return self._send(request, Deadline(self.deadline))
+
+    def stream(
+        self,
+        url: str,
+        body: bytes,
+        headers: Mapping[str, str] | None = None,
+        cancellation: Cancellation | None = None,
+    ) -> Stream | Reply:
         """POST without following redirects, whose answer is read while it arrives; a reply if it was not successful.
 
         `timeout` is for each wait, `deadline` for everything. It is retried until an answer begins, and not after that.
         """
-        return self._retried(
-            _Request("POST", parse(url), headers or {}, body), Deadline(self.deadline), self._open_once
-        )
+        request = _Request("POST", parse(url), headers or {}, body, cancellation=cancellation or Cancellation())
+        return self._retried(request, Deadline(self.deadline), self._open_once)
 
     def _send(self, request: _Request, deadline: Deadline) -> Reply:
         """Send a request to one address, with retries."""
@@ -212,7 +258,9 @@ class Client:
                 return outcome
             stated = outcome.headers.get("Retry-After") if isinstance(outcome, Reply) else None
             pause = max(self._pause(tries), _seconds(stated or ""))
-            if not outcome.retryable or tries > self.retries or pause >= deadline.left:
+            request.cancellation.check()
+            again = outcome.status in self.retry_statuses if isinstance(outcome, Reply) else outcome.retryable
+            if not again or tries > self.retries or pause >= deadline.left:
                 break
             time.sleep(pause)
             tries += 1
@@ -254,9 +302,7 @@ class Client:
         if self.guard is not None:
             self.guard.check(request.target, addresses)
         headers = {**request.sent_headers, "Accept-Encoding": encoding}
-        return answered(
-            request.target, addresses, request.method, headers, request.body, deadline, self.max_bytes, stack
-        )
+        return _answered(request, addresses, headers, deadline, self.max_bytes, stack)
 
     def _pause(self, tries: int) -> float:
         """Seconds before the next attempt, with jitter."""
@@ -363,31 +409,33 @@ def _failed(error: Exception, timeout: str, most: int) -> _Failed:
         case TooLarge():
             return _Failed(f"answers with more than {most:,} bytes", "that is more than is read of one page")
         case ConnectionRefusedError():
-            return _Failed(f"cannot be reached: {error}", _CHECK)
+            return _Failed(f"cannot be reached: {error}", _CHECK, kind=Unreachable)
         case ConnectionError() | ssl.SSLEOFError() | http.client.HTTPException() | ConnectionBroken():
             return _Failed(f"broke off: {error}", _LATER, retryable=True)
         case OSError():
-            return _Failed(f"cannot be reached: {error}", _CHECK)
+            return _Failed(f"cannot be reached: {error}", _CHECK, kind=Unreachable)
     # a ValueError, whose message would contain the header
     return _Failed("cannot be requested: a header is not valid", "remove line breaks and non-ASCII letters from it")
 
 
-def answered(
-    target: Target,
+def _answered(
+    request: _Request,
     addresses: list[Address],
-    method: str,
     headers: Mapping[str, str],
-    body: bytes | None,
     deadline: Deadline,
     most: int,
     stack: ExitStack,
 ) -> http.client.HTTPResponse:
     """The head of the answer of the first of these addresses that accepts a connection; the stack closes it."""
     plain = stack.enter_context(_connected(addresses, deadline))
+    target = request.target
     sock = stack.enter_context(_secured(plain, target, deadline))
+    request.cancellation.opened(sock)
     connection: Any = http.client.HTTPConnection(target.host, target.port)
     connection.sock = deadline_socket = _DeadlineSocket(sock, deadline, 2 * most + _MAX_HEADER_BYTES)
-    connection.request(method, target.path, body, {**headers, "Host": target.host_header, "Connection": "close"})
+    connection.request(
+        request.method, target.path, request.body, {**headers, "Host": target.host_header, "Connection": "close"}
+    )
     response: http.client.HTTPResponse = stack.enter_context(connection.getresponse())
     if deadline_socket.incoming.ended:  # http.client accepts an incomplete header block
         raise ConnectionBroken("its headers are incomplete")

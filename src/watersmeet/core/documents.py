@@ -44,12 +44,6 @@ class Section:
         return self.place.lines[0] if self.place.lines else None
 
 
-CODE = "code"
-"""Kind of a document that is source code."""
-CREATED = "@created"
-"""Catalogue field for the date of creation of a document."""
-
-
 @dataclass(frozen=True, slots=True)
 class Document:
     """A parsed document. `path` is where to open it."""

@@ -4,7 +4,7 @@ Exception classes: what went wrong, and what the user can do. Every face shows `
 * WatersmeetError               exit code 2
   + ConfigError                 a setting or a flag is wrong
     x UnknownComponent          no signal, fusion, stage, ... of that name
-  + IndexProblem                the index on disk
+  + IndexProblem                the index cannot be used as it is
     x NoIndex                   no index exists there
     x IndexBusy                 another process is writing
       - LeaseLost               another process took over; nothing was committed
@@ -15,7 +15,9 @@ Exception classes: what went wrong, and what the user can do. Every face shows `
   + ModelProblem                an embedder failed
     x ModelMissing              its model is not on this machine
   + NoReply                     an HTTP request got no usable answer
+    x Unreachable               there is no connection to its machine
     x AddressRefused            its address is not public, and not allowed in the settings
+    x NotAllowed                the server asks for a token, or for one that may do more
   + SourceProblem               a path that was named cannot be read
     x ReaderFailed              the process that reads a file ended before it was done
   + NotFound                    no document or chunk of that id (exit code 1)
@@ -79,7 +81,13 @@ class ModelMissing(ModelProblem): ...
 class NoReply(WatersmeetError): ...
 
 
+class Unreachable(NoReply): ...
+
+
 class AddressRefused(NoReply): ...
+
+
+class NotAllowed(NoReply): ...
 
 
 class SourceProblem(WatersmeetError): ...

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from watersmeet.core.documents import Document
+if TYPE_CHECKING:
+    from watersmeet.core.documents import Document
+
 
 MAX_FACET_LENGTH = 256
 
@@ -27,6 +29,15 @@ def facet_value(value: Any) -> str | None:
     if isinstance(value, str | int | float) and len(str(value)) <= MAX_FACET_LENGTH:
         return str(value).casefold()
     return None
+
+
+def with_parents(tag: str) -> set[str]:
+    """A tag and the tags above it: a document with food/bread has the tag food too."""
+    found = {tag}
+    while "/" in tag:
+        tag = tag[: tag.rindex("/")].rstrip("/")
+        found.add(tag)
+    return found - {""}
 
 
 def tag_names(tag: str) -> list[str]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from watersmeet.core.documents import Link
     from watersmeet.core.sparse import Weighted
     from watersmeet.core.vectors import Matrix, Vector
-    from watersmeet.core.writing import Bookkeeping, KnownRoot, Root, Writer, WriterOptions
+    from watersmeet.core.writing import Bookkeeping, KnownRoot, Preview, Root, Writer, WriterOptions
 
 
 FOLDER = ".watersmeet"
@@ -183,7 +183,8 @@ class Documents(PassageReader, Surroundings, Newest, Protocol):
         ...
 
     def tags(self, condition: Condition, without: Collection[str]) -> dict[str, int]:
-        """Number of documents for each tag; `without` names kinds that are not counted."""
+        """Number of documents that each tag finds as a filter: those with the tag or one below it, or in a collection
+        with such a tag. `without` names kinds that are not counted."""
         ...
 
 
@@ -358,6 +359,11 @@ class Index(ReadableIndex, Protocol):
     def writer(self, options: WriterOptions, recreate: bool = False) -> AbstractContextManager[Writer]:
         """Open for writing, created if it does not exist; with `recreate`, started from empty. `IndexBusy` if another
         writer makes no progress for longer than `options.lock_seconds`."""
+        ...
+
+    def preview(self) -> AbstractContextManager[Preview]:
+        """Open it for a dry run, without a lock: what is written to it is dropped. An empty one if it does not exist;
+        nothing is created."""
         ...
 
     def bookkeeping(self, wait: float) -> AbstractContextManager[Bookkeeping]:

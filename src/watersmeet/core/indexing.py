@@ -6,11 +6,13 @@ import io
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import BinaryIO, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, BinaryIO, ClassVar, Protocol, runtime_checkable
 
-from watersmeet.core.documents import Chunk, Document
 from watersmeet.core.model import Row
 from watersmeet.core.options import option
+
+if TYPE_CHECKING:
+    from watersmeet.core.documents import Chunk, Document
 
 BLOCK = 1 << 20
 NAME_ONLY = "application/octet-stream"

@@ -62,20 +62,20 @@ ANY = Condition()
 class Request:
     """A search request, as every face passes it to the engine."""
 
-    query: str
-    mode: str = ""  # empty: the best mode that the index supports
+    query: str  # what to search for
+    mode: str = ""  # lexical, exact, static, dense, sparse or hybrid; empty: the best mode that the index supports
     recipe: str = ""  # empty: as in the settings
-    top_n: int = 10
-    condition: Condition = Condition()
-    intent: str = ""
-    strict: bool = False
+    top_n: int = 10  # most results
+    condition: Condition = Condition()  # filters; `search` makes it from `filters`, `since`, `before` and `exclude`
+    intent: str = ""  # what the answer is needed for, if the query alone is ambiguous
+    strict: bool = False  # fail if a signal of the recipe is not used
     viewer: Viewer | None = None  # none: the owner of the index
     stop: Callable[[], bool] | None = None  # cancellation callback, called between steps: true if the client has gone
     now: datetime | None = None  # reference time for recency; none: the clock
     min_score: float = 0.0  # results with a lower score are left out; the best has 1
     min_confidence: float = 0.0  # an answer with less confidence has no results
-    one_per_document: bool = False
-    expand: str = ""  # expand each result to its whole section or page: one of EXPANSIONS
+    one_per_document: bool = False  # only the best passage of each document
+    expand: str = ""  # `section` or `page`: each result with all of it
     expand_tokens: int | None = None  # ... up to so many tokens
     offset: int = 0  # so many of the best results are left out: they were shown before
     facets: bool = False  # whether to count what was found by kind, collection, tag and date
@@ -180,8 +180,8 @@ class Plan:
 class Evidence:
     """Evidence for the rank of a hit: one entry of `--explain`."""
 
-    by: str
-    rank: int
+    by: str  # the signal, fusion or stage
+    rank: int  # its rank there, from 1
     score: float
     detail: Mapping[str, Any] = field(
         default_factory=dict, metadata={"flattened": True}
@@ -394,9 +394,9 @@ _FIELDS = tuple(one.name for one in fields(Ranking))
 class Failure:
     """A step that failed, reported in the answer."""
 
-    by: str
+    by: str  # the step
     reason: str
-    hint: str = ""
+    hint: str = ""  # what to do about it
 
 
 class _Placed:
@@ -436,19 +436,19 @@ class Passage(_Placed):
 class Result(_Placed):
     """A hit with its text and metadata."""
 
-    id: ChunkId
-    document: DocId
-    kind: str
-    title: str
-    headings: tuple[str, ...]
-    path: str
-    place: Place
+    id: ChunkId  # of the passage; `get` takes it
+    document: DocId  # id of the document; `get` takes it too
+    kind: str  # `document`, `commit`, or the kind of a registered entity
+    title: str  # of the document
+    headings: tuple[str, ...]  # headings above the passage, the outermost first
+    path: str  # of the file, or its address
+    place: Place  # where in the document it is
     text: str
     score: float  # 0 to 1, the best is 1
     fusion_score: float  # score before the stages
     similarity: float | None  # cosine by the best model that has a vector of it
-    evidence: tuple[Evidence, ...]
-    created: str = ""
+    evidence: tuple[Evidence, ...]  # rank and score of each step that moved it
+    created: str = ""  # date of the document, as ISO; empty: not known
     index: str = ""  # folder of its index, if several were searched
 
 
@@ -478,10 +478,10 @@ class Answer:
     query: str
     mode: str  # the mode that was actually used
     recipe: str
-    results: tuple[Result, ...]
-    failures: tuple[Failure, ...]
-    took_ms: float
-    timings: Mapping[str, float] = field(default_factory=dict)
+    results: tuple[Result, ...]  # the best first
+    failures: tuple[Failure, ...]  # steps that failed; the others have answered
+    took_ms: float  # milliseconds
+    timings: Mapping[str, float] = field(default_factory=dict)  # milliseconds of each step
     silent: Mapping[str, str] = option({}, "signals of the recipe that were not used, and why")
     confidence: float | None = option(
         None, "how likely one of the first three results answers the query; none: it only filters", least=0, most=1

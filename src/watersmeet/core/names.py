@@ -16,6 +16,10 @@ from watersmeet.core.imports import import_key, import_names
 from watersmeet.core.model import DocId
 
 INDEX_PAGES = frozenset({"index", "_index", "readme"})
+CODE = "code"
+"""Kind of a document that is source code."""
+CREATED = "@created"
+"""Catalogue field for the date of creation of a document."""
 ALIAS = 100
 """Rank of an alias: any suffix of the path is a closer name."""
 

@@ -26,12 +26,14 @@ def option(
     metavar: str = "",
     flags: tuple[str, ...] = (),
     example: str = "",
+    brief: str = "",
 ) -> Any:
     """A dataclass field that is a setting or a parameter; `meaning` is its description on every surface.
 
     `outside`: it names a path, an address, a model or a variable, so a folder's file may set it only if it is trusted.
     For parameters: minimum and maximum of a number, maximum length of a text, choices, aliases, and on the command line
-    the name of the value and further flags; an example value.
+    the name of the value and further flags; an example value; and `brief`, the meaning in a few words, where each word
+    is paid for: agents read the list of tools again and again.
     """
     described = {
         "meaning": meaning,
@@ -44,6 +46,7 @@ def option(
         "metavar": metavar,
         "flags": flags,
         "example": example,
+        "brief": brief,
     }
     if default is REQUIRED:
         return field(metadata=described)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from watersmeet.core import tokens
 from watersmeet.core.definitions import definition_forms
-from watersmeet.core.documents import CODE, Chunk, Document
-from watersmeet.core.names import is_page
+from watersmeet.core.names import CODE, is_page
+
+if TYPE_CHECKING:
+    from watersmeet.core.documents import Chunk, Document
 
 
 def breadcrumb(title: str, headings: Sequence[str]) -> str:

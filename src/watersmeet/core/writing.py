@@ -68,6 +68,16 @@ class Put:
     moved_from: DocId | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What a dry run would have done to a document: added, changed, moved or removed it. `restricted`: not all viewers
+    may see the new version."""
+
+    action: str
+    document: DocId
+    restricted: bool = False
+
+
 @dataclass(slots=True)
 class Changes:
     """The changes of one commit."""
@@ -263,3 +273,10 @@ class Writer(Roots, KnownFiles, RegisteredEntities, Bookkeeping, Protocol):
         """Remove dead rows if they are at least this share of all rows; returns their number. It is the last call of a
         writer. `grace`: seconds for which running queries may still use a row."""
         ...
+
+
+class Preview(Roots, KnownFiles, Facts, Protocol):
+    """An index to try a sync of files on: it is read without a lock, and what is written to it is dropped."""
+
+    planned: list[Planned]
+    """What would have been written, in order."""

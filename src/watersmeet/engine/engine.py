@@ -27,7 +27,7 @@ from watersmeet.engine.index.state_names import RECENT_SEARCHES
 from watersmeet.engine.index.tiers import TIERS, due
 from watersmeet.engine.query.assemble import assemble_pipeline
 from watersmeet.engine.query.diagnostics import load_settings, log_search
-from watersmeet.engine.query.filters import build_request
+from watersmeet.engine.query.filters import build_request, condition_of
 from watersmeet.engine.query.modes import LEXICAL_SIGNALS
 from watersmeet.engine.query.runner import PASSAGES, Scope, SearchRun, readable, run
 from watersmeet.engine.query.staleness import Staleness
@@ -81,6 +81,7 @@ class Engine:
         self.close()
 
     def close(self) -> None:
+        """Close the index; the engine cannot be used after that."""
         self._closed = True
         self._threads.close()
         self.index.close()
@@ -129,6 +130,7 @@ class Engine:
         seconds: float = math.inf,
         max_pages: int = 0,
         public_only: bool = False,
+        dry_run: bool = False,
         progress: ProgressCallback | None = None,
     ) -> SyncReport:
         """Bring the index up to date with these folders and files; without paths, with all that it covers.
@@ -137,15 +139,20 @@ class Engine:
         already or the recipe uses them; with `vectors=False`, none at all. `recreate`: read everything again, into new
         stores. `now`: also read network roots that were read recently. `seconds`: after so long the rest is left to the
         next sync; the report's `left` counts these files. `max_pages`: most pages of each website, now and later; 0: as
-        before, or as the settings say. `public_only`: open no private address, even if the settings allow it."""
+        before, or as the settings say. `public_only`: open no private address, even if the settings allow it.
+        `dry_run`: write nothing, and report what would be added, changed and removed."""
         from watersmeet.engine.index.languages import refresh as refresh_languages
+        from watersmeet.engine.sync.report import compared
         from watersmeet.engine.sync.roots import SyncOptions, sync
 
         progress = progress or (lambda _: None)
         start = time.perf_counter()
         end = time.monotonic() + seconds
-        options = SyncOptions(collection, meta or {}, recreate, now, end, max_pages, public_only)
-        report = sync(self.index, self.settings, paths, options, progress)
+        options = SyncOptions(collection, meta or {}, recreate, now, end, max_pages, public_only, dry_run)
+        report = sync(self.index, self.settings, paths, options, compared(progress) if dry_run else progress)
+        if dry_run:
+            report.took_ms = (time.perf_counter() - start) * 1000
+            return report
         if vectors and not report.left:
             self._embed((), report, progress, max(0.0, end - time.monotonic()), deep=deepen)
         if not report.left:
@@ -252,7 +259,7 @@ class Engine:
 
     # ------------------------------------------------------------ reading
 
-    def search(self, request: Request | str, **options: Any) -> Answer:
+    def search(self, /, request: Request | str, **options: Any) -> Answer:
         """Rank passages for a query, best first, with evidence for each and the components that failed.
 
         `options` are fields of `Request`, or `filters`, `exclude`, `since` and `before` in place of a condition:
@@ -298,6 +305,7 @@ class Engine:
 
     def ask(
         self,
+        /,
         question: str,
         *,
         on_text: OnText | None = None,
@@ -431,11 +439,25 @@ class Engine:
         with self.snapshot() as snapshot:
             return original(self.index, snapshot, find_document(snapshot, identity, viewer, exactly=True).document)
 
-    def documents(self, viewer: Viewer | None = None) -> list[dict[str, Any]]:
+    def documents(self, /, viewer: Viewer | None = None, *, sort: str = "path", **filters: Any) -> list[dict[str, Any]]:
+        """The documents: id, kind, title, date and number of chunks of each. `filters`: `filters`, `exclude`, `since`
+        and `before`, as for `search`. `sort`: path, title or modified."""
         from watersmeet.engine.query import documents as reading
 
         with self.snapshot() as snapshot:
-            return reading.listing(snapshot, visible_to(viewer))
+            return reading.listing(snapshot, self._listed(viewer, filters), sort)
+
+    def tags(self, /, viewer: Viewer | None = None, *, prefix: str = "", **filters: Any) -> list[dict[str, Any]]:
+        """The tags with the number of their documents, the commonest first; `filters` as for `documents`."""
+        from watersmeet.engine.query import documents as reading
+
+        with self.snapshot() as snapshot:
+            return reading.tags(snapshot, self._listed(viewer, filters), prefix)
+
+    def _listed(self, viewer: Viewer | None, filters: Mapping[str, Any]) -> Condition:
+        """The condition of a list: the filters, and what the viewer may see."""
+        visible = visible_to(viewer)
+        return replace(condition_of(filters), gates=visible.gates) if filters else visible
 
     def unknown_fields(self, request: Request) -> list[str]:
         """Hints about filters that match no document, for a search without results."""
@@ -458,6 +480,14 @@ class Engine:
             )
             return readable(self.visible_index(snapshot, viewer), found, viewer)
 
+    def text_bytes(self, results: Sequence[Result], viewer: Viewer | None = None) -> int:
+        """The size of all documents that these results are from, in bytes of their text."""
+        documents = tuple(dict.fromkeys(result.document for result in results))
+        if not documents:
+            return 0
+        with self.snapshot() as snapshot:
+            return snapshot.text_bytes(replace(visible_to(viewer), fields={"document": documents}))
+
     def link_texts(self) -> list[tuple[DocId, DocId, str]]:
         """Links with a text of their own, as (from, to, text)."""
         with self.snapshot() as snapshot:
@@ -470,6 +500,11 @@ class Engine:
         with self.snapshot() as snapshot:
             found = status(self.visible_index(snapshot, viewer), self.settings, self.index, viewer)
         return {**found, "calibration": self.calibration.state()}
+
+    def roots(self, viewer: Viewer | None = None) -> list[dict[str, Any]]:
+        """The folders and addresses that the index covers: their kind, documents, age, and last problem."""
+        found: list[dict[str, Any]] = self.status(viewer)["sources"]
+        return found
 
     def check(self) -> None:
         """Raise if the index cannot be searched."""

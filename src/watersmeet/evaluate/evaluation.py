@@ -80,21 +80,44 @@ class Evaluation:
         return risk.report(made.confidence, made.flagged, right)
 
     def classes(self) -> dict[str, dict[str, float]]:
+        scores = self.scores[WHOLE]
+        return {name: {"queries": len(places), **means(scores, places)} for name, places in self._members().items()}
+
+    def _members(self) -> dict[str, list[int]]:
+        """Classes of queries, each with the places of its queries among the judged ones."""
         members: dict[str, list[int]] = {}
         for place, number in enumerate(self.judged):
             for name in self.questions[number].classes:
                 members.setdefault(name, []).append(place)
-        ordered = sorted(members, key=lambda name: (":" in name, name))
-        return {name: {"queries": len(members[name]), **self._means_of(members[name])} for name in ordered}
-
-    def _means_of(self, places: list[int]) -> dict[str, float]:
-        return means(self.scores[WHOLE], places)
+        return dict(sorted(members.items(), key=lambda item: (":" in item[0], item[0])))
 
     def intervals(self) -> dict[str, tuple[float, float]]:
         """95 % intervals of the main metric, for the fused ranking, each signal and the compared run."""
         found = {name: interval(scores[MAIN], self.seed) for name, scores in self.scores.items()}
         if self.against is not None:
             found[f"against {self.against.recipe}"] = interval(self.against_scores[MAIN], self.seed)
+        return found
+
+    def class_intervals(self) -> dict[str, tuple[float, float]]:
+        """95 % intervals of the main metric, for each class of queries."""
+        values = self.scores[WHOLE][MAIN]
+        members = self._members()
+        return {name: interval([values[i] for i in places], self.seed) for name, places in members.items()}
+
+    def weakest(self, most: int) -> list[dict[str, Any]]:
+        """The queries with the lowest quality, each with a relevant document and its rank in the fused ranking."""
+        quality = self.quality
+        order = sorted((i for i in range(len(quality)) if quality[i] < 1), key=lambda i: (quality[i], i))
+        found = []
+        for number in order[:most]:
+            question, ranking = self.questions[number], self.run.rankings[WHOLE][number]
+            expected = next((one for one in ranking if one in question.relevant), "") or min(
+                question.relevant, default=""
+            )
+            rank = ranking.index(expected) + 1 if expected in ranking else None
+            found.append(
+                {"query": question.text, "expected": expected, "rank": rank, "quality": round(quality[number], 4)}
+            )
         return found
 
     def per_query(self) -> list[dict[str, float]]:

@@ -50,6 +50,7 @@ class ExportService(Service):
         writes: bool = False,
         answers: bool = False,
         progress: ProgressCallback = lambda _: None,
+        seconds: float | None = None,
     ) -> T:
         def on_current_files(stop: Event) -> T:
             self.follow()
@@ -60,7 +61,7 @@ class ExportService(Service):
                     raise
                 return call(stop)
 
-        return await super().run(on_current_files, writes, answers, progress)
+        return await super().run(on_current_files, writes, answers, progress, seconds)
 
     def ready(self) -> str:
         self.follow()

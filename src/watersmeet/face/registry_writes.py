@@ -1,4 +1,4 @@
-"""Registry changes through a server: callers neither change nor learn of entities that are not visible to them."""
+"""Registry entities through a server: callers neither change nor learn of entities that are not visible to them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from watersmeet.core.entities import Entity, Refused
 from watersmeet.core.errors import ConfigError, NoIndex, NotFound
 from watersmeet.core.visibility import Viewer
 from watersmeet.engine.registry.record_files import Listed, read
+from watersmeet.face.backend_addresses import without_backends
+from watersmeet.present.mcp_configuration import configuration as made_configuration
 
 if TYPE_CHECKING:
     from watersmeet.engine.engine import Engine
@@ -27,6 +29,7 @@ class NotYours(ConfigError):
 EMBED_SECONDS = 2.0
 """How long a change waits for the deep model; the remaining vectors are made later."""
 MAX_PATH_LENGTH = 500
+ADDRESS_WITHHELD = "an address of this server is shown only to tokens with the scope write"
 
 
 def register(
@@ -68,6 +71,18 @@ def _single_entity(engine: Engine, record: dict[str, Any], path: str) -> Entity:
 
 def get(engine: Engine, path: str, viewer: Viewer) -> dict[str, Any]:
     return engine.registry.get(_registered_path(engine, path, viewer) or path, viewer)
+
+
+def configuration(engine: Engine, path: str, viewer: Viewer, addresses: bool) -> dict[str, Any]:
+    """How to connect to a server. `addresses`: whether the caller may see those of backends."""
+    record = get(engine, path, viewer)
+    whole = made_configuration(record)
+    if addresses:
+        return whole.to_json()
+    shown = made_configuration(without_backends(record))
+    if len(shown.ways) < len(whole.ways):
+        shown = replace(shown, notes=(ADDRESS_WITHHELD,))
+    return shown.to_json()
 
 
 def change(engine: Engine, path: str, status: str | None, enabled: bool | None, viewer: Viewer) -> dict[str, Any]:

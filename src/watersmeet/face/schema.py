@@ -7,7 +7,7 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from datetime import datetime
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, NewType, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, NewType, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, create_model
 from pydantic import Field as Described
@@ -34,6 +34,8 @@ PLACE_FIELDS: dict[str, Any] = {
 
 class Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
+    briefs: ClassVar[Mapping[str, str] | None] = None
+    """The meaning of each field in a few words; none: the descriptions are short enough."""
 
 
 # ---------------------------------------------------------------- requests
@@ -49,8 +51,36 @@ def body(cls: type[Any], name: str, *, strict: bool = True, examples: list[Any] 
         one.name: (_request_type(hints[one.name], one), _field(one)) for one in fields(cls) if "meaning" in one.metadata
     }
     about: dict[str, Any] = {"examples": examples} if examples else {}
-    base = type(f"{name}Base", (Body,), {"model_config": ConfigDict(strict=strict, json_schema_extra=about)})
+    briefs = {one.name: one.metadata["brief"] for one in fields(cls) if "meaning" in one.metadata}
+    config = ConfigDict(strict=strict, json_schema_extra=about)
+    base = type(f"{name}Base", (Body,), {"model_config": config, "briefs": briefs})
     return create_model(name, __base__=base, __doc__=cls.__doc__, **own, **more)
+
+
+def brief_schema(model: type[Body]) -> dict[str, Any]:
+    """The JSON schema of a request in few words: names and types, and what is not clear from them. The limits that it
+    leaves out are checked all the same."""
+    full = model.model_json_schema()
+    briefs = model.briefs or {}
+    found: dict[str, Any] = {}
+    for name, about in full.get("properties", {}).items():
+        says = briefs.get(name, about.get("description", ""))
+        found[name] = _brief_type(about) | ({"description": says} if says else {})
+        if not says:
+            found[name].pop("enum", None)
+    needs = {"required": full["required"]} if "required" in full else {}
+    return {"type": "object", "properties": found, **needs, "additionalProperties": False}
+
+
+def _brief_type(about: Mapping[str, Any]) -> dict[str, Any]:
+    """The type of a field, without null, limits and nested properties."""
+    chosen = next((one for one in about.get("anyOf", ()) if one.get("type") != "null"), about)
+    made: dict[str, Any] = {"type": chosen["type"]}
+    if values := [one for one in chosen.get("enum", ()) if one]:
+        made["enum"] = values
+    if "items" in chosen:
+        made["items"] = _brief_type(chosen["items"])
+    return made
 
 
 def from_body(cls: type[T], sent: BaseModel, **more: Any) -> T:

@@ -35,6 +35,8 @@ _MAX_TIME = 999_999.999
 """Stands in for times when a budget is computed, so that what fits does not vary from run to run."""
 _MAX_STALE = 9999
 """The same for the number of changed files."""
+_MAX_DOCUMENT_TOKENS = 99_999_999
+"""The same for the tokens of the documents that a pack stands for."""
 _SCORE_DIGITS = 4
 """Decimal places of scores in results under a budget."""
 
@@ -55,6 +57,7 @@ class SearchParams:
         least=1,
         longest=512,
         metavar="QUERY",
+        brief="a question, or a name as it is written",
     )
     mode: str = option(
         "",
@@ -65,11 +68,13 @@ class SearchParams:
     recipe: str = option("", "the recipe to use; default: as the settings say", choices=recipes, metavar="NAME")
     top_n: int | None = option(
         None,
-        "how many results; default: 10, or as many as fit the budget",
+        "how many results; default: 10, or as many as fit the budget. As text: how many documents; default: 5, fewer "
+        "where scores drop",
         least=1,
         most=1000,
         aliases=("limit", "max_results", "top_k", "topK"),
         flags=("-n",),
+        brief="default 10",
     )
     offset: int = option(0, "leave out so many of the best results, to get those after them", least=0, most=999)
     filters: Filters = option(
@@ -81,9 +86,15 @@ class SearchParams:
         "several keys: all of them",
         metavar="K=V",
         flags=("--filter",),
+        brief='by key: {"tag": "a", "path": "guides/**"}; "key!" excludes; kind, collection, any front matter field',
     )
     exclude: tuple[str, ...] = option((), "leave out the document with this id", metavar="DOC")
-    since: str = option("", "only documents changed since this date: 2026-01-31, or 7d, 2w, 3m, 1y ago", metavar="DATE")
+    since: str = option(
+        "",
+        "only documents changed since this date: 2026-01-31, or 7d, 2w, 3m, 1y ago",
+        metavar="DATE",
+        brief="changed since: 2026-01-31, 7d, 1y",
+    )
     before: str = option("", "only documents changed before this date", metavar="DATE")
     version: str = option(
         "",
@@ -93,7 +104,11 @@ class SearchParams:
         metavar="RANGE",
     )
     intent: str = option(
-        "", "what the answer is needed for, if the query alone is ambiguous", longest=2000, metavar="TEXT"
+        "",
+        "what the answer is needed for, if the query alone is ambiguous",
+        longest=2000,
+        metavar="TEXT",
+        brief="what it is needed for, if ambiguous",
     )
     min_score: float = option(
         0.0, "leave out results with a lower score; the best result always has 1", least=0, most=1, metavar="SCORE"
@@ -118,6 +133,7 @@ class SearchParams:
         least=1,
         most=1_000_000,
         metavar="TOKENS",
+        brief="most tokens of the whole answer",
     )
     strict: bool = option(
         False,
@@ -156,6 +172,7 @@ class OutputFormat:
     text: bool = False
     dumps: Callable[[Any], str] | None = dumps
     full: bool = False  # results with their texts and all fields, in addition to the pack
+    nearest: int | None = None  # so many results if nothing fits; none: as many as otherwise
 
 
 AS_JSON = OutputFormat()
@@ -192,10 +209,18 @@ class SearchReply:
         """Notes and failures, to show beside the results."""
         return [*self.notes, *(f"Without {one.by}: {one.reason}" for one in self.answer.failures)]
 
+    def fits(self, line: str) -> bool:
+        """Whether a further line keeps the output within the budget."""
+        from watersmeet.core.token_count import hundredths
+
+        return _fixed(self) + hundredths(f"\n{line}\n") <= (self.params.budget or 0) * 100
+
     def to_json(self) -> dict[str, Any]:
         made = plain_json(replace(self.answer, results=()))
         made |= {"spelling": [spelling_json(one) for one in self.answer.spelling]} if self.answer.spelling else {}
         made["results"] = [self.result_json(result) for result in self.shown]
+        if not self.brief:
+            self._add_copies(made["results"])
         if self.params.explain:
             made["timings"] = {step: round(took, 3) for step, took in self.answer.timings.items()}
             made |= {"expansion": list(self.answer.expansion)} if self.answer.expansion else {}
@@ -215,6 +240,16 @@ class SearchReply:
         if self.indexing is not None:
             made["indexing"] = self.indexing.to_json()
         return made
+
+    def _add_copies(self, results: list[dict[str, Any]]) -> None:
+        """Name the near copies of each result among the others; they stay in the list."""
+        from watersmeet.present.groups import same_text
+
+        copies = same_text(self.shown)
+        for one in results:
+            if one["id"] in copies:
+                listed = [{"id": c.id, "document": c.document, "where": c.where} for c in copies[one["id"]]]
+                one["same_text"] = listed
 
     def result_json(self, result: Result) -> dict[str, Any]:
         """The JSON of a result. With a budget only its id and scores: text and source are in the pack."""
@@ -245,6 +280,8 @@ def run_search(
         filters = {**params.filters, RELEASE: version.releases} if version else params.filters
         request = replace(params, filters=filters).request(viewer, stop)
         answer = engine.search(request)
+        if answer.no_good_match:
+            answer = replace(answer, results=answer.results[: output.nearest])
     except NoIndex:
         if indexing is None:
             raise
@@ -269,7 +306,24 @@ def run_search(
         shown = len(reply.pack.citations) if reply.pack else params.top_n or DEFAULT_TOP_N
         missing = engine.why_not(request, params.why_not, shown)
         reply = _within_budget(replace(reply, pack=None, listed=None, missing=missing))
-    return reply
+    return _beside_documents(engine, reply, viewer)
+
+
+def with_pack(
+    engine: Engine | MultiIndex, reply: SearchReply, tokens: int, viewer: Viewer | None = None
+) -> SearchReply:
+    """A reply without a budget, with a context pack of at most so many tokens beside its results."""
+    from watersmeet.present.pack import pack
+
+    return _beside_documents(engine, replace(reply, pack=pack(reply.answer.results, tokens)), viewer)
+
+
+def _beside_documents(engine: Engine | MultiIndex, reply: SearchReply, viewer: Viewer | None) -> SearchReply:
+    """The reply with the size of the documents that its pack stands for."""
+    if reply.pack is None or not reply.pack.citations:
+        return reply
+    cited = reply.answer.results[: len(reply.pack.citations)]
+    return replace(reply, pack=reply.pack.beside(engine.text_bytes(cited, viewer)))
 
 
 def _resolve_version(
@@ -304,7 +358,7 @@ def _within_budget(reply: SearchReply) -> SearchReply:
         return price + (listing(at) if together or at == 0 else 0)
 
     together = reply.params.explain or output.full
-    frame = replace(reply, pack=Pack("", int(_MAX_TIME), int(_MAX_TIME), ()), listed=0)
+    frame = replace(reply, pack=Pack("", int(_MAX_TIME), int(_MAX_TIME), (), _MAX_DOCUMENT_TOKENS), listed=0)
     made = pack(results, budget, cost, fixed := _fixed(frame))
     count = len(made.citations)
     if results and not count:

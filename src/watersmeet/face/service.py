@@ -20,16 +20,16 @@ from watersmeet.core.errors import (
     SourceProblem,
     WatersmeetError,
 )
-from watersmeet.core.system import is_within
 from watersmeet.core.visibility import Viewer
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.settings.settings import ServeSettings
 from watersmeet.engine.sync.folder_cache import Indexing, IndexingProgress, sync_folder_cache
 from watersmeet.engine.sync.report import ProgressCallback
-from watersmeet.engine.sync.sources import Sources
 from watersmeet.face.ask import AskParams, Conversations, run_ask
 from watersmeet.face.background_deepening import Background
 from watersmeet.face.background_watching import BackgroundWatching
+from watersmeet.face.jobs import Jobs
+from watersmeet.face.listing import ListParams, TagParams
 from watersmeet.face.metrics import Metrics
 from watersmeet.face.search import AS_JSON, OutputFormat, SearchParams, SearchReply, run_search
 from watersmeet.face.work_queue import Work
@@ -85,6 +85,7 @@ class Service:
             self.limits.workers, self.limits.waiting, seconds
         )  # its own queue: searches do not wait for models
         self.conversations = Conversations()
+        self.jobs = Jobs(self)
         self._last_request = time.monotonic()
         self.background = Background(engine, self._quiet_seconds, say)
         self.watching = BackgroundWatching(engine, say)
@@ -112,9 +113,10 @@ class Service:
         writes: bool = False,
         answers: bool = False,
         progress: ProgressCallback = lambda _: None,
+        seconds: float | None = None,
     ) -> T:
         """Run a call off the event loop; `writes` and `answers` have queues of their own. `progress`: the callback
-        while it waits for the folder of `--in`."""
+        while it waits for the folder of `--in`. `seconds`: a timeout other than the queue's."""
 
         def when_ready(stop: Event) -> T:
             if self.folder is not None:
@@ -131,7 +133,7 @@ class Service:
 
         self._last_request = time.monotonic()
         try:
-            return await (self.changes if writes else self.answers if answers else self.work).run(when_ready)
+            return await (self.changes if writes else self.answers if answers else self.work).run(when_ready, seconds)
         finally:
             self._last_request = time.monotonic()
 
@@ -185,8 +187,12 @@ class Service:
     def related(self, identity: str, top_n: int, viewer: Viewer) -> dict[str, Any]:
         return to_json(self.engine.related(checked_id(identity), top_n, viewer))
 
-    def documents(self, viewer: Viewer) -> list[dict[str, Any]]:
-        return self.engine.documents(viewer)
+    def documents(self, viewer: Viewer, params: ListParams | None = None) -> list[dict[str, Any]]:
+        params = params or ListParams()
+        return self.engine.documents(viewer, sort=params.sort, **params.options())
+
+    def tags(self, viewer: Viewer, params: TagParams) -> list[dict[str, Any]]:
+        return self.engine.tags(viewer, prefix=params.prefix, **params.options())
 
     def status(self, viewer: Viewer, local: bool = False) -> dict[str, Any]:
         """`local`: the caller is on this machine, so the places of sources may be shown."""
@@ -330,33 +336,3 @@ class Folder:
         self._next_sync = time.monotonic() + seconds
         self._ready.set()
         self._synced.set()
-
-
-def sync(service: Service, paths: list[str], anywhere: bool, progress: ProgressCallback) -> dict[str, Any]:
-    """Bring the index up to date. A caller on another machine may only name paths in folders that are indexed already
-    (`anywhere` is false). Nobody may name an address that is not indexed: an agent does what the documents tell it that
-    it reads, and an address can carry what it has read. For the same reason no private address is opened."""
-    if any("\0" in path for path in paths):
-        raise ConfigError("a path cannot hold a NUL character", "name the folders to index in `paths`")
-    roots = service.engine.status()["roots"] if paths else []
-    sources = Sources(service.engine.settings)
-    allowed = [
-        path if anywhere and sources.kind_of(path) == sources.of_paths else _in_a_root(path, roots, sources)
-        for path in paths
-    ]
-    return service.engine.sync(allowed, public_only=True, progress=progress).to_json()
-
-
-def _in_a_root(path: str, roots: Sequence[str], sources: Sources) -> str:
-    """A root as the index names it, or the absolute path of something in one, which cannot be mistaken for a URL."""
-    if sources.kind_of(path) != sources.of_paths and (place := sources.locate(path)[1].uri) in roots:
-        return place
-    real = os.path.realpath(path)
-    folders = [os.path.realpath(root) for root in roots if os.path.isabs(root)]
-    if path in roots:
-        return path
-    if any(is_within(real, root) for root in folders):
-        return real
-    if sources.kind_of(path) != sources.of_paths:
-        raise ConfigError("an address is not in this index", "run `watersmeet sync ADDRESS` on the server to add it")
-    raise ConfigError("a path is in no folder of this index", "run `watersmeet sync PATH` on the server to add it")

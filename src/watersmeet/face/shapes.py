@@ -7,15 +7,17 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from watersmeet.core.model import Answer
-from watersmeet.engine.ask.model import AnswerText
+from watersmeet.engine.ask.model import MAX_TURN_LENGTH, MAX_TURNS, AnswerText
 from watersmeet.engine.query import classification
 from watersmeet.engine.query.why_not import WhyNot
 from watersmeet.engine.registry.requests import EntityRequest, ToolRequest
 from watersmeet.face.ask import AskParams
+from watersmeet.face.index_writes import SyncParams
+from watersmeet.face.listing import ListParams, TagParams
 from watersmeet.face.schema import Body, answer, body
 from watersmeet.face.search import SearchParams
 from watersmeet.face.service import MAX_QUERY_LENGTH
-from watersmeet.present import pack
+from watersmeet.present import mcp_configuration, pack
 from watersmeet.present.registry import EntityAnswer, ToolAnswer
 
 Query = Annotated[str, Field(min_length=1, max_length=MAX_QUERY_LENGTH)]
@@ -29,6 +31,16 @@ SearchBody = body(
     ],
 )
 ConversationId = Annotated[str, Field(max_length=100, pattern=r"^[\w.:-]*$")]
+
+
+class TurnBody(Body):
+    """A question of a conversation with its answer."""
+
+    question: Query
+    answer: str = Field("", max_length=MAX_TURN_LENGTH)
+    query: str = Field("", max_length=MAX_QUERY_LENGTH, description="the question as it was searched for")
+
+
 ChatBody = body(
     AskParams,
     "ChatBody",
@@ -39,6 +51,10 @@ ChatBody = body(
     conversation_id=(
         ConversationId,
         Field("", description="a name for the conversation: a follow-up question is read with the last ten turns"),
+    ),
+    history=(
+        Annotated[list[TurnBody], Field(max_length=MAX_TURNS)],
+        Field([], description="the turns before this question, in place of a `conversation_id`"),
     ),
     stream=(
         bool | None,
@@ -51,6 +67,14 @@ SemanticBody = body(
     "SemanticBody",
     examples=[{"query": "weather forecast", "entity_types": ["mcp_server", "tool"], "max_results": 10}],
 )
+ListQuery = body(
+    ListParams,
+    "ListQuery",
+    strict=False,
+    limit=(Annotated[int, Field(ge=1, le=1000, examples=[20])], 100),
+    offset=(Annotated[int, Field(ge=0, le=1_000_000_000)], 0),
+)
+TagQuery = body(TagParams, "TagQuery", strict=False)
 ToolQuery = body(ToolRequest, "ToolQuery", strict=False)
 Pack = answer(pack.Pack)
 
@@ -77,40 +101,41 @@ GroupedAnswer = answer(
     **{f"total_{name}": (int, ...) for name in ("servers", "tools", "agents", "skills", "virtual_servers")},
 )
 Tools = answer(ToolAnswer, "Tools")
+ServerConfiguration = answer(mcp_configuration.ServerConfiguration)
 Classified = answer(classification.Classification)
 
 
 class Document(BaseModel):
     model_config = ConfigDict(extra="allow")
-    document: str
+    document: str  # its id
     kind: str
     title: str
-    path: str
-    where: str
+    path: str  # of the file, or its address
+    where: str  # place of the chunk, if one was asked for
     text: str
-    fields: dict[str, Any]
-    links: list[dict[str, Any]]
-    chunks: list[dict[str, Any]]
+    fields: dict[str, Any]  # front matter and metadata
+    links: list[dict[str, Any]]  # links to and from other documents
+    chunks: list[dict[str, Any]]  # its chunks, with their ids and places
 
 
 class Listed(BaseModel):
-    document: str
+    document: str  # its id
     kind: str
     title: str
-    modified: str | None
-    chunks: int
+    modified: str | None  # ISO
+    chunks: int  # how many it has
 
 
 class Documents(BaseModel):
     documents: list[Listed]
-    total: int
+    total: int  # how many there are in all
 
 
 class SourceStatus(BaseModel):
-    root: str
-    kind: str
+    root: str  # path or address
+    kind: str  # the source that reads it: folder, git, site, pypi, ...
     name: str
-    prefix: str
+    prefix: str  # what the ids of its documents begin with
     collection: str
     documents: int
     synced: str | None = Field(description="when it was last read as a whole")
@@ -122,14 +147,35 @@ class Status(BaseModel):
     model_config = ConfigDict(extra="allow")
     documents: int
     chunks: int
-    kinds: dict[str, int]
-    signals: dict[str, dict[str, Any]]
+    kinds: dict[str, int]  # documents of each kind
+    signals: dict[str, dict[str, Any]]  # share of the chunks that each signal covers
     sources: list[SourceStatus] = Field([], description="the folders and addresses that it covers")
     indexing: Indexing | None = None
 
 
+class Roots(BaseModel):
+    roots: list[SourceStatus]
+
+
+class OpenedResult(BaseModel):
+    query: str
+    document: str
+
+
+class Quality(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    documents: int
+    shown: bool = Field(description="whether the caller may see the evaluation and the opened results")
+    evaluation: dict[str, Any] | None = Field(description="the last `watersmeet eval` of this index; null: none")
+    calibration: dict[str, Any] = Field(description="weights before and after learning, and from how much")
+    keep_opened: bool = Field(description="whether opened results are stored")
+    opened_results: list[OpenedResult]
+    tuned_encoders: list[str] = Field(description="signals whose encoder of queries was tuned for this index")
+    commands: dict[str, str] = Field(description="what to run to measure, to teach and to undo")
+
+
 class Health(BaseModel):
-    status: str
+    status: str  # ok, starting or busy
 
 
 class Answered(BaseModel):
@@ -188,11 +234,12 @@ class Problem(BaseModel):
     """A problem as RFC 9457 describes it, with a hint on what to do."""
 
     model_config = ConfigDict(extra="allow")
-    type: str
-    title: str
+    type: str  # about:blank
+    title: str  # what the status means
     status: int
-    detail: str
-    hint: str = ""
+    detail: str  # what happened
+    hint: str = ""  # what to do
+    error: str = Field("", description="the exception in Python, such as NotFound")
 
 
 class Passed(BaseModel):
@@ -207,12 +254,45 @@ class Synced(BaseModel):
     moved: int
     removed: int
     unchanged: int
-    skipped: list[Passed]
-    warnings: list[Passed]
-    documents: int
+    skipped: list[Passed]  # files that were not read, and why
+    warnings: list[Passed]  # what is wrong with files that were read
+    documents: int  # of the index, now
     chunks: int
-    embedded: int
+    embedded: int  # chunks that a model embedded
     took_ms: float
+    dry_run: bool = Field(False, description="nothing was written")
+    planned: dict[str, list[str]] | None = Field(
+        None, description="of a dry run: documents that would be added, changed, moved and removed, up to 1,000 of each"
+    )
+
+
+SyncBody = body(
+    SyncParams,
+    "SyncBody",
+    examples=[{}, {"dry_run": True}, {"now": True, "wait": False}],
+    wait=(bool, Field(True, description="answer when it is done; otherwise at once, with a job to ask after")),
+)
+
+
+class Job(BaseModel):
+    job: str
+    state: Literal["waiting", "running", "done", "failed"]
+    doing: str = Field(description="the current step")
+    done: int
+    total: int = Field(description="0: not counted yet")
+    unit: str
+    report: Synced | None = Field(description="once it is done")
+    problem: dict[str, str] | None = Field(description="why it failed: `detail` and `hint`")
+
+
+class RemoveBody(Body):
+    model_config = ConfigDict(
+        strict=True, json_schema_extra={"examples": [{"ids": ["guides/old.md"], "dry_run": True}]}
+    )
+    ids: Annotated[list[Annotated[str, Field(min_length=1, max_length=1000)]], Field(min_length=1, max_length=100)] = (
+        Field(description="ids of documents, names of roots")
+    )
+    dry_run: bool = Field(False, description="only count the documents")
 
 
 class Skipped(BaseModel):
@@ -224,8 +304,8 @@ class Registered(BaseModel):
     model_config = ConfigDict(extra="allow")
     registered: int
     unchanged: int
-    duplicates: int
-    skipped: list[Skipped]
+    duplicates: int  # records with the content or the path of another
+    skipped: list[Skipped]  # records that were not read, and why
 
 
 # ---------------------------------------------------------------- the registry
@@ -265,6 +345,15 @@ class Skills(BaseModel):
     total: int
 
 
+class DocumentTag(BaseModel):
+    tag: str
+    documents: int = Field(description="how many documents have the tag or one below it")
+
+
+class DocumentTags(BaseModel):
+    tags: list[DocumentTag]
+
+
 class Tag(BaseModel):
     tag: str
     count: int
@@ -291,4 +380,5 @@ class ChangeBody(Body):
 
 
 class Removed(BaseModel):
-    removed: int
+    removed: int  # how many
+    dry_run: bool = Field(False, description="nothing was removed")

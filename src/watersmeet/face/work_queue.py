@@ -8,8 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Lock
 from typing import TypeVar
 
-from watersmeet.core.errors import Stopped, WatersmeetError
-from watersmeet.engine.sync.report import Progress, ProgressCallback
+from watersmeet.core.errors import WatersmeetError
 
 T = TypeVar("T")
 
@@ -20,17 +19,6 @@ class Busy(WatersmeetError):
 
 class TooSlow(WatersmeetError):
     """The timeout for an answer has passed."""
-
-
-def cancellable(stop: Event, progress: ProgressCallback = lambda _: None) -> ProgressCallback:
-    """A progress callback that cancels the work when the client has gone."""
-
-    def callback(step: Progress) -> None:
-        if stop.is_set():
-            raise Stopped("the client has gone")
-        progress(step)
-
-    return callback
 
 
 class Work:

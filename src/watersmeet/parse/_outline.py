@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from watersmeet.common.commonmark import commonmark
+from watersmeet.common.markdown import markdown
 from watersmeet.core.documents import Block, Link, Section
 from watersmeet.core.limits import MAX_LINKS, MAX_TAGS
 from watersmeet.core.place import Place
@@ -100,7 +100,7 @@ class _Reader:
     def read(self, text: str) -> None:
         depth = events = headings = 0
         code = False
-        for event, span in commonmark(alerts=True).events_with_range(text):
+        for event, span in markdown().events_with_range(text):
             events += 1
             if events > _MAX_EVENTS or headings > _MAX_HEADINGS:
                 self.rest = self._start if depth else span["start"]

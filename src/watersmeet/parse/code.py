@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from watersmeet.core.documents import CODE, Document
+from watersmeet.core.documents import Document
 from watersmeet.core.indexing import Found, ParserOptions, Skipped
 from watersmeet.core.limits import MAX_LINKS
 from watersmeet.core.model import DocId
+from watersmeet.core.names import CODE
 from watersmeet.core.options import option
 from watersmeet.parse._code_sections import sections
 from watersmeet.parse._decode import decode

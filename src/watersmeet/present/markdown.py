@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from watersmeet.core.model import Answer, Result
 from watersmeet.core.place import located
 from watersmeet.present.answer import breadcrumb, breakdown, explain_line
-from watersmeet.present.snippet import snippet
+from watersmeet.present.snippet import fenced, snippet
 
 _ESCAPES = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<"})
 
@@ -27,15 +26,8 @@ def _result(number: int, result: Result, query: str, explain: bool) -> str:
     if explain:
         ranks = explain_line(result).partition("]")[0].lstrip("[")
         lines += ["", *(f"- {_plain(text)}" for text in (ranks, *breakdown(result)) if text)]
-    return "\n".join([*lines, "", *_fenced(snippet(result.text, query))]).rstrip()
-
-
-def _fenced(found: list[str]) -> list[str]:
-    """Code fence around source lines: they may be part of a table or of a program."""
-    if not found:
-        return []
-    fence = "`" * max(3, 1 + max((len(run) for line in found for run in re.findall("`+", line)), default=0))
-    return [f"{fence}text", *found, fence]
+    found = snippet(result.text, query, kind=result.kind)
+    return "\n".join([*lines, *(["", *fenced(found, "text")] if found else [])])
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -69,16 +69,38 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """A context pack: its text, the token count of the text, the budget, and the citations."""
+    """A context pack: its text, the token count of the text, the budget, the citations, and about how many tokens the
+    whole documents have that the passages are from."""
 
     text: str
     tokens: int
     budget: int
     citations: tuple[Citation, ...]
+    document_tokens: int = 0
+
+    @property
+    def saved_tokens(self) -> int:
+        """About how many tokens fewer the pack has than the documents that it is from."""
+        return max(0, self.document_tokens - self.tokens)
 
     def to_json(self, brief: bool = False) -> dict[str, Any]:
-        cited = [citation.to_json(brief) for citation in self.citations]
-        return {"text": self.text, "tokens": self.tokens, "budget": self.budget, "citations": cited}
+        return {
+            "text": self.text,
+            "tokens": self.tokens,
+            "budget": self.budget,
+            "document_tokens": self.document_tokens,
+            "saved_tokens": self.saved_tokens,
+            "citations": [citation.to_json(brief) for citation in self.citations],
+        }
+
+    def beside(self, document_bytes: int) -> Pack:
+        """This pack beside whole documents of so many bytes, taken to have as many tokens a byte as the pack has."""
+        size = len(self.text.encode("utf8", "surrogatepass"))
+        return replace(self, document_tokens=round(document_bytes * self.tokens / size)) if size else self
+
+    def saving(self) -> str:
+        """What the pack saves, in a sentence."""
+        return f"{self.tokens:,} tokens of passages; the whole documents have about {self.document_tokens:,}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from watersmeet.present.sentences import Line, lines_of, sentences_of
+
 MAX_PIECE = 1200
 """Characters of a piece; a longer block of code is divided between its lines."""
 MAX_TABLE = 400
@@ -25,12 +27,6 @@ _DELIMITER = re.compile(r"\s*\|[\s:|-]+\|\s*$")
 _LINK = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\s]{0,2000}[^()]{0,300}\)|<?\bhttps?://[^\s<>)]{1,2000}>?")
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,500}>|<!--.{0,2000}?-->")
 _DEFINITION = re.compile(r"\s{0,3}\[[^\]]{1,200}\]:\s*\S+")
-_SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]*_`]{0,3}(?=\s)|[。！？]")
-_ABBREVIATION = re.compile(
-    r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no|nr|fig|mr|mrs|ms|dr|prof|st)|\b[A-Z])\.$", re.IGNORECASE
-)
-_WRAPPED = (50, 130)
-"""Widths at which people wrap text; shorter and longer lines stand for themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,25 +49,11 @@ class Piece:
         return self.kind != "code" and self.text.rstrip("*_ ").endswith((":", "："))
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    start: int
-    text: str  # without its line break
-
-    @property
-    def end(self) -> int:
-        return self.start + len(self.text)
-
-    @property
-    def blank(self) -> bool:
-        return not self.text.strip()
-
-
 def pieces(text: str) -> list[Piece]:
     """The pieces of a text, in order."""
     found: list[Piece] = []
     headings = ""
-    for number, (kind, lines) in enumerate(_blocks(_lines(text))):
+    for number, (kind, lines) in enumerate(_blocks(lines_of(text))):
         if kind == "heading":
             headings = lines[0].text.strip("#*_ \t:")
             continue
@@ -83,15 +65,7 @@ def pieces(text: str) -> list[Piece]:
     return found
 
 
-def _lines(text: str) -> list[_Line]:
-    found, start = [], 0
-    for line in text.splitlines(keepends=True):
-        found.append(_Line(start, line.rstrip("\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029")))
-        start += len(line)
-    return found
-
-
-def _blocks(lines: list[_Line]) -> Iterator[tuple[str, list[_Line]]]:
+def _blocks(lines: list[Line]) -> Iterator[tuple[str, list[Line]]]:
     """Blocks of lines with their kind: heading, code, table, item or paragraph."""
     at = 0
     while at < len(lines):
@@ -104,7 +78,7 @@ def _blocks(lines: list[_Line]) -> Iterator[tuple[str, list[_Line]]]:
         at = end + (kind == "heading" and end < len(lines) and bool(_UNDERLINE.match(lines[end].text)))
 
 
-def _block_at(lines: list[_Line], at: int) -> tuple[str, int]:
+def _block_at(lines: list[Line], at: int) -> tuple[str, int]:
     """Kind and end of the block that begins at a line."""
     text = lines[at].text
     if fence := _FENCE.match(text):
@@ -125,7 +99,7 @@ def _closes(text: str, fence: str) -> bool:
     return text.startswith(fence) and not text.strip("`~")
 
 
-def _stands_alone(lines: list[_Line], at: int) -> bool:
+def _stands_alone(lines: list[Line], at: int) -> bool:
     return at == 0 or lines[at - 1].blank
 
 
@@ -133,14 +107,14 @@ def _begins_block(text: str) -> bool:
     return any(pattern.match(text) for pattern in (_ITEM, _FENCE, _HEADING, _ROW))
 
 
-def _run(lines: list[_Line], at: int, continues: Callable[[_Line], bool]) -> int:
+def _run(lines: list[Line], at: int, continues: Callable[[Line], bool]) -> int:
     end = at + 1
     while end < len(lines) and continues(lines[end]):
         end += 1
     return end
 
 
-def _divided(lines: list[_Line]) -> Iterator[tuple[int, int]]:
+def _divided(lines: list[Line]) -> Iterator[tuple[int, int]]:
     """A block whole, or in parts between its lines if it is too long."""
     start = lines[0].start
     for before, line in pairwise(lines):
@@ -150,7 +124,7 @@ def _divided(lines: list[_Line]) -> Iterator[tuple[int, int]]:
     yield start, min(lines[-1].end, start + MAX_PIECE)
 
 
-def _rows(lines: list[_Line]) -> Iterator[tuple[int, int]]:
+def _rows(lines: list[Line]) -> Iterator[tuple[int, int]]:
     """A small table whole, a larger one by rows, without its head."""
     if lines[-1].end - lines[0].start <= MAX_TABLE:
         yield lines[0].start, lines[-1].end
@@ -159,46 +133,11 @@ def _rows(lines: list[_Line]) -> Iterator[tuple[int, int]]:
     yield from ((line.start, line.end) for line in lines[begin:])
 
 
-def _sentences(lines: list[_Line]) -> Iterator[tuple[int, int]]:
-    """Sentences of a paragraph or list item. A line break ends one unless the paragraph is wrapped there."""
-    longest = max(len(line.text) for line in lines)
-    start = lines[0].start
-    for line, after in zip(lines, [*lines[1:], None], strict=True):
-        for end in _ends(line):
-            yield start, end
-            start = end
-        if after is None or _closed(line.text) or not _wrapped(line, after, longest):
-            yield start, line.end
-            start = after.start if after else line.end
-
-
-def _wrapped(line: _Line, after: _Line, longest: int) -> bool:
-    """Whether a line goes on in the next one: its first word did not fit, or it is the middle of a sentence."""
-    first, *_ = after.text.split(maxsplit=1)
-    length = len(line.text.rstrip()) + 1 + len(first)
-    if longest < _WRAPPED[0] or length <= 0.6 * longest:
-        return False
-    return first[0].islower() or (length > longest and longest <= _WRAPPED[1])
-
-
-def _closed(text: str) -> bool:
-    return text.rstrip("\"'”’)]*_` ").endswith((".", "!", "?", ":", "。", "！", "？", "："))
-
-
-def _ends(line: _Line) -> Iterator[int]:
-    """Ends of the sentences inside a line."""
-    for match in _SENTENCE_END.finditer(line.text):
-        rest = line.text[match.end() :].lstrip()
-        before = line.text[max(0, match.end() - 12) : match.end()]
-        if rest and not rest[0].islower() and not _ABBREVIATION.search(before):
-            yield line.start + match.end()
-
-
-_PARTS: dict[str, Callable[[list[_Line]], Iterator[tuple[int, int]]]] = {
+_PARTS: dict[str, Callable[[list[Line]], Iterator[tuple[int, int]]]] = {
     "code": _divided,
     "table": _rows,
-    "item": _sentences,
-    "paragraph": _sentences,
+    "item": sentences_of,
+    "paragraph": sentences_of,
 }
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING
 
-from watersmeet.core.documents import CODE
 from watersmeet.core.model import ChunkId, Hit, Passage
+from watersmeet.core.names import CODE
 from watersmeet.core.place import joined
 from watersmeet.core.tables import continues_table
 

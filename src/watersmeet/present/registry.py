@@ -225,7 +225,7 @@ def _context(text: str, query: str, words: Sequence[str]) -> str:
     text = text.strip()
     if "\n" not in text:
         return cut(text, set(words), WIDTH)
-    return " ".join(snippet(text[:MAX_DESCRIPTION_CHARS], query)[:1])
+    return " ".join(snippet(text[:MAX_DESCRIPTION_CHARS], query, lines=1))
 
 
 def _registered(entity: Entity) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from html import unescape
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urljoin
 
-from watersmeet.common.commonmark import commonmark
-from watersmeet.core.documents import CODE
+from watersmeet.common.markdown import markdown
+from watersmeet.core.names import CODE
 
 Node = Any
 """A text, or an element: `[name, attributes, *nodes]`. JSON, so that it is what it is sent as."""
@@ -208,7 +208,7 @@ class _Builder:
         found = _in_bytes(text, passage)
         marker = _Marker(found)
         start = read = 0
-        for number, (event, span) in enumerate(commonmark().events_with_range(text)):
+        for number, (event, span) in enumerate(markdown().events_with_range(text)):
             if number >= MAX_EVENTS:
                 break
             start = start if self._names else span["start"]
@@ -262,7 +262,7 @@ class _Builder:
         elif name == "CodeBlock":
             made = element("pre", {"class": "code"})
         elif name == "BlockQuote":
-            made = element("blockquote")
+            made = element("blockquote", {"alert": value} if value else None)
         elif name == "List":
             made = element("ul") if value is None else element("ol", {"start": value} if value != 1 else None)
         elif name == "FootnoteDefinition":
@@ -475,6 +475,9 @@ def _with_highlights(block: list[Node]) -> list[Node]:
 
 def _callout(quote: list[Node]) -> list[Node]:
     """A quotation that begins with `[!kind] title` is a callout; `[!kind]-` is folded."""
+    if alert := quote[1].pop("alert", ""):  # GitHub's kinds, which the parser knows
+        kind = _CALLOUT_NAMES.get(alert.casefold(), alert.casefold())
+        return element("div", {"class": f"callout {kind}"}, element("p", {"class": "callout-title"}, alert), *quote[2:])
     first = quote[2] if len(quote) > 2 else ""
     if type(first) is not list or first[0] != "p" or len(first) < 3 or type(first[2]) is not str:
         return quote

@@ -28,9 +28,10 @@ from watersmeet.engine.registry.requests import EntityRequest
 from watersmeet.engine.settings.settings import SECTIONS, Settings, load
 from watersmeet.engine.sync.formats import Formats
 from watersmeet.engine.sync.sources import Sources
+from watersmeet.face.mcp.server import listed_tools
 from watersmeet.face.mcp.tools.export import folder_of
 from watersmeet.face.service import Service
-from watersmeet.face.tokens import Tokens
+from watersmeet.face.tokens import Caller, Tokens
 from watersmeet.source._packages import PackageSource
 from watersmeet.testing import ScriptedChat
 
@@ -259,6 +260,7 @@ def test_the_settings_of_the_engine_are_read_where_it_works(
         stack.callback(beside.close)
         beside.start()
         beside.folder.wait_for_sync(Event())
+        listed_tools(beside, Caller())
         with suppress(ConfigError):  # it is not set
             folder_of(beside, "export")
     documented = {f"{section}.{key}" for section, cls in SECTIONS.items() for key in options(cls)}

@@ -14,7 +14,8 @@ from watersmeet.engine.engine import Engine
 from watersmeet.engine.settings.settings import load
 from watersmeet.engine.sync.report import Progress
 from watersmeet.face.cli import main
-from watersmeet.face.service import Service, sync
+from watersmeet.face.index_writes import SyncParams, sync
+from watersmeet.face.service import Service
 
 ENVIRON = {"WATERSMEET__INDEX__VECTORS": "false"}
 
@@ -209,11 +210,11 @@ def test_a_caller_can_only_sync_repositories_that_are_there(engine: Engine, repo
     engine.sync([root])
     service = Service(engine)
     for anywhere in (True, False):
-        assert sync(service, [root], anywhere, lambda _: None)["unchanged"] == 2
+        assert sync(service.engine, SyncParams((root,)), anywhere, lambda _: None)["unchanged"] == 2
         with pytest.raises(ConfigError):
-            sync(service, [f"history+{repository.folder}"], anywhere, lambda _: None)
+            sync(service.engine, SyncParams((f"history+{repository.folder}",)), anywhere, lambda _: None)
         with pytest.raises(ConfigError):
-            sync(service, ["git+http://127.0.0.1:1/x"], anywhere, lambda _: None)
+            sync(service.engine, SyncParams(("git+http://127.0.0.1:1/x",)), anywhere, lambda _: None)
 
 
 def test_a_root_stays_of_its_kind_when_it_is_moved(engine: Engine, repository: TestRepository, tmp_path: Path) -> None:

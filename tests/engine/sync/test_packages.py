@@ -13,8 +13,9 @@ from watersmeet.core.errors import ConfigError, NotFound, SourceProblem
 from watersmeet.engine.query.multi_index import MultiIndex
 from watersmeet.engine.settings.settings import load
 from watersmeet.engine.sync.report import SyncReport
+from watersmeet.face.index_writes import SyncParams, sync
 from watersmeet.face.search import SearchParams, run_search
-from watersmeet.face.service import Service, sync
+from watersmeet.face.service import Service
 from watersmeet.source import _packages
 
 GUIDE = "# Guide\n\nTerns fly to {}.\n"
@@ -158,9 +159,12 @@ class TestCallersElsewhere:
         try:
             server.site.paths.clear()
             with pytest.raises(ConfigError):
-                sync(service, ["pypi:tern@2"], anywhere=False, progress=lambda _: None)
+                sync(service.engine, SyncParams(("pypi:tern@2",)), anywhere=False, progress=lambda _: None)
             assert server.site.paths == []
-            assert sync(service, ["pypi:tern@1"], anywhere=False, progress=lambda _: None)["unchanged"] == 2
+            assert (
+                sync(service.engine, SyncParams(("pypi:tern@1",)), anywhere=False, progress=lambda _: None)["unchanged"]
+                == 2
+            )
         finally:
             service.work.close()
             service.changes.close()

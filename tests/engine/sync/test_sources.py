@@ -17,7 +17,8 @@ from watersmeet.core.errors import SourceProblem
 from watersmeet.engine.settings.settings import load
 from watersmeet.engine.sync.report import SyncReport
 from watersmeet.engine.sync.sources import Sources
-from watersmeet.face.service import Service, sync
+from watersmeet.face.index_writes import SyncParams, sync
+from watersmeet.face.service import Service
 from watersmeet.store.local._turns import writer_lock
 
 __all__ = ["box", "made"]  # fixtures
@@ -309,10 +310,23 @@ def test_whoever_is_not_at_the_machine_names_no_new_address(
     monkeypatch.chdir(vault)
     service = Service(engine)
     with pytest.raises(SourceProblem, match="does not exist"):
-        sync(service, [BOX], False, lambda _: None)
+        sync(service.engine, SyncParams((BOX,)), False, lambda _: None)
     assert box.scans == []
     engine.sync([BOX])
-    assert sync(service, [BOX, "guides"], False, lambda _: None)["unchanged"] == 4
+    assert (
+        sync(
+            service.engine,
+            SyncParams(
+                (
+                    BOX,
+                    "guides",
+                )
+            ),
+            False,
+            lambda _: None,
+        )["unchanged"]
+        == 4
+    )
     service.close()
 
 

@@ -14,7 +14,8 @@ from watersmeet import Engine
 from watersmeet.core.errors import ConfigError, SourceProblem
 from watersmeet.engine.settings.settings import load
 from watersmeet.engine.sync.report import Progress
-from watersmeet.face.service import Service, sync
+from watersmeet.face.index_writes import SyncParams, sync
+from watersmeet.face.service import Service
 from watersmeet.source import _fetcher
 
 
@@ -220,7 +221,7 @@ def test_agents_open_no_private_address(web: Website, tmp_path: Path, local: boo
         try:
             for paths in ([], [f"{web.url}/docs/"], [f"{web.url}/docs"]):
                 try:
-                    warnings = str(sync(service, paths, local, lambda _: None)["warnings"])
+                    warnings = str(sync(service.engine, SyncParams(tuple(paths)), local, lambda _: None)["warnings"])
                 except SourceProblem as problem:
                     warnings = str(problem)
                 assert "not a public address" in warnings
@@ -239,7 +240,7 @@ def test_agents_add_no_address(web: Website, tmp_path: Path, local: bool) -> Non
         try:
             for address in (f"{web.url}/other/", "https://example.org/?leak=secret", f"{web.url}/docs/auk.html"):
                 with pytest.raises(ConfigError, match="not in this index"):
-                    sync(service, [address], local, lambda _: None)
+                    sync(service.engine, SyncParams((address,)), local, lambda _: None)
             assert web.paths == []
         finally:
             service.close()

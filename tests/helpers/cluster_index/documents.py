@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from cluster_index.pushed import Pushed
 from cluster_index.rows import LIVE, Rows
 from watersmeet.core.documents import Link
+from watersmeet.core.facets import with_parents
 from watersmeet.core.index import Record
 from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Passage
 from watersmeet.store.local._links import Resolver
@@ -220,10 +222,15 @@ class ClusterDocuments:
     def tags(self, condition: Condition, without: Collection[str]) -> dict[str, int]:
         where, values = self.where(condition)
         sql = (
-            "SELECT f ->> 1, count(*) FROM documents d, jsonb_array_elements(d.facets) f"
-            f" WHERE {where} AND f ->> 0 = 'tag' AND NOT d.kind = ANY(%s) GROUP BY 1"
+            "SELECT d.name, d.collection, (SELECT json_agg(f ->> 1) FROM jsonb_array_elements(d.facets) f"
+            f" WHERE f ->> 0 = 'tag') FROM documents d WHERE {where} AND NOT d.kind = ANY(%s)"
         )
-        return dict(self.ask(sql, [*values, list(without)]))
+        found: Counter[str] = Counter()
+        for _, collection, tags in self.ask(sql, [*values, list(without)]):
+            metadata = self.collections.get(collection, {})
+            inherited = [value.casefold() for key, value in metadata.items() if key.casefold() == "tag"]
+            found.update(set().union(*map(with_parents, [*(tags or ()), *inherited])))
+        return dict(found)
 
     def first_chunks(self, documents: Collection[DocId], condition: Condition) -> dict[DocId, ChunkId]:
         rest = "AND d.first_chunk IS NOT NULL AND d.name = ANY(%s)"

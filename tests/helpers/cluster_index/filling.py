@@ -18,12 +18,12 @@ from cluster_index.pushed import filters_of
 from cluster_index.qdrant import FILTERS, MODIFIED, WORDS, sparse
 from cluster_index.terms import weights
 from watersmeet.core.boosts import mentions
-from watersmeet.core.documents import CREATED, Chunk, Document
+from watersmeet.core.documents import Chunk, Document
 from watersmeet.core.entities import KINDS, entity_of
 from watersmeet.core.facets import facets_of
 from watersmeet.core.index import Tier
 from watersmeet.core.model import ChunkId, DocId
-from watersmeet.core.names import ALIAS, WORDS_ONLY, link_key, names_of
+from watersmeet.core.names import ALIAS, CREATED, WORDS_ONLY, link_key, names_of
 from watersmeet.core.sparse import Weighted
 from watersmeet.core.text_fields import description
 from watersmeet.core.tokens import words

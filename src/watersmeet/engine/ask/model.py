@@ -18,11 +18,11 @@ MAX_TURN_LENGTH = 4000
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One question of a conversation with its answer. `query`: the question as it was searched for."""
+    """One question of a conversation with its answer."""
 
     question: str
     answer: str = ""
-    query: str = ""
+    query: str = ""  # the question as it was searched for
 
     @property
     def standalone(self) -> str:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import cast
 
 from watersmeet.core.errors import IndexProblem, SourceProblem
 from watersmeet.core.index import WAITING_RECORDS, Index
@@ -57,6 +58,17 @@ def open_for_writing(index: Index, settings: Settings, *, recreate: bool = False
             restore(opened, again)
             writer.set_meta({WAITING_RECORDS: "[]"})
         yield opened
+
+
+@contextmanager
+def open_preview(index: Index, settings: Settings) -> Iterator[IndexWriter]:
+    """Open an index for a dry run: what is written to it is dropped. Raises as `open_for_writing` does."""
+    if not hasattr(index, "preview"):
+        raise IndexProblem(f"{index.place} cannot be previewed", "sync it without a dry run")
+    with diagnose(index, settings), index.preview() as preview:
+        if "fingerprint" in (facts := preview.meta()):
+            _writer_options(index, settings).check(facts)
+        yield IndexWriter(cast(Writer, preview), settings.section("writer"))
 
 
 def _writer_options(index: Index, settings: Settings) -> WriterOptions:

@@ -21,13 +21,13 @@ class Classification:
     """The classification of a query; `weights` are those of ADR-003 for semantic and keyword search."""
 
     query: str
-    kind: str
-    length: str
-    anchors: list[str]
-    weights: dict[str, float]
+    kind: str  # conceptual, identifier or mixed
+    length: str  # short or sentence
+    anchors: list[str]  # its identifiers
+    weights: dict[str, float]  # of semantic and keyword search
     suggested_mode: str
     suggested_top_n: int
-    why: str
+    why: str  # why it is of this kind
     needs_retrieval: bool  # false for conversation, such as a greeting
     question_type: str  # conversation, procedural or factual
     complexity: str  # simple, moderate or complex

@@ -7,7 +7,7 @@ import os
 from collections import defaultdict
 from typing import Any
 
-from watersmeet.core.errors import IndexDamaged, NotFound
+from watersmeet.core.errors import ConfigError, IndexDamaged, NotFound, nearest
 from watersmeet.core.index import Record, Snapshot
 from watersmeet.core.model import ANY, Condition, DocId, Evidence, Hit, Ranking
 from watersmeet.core.visibility import Viewer
@@ -15,6 +15,9 @@ from watersmeet.engine.query.document_lookup import DocumentMatch
 from watersmeet.engine.query.embeds import Embeds
 from watersmeet.engine.query.visibility import is_limited, visible_to
 from watersmeet.present.reassemble import LEVELS, OVERLAP, reassemble
+
+ORDERS = ("path", "title", "modified")
+"""Orders of a list of documents: by id, by title, the last changed first."""
 
 
 def get(snapshot: Snapshot, match: DocumentMatch, viewer: Viewer | None = None, embeds: bool = True) -> dict[str, Any]:
@@ -57,8 +60,11 @@ def _file_is_missing(record: Record) -> bool:
     return record.kind not in (*KINDS, TOOL) and os.path.isabs(record.path) and not os.path.lexists(record.path)
 
 
-def listing(snapshot: Snapshot, visible: Condition = ANY) -> list[dict[str, Any]]:
-    return [
+def listing(snapshot: Snapshot, condition: Condition = ANY, sort: str = "") -> list[dict[str, Any]]:
+    """The documents that satisfy a condition, in one of `ORDERS`."""
+    if sort and sort not in ORDERS:
+        raise ConfigError(f"documents cannot be sorted by {sort!r}", nearest(sort, ORDERS))
+    found = [
         {
             "document": record.document,
             "kind": record.kind,
@@ -66,8 +72,20 @@ def listing(snapshot: Snapshot, visible: Condition = ANY) -> list[dict[str, Any]
             "modified": record.modified.isoformat() if record.modified else None,
             "chunks": record.chunks,
         }
-        for record in snapshot.records(visible)
+        for record in snapshot.records(condition)
     ]
+    if sort == "title":
+        found.sort(key=lambda one: str(one["title"]).casefold())
+    elif sort == "modified":
+        found.sort(key=lambda one: str(one["modified"] or ""), reverse=True)
+    return found
+
+
+def tags(snapshot: Snapshot, condition: Condition, prefix: str = "") -> list[dict[str, Any]]:
+    """The tags of the documents that satisfy a condition, the commonest first."""
+    begin = prefix.casefold().removeprefix("#")
+    found = [(tag, count) for tag, count in snapshot.tags(condition, without=()).items() if tag.startswith(begin)]
+    return [{"tag": tag, "documents": count} for tag, count in sorted(found, key=lambda one: (-one[1], one[0]))]
 
 
 def related(snapshot: Snapshot, document: DocId, visible: Condition = ANY) -> Ranking:

@@ -30,12 +30,7 @@ def build_request(query: Request | str, options: Mapping[str, Any]) -> Request:
     if len(values) < len(options):
         if "condition" in values:
             raise ConfigError("condition and filters cannot be combined", "put all filters into one of them")
-        values["condition"] = condition(
-            options.get("filters") or (),
-            options.get("since") or "",
-            options.get("before") or "",
-            exclude=options.get("exclude") or (),
-        )
+        values["condition"] = condition_of({name: value for name, value in options.items() if name in CONDITION})
     request = replace(Request(query) if isinstance(query, str) else query, **values)
     if not isinstance(request.top_n, int) or not 1 <= request.top_n <= MAX_RESULTS:
         raise ConfigError(f"top_n must be from 1 to {MAX_RESULTS}, not {request.top_n!r}")
@@ -48,6 +43,19 @@ def build_request(query: Request | str, options: Mapping[str, Any]) -> Request:
     if request.expand and request.expand not in EXPANSIONS:
         raise ConfigError(f"a result cannot be expanded to {request.expand!r}", nearest(request.expand, EXPANSIONS))
     return request
+
+
+def condition_of(options: Mapping[str, Any]) -> Condition:
+    """The condition of options by name: those in `CONDITION`."""
+    for name in options:
+        if name not in CONDITION:
+            raise ConfigError(f"there is no option {name!r}", nearest(name, CONDITION))
+    return condition(
+        options.get("filters") or (),
+        options.get("since") or "",
+        options.get("before") or "",
+        exclude=options.get("exclude") or (),
+    )
 
 
 def filter_value(value: object) -> str:

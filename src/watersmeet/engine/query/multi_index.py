@@ -30,6 +30,7 @@ class MultiIndex:
         self.settings = engines[0].settings
 
     def search(self, request: Request | str, **options: Any) -> Answer:
+        """Rank passages of all indexes for a query; parameters are as for `Engine.search`."""
         request = build_request(request, options)
         # min_score and offset apply to the merged results
         every = replace(request, min_score=0.0, top_n=request.depth, offset=0)
@@ -71,6 +72,11 @@ class MultiIndex:
     def releases(self, viewer: Viewer | None = None) -> list[str]:
         """The packages in any of the indexes, each with its version."""
         return sorted({release for engine in self.engines for release in engine.releases(viewer)})
+
+    def text_bytes(self, results: Sequence[Result], viewer: Viewer | None = None) -> int:
+        """The size of all documents that these results are from."""
+        own = [(engine, [one for one in results if one.index == engine.folder]) for engine in self.engines]
+        return sum(engine.text_bytes(found, viewer) for engine, found in own)
 
     def why_not(self, request: Request, document: str, shown: int | None = None) -> WhyNot:
         """Why a document is missing, by the first index that has it; results of other indexes may rank above it."""

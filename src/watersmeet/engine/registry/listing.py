@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.entities import KINDS, SKILL, TOOL, Entity, entity_of, metadata_text
 from watersmeet.core.errors import ConfigError, nearest
+from watersmeet.core.facets import with_parents
 from watersmeet.core.model import Condition
 from watersmeet.core.visibility import Viewer, gates
 from watersmeet.engine.registry.visibility import visible_record
@@ -75,8 +76,10 @@ def _score(entity: Entity, low: str) -> float:
 
 
 def tags(engine: Engine, viewer: Viewer | None = None) -> list[dict[str, Any]]:
-    """Tags of all entities and documents that the viewer may see, most frequent first."""
-    count = Counter(tag for record in listing(engine, "", "", viewer) for tag in dict.fromkeys(record["tags"]))
+    """Tags of all entities and documents that the viewer may see, most frequent first; food/bread counts for food."""
+    count = Counter(
+        tag for record in listing(engine, "", "", viewer) for tag in set().union(*map(with_parents, record["tags"]))
+    )
     with engine.snapshot() as snapshot:
         count.update(snapshot.tags(Condition(gates=gates(viewer)), without=(*KINDS, TOOL)))
     return [{"tag": tag, "count": number} for tag, number in sorted(count.items(), key=lambda i: (-i[1], i[0]))]

@@ -6,7 +6,7 @@ import math
 import os
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.entities import Entity, Refused, status_of
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from watersmeet.engine.registry.record_files import Item
     from watersmeet.engine.registry.requests import EntityRequest, ToolRequest
     from watersmeet.engine.sync.report import ProgressCallback
+    from watersmeet.present.mcp_configuration import ServerConfiguration
     from watersmeet.present.registry import EntityAnswer, ToolAnswer
 
 
@@ -44,7 +45,7 @@ class Registry:
         progress: ProgressCallback | None = None,
         seconds: float = math.inf,
     ) -> Registered:
-        """Register the records of a file, a folder or a list, in any format of `record/`.
+        """Register the records of a file, a folder or a list, in any format that `watersmeet register` reads.
 
         `kind`: of records that do not name theirs. `server`: the path of the server that listed tools belong to.
         `seconds`: time limit for embedding.
@@ -82,9 +83,11 @@ class Registry:
         return self._change(paths, status=status_of(status))
 
     def enable(self, paths: str | Sequence[str]) -> int:
+        """Enable entities; returns the number of changed ones."""
         return self._change(paths, enabled=True)
 
     def disable(self, paths: str | Sequence[str]) -> int:
+        """Disable entities, so that searches leave them out; returns the number of changed ones."""
         return self._change(paths, enabled=False)
 
     def _change(self, paths: str | Sequence[str], **changes: Any) -> int:
@@ -120,6 +123,12 @@ class Registry:
         found: dict[str, Any] = fields["record"]
         return found
 
+    def configuration(self, path: str, viewer: Viewer | None = None) -> ServerConfiguration:
+        """The ways to connect to a server, each as JSON for the settings of an MCP client, without secrets."""
+        from watersmeet.present.mcp_configuration import configuration
+
+        return configuration(self.get(path, viewer))
+
     def spelled(self, path: str, viewer: Viewer | None = None) -> str:
         """The registered path of an entity or tool that the viewer may see; empty if there is none.
 
@@ -135,24 +144,23 @@ class Registry:
 
     # ------------------------------------------------------------ searching
 
-    def search(self, request: EntityRequest | str) -> EntityAnswer:
-        """Search entities of all kinds; the answer groups them, with their matching tools."""
-        from watersmeet.engine.registry.requests import EntityRequest
+    def search(self, /, request: EntityRequest | str, **options: Any) -> EntityAnswer:
+        """Search entities of all kinds; the answer groups them, with their matching tools. `options` are fields of
+        `EntityRequest`, such as `entity_types`, `tags` or `max_results`."""
+        from watersmeet.engine.registry.requests import EntityRequest, build
         from watersmeet.engine.registry.search import search
 
-        return search(self.engine, EntityRequest(request) if isinstance(request, str) else request)
+        return search(self.engine, build(EntityRequest, request, options))
 
-    def find_tools(self, task: ToolRequest | str, **options: Any) -> ToolAnswer:
+    def find_tools(self, /, task: ToolRequest | str, **options: Any) -> ToolAnswer:
         """Find the tools to call for a task; `options` are fields of `ToolRequest`, such as `intent`, `top_n` or
         `recipe`."""
         from watersmeet.engine.registry.find_tools import find_tools
-        from watersmeet.engine.registry.requests import ToolRequest
+        from watersmeet.engine.registry.requests import ToolRequest, build
 
-        return find_tools(
-            self.engine, ToolRequest(task, **options) if isinstance(task, str) else replace(task, **options)
-        )
+        return find_tools(self.engine, build(ToolRequest, task, options))
 
-    def listing(self, kind: str = "", query: str = "", viewer: Viewer | None = None, **include: bool) -> list[Any]:
+    def listing(self, /, kind: str = "", query: str = "", viewer: Viewer | None = None, **include: bool) -> list[Any]:
         """Records of a kind that contain the query; `include_deprecated`, `include_draft`, `include_disabled`."""
         from watersmeet.engine.registry.listing import listing
 

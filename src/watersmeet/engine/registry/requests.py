@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
+from typing import Any, TypeVar
 
 from watersmeet.core.entities import KINDS, TOOL
 from watersmeet.core.errors import ConfigError, nearest
@@ -38,6 +39,7 @@ class _RegistryRequest:
     condition: Condition = Condition()
 
     def request(self, query: str, top_n: int, condition: Condition) -> Request:
+        """The search that it stands for."""
         return Request(
             query,
             self.mode,
@@ -103,7 +105,20 @@ class ToolRequest(_RegistryRequest):
     )
 
     def checked(self) -> None:
+        """Raise if the request is invalid."""
         if not self.task.strip():
             raise ConfigError("there is no task", "describe what the tools are for")
         if not 1 <= self.top_n <= MAX_TOOLS:
             raise ConfigError(f"top_n is {self.top_n}", f"use 1 to {MAX_TOOLS}")
+
+
+R = TypeVar("R", EntityRequest, ToolRequest)
+
+
+def build(kind: type[R], request: R | str, options: Mapping[str, Any]) -> R:
+    """A request from its text and options by name."""
+    valid = [one.name for one in fields(kind)]
+    for name in options:
+        if name not in valid:
+            raise ConfigError(f"there is no option {name!r}", nearest(name, valid))
+    return kind(request, **options) if isinstance(request, str) else replace(request, **options)

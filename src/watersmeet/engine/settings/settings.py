@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 FILE = "watersmeet.toml"
 PREFIX = "WATERSMEET__"
+RARE_TOOLS = ("classify_query", "project_query", "project_export")
+"""MCP tools that are listed only on request: most agents never need them, and pay for each that is listed."""
 RECIPES = os.path.join(os.path.dirname(__file__), "recipes")
 
 
@@ -135,12 +137,16 @@ class ServeSettings:
     fresh_seconds: float = option(2.0, "with --in: check the folder for changes after this many seconds")
     deepen: bool = option(True, "make missing vectors in the background while there are no requests")
     watch: bool = option(True, "keep up with changes of the indexed folders")
+    tools: list[str] = option([], f"MCP tools to list besides the usual ones: {', '.join(RARE_TOOLS)}")
     export_folder: str = option(
         "", "folder below which clients with --allow-write may export the index; empty: nowhere", outside=True
     )
 
     def __post_init__(self) -> None:
         _at_least("serve", 1, workers=self.workers, body_bytes=self.body_bytes, rate=self.rate, failures=self.failures)
+        for name in self.tools:
+            if name not in RARE_TOOLS:
+                raise ConfigError(f"serve.tools: no tool called {name!r}", nearest(name, RARE_TOOLS))
         _at_least("serve", 0, waiting=self.waiting, seconds=self.seconds, fresh_seconds=self.fresh_seconds)
 
 
@@ -196,6 +202,18 @@ class AskSettings:
     )
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class OpenSettings:
+    """Opening results: `search --open` and `get --open`."""
+
+    program: str = option(
+        "auto",
+        "editor: that of $VISUAL or $EDITOR; obsidian: for notes in a vault, else the editor; auto: the editor, or if "
+        "none is set, obsidian; or a command such as `code -g {file}:{line}`",
+        outside=True,
+    )
+
+
 SECTIONS: dict[str, type[Any]] = {
     "pipeline": PipelineSettings,
     "two_stage": TwoStageSettings,
@@ -206,6 +224,7 @@ SECTIONS: dict[str, type[Any]] = {
     "watch": WatchSettings,
     "registry": RegistrySettings,
     "ask": AskSettings,
+    "open": OpenSettings,
 }
 
 NAMED = {
@@ -315,6 +334,12 @@ def _recipe(name: str) -> Table:
     if name not in recipes():
         raise ConfigError(f"no recipe called {name!r}", nearest(name, recipes()))
     return read(os.path.join(RECIPES, f"{name}.toml"))[0]
+
+
+def editor(environ: Mapping[str, str] | None = None) -> str:
+    """The user's editor as other programs know it; empty: none."""
+    environ = os.environ if environ is None else environ
+    return environ.get("VISUAL") or environ.get("EDITOR") or ""
 
 
 def config_folder(environ: Mapping[str, str] | None = None) -> str:

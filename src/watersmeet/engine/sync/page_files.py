@@ -8,10 +8,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from watersmeet.core.documents import CODE, Document, Section
+from watersmeet.core.documents import Document, Section
 from watersmeet.core.errors import ConfigError, SourceProblem
 from watersmeet.core.files import replace_file
 from watersmeet.core.indexing import Cut, Found, Note, Pending, Same, Skipped, SourceRoot
+from watersmeet.core.names import CODE
 from watersmeet.engine.settings.settings import Settings
 from watersmeet.engine.sync.formats import Formats, install_hint
 from watersmeet.engine.sync.parsers import parse_safely

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from threading import Event
 from typing import Any
 
+from watersmeet.core.errors import Stopped
 from watersmeet.core.indexing import Skipped
+from watersmeet.core.writing import Planned
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,31 @@ class Progress:
 
 ProgressCallback = Callable[[Progress], None]
 
+
+def cancellable(stop: Event, progress: ProgressCallback = lambda _: None) -> ProgressCallback:
+    """A progress callback that cancels the work when the client has gone."""
+
+    def callback(step: Progress) -> None:
+        if stop.is_set():
+            raise Stopped("the client has gone")
+        progress(step)
+
+    return callback
+
+
+def compared(progress: ProgressCallback) -> ProgressCallback:
+    """A progress callback of a dry run, which commits nothing."""
+
+    def callback(step: Progress) -> None:
+        progress(replace(step, doing="compared") if step.doing == "committed" else step)
+
+    return callback
+
+
+ACTIONS = ("added", "changed", "moved", "removed")
+"""What a sync does to a document."""
+MAX_PLANNED = 1000
+"""Documents that the report of a dry run names for each action; further ones are only counted."""
 MAX_WARNINGS = 100
 """Warnings of one kind listed for a file; further ones are only counted."""
 
@@ -47,28 +75,37 @@ class WarningList:
 
 @dataclass(slots=True)
 class SyncReport:
+    """What a sync did: numbers of files, and what could not be read. `documents` and `chunks` are of the index."""
+
     added: int = 0
     changed: int = 0
     moved: int = 0
     removed: int = 0
     unchanged: int = 0
-    skipped: list[Skipped] = field(default_factory=list)
-    warnings: list[Skipped] = field(default_factory=list)
-    notes: list[Skipped] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)  # files that were not read, and why
+    warnings: list[Skipped] = field(default_factory=list)  # what is wrong with files that were read
+    notes: list[Skipped] = field(default_factory=list)  # what else is worth knowing
     fresh: list[str] = field(default_factory=list)  # network roots that were read recently, and so not now
     left: int = 0  # files that the time limit has left to the next sync
     documents: int = 0
     chunks: int = 0
-    embedded: int = 0
-    cached: int = 0
+    embedded: int = 0  # chunks that a model embedded
+    cached: int = 0  # vectors that were known from before
     took_ms: float = 0.0
+    planned: list[Planned] | None = None  # of a dry run: what would have been written
 
     def to_json(self) -> dict[str, Any]:
-        counts = {name: getattr(self, name) for name in ("added", "changed", "moved", "removed", "unchanged")}
+        counts = {name: getattr(self, name) for name in (*ACTIONS, "unchanged")}
         lists = {
             name: [{"path": item.path, "reason": item.reason} for item in getattr(self, name)]
             for name in ("skipped", "warnings", "notes")
         }
         totals = {name: getattr(self, name) for name in ("documents", "chunks", "embedded")}
         made = {**counts, **lists, **totals, "took_ms": round(self.took_ms, 1), "cached": self.cached}
-        return made | {name: value for name in ("fresh", "left") if (value := getattr(self, name))}
+        made |= {name: value for name in ("fresh", "left") if (value := getattr(self, name))}
+        return made if self.planned is None else made | {"dry_run": True, "planned": self.planned_by_action()}
+
+    def planned_by_action(self) -> dict[str, list[str]]:
+        """The documents that a dry run would have changed, by action; not all of them if there are very many."""
+        named = {action: [one.document for one in self.planned or () if one.action == action] for action in ACTIONS}
+        return {action: list(documents[:MAX_PLANNED]) for action, documents in named.items()}

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from watersmeet.core.documents import CREATED, Document
+from watersmeet.core.documents import Document
 from watersmeet.core.errors import ReaderFailed, SourceProblem
 from watersmeet.core.indexing import (
     Content,
@@ -27,6 +27,7 @@ from watersmeet.core.indexing import (
     Whole,
 )
 from watersmeet.core.model import DocId
+from watersmeet.core.names import CREATED
 from watersmeet.core.spill import Spill
 from watersmeet.core.system import slashed, trimmed
 from watersmeet.core.text_fields import Prepared, digest_of, document_hash, prepare

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
+from typing import cast
 
 from watersmeet.core.errors import (
     ConfigError,
@@ -23,8 +24,8 @@ from watersmeet.core.index import Index
 from watersmeet.core.indexing import Found, Located, Skipped, Source, SourceRoot
 from watersmeet.core.model import DocId
 from watersmeet.core.system import slashed, trimmed
-from watersmeet.core.writing import Changes, KnownRoot, Root, Writer
-from watersmeet.engine.index.writer import IndexWriter, open_for_writing
+from watersmeet.core.writing import Changes, KnownRoot, Preview, Root, Writer
+from watersmeet.engine.index.writer import IndexWriter, open_for_writing, open_preview
 from watersmeet.engine.plugins import broken
 from watersmeet.engine.settings.settings import Settings
 from watersmeet.engine.sync.dates import Dates
@@ -55,6 +56,7 @@ class SyncOptions:
     until: float = math.inf  # when to leave the rest to the next sync, by the monotonic clock
     max_pages: int = 0  # most pages of each site, now and later; 0: as before
     public_only: bool = False  # open no private address
+    dry_run: bool = False  # report what would change, and write nothing
 
 
 def sync(
@@ -68,6 +70,8 @@ def sync(
     collection, meta, recreate = options.collection, options.meta, options.recreate
     if not all(map(os.fspath, paths)):
         raise ConfigError("an empty path was given", "is a variable not set? `watersmeet sync .` indexes this folder")
+    if options.dry_run and recreate:
+        raise ConfigError("a dry run cannot build the index anew", "leave out one of the two")
     if not paths and (collection or meta or not index.exists()):
         raise ConfigError("no path was given", "name what to index: `watersmeet sync PATH`")
     report = SyncReport()
@@ -82,7 +86,10 @@ def sync(
         fetched = _fetched(index, sources, requested, fresh, options, progress, stack)
         if not index.exists():
             _check_any(requested, unprepared, fetched)
-        opened = stack.enter_context(open_for_writing(index, settings, recreate=recreate))
+        opening = (
+            open_preview(index, settings) if options.dry_run else open_for_writing(index, settings, recreate=recreate)
+        )
+        opened = stack.enter_context(opening)
         formats = stack.enter_context(Formats(settings))
         run = _Run(opened, sources, formats, fetched, unprepared, fresh, report, progress, options)
         if opened.catalogue.mended:
@@ -98,6 +105,7 @@ def sync(
         run.requested(others, collection, meta)
         opened.compact()
         report.documents, report.chunks = opened.catalogue.counts()
+        report.planned = cast(Preview, opened.catalogue).planned if options.dry_run else None
     return report
 
 

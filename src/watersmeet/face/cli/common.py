@@ -96,10 +96,20 @@ def inside(meaning: str) -> Callable[[F], F]:
     )
 
 
-def counted(most: int, meaning: str) -> Callable[[F], F]:
+def counted(most: int | None, meaning: str, usual: int | None = 10) -> Callable[[F], F]:
     """The flag `--top-n`, with the names that other programs use for it."""
     names = ("--top-n", "-n", "--limit", "--max-results", "--top-k", "--topK")
-    return click.option(*names, "top_n", type=click.IntRange(1, most), default=10, show_default=True, help=meaning)
+    limits = click.IntRange(1, most)
+    return click.option(*names, "top_n", type=limits, default=usual, show_default=usual is not None, help=meaning)
+
+
+def openable(meaning: str, counted: bool = False) -> Callable[[F], F]:
+    """The flag `--open`; `counted`: it may have a number, without one 1."""
+    if counted:
+        return click.option(
+            "--open", "opens", type=click.IntRange(1), is_flag=False, flag_value=1, metavar="[N]", help=meaning
+        )
+    return click.option("--open", "opens", is_flag=True, help=meaning)
 
 
 def formatted(function: F) -> F:

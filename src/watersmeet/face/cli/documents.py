@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import Any
 
 import click
 
 from watersmeet.core.model import Result
-from watersmeet.core.place import located
+from watersmeet.core.place import Place, located
+from watersmeet.engine.query.filters import build_request
 from watersmeet.face.cli.common import (
     common,
     counted,
     for_people,
     formatted,
+    loaded,
+    openable,
     opened,
     print_json,
     print_line,
     relative,
     table,
 )
+from watersmeet.face.cli.params import flags, from_flags
 from watersmeet.face.cli.streams import one_line
+from watersmeet.face.listing import ListParams
 from watersmeet.present.answer import to_json
 
 EMPTY = "the index is empty; `watersmeet sync PATH` fills it"
@@ -29,29 +35,67 @@ EMPTY = "the index is empty; `watersmeet sync PATH` fills it"
 @click.command(
     "get",
     epilog="Examples: watersmeet get guides/setup.md | watersmeet get 'Meeting Notes' | "
-    "watersmeet get report.pdf --markdown > report.md",
+    "watersmeet get report.pdf --markdown > report.md | watersmeet get 'Meeting Notes' --open",
 )
 @click.argument("identity", metavar="ID")
 @click.option("--markdown", is_flag=True, help="Print only the text as it was extracted, as Markdown.")
+@openable("Open it in an editor, Obsidian or a browser instead of printing it.")
+@click.option("--as-config", is_flag=True, help="Print how to connect to a registered server, for an MCP client.")
 @formatted
 @common
-def get_command(identity: str, markdown: bool, form: str, index: str, as_json: bool, quiet: bool) -> None:
+def get_command(
+    identity: str, markdown: bool, opens: bool, as_config: bool, form: str, index: str, as_json: bool, quiet: bool
+) -> None:
     """Show a document or a chunk. Embeds such as ![[note#part]] show the text that they stand for.
 
     ID is the id of a document or chunk from `list` or `search --json`; the path of an indexed file; a place as `search`
     prints it (PATH:LINE, 'report.pdf p. 3', page.html#anchor), for the chunk there; or a name, title or alias that
     only one document has.
     """
+    if as_config:
+        return _print_configuration(identity, index, as_json or form == "json", quiet)
     with opened(index) as engine:
         found = engine.get(identity, embeds=not markdown)
+    if opens:
+        _open(found)
+        if not as_json:
+            return None
     if as_json or form == "json":
         print_json(found)
-        return
+        return None
     if found.get("file_missing") and not quiet:
         print(f"{one_line(found['path'])} no longer exists; this is its text as of the last sync", file=sys.stderr)
     if not quiet and not markdown:
         _print_head(found, form)
     print(found["text"])
+    return None
+
+
+def _print_configuration(path: str, index: str, as_json: bool, quiet: bool) -> None:
+    """Print the first way to connect as JSON to paste; remarks, and what to fill in, on standard error."""
+    with opened(index) as engine:
+        found = engine.registry.configuration(path)
+    if as_json:
+        print_json(found.to_json())
+    elif found.ways:
+        print(json.dumps(found.ways[0].configuration, indent=2))
+    remarks = list(found.notes)
+    for one in found.ways[0].to_fill if found.ways else ():
+        meaning = f": {one.meaning}" if one.meaning else ""
+        remarks.append(f"{'fill in' if one.required else 'optional'}: {one.name} ({one.where}){meaning}")
+    remarks += [f"another way, with --json: {way.title} ({way.transport})" for way in found.ways[1:]]
+    if not (quiet or as_json):
+        for remark in remarks:
+            print(one_line(remark), file=sys.stderr)
+    if not found.ways:
+        sys.exit(1)
+
+
+def _open(found: dict[str, Any]) -> None:
+    from watersmeet.face.cli.open_with import Target, open_target
+
+    headings = tuple(found["chunks"][0]["headings"]) if found["where"] else ()
+    open_target(Target(found["path"], Place.read(found["where"]), found["kind"], headings), loaded())
 
 
 def _print_head(found: dict[str, Any], form: str) -> None:
@@ -99,20 +143,44 @@ def _ways(result: Result) -> str:
     return ", ".join(f"{way} ({', '.join(types)})" for way, types in ways.items())
 
 
-@click.command("list", epilog="Examples: watersmeet list --json | watersmeet list --roots")
+@click.command(
+    "list",
+    epilog="Examples: watersmeet list --json | watersmeet list 'guides/**' --since 2w --sort modified -n 20 | "
+    "watersmeet list --tag food --filter status!=draft | watersmeet list --roots",
+)
+@click.argument("path", default="", metavar="[GLOB]")
+@flags(ListParams, without=("path",))
+@counted(None, "How many documents; default: all.", usual=None)
 @click.option("--roots", is_flag=True, help="List the folders and addresses that the index covers instead.")
 @formatted
 @common
-def list_command(roots: bool, form: str, index: str, as_json: bool, quiet: bool) -> None:
-    """List the documents of the index."""
+def list_command(
+    roots: bool, top_n: int | None, form: str, index: str, as_json: bool, quiet: bool, **values: Any
+) -> None:
+    """List the documents of the index; with GLOB, those whose id matches it: 'guides/**', '*.pdf'."""
+    params = from_flags(ListParams, values)
+    hints: list[str] = []
     with opened(index) as engine:
         if roots:
             _list_roots(engine.status()["sources"], form, as_json, quiet)
             return
-        documents = engine.documents()
+        found = engine.documents(sort=params.sort, **params.options())
+        if not found and params.options():
+            hints = engine.unknown_fields(build_request("", params.options()))
+    documents = found[:top_n]
     if as_json or form == "json":
         print_json({"documents": documents})
-        return
+    else:
+        _print_list(documents, form)
+        if len(documents) < len(found) and not quiet:
+            print(f"{len(documents)} of {len(found):,} documents", file=sys.stderr)
+    if not found and not quiet and not as_json:
+        print(*(hints or (["no such documents"] if params.options() else [EMPTY])), sep="\n", file=sys.stderr)
+    if not found and params.options():
+        sys.exit(1)
+
+
+def _print_list(documents: list[dict[str, Any]], form: str) -> None:
     names = ["document", "kind", "title", "modified", "chunks"]
     rows = [[str(document[name] or "") for name in names] for document in documents]
     if form == "markdown" or (not form and for_people()):
@@ -121,9 +189,8 @@ def list_command(roots: bool, form: str, index: str, as_json: bool, quiet: bool)
         if len({document["kind"] for document in documents}) == 1:  # the same for all: left out
             names.remove("kind")
             rows = [[row[0], *row[2:]] for row in rows]
-    table(names, rows, form)
-    if not documents and not quiet:
-        print(EMPTY, file=sys.stderr)
+    if documents or form == "markdown":
+        table(names, rows, form)
 
 
 def _list_roots(sources: list[dict[str, Any]], form: str, as_json: bool, quiet: bool) -> None:

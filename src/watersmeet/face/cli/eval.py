@@ -9,9 +9,10 @@ from typing import Any
 
 import click
 
-from watersmeet.core.errors import ConfigError, SourceProblem
+from watersmeet.core.errors import ConfigError, SourceProblem, WatersmeetError
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.index.location import find_index
+from watersmeet.engine.index.state_names import LAST_EVALUATION
 from watersmeet.engine.sync.report import ProgressCallback
 from watersmeet.evaluate.data import Dataset
 from watersmeet.evaluate.data import load as load_dataset
@@ -94,12 +95,11 @@ def eval_command(
 
         return eval_ask(dataset, foreign, limit, seed, fresh, loaded(recipe=recipe), index, as_json, quiet)
     _check(dataset, from_corpus, reports, gate_file)
-    settings = loaded(recipe=recipe)
     with progress(quiet or as_json) as callback:
         data, place = _load_queries(dataset, from_corpus, queries, index, seed, callback)
         evaluation = evaluate(
             data.limited(limit, seed),
-            settings,
+            loaded(recipe=recipe),
             mode=mode,
             index=place,
             against=loaded(recipe=against) if against else None,
@@ -110,6 +110,7 @@ def eval_command(
             progress=callback,
         )
     report = to_json(evaluation)
+    _keep(place, evaluation, report, _command(dataset, from_corpus, queries, recipe, mode, limit, seed))
     passed = _save_outputs(evaluation, report, save_to, gate_file, run_out, reports, csv_file)
     if as_json:
         print_json(report)
@@ -144,6 +145,30 @@ def _load_queries(
             return known_items(engine, queries, seed, progress), place
     data = load_dataset(dataset)
     return data, find_index(index) if index or data.corpus is None else ""
+
+
+def _command(dataset: str, from_corpus: bool, queries: int, recipe: str, mode: str, limit: int, seed: int) -> str:
+    """The command that measures the same again."""
+    import shlex
+
+    words = ["watersmeet", "eval", *(["--from-corpus", "--queries", str(queries)] if from_corpus else [dataset])]
+    for name, value in (("--recipe", recipe), ("--mode", mode), ("--limit", limit or ""), ("--seed", seed or "")):
+        words += [name, str(value)] if value else []
+    return shlex.join(words)
+
+
+def _keep(place: str, evaluation: Evaluation, report: dict[str, Any], command: str) -> None:
+    """Store the report with the index that it is of, for the page of `serve`; a remark in the report if that is not
+    possible. A dataset with an index of its own (`place` is empty) says nothing of another one."""
+    from watersmeet.evaluate.last_report import keep
+
+    if not place:
+        return
+    try:
+        with Engine(place, loaded()) as engine:
+            keep(engine.index.state(LAST_EVALUATION), evaluation, report, command)
+    except WatersmeetError as problem:
+        report["warnings"].append(f"not stored for the page: {problem}")
 
 
 def _save_outputs(

@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import sys
-from typing import Any
 
 import click
 
@@ -21,7 +20,7 @@ _client = click.argument("name", metavar="CLIENT", type=click.Choice(list(CLIENT
 _scope = click.option(
     "--scope",
     type=click.Choice(SCOPES),
-    help="Where to install: in this project or for you. Default: project; for codex: user.",
+    help="Where to install: in this project or for you. Default: project where the client has settings for one.",
 )
 
 
@@ -74,16 +73,16 @@ def install_command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Let the agents of CLIENT search: claude-code, cursor, vscode or codex.
+    """Let the agents of CLIENT search. Clients: claude-code, claude-desktop, cursor, vscode, codex, windsurf, zed,
+    gemini, cline and opencode.
 
-    It adds `watersmeet mcp` to the client's settings, and a short skill. It shows the changes first, and on a terminal
-    asks for confirmation. The rest of each file stays as it is, and a backup is kept beside it. Running it again
-    changes nothing.
+    It adds `watersmeet mcp` to the client's settings, and a short skill where the client reads skills. It shows the
+    changes first, and on a terminal asks for confirmation. The rest of each file stays as it is, comments included, and
+    a backup is kept beside it. Running it again changes nothing.
     """
     of = client(name)
     flags, about, missing = _search_target(inside, index)
-    entry: dict[str, Any] = {"type": "stdio"} if of.typed else {}
-    entry |= {"command": program or _program(), "args": ["mcp", *flags]}
+    entry = of.entry(program or _program(), ["mcp", *flags])
     text = "" if no_skill else skill(entry_name, entry_name, " ".join(map(_quoted, flags)), about)
     changes = install_changes(of, scope or of.usual, ".", entry_name, entry, text)
     done = _carry_out(changes, dry_run, yes, quiet or as_json)

@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from watersmeet.core.errors import WatersmeetError
-from watersmeet.face.cli.misuse import check_text, check_values, nearest_command, usage_error
+from watersmeet.face.cli.misuse import check_text, check_values, nearest_command, usage_error, with_numbers
 from watersmeet.face.cli.streams import guard
 
 EVERYDAY = "Commands"
@@ -31,6 +31,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Index": {
         "list": ("documents", "List the documents of the index."),
+        "tags": ("tags", "List the tags of the documents, with counts."),
         "related": ("documents", "List the documents that a document is linked with."),
         "inspect": ("inspect", "Show how a file is parsed: headings, links, tags, chunks."),
         "fetch": ("fetch", "Save the pages of a website as Markdown files, without indexing them."),
@@ -104,6 +105,7 @@ class LazyGroup(click.Group):
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and not ctx.resilient_parsing:  # which is how a shell completes
             check_text(rest)
+            rest = with_numbers(command, rest)
             check_values(command, rest)
         return name, command, rest
 

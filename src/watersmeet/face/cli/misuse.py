@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 import click
 
@@ -50,6 +51,7 @@ EXAMPLES = {
     "--save": "result.json",
     "--server": "/context7",
     "--since": "7d",
+    "--sort": "modified",
     "--tag": "setup",
     "--user": "ann",
     "--version": "18.x",
@@ -109,6 +111,20 @@ def check_values(command: click.Command, arguments: Sequence[str]) -> None:
         option = options.get(rest.pop(0))
         if option is not None and not option.is_flag and (not rest or rest.pop(0) in (*options, "--help")):
             raise MissingValue(option)
+
+
+def with_numbers(command: click.Command, arguments: Sequence[str]) -> list[str]:
+    """The arguments with the number of an option that may be written without one: `--open` is `--open=1`."""
+    numbers = {
+        name: option.flag_value
+        for option in command.params
+        for name in option.opts
+        if isinstance(option, click.Option) and not option.is_flag and isinstance(option.flag_value, int)
+    }
+    return [
+        f"{word}={numbers[word]}" if word in numbers and not after.isdecimal() else word
+        for word, after in pairwise([*arguments, ""])
+    ]
 
 
 def check_text(arguments: Sequence[str]) -> None:

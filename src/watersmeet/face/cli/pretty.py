@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import PurePath
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
@@ -15,6 +17,7 @@ from watersmeet.core.tokens import QUESTION_WORDS, surfaces
 from watersmeet.face.cli.common import relative
 from watersmeet.face.cli.streams import console, one_line
 from watersmeet.present.answer import breadcrumb, explain_line, in_order, location
+from watersmeet.present.groups import Group, further
 from watersmeet.present.snippet import snippet
 
 BAR = 20
@@ -28,23 +31,26 @@ COLOURS = {
 }
 
 
-def print_answer(answer: Answer, explain: bool, quiet: bool) -> None:
+def print_answer(groups: Sequence[Group], answer: Answer, last_line: str, explain: bool) -> None:
+    """Documents with their best passages; `last_line` says what was found."""
     screen = console()
     query_words = _query_words(answer.query)
-    for number, result in enumerate(answer.results, 1):
+    for number, group in enumerate(groups, 1):
+        result = group.best
         _print_line(screen, _head(number, result, explain))
-        _print_line(screen, _where(result))
+        _print_line(screen, _where(result, screen.width))
         for row in _shares(result) if explain else ():
             _print_line(screen, row)
-        for line in snippet(result.text, answer.query, screen.width - 6):
+        for line in snippet(result.text, answer.query, screen.width - 6, kind=result.kind):
             text = Text(f"    {one_line(line)}")
             if query_words:
                 text.highlight_regex(query_words, "bold yellow")
             _print_line(screen, text)
+        for line in further(group):
+            _print_line(screen, Text(f"    {one_line(line)}", "dim"))
         screen.print()
-    if answer.results and not quiet:
-        count = f"{len(answer.results)} result{'s' if len(answer.results) > 1 else ''}"
-        screen.print(Text(f"{count}, {answer.mode}, {answer.took_ms:.1f} ms", "dim"))
+    if last_line:
+        screen.print(Text(last_line, "dim"))
 
 
 def _print_line(screen: Console, text: Text) -> None:
@@ -55,9 +61,14 @@ def _head(number: int, result: Result, explain: bool) -> Text:
     return Text(f"{number:>2}. ").append(one_line(explain_line(result) if explain else breadcrumb(result)), "bold")
 
 
-def _where(result: Result) -> Text:
-    named = Text("    ").append(one_line(location(result, relative)), _linked(result.path))
-    return named.append(f"  {result.score:.3f}", "dim")
+def _where(result: Result, width: int) -> Text:
+    """Path and score. A path that is too long loses its beginning, so that file and line remain."""
+    score = f"  {result.score:.3f}"
+    place = one_line(location(result, relative))
+    room = width - 5 - len(score)
+    while cell_len(place) > room > 10:
+        place = f"…{place[max(2, len(place) - room + 1) :]}"
+    return Text("    ").append(place, _linked(result.path)).append(score, "dim")
 
 
 def _shares(result: Result) -> list[Text]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,6 +25,7 @@ from watersmeet.face.cli.common import (
     formatted,
     inside,
     loaded,
+    openable,
     print_json,
     print_line,
     relative,
@@ -40,12 +42,14 @@ from watersmeet.present.answer import (
     routed_line,
     spelling_line,
 )
+from watersmeet.present.groups import further, passages_for, shown
 from watersmeet.present.snippet import snippet
 
 if TYPE_CHECKING:
     from watersmeet.engine.query.multi_index import MultiIndex
     from watersmeet.engine.sync.folder_cache import Indexing
 
+MAX_RESULTS = 1000
 AFTER_SECONDS = 10.0
 """How long `--in` goes on indexing after its answer, if that is on a terminal; the next call continues from there."""
 AFTER_SECONDS_PIPED = 2.0
@@ -55,6 +59,7 @@ AFTER_SECONDS_PIPED = 2.0
 @click.command(
     "search",
     epilog="Examples: watersmeet search 'rotate keys' --filter tag=security | wm search E0308 --json"
+    " | wm search 'rotate keys' --open 2"
     """ | wm search '"signing keys" -staging path:guides/**'""",
 )
 @click.argument("query", nargs=-1, required=True, metavar="QUERY")
@@ -65,6 +70,7 @@ AFTER_SECONDS_PIPED = 2.0
     "--tag", "tags", multiple=True, metavar="TAG", help="Short for --filter tag=TAG; #TAG in the query does the same."
 )
 @click.option("--sync", "first_sync", is_flag=True, help="First read what has changed in the indexed folders.")
+@openable("Open result N, the first one if no number is given, in an editor, Obsidian or a browser.", counted=True)
 @formatted
 @common_with_indexes
 def search_command(
@@ -74,6 +80,7 @@ def search_command(
     kinds: tuple[str, ...],
     tags: tuple[str, ...],
     first_sync: bool,
+    opens: int | None,
     form: str,
     indexes: tuple[str, ...],
     as_json: bool,
@@ -86,10 +93,15 @@ def search_command(
     filters = (*filters, *(f"kind={kind}" for kind in kinds), *(f"tag={tag}" for tag in tags))
     params = from_flags(SearchParams, values, query=" ".join(query), filters=filters_of(filters) if filters else {})
     output = OutputFormat(dumps=dumps) if as_json else OutputFormat(text=True, dumps=None)
+    most = params.top_n
+    if not as_json and form != "markdown" and params.budget is None:
+        params = replace(params, top_n=passages_for(most))
     with ExitStack() as stack:
         engine, indexing = _opened(stack, inside, indexes, first_sync, params, quiet or as_json)
         found = run_search(engine, params, output=output, indexing=indexing)
-    _print_reply(found, as_json, quiet, form)
+    _print_reply(found, most, as_json, quiet, form)
+    if opens and found.found:
+        _open_result(found, most, opens, as_json or form == "markdown")
     if inside:
         sys.stdout.flush()
         _go_on(inside, params, quiet or as_json)
@@ -97,7 +109,7 @@ def search_command(
         sys.exit(1)
 
 
-def _print_reply(found: SearchReply, as_json: bool, quiet: bool, form: str) -> None:
+def _print_reply(found: SearchReply, most: int | None, as_json: bool, quiet: bool, form: str) -> None:
     params = found.params
     explain = params.explain
     for note in () if as_json or quiet else found.notes:
@@ -108,6 +120,8 @@ def _print_reply(found: SearchReply, as_json: bool, quiet: bool, form: str) -> N
         _print_failures(found.answer)
         if found.found:
             print(found.pack.text)
+        if found.found and not quiet and found.fits(found.pack.saving()):
+            print(found.pack.saving(), file=sys.stderr)
     else:
         for respelling in () if quiet else found.answer.spelling:
             if respelling.instead or explain:
@@ -118,7 +132,11 @@ def _print_reply(found: SearchReply, as_json: bool, quiet: bool, form: str) -> N
             print(routed_line(one), file=sys.stderr)
         for operator in found.answer.operators if explain and not quiet else ():
             print(f"operator: {operator}", file=sys.stderr)
-        _print(found.answer, explain, quiet, form)
+        _print_remarks(found.answer, explain, quiet)
+        if form == "markdown":
+            _print_markdown(found.answer, explain)
+        else:
+            _print_groups(found, most, quiet, form)
         for line in facet_lines(found.answer.facets) if found.answer.facets else ():
             print(one_line(line), file=sys.stderr)
         if found.missing:
@@ -198,6 +216,18 @@ def _nothing(query: str) -> str:
     return "nothing found" if has_words else "nothing found: the query has no letters or digits"
 
 
+def _open_result(found: SearchReply, most: int | None, number: int, listed: bool) -> None:
+    """Open a result by its number in the output; `listed`: passages were printed, not documents."""
+    from watersmeet.face.cli.open_with import Target, open_target
+
+    printed = found.shown if listed or found.pack else [group.best for group in shown(found.answer, most)[0]]
+    if number > len(printed):
+        counted = "1 result" if len(printed) == 1 else f"{len(printed)} results"
+        raise ConfigError(f"there is no result {number} to open: only {counted}", f"-n {number} asks for more")
+    result = printed[number - 1]
+    open_target(Target(result.path, result.place, result.kind, result.headings), loaded())
+
+
 def _print_failures(answer: Answer) -> None:
     for failure in answer.failures:
         print(
@@ -205,7 +235,7 @@ def _print_failures(answer: Answer) -> None:
         )
 
 
-def _print(answer: Answer, explain: bool, quiet: bool, form: str) -> None:
+def _print_remarks(answer: Answer, explain: bool, quiet: bool) -> None:
     _print_failures(answer)
     if explain and not quiet:
         steps = ", ".join(f"{name} {took:.1f} ms" for name, took in answer.timings.items())
@@ -216,21 +246,41 @@ def _print(answer: Answer, explain: bool, quiet: bool, form: str) -> None:
                 print(f"{name} not used: {reason}", file=sys.stderr)
     if not answer.results and not quiet:
         print(_nothing(answer.query), file=sys.stderr)
-    if form == "markdown":
-        from watersmeet.present.markdown import markdown
 
-        if answer.results:
-            print(markdown(answer, explain))
-        return
+
+def _print_markdown(answer: Answer, explain: bool) -> None:
+    from watersmeet.present.markdown import markdown
+
+    if answer.results:
+        print(markdown(answer, explain))
+
+
+def _print_groups(found: SearchReply, most: int | None, quiet: bool, form: str) -> None:
+    """Documents with their best passages, and how to see more."""
+    answer, explain = found.answer, found.params.explain
+    groups, more = shown(answer, most)
+    full = len(answer.results) == found.params.top_n  # so there may be others
+    others = f"{more or ''}{'+' if more and full else ''} more with -n {_next(most)}".strip() if more or full else ""
     if not form and for_people():
         from watersmeet.face.cli.pretty import print_answer
 
-        print_answer(answer, explain, quiet)
+        counted = f"{len(groups)} document{'s' if len(groups) > 1 else ''}"
+        sure = f" ({answer.confidence_words})" if answer.confidence_words else ""
+        parts = (counted + sure, others, answer.mode, f"{answer.took_ms:.1f} ms")
+        print_answer(groups, answer, ", ".join(filter(None, parts)) if groups and not quiet else "", explain)
         return
-    for number, result in enumerate(answer.results, 1):
+    for number, group in enumerate(groups, 1):
+        result = group.best
         print_line(explain_line(result) if explain else f"{number}. {breadcrumb(result)}")
         print_line(f"   {location(result, relative)}  score {result.score:.3f}")
         for line in breakdown(result) if explain else ():
             print(f"   {line}")
-        for line in snippet(result.text, answer.query):
+        for line in (*snippet(result.text, answer.query, kind=result.kind), *further(group)):
             print(f"   {line}")
+    if others and most is None and not quiet:
+        print(others, file=sys.stderr)
+
+
+def _next(most: int | None) -> int:
+    """The number of documents to ask for, to see more of them."""
+    return min(MAX_RESULTS, max(20, 2 * (most or 0)))

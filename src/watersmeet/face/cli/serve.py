@@ -13,6 +13,7 @@ import click
 from watersmeet.core.errors import ConfigError, NoIndex, SourceProblem
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.index.location import absolute, find_index, index_in, index_to_make
+from watersmeet.engine.settings.settings import RARE_TOOLS
 from watersmeet.face.cli.common import CACHE_NOTE, common, inside, loaded, not_empty
 from watersmeet.face.cli.streams import one_line
 
@@ -26,6 +27,13 @@ deepen_flag = click.option(
     "--no-deepen", is_flag=True, help="Make no vectors in the background, as serve.deepen = false does."
 )
 
+tool_flag = click.option(
+    "--tool",
+    "tools",
+    multiple=True,
+    type=click.Choice(RARE_TOOLS),
+    help="List this MCP tool too, as serve.tools does; the others are always listed.",
+)
 watch_flag = click.option(
     "--no-watch", is_flag=True, help="Do not keep up with changes of the folders, as serve.watch = false does."
 )
@@ -49,6 +57,7 @@ watch_flag = click.option(
 @write_flag
 @deepen_flag
 @watch_flag
+@tool_flag
 @common
 def serve_command(
     inside: str,
@@ -59,6 +68,7 @@ def serve_command(
     allow_write: bool,
     no_deepen: bool,
     no_watch: bool,
+    tools: tuple[str, ...],
     index: str,
     as_json: bool,
     quiet: bool,
@@ -81,7 +91,7 @@ def serve_command(
         service = _export_service(export, inside, index, allow_write)
         listening = listen(host, port)
     else:
-        engine = _engine(inside, index, allow_write, _off(no_deepen, no_watch), quiet)
+        engine = _engine(inside, index, allow_write, _flags(no_deepen, no_watch, tools), quiet)
         listening = listen(host, port)
         from watersmeet.face.service import Service
 
@@ -101,9 +111,17 @@ def serve_command(
 @write_flag
 @deepen_flag
 @watch_flag
+@tool_flag
 @common
 def mcp_command(
-    inside: str, allow_write: bool, no_deepen: bool, no_watch: bool, index: str, as_json: bool, quiet: bool
+    inside: str,
+    allow_write: bool,
+    no_deepen: bool,
+    no_watch: bool,
+    tools: tuple[str, ...],
+    index: str,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Serve MCP over standard input and output, for an agent that starts this command.
 
@@ -118,7 +136,7 @@ def mcp_command(
     from watersmeet.face.mcp.process import run
     from watersmeet.face.service import Service
 
-    engine = _engine(inside, index, True, _off(no_deepen, no_watch), quiet)
+    engine = _engine(inside, index, True, _flags(no_deepen, no_watch, tools), quiet)
     service = Service(engine, inside=inside, allow_write=allow_write, say=_say)
     try:
         service.start()
@@ -159,10 +177,11 @@ def _say(text: str) -> None:
     print(f"watersmeet: {one_line(text)}", file=sys.stderr, flush=True)
 
 
-def _off(no_deepen: bool, no_watch: bool) -> dict[str, Any]:
-    """Settings of the flags that switch background work off."""
-    off = {name: False for name, given in (("deepen", no_deepen), ("watch", no_watch)) if given}
-    return {"serve": off} if off else {}
+def _flags(no_deepen: bool, no_watch: bool, tools: tuple[str, ...]) -> dict[str, Any]:
+    """Settings of the flags that switch background work off, and list further tools."""
+    given: dict[str, Any] = {name: False for name, off in (("deepen", no_deepen), ("watch", no_watch)) if off}
+    given |= {"tools": list(tools)} if tools else {}
+    return {"serve": given} if given else {}
 
 
 def _engine(inside: str, index: str, may_be_new: bool, flags: dict[str, Any], quiet: bool) -> Engine:

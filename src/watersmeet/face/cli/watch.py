@@ -16,12 +16,12 @@ import click
 from watersmeet.core.errors import ConfigError, Stopped
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.index.location import find_index, index_to_make
+from watersmeet.engine.sync.report import cancellable
 from watersmeet.engine.sync.sources import is_address
 from watersmeet.engine.sync.watching import COUNTED, WatchedBatch, Watcher
 from watersmeet.face.cli.common import common, dumps, loaded, relative
 from watersmeet.face.cli.progress import progress
 from watersmeet.face.cli.streams import one_line
-from watersmeet.face.work_queue import cancellable
 
 
 @click.command("watch", epilog="Examples: watersmeet watch docs | watersmeet watch")

@@ -6,6 +6,7 @@ import difflib
 import os
 import stat
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -60,11 +61,13 @@ def install_changes(
     before = _read(path)
     form = _form(path)
     try:
-        after = _edited(before or "", lambda text: form.put(text, client.container, name, entry))
+        _check_comments(client, path, before or "")
+        container = container_in(client, before or "")
+        after = _edited(before or "", lambda text: form.put(text, container, name, entry))
     except CannotEdit as problem:
         raise ConfigError(f"{path} is left as it is: {problem}", _by_hand(client, path, name, entry)) from None
     changes = [Change(path, before, after, keeps_copy=True)]
-    if skill:
+    if skill and client.skills:
         file = skill_file(client, scope, project, name)
         existing = _read(file)
         changes.append(Change(file, existing, skill, keeps_copy=existing is not None and MARK not in existing))
@@ -79,8 +82,11 @@ def uninstall_changes(client: Client, scope: str, project: str, name: str) -> li
     form = _form(path)
     if before is not None:
         try:
-            had = copy is not None and form.has(copy, client.container)
-            after = _edited(before, lambda text: form.remove(text, client.container, name, had))
+            container = container_in(client, before)
+            had = copy is not None and form.has(copy, container)
+            after = _edited(before, lambda text: form.remove(text, container, name, had))
+            if copy is not None and _edited(copy, lambda text: _again(form, text, container, name, before)) == before:
+                after = copy  # nothing else was changed meanwhile
             if after != before and copy is None and form.is_empty(after):
                 after = None
         except CannotEdit as problem:
@@ -91,6 +97,8 @@ def uninstall_changes(client: Client, scope: str, project: str, name: str) -> li
     changes = [Change(path, before, after)]
     if copy is not None and after == copy:
         changes.append(Change(path + BACKUP, copy, None))
+    if not client.skills:
+        return changes
     file = skill_file(client, scope, project, name)
     existing = _read(file)
     if existing is not None and MARK in existing:
@@ -138,6 +146,27 @@ def _read(path: str) -> str | None:
         return None
     except UnicodeDecodeError:
         raise ConfigError(f"{path} is left as it is: it is not UTF-8") from None
+
+
+def container_in(client: Client, text: str) -> str:
+    """The keys that lead to the MCP servers in a settings file. OpenCode has two ways to write them, and reads both."""
+    if client.container == "mcp" and text.strip():
+        with suppress(CannotEdit):
+            servers = json_entry.entry_of(text, "mcp", "servers")
+            return "mcp.servers" if isinstance(servers, dict) and "type" not in servers else "mcp"
+    return client.container
+
+
+def _check_comments(client: Client, path: str, text: str) -> None:
+    """Raise if the file has comments that the client itself does not understand."""
+    if _form(path) is json_entry and not client.comments and json_entry.has_comments(text):
+        raise CannotEdit("it is not plain JSON: it has comments or commas that JSON does not have")
+
+
+def _again(form: ModuleType, text: str, container: str, name: str, installed: str) -> str:
+    """A text with the entry that another one has."""
+    entry = form.entry_of(installed.replace("\r\n", "\n"), container, name)
+    return str(form.put(text, container, name, entry)) if isinstance(entry, dict) else text
 
 
 def _form(path: str) -> ModuleType:

@@ -9,36 +9,31 @@ from concurrent.futures import Future
 from dataclasses import replace
 from threading import Event
 from typing import Any
-from urllib.parse import quote, unquote
 
 import mcp_types as types
-from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from watersmeet import __version__
-from watersmeet.core.errors import ConfigError, NotFound, WatersmeetError, nearest
+from watersmeet.core.errors import WatersmeetError, nearest
 from watersmeet.core.visibility import OWNER
 from watersmeet.engine.ask.reader import neutral
-from watersmeet.engine.sync.report import Progress
+from watersmeet.engine.sync.report import Progress, cancellable
 from watersmeet.face.backend_addresses import without_backends
 from watersmeet.face.crash_log import log_server_crash
+from watersmeet.face.mcp.resources import Context, Resources, as_protocol_error
 from watersmeet.face.mcp.tools import Call, tool_description, tools
 from watersmeet.face.mcp.tools.documents import BUDGET
 from watersmeet.face.search import SearchParams, without_paths
 from watersmeet.face.service import Service
 from watersmeet.face.tokens import Caller
-from watersmeet.face.work_queue import cancellable
 from watersmeet.present.pack import pack
 
-Context = ServerRequestContext[Any, Any]
 LOCAL = Caller(OWNER, "write", "stdio", is_local=True)
 """The caller over stdio: the user who started the process."""
 
-RESOURCE = "watersmeet://document/"
 PROMPT = "answer_with_citations"
-PAGE = 100
 PROGRESS_SECONDS = 0.2
 
 INSTRUCTIONS = (
@@ -61,6 +56,7 @@ UNSURE = "None of these passages is likely to answer the question: they are only
 def make(service: Service, who: Callable[[Context], Caller] = lambda _: LOCAL, *, local: bool = True) -> Server[Any]:
     """The MCP server. `who` gives the caller of a request; `local`: the caller is the user who started the server."""
     handlers = _Handlers(service, who, local)
+    resources = Resources(service, who)
     return Server(
         "watersmeet",
         version=__version__,
@@ -68,12 +64,25 @@ def make(service: Service, who: Callable[[Context], Caller] = lambda _: LOCAL, *
         instructions=INSTRUCTIONS,
         on_list_tools=handlers.list_tools,
         on_call_tool=handlers.call_tool,
-        on_list_resources=handlers.list_resources,
-        on_list_resource_templates=handlers.list_templates,
-        on_read_resource=handlers.read_resource,
+        on_list_resources=resources.list_resources,
+        on_list_resource_templates=resources.list_templates,
+        on_read_resource=resources.read,
+        on_completion=resources.complete,
         on_list_prompts=handlers.list_prompts,
         on_get_prompt=handlers.get_prompt,
     )
+
+
+def available_tools(service: Service, caller: Caller) -> list[str]:
+    """Tools that a caller may call."""
+    may_write = service.allow_write and caller.scope == "write"
+    return [name for name, tool in tools().items() if may_write or not tool.writes]
+
+
+def listed_tools(service: Service, caller: Caller) -> list[str]:
+    """Tools that a caller is told of: the usual ones, and those that the settings add."""
+    wanted = service.limits.tools
+    return [name for name in available_tools(service, caller) if tools()[name].listed or name in wanted]
 
 
 class _Handlers:
@@ -84,16 +93,13 @@ class _Handlers:
 
     # ------------------------------------------------------------ tools
 
-    def _tools(self, caller: Caller) -> list[str]:
-        may_write = self._service.allow_write and caller.scope == "write"
-        return [name for name, tool in tools().items() if may_write or not tool.writes]
-
     async def list_tools(self, context: Context, _: object) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[tool_description(name) for name in self._tools(self._who(context))])
+        listed = listed_tools(self._service, self._who(context))
+        return types.ListToolsResult(tools=[tool_description(name) for name in listed])
 
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         caller = self._who(context)
-        available = self._tools(caller)
+        available = available_tools(self._service, caller)
         if params.name not in available:
             hint = "it needs --allow-write" if params.name in tools() else nearest(params.name, available)
             raise MCPError(types.INVALID_PARAMS, f"no tool called {params.name!r}; {hint}")
@@ -126,46 +132,6 @@ class _Handlers:
             self._service.metrics.requested(f"mcp {params.name}", "CALL", status, time.perf_counter() - start)
         return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=structured)
 
-    # ------------------------------------------------------------ resources
-
-    async def list_resources(
-        self, context: Context, params: types.PaginatedRequestParams | None
-    ) -> types.ListResourcesResult:
-        cursor = params.cursor if params and params.cursor else "0"
-        if not cursor.isascii() or not cursor.isdigit() or len(cursor) > 12:
-            raise MCPError(types.INVALID_PARAMS, "no such page")
-        start, viewer = int(cursor), self._who(context).viewer
-        found = await _as_protocol_error(self._service.run(lambda _: self._service.documents(viewer)))
-        resources = [
-            types.Resource(
-                uri=RESOURCE + quote(one["document"], safe="/"),
-                name=one["document"],
-                title=one["title"],
-                mime_type="text/markdown",
-            )
-            for one in found[start : start + PAGE]
-        ]
-        more = str(start + PAGE) if start + PAGE < len(found) else None
-        return types.ListResourcesResult(resources=resources, next_cursor=more)
-
-    async def list_templates(self, _: Context, __: object) -> types.ListResourceTemplatesResult:
-        about = "A document or chunk, by its id from `search`"
-        template = types.ResourceTemplate(
-            uri_template=RESOURCE + "{+id}", name="document", description=about, mime_type="text/markdown"
-        )
-        return types.ListResourceTemplatesResult(resource_templates=[template])
-
-    async def read_resource(
-        self, context: Context, params: types.ReadResourceRequestParams
-    ) -> types.ReadResourceResult:
-        uri = str(params.uri)
-        if not uri.startswith(RESOURCE):
-            raise MCPError(types.INVALID_PARAMS, f"no resource called {uri!r}; resources begin with {RESOURCE}")
-        identity, viewer = unquote(uri.removeprefix(RESOURCE)), self._who(context).viewer
-        found = await _as_protocol_error(self._service.run(lambda _: self._service.get(identity, viewer)))
-        text = types.TextResourceContents(uri=uri, mime_type="text/markdown", text=found["text"])
-        return types.ReadResourceResult(contents=[text])
-
     # ------------------------------------------------------------ prompts
 
     async def list_prompts(self, _: Context, __: object) -> types.ListPromptsResult:
@@ -188,22 +154,10 @@ class _Handlers:
                 "\n\n".join(filter(None, [UNSURE if found.no_good_match else "", packed.text])) or "Nothing was found."
             )
 
-        passages = await _as_protocol_error(self._service.run(work))
+        passages = await as_protocol_error(self._service.run(work))
         text = f"{RULES}\n\nQuestion: {values['question']}\n\n{passages}"
         message = types.PromptMessage(role="user", content=types.TextContent(text=text))
         return types.GetPromptResult(messages=[message])
-
-
-async def _as_protocol_error(work: Any) -> Any:
-    """Errors in the form of the protocol."""
-    try:
-        return await work
-    except (ConfigError, NotFound) as error:
-        raise MCPError(types.INVALID_PARAMS, f"{error}; {error.hint}") from error
-    except WatersmeetError as error:
-        raise MCPError(types.INTERNAL_ERROR, f"{error}; {error.hint}") from error
-    except Exception as error:  # noqa: BLE001 - the outermost handler; the error's message may hold a query
-        raise MCPError(types.INTERNAL_ERROR, f"unexpected: {type(error).__name__}; {log_server_crash(error)}") from None
 
 
 def _failed(text: str) -> types.CallToolResult:
@@ -241,7 +195,8 @@ class _ProgressSender:
         if reached <= self._last or (too_soon and step.done < step.total):
             return
         self._last, self._last_sent = reached, time.monotonic()
-        text = f"{step.doing} {step.done} of {step.total} {step.unit}"
+        counted = f"{step.done} of {step.total}" if step.total else str(step.done)
+        text = f"{step.doing} {counted} {step.unit}"
         total = self._before + step.total if step.total else None
         sending = self._session.report_progress(reached, total, text)
         self._sent = [asyncio.run_coroutine_threadsafe(sending, self._loop)]

@@ -49,9 +49,12 @@ async def chat(body: shapes.ChatBody, request: Request) -> Response:
     As server-sent events: `text` with a part of the text, then `answer` with the whole; or `error`."""
     service, who = service_of(request), caller(request)
     params, conversation = from_body(AskParams, body), body.conversation_id
+    sent = [Turn(one.question, one.answer, one.query) for one in body.history]
+    if sent and conversation:
+        raise ConfigError("a question has either a history or a conversation_id", "leave one of them out")
 
     def asking(stop: Event, on_text: OnText | None) -> AnswerText:
-        history = service.conversations.turns(who.key, conversation) if conversation else ()
+        history = service.conversations.turns(who.key, conversation) if conversation else sent
         made = service.ask(params, who.viewer, stop, on_text, history)
         if conversation:
             service.conversations.add(who.key, conversation, made.turn)

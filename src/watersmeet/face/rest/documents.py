@@ -9,6 +9,8 @@ from starlette.responses import PlainTextResponse, Response
 
 from watersmeet.core.errors import IndexProblem
 from watersmeet.face import shapes
+from watersmeet.face.listing import ListParams, TagParams
+from watersmeet.face.quality import quality as measured_quality
 from watersmeet.face.rest.replies import answer, caller, problem_responses, reply, service_of
 from watersmeet.face.schema import from_body
 from watersmeet.face.search import SearchParams
@@ -30,16 +32,24 @@ async def search(body: shapes.SearchBody, request: Request) -> Response:
 
 
 @router.get("/api/documents", response_model=shapes.Documents, responses=problem_responses(), summary="List documents")
-async def documents(
-    request: Request, limit: Count = 100, offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0
-) -> Response:
+async def documents(request: Request, query: Annotated[shapes.ListQuery, Query()]) -> Response:
+    """The documents that pass the filters; `total` is their number."""
     viewer = caller(request).viewer
+    params = from_body(ListParams, query)
 
     def listing(_: object) -> dict[str, object]:
-        found = service_of(request).documents(viewer)
-        return {"documents": found[offset : offset + limit], "total": len(found)}
+        found = service_of(request).documents(viewer, params)
+        return {"documents": found[query.offset : query.offset + query.limit], "total": len(found)}
 
     return await answer(request, listing)
+
+
+@router.get("/api/tags", response_model=shapes.DocumentTags, responses=problem_responses(), summary="List tags")
+async def tags(request: Request, query: Annotated[shapes.TagQuery, Query()]) -> Response:
+    """The tags of the documents that pass the filters, the commonest first."""
+    viewer = caller(request).viewer
+    params = from_body(TagParams, query)
+    return await answer(request, lambda _: {"tags": service_of(request).tags(viewer, params)})
 
 
 @router.get(
@@ -80,6 +90,19 @@ async def classify(
 async def status(request: Request) -> Response:
     who = caller(request)
     return await answer(request, lambda _: service_of(request).status(who.viewer, who.is_local))
+
+
+@router.get(
+    "/api/quality",
+    response_model=shapes.Quality,
+    responses=problem_responses(),
+    summary="Show the last evaluation, and the weights that use has taught",
+)
+async def quality(request: Request) -> Response:
+    """The evaluation, with its queries, is for the owner of the index: a caller on this machine without a token."""
+    who = caller(request)
+    is_owner = who.is_local and who.scope == "write" and not who.token
+    return await answer(request, lambda _: measured_quality(service_of(request).engine, who.viewer, is_owner))
 
 
 @router.get("/health", response_model=shapes.Health, responses=problem_responses(), summary="Health check")

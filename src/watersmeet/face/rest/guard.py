@@ -24,7 +24,7 @@ from watersmeet.face.tokens import Caller, Tokens, is_loopback
 
 CALLER = "watersmeet.caller"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-OPEN, OPEN_BELOW = ("/", "/health"), ("/web/", "/doc/")
+OPEN, OPEN_BELOW = ("/", "/quality", "/health"), ("/web/", "/doc/")
 """Paths that need no token where others do, and beginnings of such paths: they show nothing of the index."""
 BODY_SECONDS = 10.0
 CROSS_ORIGIN_HINT = "use the server's own page, or a program other than a browser"

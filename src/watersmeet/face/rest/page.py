@@ -36,6 +36,7 @@ DATES = ("since", "before")
 router = APIRouter()
 
 
+@router.get("/quality", include_in_schema=False)
 @router.get("/", include_in_schema=False)
 @router.get("/doc/{identity:path}", include_in_schema=False)
 async def page() -> Response:
@@ -79,10 +80,11 @@ def markup() -> bytes:
 
 def _file_links() -> str:
     folder = f"/web/{content_version()}"
+    styles = [name for name in page_files() if name.endswith(".css")]
     scripts = [name for name in page_files() if name.endswith(".js")]
     return "\n".join(
         (
-            f'<link rel="stylesheet" href="{folder}/style.css">',
+            *(f'<link rel="stylesheet" href="{folder}/{name}">' for name in styles),
             *(f'<link rel="modulepreload" href="{folder}/{name}">' for name in scripts),
             f'<script type="module" src="{folder}/main.js"></script>',
         )

@@ -68,7 +68,8 @@ def refusal(error: Refused) -> Response:
 
 def of(error: errors.WatersmeetError) -> Response:
     status = next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
-    return problem(status, str(error), error.hint, {"Retry-After": "1"} if status == 503 else None)
+    name = next(cls.__name__ for cls in type(error).__mro__ if cls.__module__ == errors.__name__)
+    return problem(status, str(error), error.hint, {"Retry-After": "1"} if status == 503 else None, error=name)
 
 
 def defect(error: Exception) -> Response:

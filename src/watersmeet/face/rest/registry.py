@@ -11,11 +11,10 @@ from starlette.responses import Response
 
 from watersmeet.core.entities import AGENT, SERVER
 from watersmeet.engine.registry.requests import EntityRequest, ToolRequest
-from watersmeet.engine.sync.report import ProgressCallback
+from watersmeet.engine.sync.report import ProgressCallback, cancellable
 from watersmeet.face import registry_writes, shapes
 from watersmeet.face.rest.replies import answer, caller, problem_responses, service_of, writer
 from watersmeet.face.schema import from_body
-from watersmeet.face.work_queue import cancellable
 
 router = APIRouter()
 SearchText = Annotated[
@@ -117,6 +116,21 @@ async def tags(request: Request) -> Response:
 async def entity(path: Address, request: Request) -> Response:
     who = caller(request).viewer
     return await answer(request, lambda _: registry_writes.get(service_of(request).engine, path, who))
+
+
+@router.get(
+    "/api/servers/{path:path}/configuration",
+    response_model=shapes.ServerConfiguration,
+    responses=problem_responses(404),
+    summary="Show how to connect to a server: `mcpServers` JSON for the settings of an MCP client",
+)
+async def configuration(path: Address, request: Request) -> Response:
+    """Secrets are placeholders. Addresses of backends are left out for tokens that may only read."""
+    who = caller(request)
+    engine = service_of(request).engine
+    return await answer(
+        request, lambda _: registry_writes.configuration(engine, path, who.viewer, who.scope == "write")
+    )
 
 
 async def _written(request: Request, work: Callable[[ProgressCallback], Any]) -> Response:

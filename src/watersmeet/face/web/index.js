@@ -33,7 +33,7 @@ function sources(given) {
     make("table", {}, make("caption", { class: "unseen", text: "Folders and addresses that the index covers" }), make("tbody", {}, rows))];
 }
 
-function age(moment) {
+export function age(moment) {
   if (!moment) return "never as a whole";
   const minutes = (Date.now() - Date.parse(moment)) / 60000;
   for (const [size, unit] of [[1440, "day"], [60, "hour"], [1, "minute"]]) {

@@ -10,6 +10,7 @@ import { explain } from "./explain.js";
 import { addTag, closeMenus, drawChosen, knowTags, menus } from "./facets.js";
 import { showIndex, showStatus } from "./index.js";
 import { pressed } from "./keys.js";
+import { showQuality } from "./quality.js";
 import { showRecent } from "./recent.js";
 import { clear, keep, more, search, searchLater } from "./search.js";
 import { closeDetail } from "./selection.js";
@@ -76,8 +77,9 @@ async function showAddressed() {
 
 async function start() {
   setTheme(localStorage.getItem("theme") ?? "");
-  searchParts();
   otherParts();
+  if (location.pathname === "/quality") return showQuality();
+  searchParts();
   addEventListener("popstate", showAddressed);
   try {
     showStatus(await call("/api/status"));

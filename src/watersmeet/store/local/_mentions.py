@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
+from typing import TYPE_CHECKING
 
-from watersmeet.core.documents import Document
+if TYPE_CHECKING:
+    from watersmeet.core.documents import Document
+
 
 MAX_INTEGER = 1 << 62
 """SQLite's integers have 63 bits; an entity with more places than that stores them as hexadecimal text."""

@@ -18,13 +18,13 @@ from datetime import datetime
 from typing import Any
 from zlib import crc32
 
-from watersmeet.core.documents import CREATED, Document
+from watersmeet.core.documents import Document
 from watersmeet.core.errors import SourceProblem
 from watersmeet.core.facets import facets_of
 from watersmeet.core.files import make_private, refuse_read_only
 from watersmeet.core.indexing import Found
 from watersmeet.core.model import DocId, Row
-from watersmeet.core.names import is_text, link_key, names_of
+from watersmeet.core.names import CREATED, is_text, link_key, names_of
 from watersmeet.core.place import Place
 from watersmeet.core.system import trimmed
 from watersmeet.core.text_fields import Prepared

@@ -6,12 +6,11 @@ import json
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from watersmeet.core.documents import CREATED, Link
 from watersmeet.core.index import IndexedRoot, Record, Statistics
 from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Passage, Row
-from watersmeet.core.names import ALIAS, WORDS_ONLY, link_key
+from watersmeet.core.names import ALIAS, CREATED, WORDS_ONLY, link_key
 from watersmeet.core.text_fields import description
 from watersmeet.core.tokens import words
 from watersmeet.core.visibility import AUDIENCE_GATE, PUBLIC
@@ -20,6 +19,9 @@ from watersmeet.store.local._counts import CHUNKS, KIND
 from watersmeet.store.local._links import resolved
 from watersmeet.store.local._place_columns import place_of
 from watersmeet.store.local.view import CatalogueView
+
+if TYPE_CHECKING:
+    from watersmeet.core.documents import Link
 
 _FACETS = "SELECT key FROM facets"
 _RECORD = (
@@ -115,12 +117,17 @@ class DocumentsView(CatalogueView):
         return {document: frozenset(words(text)) for document, text in texts.items()}
 
     def tags(self, condition: Condition, without: Collection[str]) -> dict[str, int]:
-        """The number of documents with each tag, without those of some kinds."""
+        """The number of documents with each tag or one below it, without those of some kinds."""
         where, values = self.where(condition)
+        which = f"d.kind NOT IN (SELECT value FROM json_each(?)) AND {where or 'true'}"
         found = self.query(
-            "SELECT f.value, count(*) FROM facets f JOIN documents d ON d.id = f.document WHERE f.key = 'tag'"
-            f" AND d.kind NOT IN (SELECT value FROM json_each(?)) {'AND ' + where if where else ''} GROUP BY f.value",
-            [json.dumps(list(without)), *values],
+            "WITH RECURSIVE tagged (document, tag) AS ("
+            f" SELECT d.id, f.value FROM facets f JOIN documents d ON d.id = f.document WHERE f.key = 'tag' AND {which}"
+            " UNION SELECT d.id, casefold(m.value) FROM collections k, json_each(k.metadata) m"
+            f" JOIN documents d ON d.collection = k.id WHERE casefold(m.key) = 'tag' AND {which}"
+            " UNION SELECT document, rtrim(rtrim(tag, replace(tag, '/', '')), '/') FROM tagged WHERE instr(tag, '/'))"
+            " SELECT tag, count(*) FROM tagged WHERE tag <> '' GROUP BY tag",
+            2 * [json.dumps(list(without)), *values],
         )
         return dict(found)
 
@@ -223,6 +230,8 @@ class DocumentsView(CatalogueView):
     # ------------------------------------------------------------ links as they are written
 
     def links_of(self, document: DocId) -> list[Link]:
+        from watersmeet.core.documents import Link  # lazy: no search needs it
+
         found = self.query(
             "SELECT l.target, l.type, l.heading, l.alias FROM links l JOIN documents d ON d.id = l.document"
             " WHERE d.name = ? ORDER BY l.rowid",

@@ -24,7 +24,7 @@ from watersmeet.store.local.snapshot import SPARSE, LocalSnapshot, Make, store_o
 from watersmeet.store.local.state import FileState
 
 if TYPE_CHECKING:
-    from watersmeet.core.writing import Bookkeeping, KnownRoot, Root, WriterOptions
+    from watersmeet.core.writing import Bookkeeping, KnownRoot, Preview, Root, WriterOptions
     from watersmeet.store.local.writer import LocalWriter
 
 IDLE_SECONDS = 60.0
@@ -94,6 +94,11 @@ class Local:
         with open_writer(self.place, own, recreate) as writer:
             self._tighten_cache()
             yield writer
+
+    def preview(self) -> AbstractContextManager[Preview]:
+        from watersmeet.store.local.preview import open_preview
+
+        return open_preview(self.place)
 
     def bookkeeping(self, wait: float) -> AbstractContextManager[Bookkeeping]:
         from watersmeet.store.local.open_writer import bookkeeping

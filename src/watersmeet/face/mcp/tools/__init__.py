@@ -15,9 +15,10 @@ from threading import Event
 from typing import Annotated, Any
 
 from mcp_types import Tool, ToolAnnotations
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from watersmeet.engine.sync.report import ProgressCallback
+from watersmeet.face.schema import Body, brief_schema
 from watersmeet.face.service import Service
 from watersmeet.face.tokens import Caller
 
@@ -39,15 +40,17 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool; `run` returns the structured answer and the same as text."""
+    """A tool; `run` returns the structured answer and the same as text.
 
-    input_model: type[BaseModel]
-    output_model: type[BaseModel]
-    title: str
+    A client sends the description of every listed tool to its model, with every request: so it is short, the input's is
+    too, and there is none of the output."""
+
+    input_model: type[Body]
     description: str
     run: Callable[[Call, Any], tuple[dict[str, Any], str]]
     writes: bool = False
     answers: bool = False  # may take as long as a chat model does
+    listed: bool = True  # otherwise it is listed only on request; it can be called all the same
 
 
 def plain(found: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
@@ -67,18 +70,6 @@ def tools() -> Mapping[str, ToolSpec]:
 @cache
 def tool_description(name: str) -> Tool:
     spec = tools()[name]
-    hints = ToolAnnotations(
-        title=spec.title,
-        read_only_hint=not spec.writes,
-        destructive_hint=False if not spec.writes else None,
-        idempotent_hint=True,
-        open_world_hint=False,
-    )
-    return Tool(
-        name=name,
-        title=spec.title,
-        description=spec.description,
-        input_schema=spec.input_model.model_json_schema(),
-        output_schema=spec.output_model.model_json_schema(),
-        annotations=hints,
-    )
+    hints = ToolAnnotations(read_only_hint=not spec.writes, open_world_hint=False)
+    schema = brief_schema(spec.input_model)
+    return Tool(name=name, description=spec.description, input_schema=schema, annotations=hints)

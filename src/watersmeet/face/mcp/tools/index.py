@@ -1,4 +1,4 @@
-"""MCP tools for the index: status and sync."""
+"""MCP tools for the index: status, sync and remove."""
 
 from __future__ import annotations
 
@@ -6,37 +6,40 @@ from typing import Annotated
 
 from pydantic import Field
 
-from watersmeet.face import shapes
+from watersmeet.face.index_writes import SyncParams, remove, sync
 from watersmeet.face.mcp.tools import Id, ToolSpec, plain
-from watersmeet.face.schema import Body
-from watersmeet.face.service import sync
+from watersmeet.face.schema import Body, body, from_body
+
+Sync = body(SyncParams, "Sync", strict=False)
 
 
 class Nothing(Body):
     pass
 
 
-class Sync(Body):
-    paths: Annotated[list[Id], Field(max_length=100)] = Field(
-        [], description="folders or files; none: everything that is indexed already"
-    )
+class Remove(Body):
+    ids: Annotated[list[Id], Field(min_length=1, max_length=100)] = Field(description="documents, or names of roots")
+    dry_run: bool = Field(False, description="only count")
 
 
 TOOLS = {
     "status": ToolSpec(
         Nothing,
-        shapes.Status,
-        "Show what the index contains",
-        "The number of indexed documents by kind, and the share of them that each signal covers.",
+        "Count the indexed documents and list the roots (folders, sites) they come from.",
         lambda call, arguments: plain(call.service.status(call.caller.viewer, call.caller.is_local)),
     ),
     "sync": ToolSpec(
         Sync,
-        shapes.Synced,
-        "Bring the index up to date",
-        "Index folders and files, or bring the index up to date with them: changed files are read again, deleted ones "
-        "are removed, unchanged ones are skipped quickly. Progress is reported.",
-        lambda call, arguments: plain(sync(call.service, arguments.paths, call.local, call.progress)),
+        "Bring the index up to date with its folders, or add a folder. Progress is reported.",
+        lambda call, arguments: plain(
+            sync(call.service.engine, from_body(SyncParams, arguments), call.local, call.progress, call.caller)
+        ),
+        writes=True,
+    ),
+    "remove": ToolSpec(
+        Remove,
+        "Remove documents or a whole root from the index; files stay.",
+        lambda call, arguments: plain(remove(call.service.engine, arguments.ids, call.caller, arguments.dry_run)),
         writes=True,
     ),
 }

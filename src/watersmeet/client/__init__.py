@@ -1,0 +1,1 @@
+"""HTTP clients for `watersmeet serve`, with the methods of `Engine`."""
