@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import hypothesis
 import pytest
@@ -120,6 +121,22 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
     settings = load(start=str(tmp_path), environ={"WATERSMEET__INDEX__VECTORS": "false"})
     with Engine(tmp_path / "index", settings) as made:
         yield made
+
+
+@pytest.fixture
+def mongodb() -> str:
+    """The address of MongoDB's engine on this machine; the test is marked `server`, and uses a database of its own."""
+    import mongodb_server
+
+    if mongodb_server.missing():
+        pytest.skip(mongodb_server.NOT_RUN)
+    return mongodb_server.running().uri
+
+
+@pytest.fixture
+def database() -> str:
+    """The name of a database that no other test uses."""
+    return f"wm{uuid4().hex[:12]}"
 
 
 @pytest.fixture(scope="session")

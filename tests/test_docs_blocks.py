@@ -69,6 +69,11 @@ ELSEWHERE = {
         "watersmeet sync pypi:click@8.x npm:zod": "needs registries; tests/engine/sync/test_packages.py has its own",
         "watersmeet sync npm:react@17 npm:react@18 npm:react-dom@18": "the same",
     },
+    "docs/how-to/mongodb.md": {
+        "pip install 'watersmeet[mongodb]'": "the environment of the tests has it",
+        "watersmeet pull --config mongodb.toml": "needs MongoDB; tests/face/test_mongodb.py has its own",
+        'watersmeet find-entities "weather" --config mongodb.toml': "the same",
+    },
     "ARCHITECTURE.md": {"  index time                                        query time": "a drawing"},
 }
 """Steps of a command (between `&&`), or first lines of a block, that are not run, and why."""

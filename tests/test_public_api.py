@@ -31,6 +31,8 @@ INNER = {
     "settings_for",
     "text_bytes",
     "calibration",
+    "read",
+    "original",
 }
 """Of `Engine`, for the faces and for evaluation; `AsyncEngine.engine` has them."""
 NOT_SERVED = {"deepen", "relocate", "compact", "unknown_fields", "releases", "passages", "link_texts", "doctor"}
@@ -112,7 +114,7 @@ def _are_coroutines_of(
 
 @pytest.mark.parametrize(
     ("engine", "client", "without"),
-    [(Engine, Client, INNER | NOT_SERVED), (Registry, ClientRegistry, {"put", "spelled"})],
+    [(Engine, Client, INNER | NOT_SERVED), (Registry, ClientRegistry, {"put", "spelled", "pull"})],
 )
 def test_the_client_has_the_methods_of_the_engine(engine: type[Any], client: type[Any], without: set[str]) -> None:
     expected, found = methods(engine), methods(client)

@@ -15,7 +15,7 @@ TESTS = ROOT / "tests"
 KINDS = {"model", "kill", "browser", "docs", "server", "slow"}
 LEAST = 0.6
 """The share of the test functions that `pytest -m fast` runs at least."""
-FOLDERS = "source parse record chunk embed query signal fusion stage present chat store/local".split()
+FOLDERS = "source parse record chunk embed query signal fusion stage present chat store/local store/mongodb".split()
 
 COMPONENTS = [
     (folder, path.stem)

@@ -148,6 +148,7 @@ def test_the_registry(engine: Engine, client: Client) -> None:
     assert (report.registered, report.skipped) == (1, [])
     assert client.registry.register([{**CLOCK, "path": "/two"}, {"name": 3}]).twins[0].same_as == "/clock"
     assert client.registry.get("/clock") == engine.registry.get("/clock")
+    assert client.registry.configuration("/clock") == engine.registry.configuration("/clock")
     assert (
         client.registry.search("time", tags=("time",)).servers == engine.registry.search("time", tags=("time",)).servers
     )

@@ -8,7 +8,7 @@ import pytest
 
 from watersmeet.core.entities import SERVER, VIRTUAL
 from watersmeet.core.model import Passage
-from watersmeet.core.passages import has_phrase, passage_text, passage_words
+from watersmeet.core.passages import has_phrase, in_section, passage_text, passage_words, section_name
 from watersmeet.core.place import Place
 
 PASSAGE = Passage("c", "d", "document", "Team tools", "d", None, ("Mail",), Place((1, 1)), "Send a letter home.")
@@ -28,3 +28,38 @@ def test_tools_of_a_virtual_server_are_not_read() -> None:
     assert "letter" not in passage_words(passage)
     assert not has_phrase(passage, ["a", "letter"])
     assert has_phrase(passage, ["team", "tools"])
+
+
+SECTION = replace(
+    PASSAGE,
+    document="a#b.md",
+    headings=("Mail", "`send()` letters"),
+    text="How to send.\n\nStamps\n\nOne for each letter.\n\nForeign stamps\n\nTwo for each.",
+)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a#b.md#Mail > `send()` letters",
+        "a#b.md#send() letters",  # signs do not matter, and higher headings may be left out
+        "a#b.md#Mail > send() letters > Stamps",  # a small section in the passage of its parent
+        "a#b.md#Stamps > Foreign stamps",
+        section_name(SECTION),
+    ],
+)
+def test_a_passage_is_in_the_sections_whose_text_it_has(name: str) -> None:
+    assert in_section(SECTION, name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a#b.md", "a#b.md#", "a#b.md#Mail", "b.md#Mail > send() letters", "a#b.md#Parcels > Stamps", "a#b.md#How"],
+)
+def test_a_passage_is_in_no_other_section(name: str) -> None:
+    assert not in_section(SECTION, name)
+
+
+def test_the_text_before_the_first_heading_is_a_section_without_a_name() -> None:
+    assert in_section(replace(PASSAGE, headings=()), "d#")
+    assert not in_section(PASSAGE, "d#")

@@ -64,3 +64,13 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     assert run(["eval", str(tmp_path), "--ask", "--quiet"]) == 0
     assert "citation_precision\t" in capsys.readouterr().out
     assert run(["eval", "--ask", "--from-corpus"]) == 2
+
+
+def test_answers_are_judged_by_document(
+    engine: Engine, vault: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    engine.sync([vault])
+    checks = tmp_path / "checks.jsonl"
+    checks.write_text('{"query": "how do I rotate keys?", "expect": ["guides/keys.md#Keys"]}\n')
+    assert run(["eval", str(checks), "--ask", "--index", engine.folder]) == 2
+    assert "documents count here: name 'guides/keys.md'" in capsys.readouterr().err

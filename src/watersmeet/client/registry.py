@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from watersmeet.common.http import Cancellation
     from watersmeet.engine.registry import Registered
     from watersmeet.engine.registry.requests import EntityRequest, ToolRequest
+    from watersmeet.present.mcp_configuration import ServerConfiguration
     from watersmeet.present.registry import EntityAnswer, ToolAnswer
 
 _LISTS = {"": "entities", "mcp_server": "servers", "a2a_agent": "agents"}
@@ -67,9 +68,20 @@ class ClientRegistry:
 
     # ------------------------------------------------------------ reading
 
+    def statistics(self) -> dict[str, Any]:
+        """Number of entities of each kind, and the collection that their vectors are written to."""
+        return dict(self._transport.read("/api/stats"))
+
     def get(self, path: str) -> dict[str, Any]:
         """The record of an entity, or of a tool (`SERVER#TOOL`)."""
         return dict(self._transport.read(_entity(path)))
+
+    def configuration(self, path: str) -> ServerConfiguration:
+        """The ways to connect to a server, each as JSON for the settings of an MCP client, without secrets. A token that
+        may only read gets no addresses of backends."""
+        from watersmeet.present.mcp_configuration import ServerConfiguration
+
+        return decoded(ServerConfiguration, self._transport.read(f"/api/servers/{segment(path)}/configuration"))
 
     def search(self, /, request: EntityRequest | str, **options: Any) -> EntityAnswer:
         """Search entities of all kinds; the answer groups them, with their matching tools. `options` are fields of

@@ -18,6 +18,8 @@ Exception classes: what went wrong, and what the user can do. Every face shows `
     x Unreachable               there is no connection to its machine
     x AddressRefused            its address is not public, and not allowed in the settings
     x NotAllowed                the server asks for a token, or for one that may do more
+  + DatabaseProblem             a shared database refuses or does not answer
+    x DatabaseDown              it does not answer
   + SourceProblem               a path that was named cannot be read
     x ReaderFailed              the process that reads a file ended before it was done
   + NotFound                    no document or chunk of that id (exit code 1)
@@ -88,6 +90,12 @@ class AddressRefused(NoReply): ...
 
 
 class NotAllowed(NoReply): ...
+
+
+class DatabaseProblem(WatersmeetError): ...
+
+
+class DatabaseDown(DatabaseProblem): ...
 
 
 class SourceProblem(WatersmeetError): ...

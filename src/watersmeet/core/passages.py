@@ -1,11 +1,13 @@
-"""Words of a passage, for rules that read the text of results."""
+"""Words and section of a passage, for rules that read the text of results and for judgements on sections."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from watersmeet.core.model import Passage
+from watersmeet.core.model import Passage, Result
 from watersmeet.core.tokens import words as words_of
+
+_LEVELS = " > "
 
 
 def passage_text(passage: Passage) -> str:
@@ -23,6 +25,33 @@ def has_phrase(passage: Passage, phrase: Sequence[str]) -> bool:
     wanted = f" {' '.join(phrase)} "
     parts = (passage.title, *passage.headings, _text(passage))
     return any(wanted in f" {' '.join(words_of(part))} " for part in parts)
+
+
+def section_name(passage: Passage | Result) -> str:
+    """Name of the section that a passage begins with: `document#heading > heading`."""
+    return f"{passage.document}#{_LEVELS.join(passage.headings)}"
+
+
+def in_section(passage: Passage | Result, name: str) -> bool:
+    """Whether the passage has the text of a section, or a piece of it, named `document#heading > heading`.
+
+    Higher headings may be left out; without any, it is the text before the first heading. A small section shares the
+    passage of its parent, where its heading is a line.
+    """
+    if not name.startswith(f"{passage.document}#"):
+        return False
+    path = _words_of_each(name.removeprefix(f"{passage.document}#").split(_LEVELS))
+    own = _words_of_each(passage.headings)
+    if not any(path):
+        return not own
+    if path == own[-len(path) :]:
+        return True
+    lines = _words_of_each(passage.text.split("\n"))
+    return path[-1] in lines and all(one in own or one in lines for one in path[:-1])
+
+
+def _words_of_each(texts: Sequence[str]) -> list[list[str]]:
+    return [words_of(text) for text in texts]
 
 
 def _text(passage: Passage) -> str:

@@ -11,11 +11,15 @@ from typing import Any, TypeGuard, Union, get_args, get_origin, get_type_hints
 
 from watersmeet.core.errors import ConfigError, UnknownComponent, nearest
 
-KINDS = ("source", "parse", "chunk", "embed", "store", "query", "signal", "fusion", "stage", "chat")
+KINDS = ("source", "parse", "chunk", "embed", "store", "query", "signal", "fusion", "stage", "chat", "records")
 """Kinds of components in settings: a folder for each kind, a file for each component."""
 PLUGIN_KINDS = (*KINDS, "record", "index")
 """The kinds that other packages can add to."""
-MODULES = {"store": "watersmeet.store.local.{}", "index": "watersmeet.store.{}.index"}
+MODULES = {
+    "store": "watersmeet.store.local.{}",
+    "index": "watersmeet.store.{}.index",
+    "records": "watersmeet.store.{}.records",
+}
 """Modules of kinds whose components are not in the folder of the kind's name. An index is a folder of its own."""
 MAX_SHOWN = 100
 MAX_NUMBER = 1e8

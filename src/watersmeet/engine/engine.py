@@ -34,7 +34,7 @@ from watersmeet.engine.query.staleness import Staleness
 from watersmeet.engine.query.threads import Threads
 from watersmeet.engine.query.visibility import visible_to
 from watersmeet.engine.query.visible_index import VisibleIndex
-from watersmeet.engine.settings.settings import Settings
+from watersmeet.engine.settings.settings import LOCAL_RECORDS, Settings
 from watersmeet.present import answer as present
 
 if TYPE_CHECKING:
@@ -499,7 +499,7 @@ class Engine:
 
         with self.snapshot() as snapshot:
             found = status(self.visible_index(snapshot, viewer), self.settings, self.index, viewer)
-        return {**found, "calibration": self.calibration.state()}
+        return {**found, **self._database_status(), "calibration": self.calibration.state()}
 
     def roots(self, viewer: Viewer | None = None) -> list[dict[str, Any]]:
         """The folders and addresses that the index covers: their kind, documents, age, and last problem."""
@@ -516,8 +516,23 @@ class Engine:
         """Health checks of the index, the models and the settings."""
         from watersmeet.engine.index.health import check, check_search
 
-        found = check(self.index, self.settings)
+        found = [*check(self.index, self.settings), *self._database_check()]
         return [*found, check_search(self)] if all(one.ok for one in found) else found
+
+    def _database_status(self) -> dict[str, Any]:
+        """The state of the shared database of the registry, if the settings name one."""
+        if self.settings.section("registry").records == LOCAL_RECORDS:
+            return {}
+        from watersmeet.engine.registry.database_state import database_status
+
+        return database_status(self.index, self.settings)
+
+    def _database_check(self) -> list[Check]:
+        if self.settings.section("registry").records == LOCAL_RECORDS:
+            return []
+        from watersmeet.engine.registry.database_state import database_check
+
+        return database_check(self.settings)
 
 
 def _above_thresholds(

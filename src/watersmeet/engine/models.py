@@ -30,16 +30,16 @@ CACHED_QUERIES = 256
 
 def embedder(settings: Settings, name: str) -> GuardedEmbedder:
     """The embedder that the settings describe, with its secrets from the environment."""
-    return GuardedEmbedder.shared(name, _with_secrets(settings, "embed", name))
+    return GuardedEmbedder.shared(name, with_secrets(settings, "embed", name))
 
 
 def chat(settings: Settings, name: str) -> Chat:
     """The chat model that the settings describe, with its secrets from the environment."""
-    model: Chat = build("chat", name, _with_secrets(settings, "chat", name))
+    model: Chat = build("chat", name, with_secrets(settings, "chat", name))
     return model
 
 
-def _with_secrets(settings: Settings, kind: str, name: str) -> dict[str, Any]:
+def with_secrets(settings: Settings, kind: str, name: str) -> dict[str, Any]:
     """The table of a component, with the secrets that the environment has."""
     table = dict(settings.of(kind, name))
     fields = options(find(kind, name))

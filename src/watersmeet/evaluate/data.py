@@ -8,12 +8,14 @@ import os
 import random
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from watersmeet.core.errors import SourceProblem
+from watersmeet.core.model import Passage
+from watersmeet.core.passages import in_section, section_name
 from watersmeet.evaluate.classes import classes_of
 
 QRELS = ("qrels.tsv", "qrels/test.tsv")
@@ -25,7 +27,8 @@ _TOML = re.compile(r"(?:\s++|#.*\n)*+(\[\[\s*query\s*\]\]|query\s*=\s*\[)")
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query with its judgements, document to grade; without any, nothing should be found.
+    """A query with its judgements, document or section (`document#heading`) to grade; without any, nothing should be
+    found.
 
     `withheld` are chunks that are removed from its results, because the query was taken from them.
     """
@@ -228,11 +231,16 @@ def _fixture(path: Path, number: int, record: Any) -> Question:
 # ---------------------------------------------------------------- against an index
 
 
-def check_indexed(dataset: Dataset, documents: Iterable[str]) -> list[str]:
-    """Check that an index contains the expected documents; returns a warning if a few of a corpus are missing."""
+def check_indexed(
+    dataset: Dataset, documents: Iterable[str], passages_of: Callable[[str], Sequence[Passage]] | None = None
+) -> list[str]:
+    """Check that an index contains the expected documents; returns a warning if a few of a corpus are missing.
+
+    `passages_of` is given where sections may be expected: `document#heading`.
+    """
     indexed = set(documents)
     if dataset.corpus is None:
-        _check_expected(dataset, indexed)
+        _check_expected(dataset, indexed, passages_of)
         return []
     missing = len(dataset.ids - indexed)
     if 2 * missing > len(dataset.ids):
@@ -243,21 +251,52 @@ def check_indexed(dataset: Dataset, documents: Iterable[str]) -> list[str]:
     return [f"{missing} documents of the dataset are not in the index"] if missing else []
 
 
-def _check_expected(dataset: Dataset, indexed: set[str]) -> None:
+def _check_expected(
+    dataset: Dataset, indexed: set[str], passages_of: Callable[[str], Sequence[Passage]] | None
+) -> None:
     for question in dataset.questions:
-        for document in question.relevant:
-            if document not in indexed:
+        for name in question.relevant:
+            if name in indexed:
+                continue
+            document = next((one for one in _before_marks(name) if one in indexed), "")
+            if not document:
                 raise SourceProblem(
-                    f"{document!r}, expected for {question.text!r}, is not in the index", _alike(document, indexed)
+                    f"{name!r}, expected for {question.text!r}, is not in the index", _alike(name, indexed)
                 )
+            if passages_of is None:
+                raise SourceProblem(
+                    f"{name!r}, expected for {question.text!r}, is a section",
+                    f"documents count here: name {document!r}",
+                )
+            passages = passages_of(document)
+            if not any(in_section(passage, name) for passage in passages):
+                hint = f"write it as `watersmeet get {document}` shows the headings: {document}#Heading > Subheading"
+                close = _close(name, {section_name(passage) for passage in passages})
+                raise SourceProblem(
+                    f"{name!r}, expected for {question.text!r}, is no section of that document",
+                    _did_you_mean(close) or hint,
+                )
+
+
+def _before_marks(name: str) -> list[str]:
+    """What may be the document of a section: the text before each `#`."""
+    return [name[:place] for place, sign in enumerate(name) if sign == "#"]
 
 
 def _alike(document: str, indexed: set[str]) -> str:
     """A hint with the few most similar names."""
+    below = sorted(name for name in indexed if name.endswith(f"/{document}"))
+    return _did_you_mean([*below, *_close(document, indexed)]) or (
+        f"none of the {len(indexed)} documents has a similar name; `watersmeet list` shows them all"
+    )
+
+
+def _close(name: str, names: Iterable[str]) -> list[str]:
     import difflib  # only needed for an error
 
-    below = sorted(name for name in indexed if name.endswith(f"/{document}"))
-    close = list(dict.fromkeys([*below, *difflib.get_close_matches(document, sorted(indexed), MAX_NAMED)]))[:MAX_NAMED]
-    if close:
-        return f"did you mean {' or '.join(map(repr, close))}?"
-    return f"none of the {len(indexed)} documents has a similar name; `watersmeet list` shows them all"
+    return difflib.get_close_matches(name, sorted(names), MAX_NAMED)
+
+
+def _did_you_mean(names: Iterable[str]) -> str:
+    close = list(dict.fromkeys(names))[:MAX_NAMED]
+    return f"did you mean {' or '.join(map(repr, close))}?" if close else ""

@@ -186,7 +186,7 @@ def _run_questions(
         warnings += ready.warnings
     with Engine(folder, settings) as engine:
         if index:
-            warnings += check_indexed(dataset, (entry["document"] for entry in engine.documents()))
+            warnings += check_indexed(dataset, (entry["document"] for entry in engine.documents()), engine.passages)
             if lacks_sparse(engine, mode):
                 make_sparse(engine, progress)
         made = run(engine, dataset.questions, settings.recipe, mode, progress)

@@ -27,6 +27,7 @@ from watersmeet.engine.sync.folder_cache import Indexing, IndexingProgress, sync
 from watersmeet.engine.sync.report import ProgressCallback
 from watersmeet.face.ask import AskParams, Conversations, run_ask
 from watersmeet.face.background_deepening import Background
+from watersmeet.face.background_pulling import BackgroundPulling
 from watersmeet.face.background_watching import BackgroundWatching
 from watersmeet.face.jobs import Jobs
 from watersmeet.face.listing import ListParams, TagParams
@@ -89,6 +90,7 @@ class Service:
         self._last_request = time.monotonic()
         self.background = Background(engine, self._quiet_seconds, say)
         self.watching = BackgroundWatching(engine, say)
+        self.pulling = BackgroundPulling(engine, say)
         self.folder = Folder(engine, inside, self.limits.fresh_seconds, self.background) if inside else None
         if self.folder is not None:
             self.folder.is_watched = self.watching.is_current
@@ -99,9 +101,11 @@ class Service:
             self.background.start()
         if self.limits.watch:
             self.watching.start()
+        self.pulling.start()
 
     def close(self) -> None:
         self.watching.close()
+        self.pulling.close()
         self.background.close()
         for work in (self.work, self.changes, self.watch, self.answers):
             work.close()
@@ -204,7 +208,7 @@ class Service:
             found["background"]["problem"] = self.background.problem
         found["watching"] = self.watching.status(viewer.all)
         if not viewer.all:  # local paths are not for other users
-            for private in ("index", "roots"):
+            for private in ("index", "roots", "database"):
                 found.pop(private, None)
         if not viewer.all and not local:
             found["sources"] = [_without_place(source) for source in found["sources"]]

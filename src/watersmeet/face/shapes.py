@@ -363,6 +363,24 @@ class Tags(BaseModel):
     tags: list[Tag]
 
 
+class Embeddings(BaseModel):
+    collection: str
+    dimension: int
+    entity_types: dict[str, int]
+    documents: int
+    without_embedding: int
+    indexes: list[str]
+
+
+class Stats(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    records: str = Field(description="where registered records are: local or mongodb")
+    entity_types: dict[str, int]
+    documents: int
+    tools: int
+    embeddings: Embeddings | None = Field(None, description="the collection that vectors are written to")
+
+
 class ChangeBody(Body):
     """A change of status or of enabled; at least one of them is required."""
 

@@ -25,6 +25,7 @@ from watersmeet.engine.components import KINDS, default, find, names, options
 from watersmeet.engine.index.tiers import model_of
 from watersmeet.engine.models import PairScorers, chat
 from watersmeet.engine.registry.requests import EntityRequest
+from watersmeet.engine.registry.shared_records import close_shared, shared_records
 from watersmeet.engine.settings.settings import SECTIONS, Settings, load
 from watersmeet.engine.sync.formats import Formats
 from watersmeet.engine.sync.sources import Sources
@@ -50,6 +51,8 @@ OTHER: dict[str, Any] = {
     "source.site.strategy": "links",
     "store.tantivy.heap_bytes": 100_000_000,
     "chat.bedrock.endpoint_url": "http://127.0.0.1:9",
+    "records.mongodb.uri": "mongodb://127.0.0.1:9",
+    "records.mongodb.vector_search": "cosine",
 }
 """A value that is not the default, where not just any will do."""
 
@@ -147,6 +150,12 @@ def chatting(folder: Path, vault: Path, kind: str, name: str, tables: dict[str, 
     chat(settings_with(folder, tables), name)
 
 
+def recording(folder: Path, vault: Path, kind: str, name: str, tables: dict[str, Any]) -> None:
+    """The store of records of that name; it is sent nothing."""
+    assert shared_records(settings_with(folder, tables | {"registry": {"records": name}})) is not None
+    close_shared()
+
+
 WAYS: dict[str, Callable[..., None]] = {
     "source": locating,
     "parse": parsing,
@@ -154,6 +163,7 @@ WAYS: dict[str, Callable[..., None]] = {
     "store": indexing,
     "embed": embedding,
     "chat": chatting,
+    "records": recording,
 } | dict.fromkeys(("query", "signal", "fusion", "stage"), asking)
 
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.errors import ModelProblem, WatersmeetError
-from watersmeet.core.index import QUERY_ENCODER, Snapshot, Vectors
+from watersmeet.core.index import QUERY_ENCODER, Snapshot, Tier, Vectors
 from watersmeet.core.model import ChunkId, Condition
 from watersmeet.core.vectors import ScoredChunk, VectorSearch, scored_chunks
 from watersmeet.engine.index.query_encoder import with_query_encoder
 from watersmeet.engine.index.tiers import BY_ITSELF, MISSING, SPARSE, TIERS, check, embedder_name, model_of
 from watersmeet.engine.query.modes import percent
-from watersmeet.engine.settings.settings import Settings
+from watersmeet.engine.settings.settings import LOCAL_RECORDS, Settings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -77,7 +77,7 @@ class TierSearch:
         component = embedder_name(self.settings, self.name)
         if tier is None or not component:
             raise _absent(self.name, not component, bool(self.snapshot.tiers()))
-        vectors = self.snapshot.vectors(tier, self.visible)
+        vectors = self._vectors(tier)
         share, enough = self.snapshot.coverage(tier, self.visible), self.settings.section("index").min_coverage
         if share < enough:
             raise ModelProblem(
@@ -92,6 +92,18 @@ class TierSearch:
             check(tier, model)
             self._model = {key: model}
         return vectors, model
+
+    def _vectors(self, tier: Tier) -> Vectors:
+        """Vectors of the tier: in the index or, for entities, in the database of the settings."""
+        vectors = self.snapshot.vectors(tier, self.visible)
+        if self.settings.section("registry").records == LOCAL_RECORDS:
+            return vectors
+        from watersmeet.engine.registry.database_vectors import DatabaseVectors, shared_vectors
+
+        found = shared_vectors(self.snapshot, self.settings)
+        if found is None or found[0].name != self.name:
+            return vectors
+        return DatabaseVectors(vectors, found[1], self.snapshot, self.visible)
 
     def _other(self) -> tuple[Vectors, Model] | None:
         """The stand-in's vectors and model; None if this tier is complete or the stand-in cannot be used."""

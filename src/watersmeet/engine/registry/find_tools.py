@@ -13,6 +13,7 @@ from watersmeet.core.ports import DocumentHead, Entities
 from watersmeet.engine.query.modes import LEXICAL_SIGNALS
 from watersmeet.engine.query.runner import run
 from watersmeet.engine.query.visibility import search_gates
+from watersmeet.engine.registry.database_state import database_failures
 from watersmeet.engine.registry.requests import ToolRequest
 from watersmeet.engine.registry.scope import EntityScope, Voters
 from watersmeet.engine.registry.search import log_run, split_query
@@ -47,6 +48,7 @@ def find_tools(engine: Engine, request: ToolRequest) -> ToolAnswer:
         shown += sorted((name for name in always if name not in first), key=lambda name: -_score(found.get(name)))
         records = entities.records([*shown, *servers])
         confidence = search_run.confidence()
+        database = database_failures(engine.index, search_run.snapshot, settings, request.viewer)
         log_run(search_run)
     engine.note_search(search_run, search_request, [*shown, *servers])
     words = words_of(text)
@@ -59,7 +61,7 @@ def find_tools(engine: Engine, request: ToolRequest) -> ToolAnswer:
         confidence=confidence.probability if confidence else None,
         no_good_match=confidence is not None and not confidence.fits,
         confidence_words=confidence.words if confidence else "",
-        failures=(*search_run.outcome.failures, *missing),
+        failures=(*search_run.outcome.failures, *missing, *database),
         silent=search_run.silent,
         took_ms=search_run.took_ms,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import reduce
@@ -27,12 +27,13 @@ from watersmeet.core.errors import ConfigError, NotRegistered
 from watersmeet.core.index import Index
 from watersmeet.core.model import DocId
 from watersmeet.core.names import entity_path, same_path
-from watersmeet.core.registry_records import Records, Stored
+from watersmeet.core.registry_records import RecordChange, Records, SharedRecords, Stored
 from watersmeet.core.text_fields import digest, prepare
 from watersmeet.core.writing import Changes, Put
 from watersmeet.engine.index.writer import IndexWriter, open_for_writing
 from watersmeet.engine.registry.documents import hashes, pages, tools_in
 from watersmeet.engine.registry.record_files import Item, Listed
+from watersmeet.engine.registry.shared_records import ThroughRecords
 from watersmeet.engine.settings.settings import Settings
 from watersmeet.engine.sync.report import Progress, ProgressCallback
 
@@ -55,6 +56,14 @@ class Duplicate(NamedTuple):
     same_as: str
     reason: str
     path: str = ""
+
+
+class Followed(NamedTuple):
+    """An entity of a shared database; `source` has the values of its source record that were changed later."""
+
+    where: str
+    entity: Entity
+    source: Mapping[str, Any]
 
 
 @dataclass(slots=True)
@@ -97,15 +106,17 @@ def register(
     progress: ProgressCallback,
     server: str = "",
     keep: bool = True,
+    shared: SharedRecords | None = None,
 ) -> int:
     """Register entities under their paths; unchanged ones are recognized by their hash. Returns the last row before.
 
     `keep`: status and enabled stay as set in the index, as long as their values in the record do not change.
+    `shared`: the database that has the records; the index is up to date with it.
     """
     items = newest_first([item for item in found if not isinstance(item, Listed)])
     lists = _lists(found, server)
     with open_for_writing(place, settings) as index:
-        put = _Registration(index, report, keep)
+        put = _Registration(index, report, keep, shared)
         before = index.catalogue.last_row()
         refused = [item for item in items if isinstance(item, Refused)]
         report.skipped += refused
@@ -166,17 +177,20 @@ def _as_read(found: Mapping[str, Any]) -> Entity:
 class _Registration:
     """A running registration: compares entities with the index and collects them in a batch."""
 
-    def __init__(self, index: IndexWriter, report: Registered, keep: bool = True) -> None:
+    def __init__(
+        self, index: IndexWriter, report: Registered, keep: bool = True, shared: SharedRecords | None = None
+    ) -> None:
         self.catalogue, self.report, self.keep = index.catalogue, report, keep
         self.batch = index.batch()
         self.batch.refused = self.refused
-        self.records: Records = index.catalogue.records(self.batch.record)
+        self.records = _records(index, self.batch.record, shared)
         self.collection = index.catalogue.collection(COLLECTION)
         self.origins: dict[str, str] = {}  # where each path was read
         self.contents: dict[str, str] = {}  # content hash by path
         self.spellings: dict[str, str] = {}  # registered spelling by normalized path
 
-    def offer(self, where: str, entity: Entity) -> None:
+    def placed(self, where: str, entity: Entity) -> Entity | None:
+        """The entity with its registered path; None, with the reason in the report, if that is taken."""
         same = same_path(entity.path)
         path = self.spellings.get(same) or self.catalogue.spelled(entity.path) or entity_path(entity.path)
         self.spellings[same] = path
@@ -185,14 +199,21 @@ class _Registration:
             self.report.twins.append(
                 Duplicate(where, self.origins[path], f"{path} was read already; the first is kept")
             )
-            return
+            return None
         self.origins[path] = where
-        hash, content = hashes(entity)
-        owner = self.catalogue.owner(DocId(path))
         taken = self._taken(entity)
         if taken:
             self.report.skipped.append(Refused(where, f"{taken!r} is already the id of another document"))
+            return None
+        return entity
+
+    def offer(self, where: str, offered: Entity) -> None:
+        entity = self.placed(where, offered)
+        if entity is None:
             return
+        path = entity.path
+        hash, content = hashes(entity)
+        owner = self.catalogue.owner(DocId(path))
         if owner is not None and owner[2] == hash and self.keep:
             self.report.unchanged += 1
             self.contents[path] = content
@@ -209,6 +230,31 @@ class _Registration:
             self.report.tools += len(tools_in(entity))
             self.batch.maybe_commit()
         self.contents[path] = content
+
+    def follow(self, followed: Followed) -> None:
+        """Take over an entity as it is in the shared database."""
+        entity = self.placed(followed.where, followed.entity)
+        if entity is None:
+            return
+        read = replace(entity, **{key: value for key, value in followed.source.items() if key in KEPT})
+        owner, found = self.catalogue.owner(DocId(entity.path)), self.records.get(entity.path)
+        same = owner is not None and owner[2] == hashes(read)[0]
+        if same and found is not None and found.record == _stored(entity, read):
+            self.report.unchanged += 1
+        else:
+            self.put(entity, read, found)
+            self.report.registered += 1
+
+    def remove(self, path: str) -> bool:
+        """Remove an entity with its tools; returns whether it was registered."""
+        name = self.catalogue.spelled(path)
+        found = self.records.get(name) if name and name not in self.origins else None
+        if found is None:
+            return False
+        self.records.delete(name, found.version)
+        for document in (DocId(name), *self.catalogue.tools_of(name)):
+            self.batch.remove(document)
+        return True
 
     def refused(self, put: Put) -> None:
         """A callback of the batch for a document whose id a file has taken meanwhile."""
@@ -244,8 +290,8 @@ class _Registration:
 
         `read` is the entity as its record was read."""
         hash, content = hashes(read)
-        source = {key: getattr(read, key) for key in KEPT} if read != entity else {}
-        stored = {**record(entity), **({SOURCE: source} if source else {})}
+        stored = _stored(entity, read)
+        source = stored.get(SOURCE, {})
         if before is None or before.record != stored:
             self.records.put(stored, before.version if before else None)
         gone = set(self.catalogue.tools_of(entity.path))
@@ -257,6 +303,19 @@ class _Registration:
             self.batch.put(document, prepared, mark, self.collection, None)
         for document_id in gone:
             self.batch.remove(document_id)
+
+
+def _stored(entity: Entity, read: Entity) -> dict[str, Any]:
+    """The record of an entity, with the values of its source record where they were changed later."""
+    source = {key: getattr(read, key) for key in KEPT} if read != entity else {}
+    return {**record(entity), **({SOURCE: source} if source else {})}
+
+
+def _records(
+    index: IndexWriter, stage: Callable[[RecordChange], None], shared: SharedRecords | None
+) -> Records | ThroughRecords:
+    local = index.catalogue.records(stage)
+    return ThroughRecords(shared, local) if shared is not None else local
 
 
 def _kept(entity: Entity, found: Mapping[str, Any]) -> Entity:
@@ -274,10 +333,43 @@ def restore(index: IndexWriter, records: Sequence[Mapping[str, Any]]) -> None:
     put.batch.commit()  # at once: no other writer may get between
 
 
-def change(place: Index, settings: Settings, paths: Sequence[str], changes: Mapping[str, Any]) -> int:
-    """Change fields of entities, of all or of none; returns the number of changed ones."""
+def follow(
+    place: Index,
+    settings: Settings,
+    followed: Sequence[Followed],
+    gone: Sequence[str],
+    report: Registered,
+    progress: ProgressCallback,
+) -> tuple[int, int]:
+    """Bring the index in line with a shared database: take over these entities, in their order, and remove those that
+    are gone. Returns the last row before, and the number of removed ones."""
     with open_for_writing(place, settings) as index:
-        put = _Registration(index, Registered())
+        put = _Registration(index, report)
+        before = index.catalogue.last_row()
+        done = 0
+        put.batch.committed = lambda _: progress(Progress("pulled", done, len(followed), "records"))
+        for done, one in enumerate(followed, 1):  # noqa: B007 - read by the progress callback of the batch
+            put.follow(one)
+            put.batch.maybe_commit()
+        removed = sum([put.remove(path) for path in gone])
+        put.batch.commit()
+        index.compact()
+        report.documents, report.chunks = index.catalogue.counts()
+    return before, removed
+
+
+def change(
+    place: Index,
+    settings: Settings,
+    paths: Sequence[str],
+    changes: Mapping[str, Any],
+    shared: SharedRecords | None = None,
+) -> int:
+    """Change fields of entities, of all or of none; returns the number of changed ones.
+
+    In a `shared` database each changes alone: after a conflict the next pull brings those before it."""
+    with open_for_writing(place, settings) as index:
+        put = _Registration(index, Registered(), shared=shared)
         changed = 0
         for path, found in _found(index, put.records, paths).items():
             before = entity_of(found.record)
@@ -291,11 +383,11 @@ def change(place: Index, settings: Settings, paths: Sequence[str], changes: Mapp
     return changed
 
 
-def unregister(place: Index, settings: Settings, paths: Sequence[str]) -> int:
-    """Remove entities with their tools, all or none."""
+def unregister(place: Index, settings: Settings, paths: Sequence[str], shared: SharedRecords | None = None) -> int:
+    """Remove entities with their tools, all or none; `shared` as for `change`."""
     with open_for_writing(place, settings) as index:
         changes = Changes()
-        records = index.catalogue.records(changes.records.append)
+        records = _records(index, changes.records.append, shared)
         found_records = _found(index, records, paths)
         for path, found in found_records.items():
             records.delete(path, found.version)

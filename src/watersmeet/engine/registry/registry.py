@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +18,12 @@ from watersmeet.core.visibility import STATUSES, Viewer
 from watersmeet.engine.query.visibility import visible_to
 from watersmeet.engine.registry import register
 from watersmeet.engine.registry.register import Registered
+from watersmeet.engine.registry.shared_records import shared_records
 
 if TYPE_CHECKING:
+    from watersmeet.core.registry_records import SharedRecords
     from watersmeet.engine.engine import Engine
+    from watersmeet.engine.registry.pull import PullReport
     from watersmeet.engine.registry.record_files import Item
     from watersmeet.engine.registry.requests import EntityRequest, ToolRequest
     from watersmeet.engine.sync.report import ProgressCallback
@@ -74,7 +78,8 @@ class Registry:
     def unregister(self, paths: str | Sequence[str]) -> int:
         """Remove entities with their tools; returns the number of entities."""
         listed = [paths] if isinstance(paths, str) else paths
-        return register.unregister(self.engine.index, self.engine.settings, listed)
+        with self._shared() as shared:
+            return register.unregister(self.engine.index, self.engine.settings, listed, shared)
 
     def set_status(self, paths: str | Sequence[str], status: str) -> int:
         """Set the status: active, beta, deprecated or draft; returns the number of changed entities."""
@@ -92,7 +97,29 @@ class Registry:
 
     def _change(self, paths: str | Sequence[str], **changes: Any) -> int:
         listed = [paths] if isinstance(paths, str) else paths
-        return register.change(self.engine.index, self.engine.settings, listed, changes)
+        with self._shared() as shared:
+            return register.change(self.engine.index, self.engine.settings, listed, changes, shared)
+
+    @contextmanager
+    def _shared(self) -> Iterator[SharedRecords | None]:
+        """The shared database, if there is one, for a change: the index is brought up to date with it before, and what
+        it publishes afterwards."""
+        shared = shared_records(self.engine.settings)
+        if shared is None:
+            yield None
+            return
+        from watersmeet.engine.registry.publish import publish
+
+        self.pull(deepen=False)
+        yield shared
+        publish(self.engine, shared)
+
+    def pull(self, *, whole: bool = False, deepen: bool = True, progress: ProgressCallback | None = None) -> PullReport:
+        """Bring the index up to date with the shared database of the settings. `whole`: compare all records with the
+        index, not only those that have changed since the last pull."""
+        from watersmeet.engine.registry.pull import pull
+
+        return pull(self.engine, whole=whole, deepen=deepen, progress=progress or (lambda _: None))
 
     def _register(
         self,
@@ -105,13 +132,24 @@ class Registry:
     ) -> Registered:
         start = time.perf_counter()
         report = Registered()
-        before = register.register(self.engine.index, self.engine.settings, found, report, progress, server, keep)
-        after = before if seconds < math.inf else 0  # with a time limit, embed only the rows of this write
-        made = self.engine.deepen(progress, seconds, deepen, after)
+        with self._shared() as shared:
+            before = register.register(
+                self.engine.index, self.engine.settings, found, report, progress, server, keep, shared
+            )
+            after = before if seconds < math.inf else 0  # with a time limit, embed only the rows of this write
+            made = self.engine.deepen(progress, seconds, deepen, after)
         report.embedded = made.embedded
         report.warnings = [Refused(item.path, item.reason) for item in made.warnings]
         report.took_ms = (time.perf_counter() - start) * 1000
         return report
+
+    # ------------------------------------------------------------ the shared database
+
+    def statistics(self, viewer: Viewer | None = None) -> dict[str, Any]:
+        """Number of entities of each kind, and the collection that their vectors are written to."""
+        from watersmeet.engine.registry.database_state import statistics
+
+        return statistics(self.engine, viewer)
 
     # ------------------------------------------------------------ reading
 

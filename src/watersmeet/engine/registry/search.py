@@ -15,6 +15,7 @@ from watersmeet.core.visibility import Viewer, gates
 from watersmeet.engine.query.diagnostics import log_enabled, log_search
 from watersmeet.engine.query.runner import SearchRun, run
 from watersmeet.engine.query.visibility import open_lifecycle
+from watersmeet.engine.registry.database_state import database_failures
 from watersmeet.engine.registry.requests import TYPES, EntityRequest
 from watersmeet.engine.registry.scope import EntityScope, Voters
 from watersmeet.engine.registry.visibility import visible
@@ -70,6 +71,7 @@ def _ranked_answer(engine: Engine, request: EntityRequest, text: str, condition:
         confidence = search_run.confidence()
         log_run(search_run)
         notes = () if found else _notes(search_run.snapshot, condition, request.viewer)
+        database = database_failures(engine.index, search_run.snapshot, search_run.settings, request.viewer)
     if request.entity_types is not None:
         found = [item for item in found if (TOOL if item.tool else item.entity.kind) in types]
     engine.note_search(search_run, search_request, [_name(item) for item in found])
@@ -83,7 +85,7 @@ def _ranked_answer(engine: Engine, request: EntityRequest, text: str, condition:
         confidence=confidence.probability if confidence else None,
         no_good_match=confidence is not None and not confidence.fits,
         confidence_words=confidence.words if confidence else "",
-        failures=search_run.outcome.failures,
+        failures=(*search_run.outcome.failures, *database),
         silent=search_run.silent,
         notes=notes,
         took_ms=search_run.took_ms,
@@ -107,13 +109,16 @@ def _newest_answer(engine: Engine, request: EntityRequest, condition: Condition)
         ranking = Distribute(entities).apply(Ranking("listed", tuple(hits)), plan)
         found = found_entities(ranking, entities, snapshot, request.viewer)
         notes = () if found else _notes(snapshot, condition, request.viewer)
+        settings = engine.settings_for(request.recipe)
+        database = database_failures(engine.index, snapshot, settings, request.viewer)
     groups: dict[str, Any] = grouped(found, "", tool_limit(request.max_results))
     return EntityAnswer(
         query=request.query,
         search_mode="lexical-only",
         mode="lexical",
-        recipe=engine.settings_for(request.recipe).recipe,
+        recipe=settings.recipe,
         **groups,
+        failures=database,
         notes=notes,
         took_ms=(time.perf_counter() - start) * 1000,
     )

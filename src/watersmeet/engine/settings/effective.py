@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from watersmeet.engine.components import default, find, options
+from watersmeet.common.redaction import HIDDEN
+from watersmeet.engine.components import KINDS, default, exists, find, options
 from watersmeet.engine.index.tiers import TIERS, embedder_name, store_of
 from watersmeet.engine.settings.settings import SECTIONS, Settings, leaves
 from watersmeet.engine.sync.parsers import readers
@@ -25,7 +26,17 @@ def effective(settings: Settings) -> dict[str, tuple[Any, str]]:
         found.pop(path.rpartition(".")[0], None)  # the default of a table, now filled
         found[path] = (value, settings.origins.get(path, DEFAULT))
     found["recipe"] = (settings.recipe, settings.origins.get("recipe", DEFAULT))
-    return dict(sorted(found.items()))
+    return {path: (visible(path, value), origin) for path, (value, origin) in sorted(found.items())}
+
+
+def visible(path: str, value: Any) -> Any:
+    """A value as it may be shown: secrets, such as keys and connection strings, are hidden."""
+    kind, _, rest = path.partition(".")
+    name, _, key = rest.partition(".")
+    if kind not in KINDS or not value or not exists(kind, name):
+        return value
+    field = options(find(kind, name)).get(key)
+    return HIDDEN if field is not None and field.metadata.get("secret") else value
 
 
 def _used(settings: Settings) -> list[tuple[str, str]]:
@@ -43,4 +54,5 @@ def _used(settings: Settings) -> list[tuple[str, str]]:
         *(("signal", name) for name in pipeline.signals),
         ("fusion", pipeline.fusion),
         *(("stage", name) for name in pipeline.stages),
+        ("records", settings.section("registry").records),
     ]

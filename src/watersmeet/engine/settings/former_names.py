@@ -10,6 +10,7 @@ _WEIGHTS = "write weights = {{ {} = … }} under [fusion.convex], or under [fusi
 _CROSSENCODER = _STAGES.format("crossencoder")
 _FOLDERS = "name the folders when you call `watersmeet sync PATH`"
 _SERVE = "use the flags of `watersmeet serve --help`"
+_EF_SEARCH = "nothing: the search is exact; for vectors in DocumentDB write ef_search under [records.mongodb]"
 _MODEL = "set index.dense, and the model under [embed.onnx] or [embed.openai]"
 
 SETTINGS = {
@@ -25,8 +26,8 @@ SETTINGS = {
     "dedup_similarity_threshold": "write min_similarity under [stage.dedupe]",
     "documents_limit": "write documents under [two_stage]",
     "documents_path": _FOLDERS,
-    "ef_search": "nothing: the search is exact",
-    "efsearch": "nothing: the search is exact",
+    "ef_search": _EF_SEARCH,
+    "efsearch": _EF_SEARCH,
     "embedding_model": _MODEL,
     "embedding_provider": _MODEL,
     "exclude_hidden_dirs": "write hidden = true under [source.folder] to read them",
@@ -68,7 +69,7 @@ SETTINGS = {
     "sparse_weight": _WEIGHTS.format("sparse"),
     "top_k": "write pool under [pipeline], or use `--top-n N`",
     "top_n": "use `--top-n N`",
-    "vector_search_ef_search": "nothing: the search is exact",
+    "vector_search_ef_search": _EF_SEARCH,
     "vector_weight": _WEIGHTS.format("dense"),
 }
 """Hints by the full dotted name, or by its last part."""

@@ -21,9 +21,13 @@ if TYPE_CHECKING:
 
 FILE = "watersmeet.toml"
 PREFIX = "WATERSMEET__"
+OTHER_VARIABLES = {"VECTOR_SEARCH_EF_SEARCH": f"{PREFIX}RECORDS__MONGODB__EF_SEARCH"}
+"""Variables of gateway registries that are honoured; our own, which come after them, win."""
 RARE_TOOLS = ("classify_query", "project_query", "project_export")
 """MCP tools that are listed only on request: most agents never need them, and pay for each that is listed."""
 RECIPES = os.path.join(os.path.dirname(__file__), "recipes")
+LOCAL_RECORDS = "local"
+"""The choice of `registry.records`: the index has the records, and nothing is shared."""
 
 
 def _at_least(section: str, least: int, **values: float) -> None:
@@ -176,6 +180,7 @@ class RegistrySettings:
     tool_stages: list[str] = option(["top", "unit"], "stages of find-tools, in order")
     toolless_servers: bool = option(False, "find-tools also names servers that fit and list no tools")
     pinned: list[str] = option([], "tools that find-tools always includes: NAME or SERVER_PATH#NAME")
+    records: str = option(LOCAL_RECORDS, "where registered records are: local (the index), or mongodb", outside=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -244,6 +249,7 @@ NAMED = {
     "index.sparse": "embed",
     "index.dense": "embed",
     "ask.chat": "chat",
+    "registry.records": "records",
 }
 """Settings that name components, with the kind."""
 OFF = frozenset({"index.static", "index.sparse", "index.dense"})
@@ -390,6 +396,7 @@ def from_environ(environ: Mapping[str, str]) -> Table:
     """
     tables: Table = {}
     for name, raw in sorted(environ.items()):
+        name = OTHER_VARIABLES.get(name, name)
         if not name.startswith(PREFIX):
             continue
         *path, leaf = name.removeprefix(PREFIX).lower().split("__")

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from watersmeet.engine.settings.effective import effective
+from watersmeet.engine.settings.effective import effective, visible
 from watersmeet.engine.settings.settings import Settings
 from watersmeet.face.cli.common import common, loaded, print_json, print_line
 
@@ -38,4 +38,4 @@ def show_command(origin: bool, recipe: str, index: str, as_json: bool, quiet: bo
 
 def _ignored(settings: Settings) -> list[tuple[str, Any, str]]:
     """Settings of a folder's file that are ignored, because the folder is not trusted."""
-    return [(path, value, one.origin) for one in settings.ignored for path, value in one.values.items()]
+    return [(path, visible(path, value), one.origin) for one in settings.ignored for path, value in one.values.items()]

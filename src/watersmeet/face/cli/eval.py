@@ -86,7 +86,7 @@ def eval_command(
 
     DATASET is a folder with corpus.jsonl, queries.jsonl and qrels.tsv, which is indexed in the cache folder; or
     a file of fixtures for an existing index: [[query]] tables in TOML, or JSON lines, with `query` and
-    `expect`, a list of documents, empty where nothing should be found.
+    `expect`, a list of documents or sections (document#heading), empty where nothing should be found.
 
     --gate uses a paired test; if fewer than six queries changed, too few for a test, it fails on a large loss.
     """

@@ -10,6 +10,7 @@ from watersmeet.engine.engine import Engine
 from watersmeet.engine.index.location import find_index
 from watersmeet.engine.settings.settings import Settings
 from watersmeet.evaluate.answers import measure_answers
+from watersmeet.evaluate.data import check_indexed
 from watersmeet.evaluate.data import load as load_dataset
 from watersmeet.evaluate.index import indexed
 from watersmeet.face.cli.common import print_json, table
@@ -40,6 +41,8 @@ def eval_ask(
         own = index or data.corpus is None
         place = find_index(index) if own else indexed(data, settings, "", callback, fresh).folder
         with Engine(place, settings) as engine:
+            if data.corpus is None:
+                check_indexed(data, (entry["document"] for entry in engine.documents()))
             figures = measure_answers(engine, data.questions, others, progress=callback)
     report: dict[str, Any] = {"dataset": data.name, "recipe": settings.recipe, "seed": seed, **figures}
     if as_json:

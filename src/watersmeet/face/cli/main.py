@@ -50,6 +50,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "enable": ("registry", "Show an entity in searches again."),
         "disable": ("registry", "Hide an entity from searches, but keep it registered."),
         "unregister": ("registry", "Remove an entity from the registry."),
+        "pull": ("registry", "Bring the index up to date with the registry's database."),
     },
     "Quality": {
         "eval": ("eval", "Measure the quality of search results, and compare two configurations."),

@@ -101,6 +101,26 @@ def disable_command(path: str, index: str, as_json: bool, quiet: bool) -> None:
     _done(as_json, quiet, f"{path} is disabled", changed, path=path, enabled=False)
 
 
+@click.command("pull", epilog="Example: watersmeet pull")
+@click.option("--no-deepen", is_flag=True, help="Leave the deep vectors for later.")
+@common
+def pull_command(no_deepen: bool, index: str, as_json: bool, quiet: bool) -> None:
+    """Bring the index up to date with the database that holds the registry.
+
+    The setting registry.records names it; serve and mcp do this by themselves every few seconds.
+    """
+    with Engine(index_to_make(index), loaded()) as engine, progress(quiet or as_json) as callback:
+        report = engine.registry.pull(whole=True, deepen=not no_deepen, progress=callback)
+    if as_json:
+        print_json(report.to_json())
+    elif not quiet:
+        counts = f"{report.registered} registered, {report.removed} removed"
+        print_line(f"{report.records} records in {report.place}: {counts} in {report.took_ms / 1000:.1f} s")
+        _print_listed([("skipped", [(item.record, item.reason) for item in report.skipped])])
+        if report.only_here:
+            print(f"  {len(report.only_here)} entities are only in this index; register them again to share them")
+
+
 def _done(as_json: bool, quiet: bool, message: str, changed: int | None = None, **facts: Any) -> None:
     """Print the result of these commands in one format: a changed entity counts as registered."""
     if as_json:
@@ -129,9 +149,13 @@ def _print(report: Registered, folder: str) -> None:
         ("duplicate", [(twin.record, twin.reason) for twin in report.twins]),
         ("warning", [(item.record, item.reason) for item in report.warnings]),
     ]
+    _print_listed(listed)
+    print(f"{report.documents} documents, {report.chunks} chunks in {relative(folder)}")
+
+
+def _print_listed(listed: list[tuple[str, list[tuple[str, str]]]]) -> None:
     for name, items in listed:
         for record, reason in items[:MAX_LISTED]:
             print_line(f"  {name}: {relative(record)}: {reason}")
         if len(items) > MAX_LISTED:
             print(f"  ... and {len(items) - MAX_LISTED} more; --json lists all")
-    print(f"{report.documents} documents, {report.chunks} chunks in {relative(folder)}")

@@ -25,14 +25,14 @@ def print_sources(sources: list[dict[str, Any]], form: str) -> None:
 
 
 def _read(source: dict[str, Any]) -> str:
-    return _ago(source["synced"]) + (", overdue" if source["overdue"] else "")
+    return ago(source["synced"]) + (", overdue" if source["overdue"] else "")
 
 
 def _counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _ago(moment: str | None) -> str:
+def ago(moment: str | None) -> str:
     """The age of a moment, as people say it."""
     if moment is None:
         return "never as a whole"

@@ -12,7 +12,7 @@ from watersmeet.core.languages import named
 from watersmeet.engine.index.tiers import MISSING, TIERS
 from watersmeet.engine.query.modes import percent
 from watersmeet.face.cli.common import common, opened, print_json
-from watersmeet.face.cli.roots import source_line
+from watersmeet.face.cli.roots import ago, source_line
 
 MAX_LANGUAGES = 5
 QUERY_ENCODERS = {
@@ -39,12 +39,19 @@ def _lines(status: dict[str, Any]) -> list[tuple[str, str]]:
     return [
         ("index", status["index"]),
         *((source["kind"], source_line(source)) for source in status["sources"]),
+        *([("database", _database(status["database"]))] if "database" in status else []),
         *((name, ", ".join(f"{k} {count}" for k, count in status[name].items())) for name in ("kinds", "collections")),
         *([("languages", _languages(status["languages"]))] if status["languages"] else []),
         *((name, _covered(signal)) for name, signal in status["signals"].items()),
         *_missing(status["signals"]),
         ("calibration", _calibrated(status["calibration"])),
     ]
+
+
+def _database(state: dict[str, Any]) -> str:
+    """The shared database of the registry, and how old what was pulled from it is."""
+    pulled = f"pulled {ago(state['pulled'])}" if state["pulled"] else "never pulled: run `watersmeet pull`"
+    return f"{state['place']}, {pulled}" + (f"; {state['problem']}" if state["problem"] else "")
 
 
 def _languages(shares: dict[str, float]) -> str:

@@ -104,6 +104,13 @@ async def tags(request: Request) -> Response:
     return await answer(request, lambda _: {"tags": service_of(request).engine.registry.tags(who)})
 
 
+@router.get("/api/stats", response_model=shapes.Stats, responses=problem_responses(), summary="Count the entities")
+async def stats(request: Request) -> Response:
+    """Entities of each kind, and the collection of a shared database that has their vectors."""
+    who = caller(request).viewer
+    return await answer(request, lambda _: service_of(request).engine.registry.statistics(who))
+
+
 # ---------------------------------------------------------------- one entity, and changing it
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from watersmeet.core.errors import ConfigError
@@ -10,6 +11,11 @@ from watersmeet.core.registry_records import ChangedRecord, RecordChange, Stored
 from watersmeet.core.writing import Changes
 from watersmeet.store.local._records import COLUMNS, check, following, last, read_back, stored
 from watersmeet.store.local.catalogue import Catalogue
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """The choice of no shared database: records are in the index alone."""
 
 
 class LocalRecords:

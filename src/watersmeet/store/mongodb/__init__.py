@@ -1,0 +1,1 @@
+"""MongoDB as the place of registered records, and of the vectors of their entities."""
