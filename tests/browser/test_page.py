@@ -308,3 +308,19 @@ def test_no_barrier_and_no_sideways_scrolling(visit: Open, axe: str, width: str,
     page.wait_for_selector(".card details")
     page.evaluate("() => document.querySelectorAll('.card details').forEach((one) => { one.open = true; })")
     look("12-registry")
+
+
+def test_with_a_token_documents_and_files_open_too(browser: Browser, guarded: tuple[str, str]) -> None:
+    address, token = guarded
+    context = browser.new_context()
+    page = context.new_page()
+    page.set_default_timeout(10_000)
+    page.goto(f"{address.rstrip('/')}/doc/tide.md")
+    page.fill("#token", token)
+    page.keyboard.press("Enter")
+    expect(page.locator("#detail h2")).to_have_text("tide")
+    with context.expect_page() as other:
+        page.locator("#original a").click()
+    assert other.value.url.startswith("blob:")
+    expect(other.value.locator("body")).to_have_text("# tide")
+    context.close()

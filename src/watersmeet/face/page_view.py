@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from watersmeet.core.names import CODE
 from watersmeet.engine.query.reading import file_type
-from watersmeet.present.rich_text import form_of, rich_text
-from watersmeet.present.snippet import snippet
+from watersmeet.present.rich_text import MARKDOWN, form_of, rich_text
+from watersmeet.present.snippet import excerpt
 from watersmeet.present.web_address import web_address
 
 if TYPE_CHECKING:
     from watersmeet.core.model import Result
     from watersmeet.face.search import SearchReply
-
-WIDTH = 300
-"""Characters of a line of a snippet."""
 
 
 def search_view(reply: SearchReply) -> dict[str, Any]:
@@ -28,9 +26,12 @@ def search_view(reply: SearchReply) -> dict[str, Any]:
 
 
 def _shown(result: Result, query: str) -> dict[str, Any]:
-    lines = snippet(result.text, query, WIDTH)
+    form = form_of(result.kind, result.document, result.path)
     return {
-        "snippet": rich_text("\n".join(lines), form_of(result.kind, result.document, result.path)),
+        "snippet": rich_text(
+            excerpt(result.text, query, kind=result.kind),
+            MARKDOWN if form == CODE else form,  # an excerpt of code is a fence
+        ),
         "address": web_address(result.path, result.place, result.text),
         "file": file_type(result.path),
         "page": result.place.pages[0] if result.place.pages else 0,

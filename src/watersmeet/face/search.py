@@ -121,10 +121,10 @@ class SearchParams:
         metavar="SHARE",
     )
     one_per_document: bool = option(False, "only the best passage of each document")
+    facets: bool = option(False, "count the documents found by kind, collection, tag and date")
     expand: str = option(
         "", "show each result with the whole section or page around it", choices=lambda: EXPANSIONS, metavar="HOW"
     )
-    facets: bool = option(False, "count the documents found by kind, collection, tag and date")
     explain: bool = option(False, "show how each result got its rank")
     why_not: str = option("", "show at which step this document was dropped, and why", longest=200, metavar="DOC")
     budget: int | None = option(

@@ -10,15 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from html import unescape
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urljoin
 
+from watersmeet.common.markdown import markdown
 from watersmeet.core.names import CODE
-
-if TYPE_CHECKING:
-    from pyromark import Markdown
 
 Node = Any
 """A text, or an element: `[name, attributes, *nodes]`. JSON, so that it is what it is sent as."""
@@ -190,19 +187,6 @@ class _Marker:
 # ---------------------------------------------------------------- Markdown
 
 
-@cache
-def _markdown() -> Markdown:
-    from pyromark import Markdown, Options
-
-    return Markdown(
-        options=Options.ENABLE_TABLES
-        | Options.ENABLE_FOOTNOTES
-        | Options.ENABLE_STRIKETHROUGH
-        | Options.ENABLE_TASKLISTS
-        | Options.ENABLE_WIKILINKS
-    )
-
-
 @dataclass(slots=True)
 class _Builder:
     """Builds the tree from parser events: a stack of open elements, the first of which is the root."""
@@ -224,7 +208,7 @@ class _Builder:
         found = _in_bytes(text, passage)
         marker = _Marker(found)
         start = read = 0
-        for number, (event, span) in enumerate(_markdown().events_with_range(text)):
+        for number, (event, span) in enumerate(markdown().events_with_range(text)):
             if number >= MAX_EVENTS:
                 break
             start = start if self._names else span["start"]
@@ -278,7 +262,7 @@ class _Builder:
         elif name == "CodeBlock":
             made = element("pre", {"class": "code"})
         elif name == "BlockQuote":
-            made = element("blockquote")
+            made = element("blockquote", {"alert": value} if value else None)
         elif name == "List":
             made = element("ul") if value is None else element("ol", {"start": value} if value != 1 else None)
         elif name == "FootnoteDefinition":
@@ -491,6 +475,9 @@ def _with_highlights(block: list[Node]) -> list[Node]:
 
 def _callout(quote: list[Node]) -> list[Node]:
     """A quotation that begins with `[!kind] title` is a callout; `[!kind]-` is folded."""
+    if alert := quote[1].pop("alert", ""):  # GitHub's kinds, which the parser knows
+        kind = _CALLOUT_NAMES.get(alert.casefold(), alert.casefold())
+        return element("div", {"class": f"callout {kind}"}, element("p", {"class": "callout-title"}, alert), *quote[2:])
     first = quote[2] if len(quote) > 2 else ""
     if type(first) is not list or first[0] != "p" or len(first) < 3 or type(first[2]) is not str:
         return quote

@@ -10,10 +10,9 @@ export async function call(path, body, signal) {
   const answer = await fetch(path, { method: body ? "POST" : "GET", headers, body: body && JSON.stringify(body), signal });
   const data = await answer.json().catch(() => ({}));
   if (!answer.ok) {
-    const error = data.error ?? data;
-    const message = error.message ?? (typeof error === "string" ? error : null) ?? data.detail ?? `the server answered with status ${answer.status}`;
-    if (answer.status === 401) askForToken(token ? String(message) : "");
-    throw new Error([typeof message === "string" ? message : JSON.stringify(message), error.hint ?? data.hint].filter(Boolean).join(". "));
+    const message = String(data.detail ?? `the server answered with status ${answer.status}`);
+    if (answer.status === 401) askForToken(token ? message : "");
+    throw new Error([message, data.hint].filter(Boolean).join(". "));
   }
   return data;
 }
