@@ -18,9 +18,10 @@ import pytest
 from registries import ENTITIES
 from serving import served
 from watersmeet import Engine
-from watersmeet.core.errors import ConfigError, ModelProblem
+from watersmeet.core.errors import ConfigError, ModelProblem, NotFound
 from watersmeet.core.indexing import Found, ParserOptions
 from watersmeet.core.model import Request
+from watersmeet.core.place import Place
 from watersmeet.engine.components import KINDS, default, find, names, options
 from watersmeet.engine.index.tiers import model_of
 from watersmeet.engine.models import PairScorers, chat
@@ -29,6 +30,7 @@ from watersmeet.engine.registry.shared_records import close_shared, shared_recor
 from watersmeet.engine.settings.settings import SECTIONS, Settings, load
 from watersmeet.engine.sync.formats import Formats
 from watersmeet.engine.sync.sources import Sources
+from watersmeet.face.cli.open_with import Target, open_target
 from watersmeet.face.mcp.server import listed_tools
 from watersmeet.face.mcp.tools.export import folder_of
 from watersmeet.face.service import Service
@@ -273,5 +275,7 @@ def test_the_settings_of_the_engine_are_read_where_it_works(
         listed_tools(beside, Caller())
         with suppress(ConfigError):  # it is not set
             folder_of(beside, "export")
+        with suppress(NotFound):  # it does not exist
+            open_target(Target("/nowhere/a.md", Place()), engine.settings)
     documented = {f"{section}.{key}" for section, cls in SECTIONS.items() for key in options(cls)}
     assert sorted(documented - reads) == []
