@@ -45,7 +45,7 @@ BEFORE = ("", "a", "1", "a{", "{{<a ", "[[", "---\n", "+++\n", "v1", ".", "\n", 
 AFTER = ("", "x", "+\nx", "}")
 AROUND = [*((before, "x") for before in BEFORE), *(("", after) for after in AFTER), ("v1", "+\nx"), ("a{", "}")]
 LONG = 6_000
-QUICK = 0.02
+QUICK = 0.008
 """Seconds of CPU; a pattern that goes back at every place takes several times that for the longest text."""
 
 

@@ -171,7 +171,7 @@ def test_a_folder_cannot_choose_it(estuary: Environment, coast: Path) -> None:
     assert "ebb: x" not in ignored.stdout
     assert "ignored: pipeline.stages, stage.ebb.factor" in ignored.stderr
     assert estuary.run("trust", ".", cwd=coast).returncode == 0
-    assert "ebb: x 0.1" in estuary.run("search", "high water", "--explain", cwd=coast).stdout
+    assert "ebb: x 0.1" in estuary.run("search", "high water", "--explain", "-n", "5", cwd=coast).stdout
 
 
 # ------------------------------------------------------------ whose it is

@@ -31,14 +31,14 @@ def made(place: Path) -> bool:
 
 @pytest.mark.parametrize("how", [["--mode", "sparse"], ["--recipe", "docs"]])
 def test_a_search_makes_them_first_and_says_so(place: Path, run: Run, how: list[str]) -> None:
-    assert run("search", "rotate keys", cwd=place, **WITH).stderr == ""
+    assert run("search", "rotate keys", "-n", "20", cwd=place, **WITH).stderr == ""
     assert not made(place)
-    first = run("search", "rotate keys", *how, cwd=place, **WITH)
+    first = run("search", "rotate keys", "-n", "20", *how, cwd=place, **WITH)
     assert made(place)
     assert "embedding (sparse)" in first.stderr
     assert "sparse" not in first.stderr.replace("embedding (sparse)", "")
     assert "guides/keys.md" in first.stdout
-    again = run("search", "rotate keys", *how, cwd=place, **WITH)
+    again = run("search", "rotate keys", "-n", "20", *how, cwd=place, **WITH)
     assert (again.stdout, again.stderr) == (first.stdout, "")
 
 

@@ -15,7 +15,7 @@ from watersmeet import Engine
 from watersmeet.core.errors import SourceProblem
 from watersmeet.core.visibility import EVERYONE, OWNER
 from watersmeet.face.cli.main import run
-from watersmeet.face.cli.roots import _ago
+from watersmeet.face.cli.roots import ago
 from watersmeet.face.service import Service, _without_place
 
 __all__ = ["box", "made"]  # fixtures
@@ -139,4 +139,4 @@ def test_over_rest(engine: Engine, vault: Path, box: Any) -> None:
     [(None, "never as a whole"), ("2020-01-01T00:00:00+00:00", "days ago"), ("2999-01-01T00:00:00+00:00", "just now")],
 )
 def test_ages_as_people_say_them(moment: str | None, text: str) -> None:
-    assert _ago(moment).endswith(text)
+    assert ago(moment).endswith(text)

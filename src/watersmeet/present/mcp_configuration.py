@@ -27,7 +27,7 @@ _SECRET_NAME = re.compile(
 _SCHEME_ONLY = re.compile(r"(?:(?:Bearer|Basic|Token|ApiKey)\s+)?<[^<>]+>", re.IGNORECASE)
 _VARIABLE = re.compile(r"\$\{(?:input:|env:)?([\w.-]+)[^{}]*\}|\{\{\s*([\w.-]+)\s*\}\}|(?<!\$)\{([\w.-]+)\}", re.ASCII)
 _ADDRESS = re.compile(r"https?://[^\s\x00-\x1f]+", re.IGNORECASE)
-_QUERY_VALUE = re.compile(r"([^=&;]+)=([^&;]*)")
+_QUERY_PARTS = re.compile(r"([&;])")
 _TURNS = re.compile(r"(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])")
 
 
@@ -152,8 +152,12 @@ class _Draft:
         for named in re.findall(r"<([^<>]+)>", "/".join([host, *parts])):
             self.placeholder(named, "address", _text(_mapping(variables.get(named)), "description"))
         parts = [self.placeholder("secret", "address") if _looks_secret(part) else part for part in parts]
-        query = _QUERY_VALUE.sub(lambda found: f"{found[1]}={self.filled(found[2], found[1], 'address', {})}", query)
+        query = "".join(self._query_part(part) for part in _QUERY_PARTS.split(query))
         return f"{scheme}://{'/'.join([host, *parts])}" + (f"?{query}" if query else "") if host else ""
+
+    def _query_part(self, part: str) -> str:
+        name, sign, value = part.partition("=")
+        return f"{name}={self.filled(value, name, 'address', {})}" if name and sign else part
 
     def pairs(self, value: Any, where: str) -> dict[str, str]:
         """Headers or variables, of a list of objects or of a mapping."""

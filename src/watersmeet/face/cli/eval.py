@@ -110,7 +110,7 @@ def eval_command(
             progress=callback,
         )
     report = to_json(evaluation)
-    _keep(place, evaluation, report, _command(dataset, from_corpus, queries, recipe, mode, limit, seed))
+    _keep(place, evaluation, report, _command_line(dataset, from_corpus, queries, recipe, mode, limit, seed))
     passed = _save_outputs(evaluation, report, save_to, gate_file, run_out, reports, csv_file)
     if as_json:
         print_json(report)
@@ -147,7 +147,7 @@ def _load_queries(
     return data, find_index(index) if index or data.corpus is None else ""
 
 
-def _command(dataset: str, from_corpus: bool, queries: int, recipe: str, mode: str, limit: int, seed: int) -> str:
+def _command_line(dataset: str, from_corpus: bool, queries: int, recipe: str, mode: str, limit: int, seed: int) -> str:
     """The command that measures the same again."""
     import shlex
 
