@@ -1,9 +1,10 @@
 """Questions on sections of real vaults: is the right section first, is it among the first five?
 
-    python benchmarks/sections.py [--sets obsidian_help_en,foam_docs] [--recipe default] [--config settings.toml]
+    python benchmarks/sections.py [--sets foam_docs,everyday_foam_docs] [--recipe default] [--config settings.toml]
                                   [--against benchmarks/results/sections-COMMIT.json]
 
-The questions are in sections/NAME.toml and were written before any was asked. Figures are given as written, and with
+The questions are in sections/NAME.toml and were written before any was asked; those of everyday_NAME.toml are on the
+same vault. Figures are given as written, and with
 the sections that were judged to answer as well when they were found (sections/judged.toml). `--against` compares with
 the file of another run, such as that of another checkout or of other settings. Constants are chosen with rust_book,
 kubernetes_en and dendron_site, never with the sets that are measured by default. Needs the vaults
@@ -32,7 +33,7 @@ from watersmeet.evaluate.compare import compare
 from watersmeet.evaluate.data import load as load_questions
 
 QUESTIONS = Path(__file__).parent / "sections"
-MEASURED = ("obsidian_help_en", "foam_docs")
+MEASURED = ("obsidian_help_en", "foam_docs", "everyday_obsidian_help_en", "everyday_foam_docs")
 DEEP, FEW = 50, 5
 PER_DOCUMENT = 3
 """Sections of a document that are shown together, where results are grouped by document."""
@@ -67,9 +68,9 @@ def shared_words(engine: Engine, question: str, sections: Sequence[str]) -> floa
 
 def ask(name: str, data: Path, chosen: Settings) -> list[dict[str, Any]]:
     """Each question of a set with the ranks of the right section and document."""
-    also, answers = judged_too(), []
-    with Engine(Path(cache_folder()) / "benchmarks" / f"sections-{name}", chosen) as engine:
-        engine.sync([data / name])
+    also, answers, vault = judged_too(), [], name.removeprefix("everyday_")
+    with Engine(Path(cache_folder()) / "benchmarks" / f"sections-{vault}", chosen) as engine:
+        engine.sync([data / vault])
         engine.deepen()
         for question in load_questions(QUESTIONS / f"{name}.toml").questions:
             results = engine.search(Request(question.text, top_n=DEEP)).results

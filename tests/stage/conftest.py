@@ -24,6 +24,7 @@ class Shelf:
     """Passages in the order in which they stand in their documents."""
 
     held: dict[str, Passage] = field(default_factory=dict)
+    names: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def put(
         self,
@@ -48,6 +49,9 @@ class Shelf:
     def owners_of(self, ids: Collection[str]) -> dict[str, int]:
         documents = sorted({passage.document for passage in self.held.values()})
         return {id: documents.index(self.held[id].document) for id in ids}
+
+    def named(self, key: str, condition: Condition) -> dict[str, int]:
+        return self.names.get(key, {})
 
     def heads(self, ids: Collection[str]) -> dict[str, DocumentHead]:
         first = {}

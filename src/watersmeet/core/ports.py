@@ -206,6 +206,14 @@ class Newest(Protocol):
         ...
 
 
+class Named(Protocol):
+    """Documents by name."""
+
+    def named(self, key: str, condition: Condition) -> dict[DocId, int]:
+        """Documents that a link with this key may refer to, with a rank: lower is a closer name."""
+        ...
+
+
 class ConceptTerms(Protocol):
     """Semantic look-up in the terms of this corpus."""
 

@@ -1,32 +1,37 @@
 """Literal matches first: the page or section that the query names letter for letter, and a single word as written.
 
 A longer page on the same subject shares more words with a title, and is semantically closer, than the page that has the
-title. A single word has one literal meaning: what contains it answers before what is merely near.
+title; an alias is a title, too. A single word has one literal meaning: what contains it answers before what is near.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Protocol
 
-from watersmeet.core.model import ChunkId, Passage, Plan, Ranking
+from watersmeet.core.model import ChunkId, DocId, Passage, Plan, Ranking
+from watersmeet.core.names import ALIAS, link_key
 from watersmeet.core.options import option
 from watersmeet.core.passages import passage_words
-from watersmeet.core.ports import PassageReader, Term, Words
+from watersmeet.core.ports import Named, PassageReader, Term, Words
 from watersmeet.core.tokens import QUESTION_WORDS, is_abbreviation, is_code, surfaces
 from watersmeet.core.tokens import words as words_of
 
 
+class _View(PassageReader, Named, Protocol): ...
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LiteralFirst:
-    """A stage: first what has the query as its title or heading, if few do; then, for a single word, what contains it
-    as written; then with another ending."""
+    """A stage: first what has the query as its title or alias, or else as its heading, if few do; then, for a single
+    word, what contains it as written; then with another ending."""
 
     words: Words
-    view: PassageReader
+    view: _View
     depth: int = option(20, "hits whose titles and headings are read")
     max_words: int = option(10, "a longer query is not compared with titles")
-    max_documents: int = option(3, "a title or heading of more documents than this is too common to decide")
+    max_documents: int = option(3, "a title, alias or heading of more documents than this is too common to decide")
 
     def apply(self, ranking: Ranking, plan: Plan) -> Ranking:
         if not ranking.hits or (plan.only and "lexical" not in plan.only):
@@ -35,13 +40,16 @@ class LiteralFirst:
         gains, notes = self._word(ranking, plan.text)
         best = ranking.hits[0].score
         if 0 < len(query) <= self.max_words:
-            for chunk in self._named(ranking, query, gains):
+            found, name = self._named(ranking, plan, query, gains)
+            for chunk in found:
                 gains[chunk] = 3 * best
-                notes[chunk] = {"matches": "title or heading"}
+                notes[chunk] = {"matches": name}
         return ranking.raised("literal_first", gains, notes)
 
-    def _named(self, ranking: Ranking, query: list[str], matching: Collection[ChunkId]) -> list[ChunkId]:
-        """Chunks of the first hits whose title or heading is the query: of a page its first passage there."""
+    def _named(
+        self, ranking: Ranking, plan: Plan, query: list[str], matching: Collection[ChunkId]
+    ) -> tuple[list[ChunkId], str]:
+        """Chunks whose title, alias or heading is the query, of a page its first passage, and which of these it is."""
         first = sorted(ranking.hits, key=lambda hit: hit.chunk not in matching)[: self.depth]
         passages = self.view.passages([hit.chunk for hit in first])
         pages: dict[str, ChunkId] = {}
@@ -55,8 +63,20 @@ class LiteralFirst:
                     pages[passage.document] = hit.chunk
             elif _has_heading(passage, query):
                 sections.setdefault(passage.document, hit.chunk)
-        found = pages or sections
-        return list(found.values()) if len(found) <= self.max_documents else []
+        aliased = {} if pages else self._aliased(ranking, plan)
+        found = pages or {document: sections.get(document, start) for document, start in aliased.items()} or sections
+        name = "alias" if aliased else "title or heading"
+        return (list(found.values()), name) if len(found) <= self.max_documents else ([], "")
+
+    def _aliased(self, ranking: Ranking, plan: Plan) -> dict[DocId, ChunkId]:
+        """Documents with the query as an alias, each with its first passage among the hits."""
+        named = self.view.named(link_key(DocId(""), plan.text, "wiki"), plan.condition)
+        documents = {document for document, rank in named.items() if rank == ALIAS}
+        if not documents:
+            return {}
+        owners = self.view.documents_of([hit.chunk for hit in ranking.hits])
+        passages = self.view.passages([chunk for chunk, owner in owners.items() if owner in documents])
+        return {one.document: one.id for one in sorted(passages.values(), key=_start, reverse=True)}
 
     def _word(self, ranking: Ranking, text: str) -> tuple[dict[ChunkId, float], dict[ChunkId, dict[str, str]]]:
         """Gains of the chunks that contain the only word of the query."""
