@@ -23,7 +23,7 @@ from watersmeet.core.errors import IndexBusy
 from watersmeet.core.facets import with_parents
 from watersmeet.core.index import Check, IndexedRoot, Record, Statistics, Tier, Unseen
 from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Passage, Row
-from watersmeet.core.names import link_key
+from watersmeet.core.names import ALIAS, link_key
 from watersmeet.core.ports import DocumentHead, Edge, Mention, Term
 from watersmeet.core.sparse import Weighted
 from watersmeet.core.visibility import is_restricted
@@ -125,6 +125,10 @@ class MemorySnapshot:
 
     def names_of(self, documents: Collection[DocId]) -> dict[DocId, frozenset[str]]:
         return {name: self.stored[name].name_words if name in self.stored else frozenset() for name in documents}
+
+    def aliased(self, key: str, ids: Collection[ChunkId]) -> list[ChunkId]:
+        documents = {name for rank, _, name in self.named_by[key] if rank == ALIAS}
+        return [chunk for chunk, document in self.documents_of(ids).items() if document in documents]
 
     def words_only(self, documents: Collection[DocId]) -> dict[DocId, frozenset[str]]:
         found = {name: self.stored[name].words_only for name in documents if name in self.stored}

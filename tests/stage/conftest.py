@@ -24,7 +24,7 @@ class Shelf:
     """Passages in the order in which they stand in their documents."""
 
     held: dict[str, Passage] = field(default_factory=dict)
-    names: dict[str, dict[str, int]] = field(default_factory=dict)
+    aliases: dict[str, set[str]] = field(default_factory=dict)
 
     def put(
         self,
@@ -50,8 +50,8 @@ class Shelf:
         documents = sorted({passage.document for passage in self.held.values()})
         return {id: documents.index(self.held[id].document) for id in ids}
 
-    def named(self, key: str, condition: Condition) -> dict[str, int]:
-        return self.names.get(key, {})
+    def aliased(self, key: str, ids: Collection[str]) -> list[str]:
+        return [id for id in ids if self.held[id].document in self.aliases.get(key, ())]
 
     def heads(self, ids: Collection[str]) -> dict[str, DocumentHead]:
         first = {}

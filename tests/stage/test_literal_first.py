@@ -9,7 +9,6 @@ import pytest
 
 from watersmeet import Engine
 from watersmeet.core.model import Plan
-from watersmeet.core.names import ALIAS
 from watersmeet.engine.settings.settings import load
 from watersmeet.stage.literal_first import LiteralFirst
 
@@ -73,7 +72,7 @@ def test_an_alias_is_found_below_the_hits_that_are_read(shelf, ranked) -> None:
     shelf.put("start", "text", "page", "The page", ("The page",))
     shelf.put("else", "text", "other", "Other")
     shelf.put("file", "text", "nickname.md", "A file")
-    shelf.names["nickname"] = {"page": ALIAS, "nickname.md": 0, "elsewhere": ALIAS}
+    shelf.aliases["nickname"] = {"page"}
     ranking = ranked({"else": 1.0, "file": 0.9, "part": 0.8, "start": 0.5})
     found = LiteralFirst(shelf, shelf, depth=1).apply(ranking, Plan("Nickname"))
     assert [hit.chunk for hit in found.hits] == ["start", "else", "file", "part"]
@@ -82,7 +81,7 @@ def test_an_alias_is_found_below_the_hits_that_are_read(shelf, ranked) -> None:
 def test_a_title_wins_over_an_alias(shelf, ranked) -> None:
     shelf.put("titled", "text", "titled.md", "The pump")
     shelf.put("aliased", "text", "aliased.md", "Other")
-    shelf.names["the pump"] = {"aliased.md": ALIAS}
+    shelf.aliases["the pump"] = {"aliased.md"}
     found = LiteralFirst(shelf, shelf).apply(ranked({"aliased": 1.0, "titled": 0.5}), Plan("the pump"))
     assert [hit.chunk for hit in found.hits] == ["titled", "aliased"]
 
@@ -90,7 +89,7 @@ def test_a_title_wins_over_an_alias(shelf, ranked) -> None:
 def test_an_alias_of_many_pages_decides_nothing(shelf, ranked) -> None:
     for n in range(4):
         shelf.put(f"c{n}", "text", f"d{n}", f"Page {n}")
-    shelf.names["home"] = {f"d{n}": ALIAS for n in range(4)}
+    shelf.aliases["home"] = {f"d{n}" for n in range(4)}
     ranking = ranked({"c0": 1.0, "c1": 0.9, "c2": 0.8, "c3": 0.7})
     assert LiteralFirst(shelf, shelf).apply(ranking, Plan("home")) is ranking
 

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Passage, Row
-from watersmeet.core.ports import Entities, Links, Named, Newest, PassageReader, Surroundings, Words
+from watersmeet.core.ports import Aliases, Entities, Links, Newest, PassageReader, Surroundings, Words
 
 if TYPE_CHECKING:
     from watersmeet.core.documents import Link
@@ -121,7 +121,7 @@ class Vectors(Protocol):
         ...
 
 
-class Documents(PassageReader, Surroundings, Newest, Named, Protocol):
+class Documents(PassageReader, Surroundings, Newest, Aliases, Protocol):
     """Queries about whole documents. Without a condition, all documents are included."""
 
     def passages_of(self, document: DocId) -> list[Passage]:
@@ -156,6 +156,10 @@ class Documents(PassageReader, Surroundings, Newest, Named, Protocol):
     def collections_of(self, documents: Collection[str]) -> set[str]: ...
     def at(self, paths: Collection[str], condition: Condition) -> list[DocId]:
         """Documents read from one of these paths."""
+        ...
+
+    def named(self, key: str, condition: Condition) -> dict[DocId, int]:
+        """Documents that a link with this key may refer to, with a rank: lower is a closer name."""
         ...
 
     def titled(self, key: str, condition: Condition) -> list[DocId]:

@@ -206,11 +206,11 @@ class Newest(Protocol):
         ...
 
 
-class Named(Protocol):
-    """Documents by name."""
+class Aliases(Protocol):
+    """Other names of documents. A stage asks with every query, so a store should answer from what it has loaded."""
 
-    def named(self, key: str, condition: Condition) -> dict[DocId, int]:
-        """Documents that a link with this key may refer to, with a rank: lower is a closer name."""
+    def aliased(self, key: str, ids: Collection[ChunkId]) -> list[ChunkId]:
+        """Those of the chunks whose document has an alias with this link key."""
         ...
 
 

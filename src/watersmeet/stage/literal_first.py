@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from watersmeet.core.model import ChunkId, DocId, Passage, Plan, Ranking
-from watersmeet.core.names import ALIAS, link_key
+from watersmeet.core.names import link_key
 from watersmeet.core.options import option
 from watersmeet.core.passages import passage_words
-from watersmeet.core.ports import Named, PassageReader, Term, Words
+from watersmeet.core.ports import Aliases, PassageReader, Term, Words
 from watersmeet.core.tokens import QUESTION_WORDS, is_abbreviation, is_code, surfaces
 from watersmeet.core.tokens import words as words_of
 
 
-class _View(PassageReader, Named, Protocol): ...
+class _View(PassageReader, Aliases, Protocol): ...
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -70,12 +70,8 @@ class LiteralFirst:
 
     def _aliased(self, ranking: Ranking, plan: Plan) -> dict[DocId, ChunkId]:
         """Documents with the query as an alias, each with its first passage among the hits."""
-        named = self.view.named(link_key(DocId(""), plan.text, "wiki"), plan.condition)
-        documents = {document for document, rank in named.items() if rank == ALIAS}
-        if not documents:
-            return {}
-        owners = self.view.documents_of([hit.chunk for hit in ranking.hits])
-        passages = self.view.passages([chunk for chunk, owner in owners.items() if owner in documents])
+        key = link_key(DocId(""), plan.text, "wiki")
+        passages = self.view.passages(self.view.aliased(key, [hit.chunk for hit in ranking.hits]))
         return {one.document: one.id for one in sorted(passages.values(), key=_start, reverse=True)}
 
     def _word(self, ranking: Ranking, text: str) -> tuple[dict[ChunkId, float], dict[ChunkId, dict[str, str]]]:

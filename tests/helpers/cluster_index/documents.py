@@ -142,6 +142,9 @@ class ClusterDocuments:
     def names_of(self, documents: Collection[DocId]) -> dict[DocId, frozenset[str]]:
         return {name: row[0] if row else frozenset() for name, row in self._words_of(documents).items()}
 
+    def aliased(self, key: str, ids: Collection[ChunkId]) -> list[ChunkId]:
+        return [chunk for chunk, row in self.rows.by_id(ids).items() if key in row.aliases]
+
     def words_only(self, documents: Collection[DocId]) -> dict[DocId, frozenset[str]]:
         return {name: row[1] for name, row in self._words_of(documents).items() if row and row[1]}
 

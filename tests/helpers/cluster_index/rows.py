@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from cluster_index.postgres import Postgres
 from watersmeet.core.model import ChunkId, Condition, DocId, Passage
+from watersmeet.core.names import ALIAS
 from watersmeet.core.place import Place
 from watersmeet.testing.conditions import Facts, satisfies
 
@@ -25,6 +26,7 @@ class LiveRow(NamedTuple):
     facets: frozenset[tuple[str, str]]
     name_words: frozenset[str]
     words_only: frozenset[str]
+    aliases: frozenset[str]
     first: ChunkId
     server: DocId | None
 
@@ -35,7 +37,9 @@ class LiveRow(NamedTuple):
 
 _SELECT = (
     "SELECT c.row, c.id, c.ordinal, c.headings, c.place, c.text, d.key, d.name, d.kind, d.title, d.path,"
-    " d.modified, d.created, d.collection, d.facets, d.called, d.known, d.first_chunk, d.fields ->> 'server'"
+    " d.modified, d.created, d.collection, d.facets, d.called, d.known,"
+    f" ARRAY(SELECT n.key FROM names n WHERE n.document = d.key AND n.rank = {ALIAS}),"
+    " d.first_chunk, d.fields ->> 'server'"
     f" FROM chunks c JOIN documents d ON d.key = c.document WHERE {LIVE.format('c')} AND "
 )
 
@@ -79,7 +83,7 @@ class Rows:
 
 def _live_row(line: Sequence[Any]) -> LiveRow:
     row, chunk, ordinal, headings, place, text, key, name, kind, title, path, *rest = line
-    modified, created, collection, facets, name_words, words_only, first, server = rest
+    modified, created, collection, facets, name_words, words_only, aliases, first, server = rest
     spans: dict[str, Any] = {part: tuple(span) if isinstance(span, list) else span for part, span in place.items()}
     where = (modified, tuple(headings), Place(**spans), text, created)
     return LiveRow(
@@ -91,6 +95,7 @@ def _live_row(line: Sequence[Any]) -> LiveRow:
         frozenset((facet, value) for facet, value in facets),
         frozenset(name_words),
         frozenset(words_only),
+        frozenset(aliases),
         ChunkId(first),
         DocId(server) if server else None,
     )

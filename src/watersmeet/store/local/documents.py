@@ -98,6 +98,15 @@ class DocumentsView(CatalogueView):
             cached_names.update({document: frozenset(names) for document, names in found.items()})
         return {document: cached_names[document] for document in documents}
 
+    def aliased(self, key: str, ids: Collection[ChunkId]) -> list[ChunkId]:
+        """Those of the chunks whose document has this alias."""
+        documents = {
+            document
+            for (document,) in self.query("SELECT document FROM names WHERE key = ? AND rank = ?", [key, ALIAS])
+        }
+        owners = self.owners_of(ids) if documents else {}
+        return [chunk for chunk, owner in owners.items() if owner in documents]
+
     def words_only(self, documents: Collection[DocId]) -> dict[DocId, frozenset[str]]:
         """Words that documents are found by but that are in no text: descriptive fields, the registry of a skill, the
         author of a virtual server."""

@@ -139,6 +139,12 @@ class DocumentsContract(FilledContract):
             DocId("notes/ideas.txt"): frozenset({"ideas"}),
         }
 
+    def test_chunks_of_documents_with_an_alias(self, snapshot: Snapshot) -> None:
+        own, other = ([one.id for one in snapshot.passages_of(DocId(name))] for name in (SETUP, "notes/ideas.txt"))
+        assert set(snapshot.aliased("installation", [*other, *own, MISSING])) == set(own)
+        assert snapshot.aliased("installation", other) == []
+        assert snapshot.aliased("setup", own) == []  # its file name is no alias
+
     def test_words_that_stand_in_no_text(self, snapshot: Snapshot) -> None:
         found = snapshot.words_only([DocId("/knots"), DocId("/weather"), DocId(SETUP), DocId("guides/keys.md")])
         assert found == {
