@@ -60,9 +60,14 @@ def test_pages_fit_and_load_nothing_from_elsewhere(
 
 def test_the_site_has_a_search_that_needs_no_server(browser: Browser, site: str) -> None:
     page = browser.new_page(viewport={"width": 1280, "height": 900})
-    page.goto(site)
-    page.keyboard.press("Control+k")
-    page.keyboard.type("robots.txt")
+    page.goto(site, wait_until="networkidle")  # until the script is there, keys are for the page
+    box = page.locator("input:focus")
+    for _ in range(20):
+        page.keyboard.press("Control+k")
+        page.wait_for_timeout(250)
+        if box.count():
+            break
+    box.type("robots.txt")
     first = page.get_by_role("option").filter(has_text="robots").first
     expect(first).to_be_visible()
     if "PICTURES" in os.environ:
