@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from chat_replies import WORDS, bedrock, frame, sent
-from watersmeet.chat.bedrock import Bedrock, client_of
+from watersmeet.chat.bedrock import Bedrock
+from watersmeet.common.bedrock import client_of
 from watersmeet.core.chat import Chat
 from watersmeet.core.errors import ConfigError, ModelMissing, ModelProblem
 from watersmeet.testing.contracts.chat import CONVERSATION, QUESTION, ChatContract
@@ -128,7 +129,7 @@ def stubbed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
     session = boto3.Session(region_name="eu-west-1")
     client = session.client("bedrock-runtime")
-    monkeypatch.setattr("watersmeet.chat.bedrock.client_of", lambda *_: (client, session.get_credentials()))
+    monkeypatch.setattr("watersmeet.common.bedrock.client_of", lambda *_: (client, session.get_credentials()))
     with Stubber(client) as stub:
         yield stub
 
