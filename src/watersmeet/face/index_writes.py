@@ -34,6 +34,11 @@ class SyncParams:
     dry_run: bool = option(
         False, "write nothing; report what would be added, changed and removed", brief="only report, write nothing"
     )
+    confirm: bool = option(
+        False,
+        "embed with a model on another machine even if that costs more than index.confirm_above",
+        brief="spend more than the limit",
+    )
 
 
 def sync(
@@ -51,7 +56,14 @@ def sync(
         path if anywhere and sources.kind_of(path) == sources.of_paths else _in_a_root(path, roots, sources)
         for path in params.paths
     ]
-    report = engine.sync(allowed, now=params.now, public_only=True, dry_run=params.dry_run, progress=progress)
+    report = engine.sync(
+        allowed,
+        now=params.now,
+        public_only=True,
+        dry_run=params.dry_run,
+        confirm=params.confirm,
+        progress=progress,
+    )
     return _for_caller(engine, report, caller)
 
 
