@@ -123,6 +123,10 @@ class Remote(ABC):
         found = self.dimensions or dimensions.get(self.identity)
         return found or int(self._request([self.query_prefix + "dimension"], query=True, tries=2).shape[1])
 
+    def price(self, tokens: int) -> float | None:
+        """The price of so many tokens in US dollars; None if it is not known."""
+        return None if self.price_per_million_tokens is None else self.price_per_million_tokens * tokens / 1e6
+
     def embed(self, texts: Sequence[str]) -> Matrix:
         return self._embed(texts, query=False)
 

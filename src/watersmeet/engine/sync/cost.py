@@ -17,7 +17,6 @@ from watersmeet.core.model import Row
 from watersmeet.core.text_fields import embedded_text
 from watersmeet.core.token_count import estimate
 from watersmeet.core.vectors import key_of
-from watersmeet.engine.components import default, find, options
 from watersmeet.engine.index.tiers import due, embedder_name, is_remote, model_of
 from watersmeet.engine.index.vector_cache import cache_place, open_cache
 from watersmeet.engine.settings.settings import Settings
@@ -28,6 +27,7 @@ from watersmeet.engine.sync.roots import SyncOptions, sync
 if TYPE_CHECKING:
     from watersmeet.core.vectors import VectorCache
     from watersmeet.core.writing import Put
+    from watersmeet.engine.index.tiers import Model
 
 ASSUMED_PRICE = 1.0
 """Dollars for a million tokens where no price is set, to compare with `index.confirm_above`: more than they cost."""
@@ -46,9 +46,8 @@ class _Count:
 
     tier: str
     provider: str
-    model: str
+    model: Model
     fingerprint: str
-    price: float | None
     texts: int = 0
     tokens: int = 0
     pending: set[bytes] = field(default_factory=set)
@@ -88,7 +87,9 @@ class CostCount:
         """Count the chunks of an index that have no vectors; `after`: only above these rows. Returns the last rows."""
         last: dict[str, int] = {}
         for count in self.counts:
-            tier = snapshot.tiers().get(count.tier) or Tier(count.tier, count.model, count.fingerprint, 0, folder="")
+            tier = snapshot.tiers().get(count.tier) or Tier(
+                count.tier, count.model.name, count.fingerprint, 0, folder=""
+            )
             row = after.get(count.tier, 0)
             while found := snapshot.unseen(tier, _PAGE, (), row):
                 row = max(one.row for one in found)
@@ -101,18 +102,18 @@ class CostCount:
         """The cost in all; None if no model is on another machine."""
         if not self.counts:
             return None
-        prices = [None if one.price is None else one.price * one.tokens / 1e6 for one in self.counts]
+        prices = [one.model.price(one.tokens) for one in self.counts]
         known = [price for price in prices if price is not None]
-        assumed = sum(ASSUMED_PRICE * one.tokens / 1e6 for one in self.counts if one.price is None)
+        unknown = sum(one.tokens for one, price in zip(self.counts, prices, strict=True) if price is None)
         limit = self._settings.section("index").confirm_above
         return Cost(
             providers=[one.provider for one in self.counts],
-            models=[one.model for one in self.counts],
+            models=[one.model.name for one in self.counts],
             texts=sum(one.texts for one in self.counts),
             tokens=sum(one.tokens for one in self.counts),
             price=sum(known) if len(known) == len(prices) else None,
             confirm_above=limit,
-            must_confirm=sum(known) + assumed > limit,
+            must_confirm=sum(known) + ASSUMED_PRICE * unknown / 1e6 > limit,
         )
 
 
@@ -169,13 +170,9 @@ def try_sync(
 
 def _count(settings: Settings, tier: str) -> _Count:
     provider = embedder_name(settings, tier)
-    cls = find("embed", provider)
-    prices = options(cls).get("price_per_million_tokens")
-    given = settings.of("embed", provider)
-    price = given.get("price_per_million_tokens", default(prices)) if prices else None
     model = model_of(settings, tier, provider)
     try:
         fingerprint = model.fingerprint
     except ModelProblem:  # reported when it is to embed
         fingerprint = ""
-    return _Count(tier, provider, model.name, fingerprint, price)
+    return _Count(tier, provider, model, fingerprint)
