@@ -17,6 +17,8 @@ _POOLINGS = {"cls": "CLS", "mean": "MEAN", "none": "DISABLED"}
 
 @dataclass(frozen=True, slots=True)
 class FastEmbed(Library):
+    """A model that FastEmbed runs on this machine."""
+
     setting: ClassVar[str] = "embed.fastembed"
     extra: ClassVar[str] = "fastembed"
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Ollama(HttpRemote):
+    """A model of an Ollama server, which must have it already: `ollama pull MODEL`."""
+
     setting: ClassVar[str] = "embed.ollama"
 
     model: str = option("bge-m3", "the model's name, as `ollama list` shows it", outside=True)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OpenAI(HttpRemote):
+    """A model behind OpenAI's API: of OpenAI itself, or of another server."""
+
     setting: ClassVar[str] = "embed.openai"
 
     model: str = option("text-embedding-3-small", "the model's name at that endpoint", outside=True)

@@ -17,6 +17,8 @@ _WANTED = ["*.json", "*.txt", "*.model", "*.safetensors", "*/*.json", "*/*.safet
 
 @dataclass(frozen=True, slots=True)
 class SentenceTransformers(Library):
+    """A model that sentence-transformers runs on this machine, with the prompts of its configuration."""
+
     setting: ClassVar[str] = "embed.sentence_transformers"
     extra: ClassVar[str] = "sentence-transformers"
 
