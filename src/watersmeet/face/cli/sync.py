@@ -110,14 +110,13 @@ def sync_command(
     if no_vectors:
         flags["index"] = {"vectors": False}
     place = index_to_make(index)
-    metadata = metadata_pairs(meta)
     if not index and not quiet and not as_json and os.path.dirname(place) != os.path.abspath("."):
         print(f"using the existing index {place} (--index DIR makes another)", file=sys.stderr)
     work = partial(
         Engine.sync,
         paths=paths,
         collection=collection,
-        meta=metadata,
+        meta=metadata_pairs(meta),
         recreate=recreate,
         deepen=not no_deepen,
         max_pages=max_pages or 0,
@@ -134,8 +133,7 @@ def sync_command(
         _print_planned(report)
         if no_deepen and not no_vectors:
             print(f"no deep vectors yet: {BY_ITSELF}, `watersmeet deepen` at once")
-    if report.skipped and not quiet and not dry_run and not any(getattr(report, name) for name in COUNTED):
-        print("nothing was indexed: every file was skipped", file=sys.stderr)
+    _print_nothing(report, quiet)
     if refused:
         raise refused
 
@@ -212,6 +210,12 @@ def _print(report: SyncReport, place: str) -> None:
     if report.fresh:
         print_line(f"  not read, since it was read recently (--now reads it): {', '.join(report.fresh[:MAX_LISTED])}")
     print(f"{report.documents} documents, {report.chunks} chunks in {relative(place)}")
+
+
+def _print_nothing(report: SyncReport, quiet: bool) -> None:
+    changed = report.planned is not None or any(getattr(report, name) for name in COUNTED)
+    if report.skipped and not changed and not quiet:
+        print("nothing was indexed: every file was skipped", file=sys.stderr)
 
 
 def _print_planned(report: SyncReport) -> None:
