@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import socket
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,14 +24,6 @@ needed = pytest.mark.skipif(find_spec("fastembed") is None, reason="NOT RUN: fas
 
 def granite() -> str:
     return str(locate("granite-30m", "", download=False))
-
-
-@pytest.fixture
-def offline(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: Any) -> None:
-        raise AssertionError("a connection is opened")
-
-    monkeypatch.setattr(socket.socket, "connect", refuse)
 
 
 @needed

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,14 +21,6 @@ needed = pytest.mark.skipif(
     reason="NOT RUN: sentence-transformers or its model is not installed (see .ci/run)",
 )
 FOLDER = Path(PACKAGE.origin).parent / "model" if PACKAGE and PACKAGE.origin else Path("/nonexistent")
-
-
-@pytest.fixture
-def offline(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: Any) -> None:
-        raise AssertionError("a connection is opened")
-
-    monkeypatch.setattr(socket.socket, "connect", refuse)
 
 
 @needed
