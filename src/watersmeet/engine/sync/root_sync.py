@@ -31,6 +31,7 @@ from watersmeet.core.names import CREATED
 from watersmeet.core.spill import Spill
 from watersmeet.core.system import slashed, trimmed
 from watersmeet.core.text_fields import Prepared, digest_of, document_hash, prepare
+from watersmeet.core.visibility import OWN_AUDIENCE
 from watersmeet.core.writing import FileState, Put, Root, Writer
 from watersmeet.engine.sync.batch import Batch
 from watersmeet.engine.sync.dates import DEFAULT, Dates
@@ -43,6 +44,8 @@ from watersmeet.present.reassemble import LEVELS, OVERLAP, irregular_levels
 
 TICK_NS = 2_000_000_000
 """A file changed less than this before it was read may change again and keep its time stamp."""
+SET_HERE = (LEVELS, OVERLAP, CREATED, OWN_AUDIENCE)
+"""Fields that no file can set."""
 REST_KEPT = "documents that it did not reach are kept unchanged"
 
 
@@ -446,7 +449,7 @@ class RootSync:
         """A document with its final id (the prefix of the root and the path), dates and fields."""
         is_of_file = document.id == item.name or document.id.startswith(f"{item.name}#")
         identity = DocId(self.root.prefix + document.id) if is_of_file else document.id
-        fields = {key: value for key, value in document.fields.items() if key not in (LEVELS, OVERLAP, CREATED)}
+        fields = {key: value for key, value in document.fields.items() if key not in SET_HERE}
         fields |= item.fields
         if odd := irregular_levels(document.title, document.sections):
             fields[LEVELS] = odd

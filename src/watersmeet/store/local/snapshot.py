@@ -16,7 +16,8 @@ from watersmeet.core.errors import IndexDamaged, NoIndex, WatersmeetError
 from watersmeet.core.index import CURRENT_TIERS, NEXT_TIERS, Tier, Unseen
 from watersmeet.core.model import ANY, ChunkId, Condition, Row
 from watersmeet.core.ports import Entities, Links, TextReader, TextStore, Words
-from watersmeet.core.visibility import AUDIENCE_GATE, PUBLIC
+from watersmeet.core.visibility import AUDIENCE_GATE, PUBLIC, Audience
+from watersmeet.store.local._audiences import audiences
 from watersmeet.store.local._connect import FILE, FORMAT, is_read_only, read_only_mode
 from watersmeet.store.local._counts import CHUNKS, UNSEEN
 from watersmeet.store.local._private_words import PUBLIC_TEXT
@@ -110,6 +111,9 @@ class LocalSnapshot(DocumentsView):
 
     def tiers(self) -> Mapping[str, Tier]:
         return self._tiers
+
+    def collection_audiences(self) -> Mapping[str, Audience]:
+        return audiences(self._facts)
 
     @property
     def outdated(self) -> bool:
