@@ -18,7 +18,7 @@ from watersmeet.core import tokens
 from watersmeet.core.errors import ConfigError, IndexBusy, ModelProblem, NoIndex, WatersmeetError, nearest
 from watersmeet.core.index import Index, ReadableIndex, Snapshot
 from watersmeet.core.model import Answer, Condition, DocId, Passage, Request, Result
-from watersmeet.core.visibility import audience_gates
+from watersmeet.core.visibility import audience_gates, audience_named
 from watersmeet.engine.calibration.recent_searches import prune, record_search
 from watersmeet.engine.index.damage import damage_failures, diagnose
 from watersmeet.engine.index.fingerprint import check_fingerprint
@@ -123,6 +123,7 @@ class Engine:
         *,
         collection: str = "",
         meta: Mapping[str, str] | None = None,
+        audience: str = "",
         recreate: bool = False,
         deepen: bool = True,
         vectors: bool = True,
@@ -136,27 +137,30 @@ class Engine:
         """Bring the index up to date with these folders and files; without paths, with all that it covers.
 
         Text and static vectors come first, then dense vectors. Sparse vectors are made only if the index has some
-        already or the recipe uses them; with `vectors=False`, none at all. `recreate`: read everything again, into new
+        already or the recipe uses them; with `vectors=False`, none at all. `audience`: who may see the collection of
+        these paths, as for `set_audience`; empty: as before. `recreate`: read everything again, into new
         stores. `now`: also read network roots that were read recently. `seconds`: after so long the rest is left to the
         next sync; the report's `left` counts these files. `max_pages`: most pages of each website, now and later; 0: as
         before, or as the settings say. `public_only`: open no private address, even if the settings allow it.
         `dry_run`: write nothing, and report what would be added, changed and removed."""
         from watersmeet.engine.index.languages import refresh as refresh_languages
+        from watersmeet.engine.sync.collections import Wanted
         from watersmeet.engine.sync.report import compared
         from watersmeet.engine.sync.roots import SyncOptions, sync
 
         progress = progress or (lambda _: None)
         start = time.perf_counter()
         end = time.monotonic() + seconds
-        options = SyncOptions(collection, meta or {}, recreate, now, end, max_pages, public_only, dry_run)
+        wanted = Wanted(collection, meta or {}, audience_named(audience) if audience else None)
+        options = SyncOptions(wanted, recreate, now, end, max_pages, public_only, dry_run)
         report = sync(self.index, self.settings, paths, options, compared(progress) if dry_run else progress)
         if dry_run:
             report.took_ms = (time.perf_counter() - start) * 1000
             return report
         if vectors and not report.left:
-            self._embed((), report, progress, max(0.0, end - time.monotonic()), deep=deepen)
+            self._embed((), report, progress, max(0.0, end - time.monotonic()), deep=deepen, measure=bool(audience))
         if not report.left:
-            refresh_languages(self.index)
+            refresh_languages(self.index, measure=bool(audience))
         prune(self._searched, self._learning)
         report.took_ms = (time.perf_counter() - start) * 1000
         return report
@@ -240,6 +244,25 @@ class Engine:
 
         named = [ids] if isinstance(ids, str) else ids
         return remove(self.index, self.settings, [DocId(identity) for identity in named])
+
+    def collections(self) -> list[dict[str, Any]]:
+        """The collections: their names, audiences, and numbers of documents and roots."""
+        from watersmeet.engine.sync.collections import listed
+
+        return listed(self.index)
+
+    def set_audience(self, collection: str, audience: str) -> bool:
+        """Change who may see the documents of a collection: `public`, `private`, or groups and owners such as
+        `group:staff,owner:ann`. All of them change, or none; returns whether anything changed."""
+        from watersmeet.engine.index.languages import refresh as refresh_languages
+        from watersmeet.engine.sync.collections import change_audience
+        from watersmeet.engine.sync.report import SyncReport
+
+        if not change_audience(self.index, self.settings, collection, audience_named(audience)):
+            return False
+        self._embed((), SyncReport(), lambda _: None, seconds=0, measure=True)
+        refresh_languages(self.index, measure=True)
+        return True
 
     def relocate(self, old: str | os.PathLike[str], new: str | os.PathLike[str]) -> int:
         """Record that the folder or file `old` is now at `new`; returns the number of documents. No file is read."""

@@ -90,6 +90,7 @@ class RootSync:
     scope: str = ""  # empty: all; else a folder with a slash at the end, or one file
     by_root: bool = False  # the scope is listed by the rules of the whole root, not as if it were a root itself
     others: Sequence[Root] = ()  # other roots; files in them belong to them
+    closed: Mapping[str, str] = field(default_factory=dict)  # places of removed restricted roots, with their collection
     dates: Dates = field(default_factory=lambda: Dates(DEFAULT))
     again: bool = False  # read every file, also unchanged ones
     outdated: Collection[str] = ()  # forms of file that another parser has read before
@@ -210,6 +211,7 @@ class RootSync:
         missing: dict[tuple[str, str], Counter[str]] = {}
         stamps = {self._below(n) if self.scope else n: state.stamp for n, state in states.items() if state.stamp}
         theirs = [o.path for o in self.others if o.kind == self.root.kind and self.source.within(o.path, uri)]
+        theirs += self._closed_places(uri)
         start = SourceRoot(self.root.kind, uri, "" if self.again else self.root.cursor)
         for item in self._offers(start, {} if self.again else stamps):
             if isinstance(item, Whole):
@@ -237,6 +239,15 @@ class RootSync:
             why = f"{files} not read: {format} ({forms}) needs {install_hint(extra)}"
             self.report.skipped.append(Skipped(uri, why))
         return scan
+
+    def _closed_places(self, uri: str) -> list[str]:
+        """Places that are left out: their documents were in a collection that not everyone may see."""
+        inside = [path for path in self.closed if self.source.within(path, uri)]
+        for path in inside:
+            why = f"left out: not everyone may see collection {self.closed[path]!r}, from which it was removed"
+            hint = f"`watersmeet sync {path}` adds it again, with `--audience public` for everyone"
+            self.report.skipped.append(Skipped(path, f"{why}; {hint}"))
+        return inside
 
     def _sort_in(self, item: Found, scan: _Scan, missing: dict[tuple[str, str], Counter[str]]) -> None:
         """Add a found item to the scan, unless its format is left out or cannot be read here."""
