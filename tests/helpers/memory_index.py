@@ -212,6 +212,9 @@ class MemorySnapshot:
     def kinds(self, visible: Condition = ANY) -> Mapping[str, int]:
         return Counter(stored.document.kind for stored in self.where(visible))
 
+    def former_collections(self) -> Mapping[str, str]:
+        return {}
+
     def indexed_roots(self, visible: Condition = ANY) -> list[IndexedRoot]:
         return []
 

@@ -245,6 +245,10 @@ class Snapshot(Documents, Protocol):
         """Audiences of the collections that not everyone may see, by name: for the owner of the index."""
         ...
 
+    def former_collections(self) -> Mapping[str, str]:
+        """The collections of removed roots, by path, where not everyone may see them, as `Roots.former_collections`."""
+        ...
+
     def indexed_roots(self, visible: Condition = ANY) -> list[IndexedRoot]:
         """The roots in the order in which they were added, with the number of their visible documents."""
         ...

@@ -68,6 +68,12 @@ def audience_text(audience: Audience) -> str:
     return ",".join(audience) or PUBLIC
 
 
+def may_see(viewer: Viewer | None, audience: Audience) -> bool:
+    """Whether a viewer belongs to an audience."""
+    allowed = audience_gates(viewer).get(AUDIENCE_GATE)
+    return not audience or allowed is None or not set(allowed).isdisjoint(_labels(audience))
+
+
 def restricted_to(fields: Mapping[str, Any], audience: Audience) -> dict[str, Any]:
     """The fields of a document in a collection with this audience. What the document itself says can narrow the
     audience, never widen it; it is kept, for the day when the collection has another."""

@@ -32,7 +32,7 @@ from watersmeet.engine.query.modes import LEXICAL_SIGNALS
 from watersmeet.engine.query.runner import PASSAGES, Scope, SearchRun, readable, run
 from watersmeet.engine.query.staleness import Staleness
 from watersmeet.engine.query.threads import Threads
-from watersmeet.engine.query.visibility import visible_to
+from watersmeet.engine.query.visibility import hidden_roots, is_limited, visible_to
 from watersmeet.engine.query.visible_index import VisibleIndex
 from watersmeet.engine.settings.settings import LOCAL_RECORDS, Settings
 from watersmeet.present import answer as present
@@ -289,8 +289,11 @@ class Engine:
         `engine.search("how do I deploy?", top_n=3, filters={"tag": "setup"}, since="7d")`.
         """
         request = build_request(request, options)
-        self.staleness.start()
+        if not is_limited(request.viewer):
+            self.staleness.start()
         with self.open_search(request) as search_run:
+            staleness = self.staleness.beside(hidden_roots(search_run.snapshot, request.viewer))
+            staleness.start()
             passages = search_run.passages(present.needed(search_run.outcome.ranking), request.viewer)
             log_search(search_run.outcome, passages)
             confidence = search_run.confidence()
@@ -317,7 +320,7 @@ class Engine:
             silent=search_run.silent,
             confidence=confidence.probability if confidence else None,
             no_good_match=confidence is not None and not confidence.fits,
-            stale=self.staleness.count(),
+            stale=staleness.count(),
             confidence_words=confidence.words if confidence else "",
             expansion=search_run.outcome.plan.expansion,
             routed=search_run.outcome.plan.routed,
@@ -522,7 +525,7 @@ class Engine:
 
         with self.snapshot() as snapshot:
             found = status(self.visible_index(snapshot, viewer), self.settings, self.index, viewer)
-        return {**found, **self._database_status(), "calibration": self.calibration.state()}
+        return {**found, **self._database_status(), "calibration": self.calibration.state(viewer)}
 
     def roots(self, viewer: Viewer | None = None) -> list[dict[str, Any]]:
         """The folders and addresses that the index covers: their kind, documents, age, and last problem."""

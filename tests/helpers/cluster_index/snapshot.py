@@ -125,6 +125,9 @@ class ClusterSnapshot(ClusterDocuments):
     def kinds(self, visible: Condition = ANY) -> Mapping[str, int]:
         return self.statistics(visible).kinds
 
+    def former_collections(self) -> Mapping[str, str]:
+        return {}
+
     def indexed_roots(self, visible: Condition = ANY) -> list[IndexedRoot]:
         return []
 

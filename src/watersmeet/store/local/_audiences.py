@@ -47,7 +47,8 @@ def store(db: sqlite3.Connection, collection: str, audience: Audience) -> None:
     else:
         removed = {root: name for root, name in removed.items() if name != collection}
         db.execute(
-            "DELETE FROM collections WHERE name = ? AND NOT EXISTS (SELECT 1 FROM roots WHERE collection = collections.id)"
+            "DELETE FROM collections WHERE name = ?"
+            " AND NOT EXISTS (SELECT 1 FROM roots WHERE collection = collections.id)"
             " AND NOT EXISTS (SELECT 1 FROM documents WHERE collection = collections.id)",
             (collection,),
         )
