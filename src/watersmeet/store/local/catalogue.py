@@ -224,8 +224,13 @@ class Catalogue:
                     (root.collection,),
                 )
             self._remember(db, {root.path: (root.name, root.prefix)}, beginnings)
-            for table in () if _audiences.former(_audiences.stored(db)) else ("former_roots", "former_names"):
-                db.execute(f"DELETE FROM {table} WHERE NOT EXISTS (SELECT 1 FROM roots)")
+            self.start_afresh(db)
+
+    def start_afresh(self, db: sqlite3.Connection) -> None:
+        """Forgets removed roots if there are no others, unless one has a collection that not everyone may see."""
+        db.execute(FORMER_NAMES)
+        for table in () if _audiences.former(_audiences.stored(db)) else ("former_roots", "former_names"):
+            db.execute(f"DELETE FROM {table} WHERE NOT EXISTS (SELECT 1 FROM roots)")
 
     def remember(self, roots: Mapping[str, tuple[str, str]], beginnings: Collection[str]) -> None:
         """Stores the roots of a lost catalogue, so that their documents get the same ids when they are read again."""

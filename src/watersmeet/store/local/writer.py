@@ -110,6 +110,7 @@ class LocalWriter(Catalogue):
         with self.transaction() as db:
             self._restamp(db, "collection = ?", (collection,), audience)
             _audiences.store(db, name, audience)  # last: a collection without documents is deleted
+            self.start_afresh(db)
 
     def set_root_collection(self, root: int, collection: int) -> None:
         of_root = "file IN (SELECT id FROM files WHERE root = ?)"
