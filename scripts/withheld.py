@@ -46,6 +46,8 @@ SECRET = (
 NEITHER = "unknownword nowhere zyzzyva E0308 D40 rotate_keys R C".split()
 RECIPES = ("", "notes", "docs", "identifiers", "registry")
 MODES = ("", "lexical", "exact", "static", "sparse", "dense", "hybrid")
+HIDDEN_CHUNKS: list[str] = []
+"""Ids of passages that only one of the indexes has."""
 KINDS = ("mcp_server", "a2a_agent", "skill")
 
 
@@ -97,7 +99,8 @@ def notes_in(folder: Path, make: Making, pool: list[str], count: int) -> Path:
         links = f"See [[note{make.chance.randrange(30)}]], [[note{n}]] and [[open{n}]]. #{make.chance.choice(pool)}"
         head = f"---\nproject: {make.chance.choice(pool)}\naliases: [{make.words(pool, 2)}]\n---\n"
         text = f"# {make.words(pool, 2).title()}\n\n{make.words(pool, 40)}\n\n## More\n\n{links}\n"
-        (folder / f"hidden{n}.md").write_text(head + text)
+        name = f"note{n}.md" if n % 3 == 0 else f"hidden{n}.md"  # some are called as public ones are
+        (folder / name).write_text(head + text)
     return folder
 
 
@@ -122,7 +125,9 @@ def build(folder: Path, seed: int) -> list[Path]:
     vault.mkdir()
     make = Making(seed)
     for n in range(30):
-        links = f"See [[note{make.chance.randrange(30)}]], [[hidden0]] and [[open{n}]]."
+        links = (
+            f"See [[note{make.chance.randrange(30)}]], [[hidden1]] and [[open{n}]].\n\n![[hidden2#More]] ![[note{n}]]"
+        )
         text = f"# {make.words(OPEN, 2).title()}\n\n{make.words(OPEN, 40)}\n\n## More\n\n{links}\n"
         (vault / f"note{n}.md").write_text(text)
     public, later = make.many(60, "open", OPEN), make.many(6, "late", OPEN)
@@ -159,7 +164,9 @@ def build(folder: Path, seed: int) -> list[Path]:
                 if name == "gone":  # a folder of what everyone may see, which leaves it out
                     engine.remove([str(place)])
             engine.sync([vault])
-            shutil.rmtree(notes["gone"][0]) if number == 2 else None
+            if number == 2:
+                shutil.rmtree(notes["gone"][0])
+                HIDDEN_CHUNKS.extend(one.id for one in engine.passages("severance/hidden1.md"))
             engine.registry.register([*public[:30], VIRTUAL])
             engine.registry.register([*unseen[5:], *visible]) if visible else None
             engine.registry.register([*public[30:], *later])
@@ -223,6 +230,12 @@ def requests(questions: list[str], folder: Path) -> Iterator[tuple[str, str, Any
         yield "POST", "/api/search", {"query": "river harbour", "filters": filters, "facets": True}
         yield "POST", "/api/search", {"query": "river harbour", "exclude": filters, "why_not": "severance/hidden1.md"}
     documents = ("severance/hidden1.md", "merger/hidden1.md", "harbour/hidden1.md", "gone/hidden1.md", "hidden1")
+    for name in (*documents, *HIDDEN_CHUNKS, "note0", "note3", "vault/note3.md", "severance/note3.md"):
+        yield "GET", f"/api/documents/{name}", None
+        yield "GET", f"/api/related/{name}", None
+        yield "GET", f"/page/document/{name}?chunk={HIDDEN_CHUNKS[0]}", None
+        yield "GET", f"/page/document/vault/note3.md?chunk={name}", None
+        yield "POST", "/api/search", {"query": f'"{name}" river', "filters": {"document": [name]}, "why_not": name}
     for name in (*documents, *("hidden0", "hidden3", "other1", "open3", "note3.md", "hiden0", "nothing")):
         yield "GET", f"/file/{name}", None
         yield "GET", f"/page/document/{name}", None

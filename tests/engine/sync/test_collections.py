@@ -136,6 +136,7 @@ def test_a_folder_around_leaves_it_out_until_somebody_says_otherwise(
     engine.remove("hr")
     report = engine.sync([open_notes])
     assert [item.path for item in report.skipped] == [str(hr)]
+    assert engine.search("heron").stale == 0  # what is left out does not count as new
     assert found(engine, "zanzibar", None) == set()
     assert engine.sync([hr]).added == 1
     assert found(engine, "zanzibar") == set()
@@ -146,6 +147,18 @@ def test_a_folder_around_leaves_it_out_until_somebody_says_otherwise(
     assert found(engine, "zanzibar") == {"pay.md"}
     engine.set_audience("hr", "public")  # nothing is left of it
     assert audiences(engine) == {"default": "public", "other": "public"}
+
+
+def test_a_link_does_not_lead_into_it(engine: Engine, open_notes: Path, hr: Path) -> None:
+    (open_notes / ".gitignore").write_text("hr\n")  # so that the folder around does not read it either
+    engine.sync([hr], audience="private")
+    (open_notes / "sly.md").symlink_to("hr/pay.md")
+    (open_notes / "slyer").symlink_to("hr")
+    engine.sync([open_notes])
+    assert found(engine, "zanzibar") == set()
+    engine.remove("hr")
+    engine.sync([open_notes])
+    assert found(engine, "zanzibar", None) == set()
 
 
 def test_after_it_was_opened_for_all_nothing_is_remembered(engine: Engine, open_notes: Path, hr: Path) -> None:

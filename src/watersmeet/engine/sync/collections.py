@@ -113,14 +113,14 @@ def restricted_around(catalogue: Roots, source: Source, uri: str) -> str:
     return places[max(around, key=len)] if around else ""
 
 
-def former_inside(catalogue: Roots, source: Source, root: Root) -> dict[str, str]:
-    """Removed roots inside this one whose documents others may see than those of this root: they are left out of it.
-    With the name of their collection."""
-    former, audiences = catalogue.former_collections(), _by_name(catalogue)
+def closed_inside(catalogue: Roots, source: Source, root: Root) -> dict[str, str]:
+    """Places inside a root, of roots or of removed ones, whose documents are for others than those of this root, with
+    the name of their collection. They are left out of it, and so is every link to them."""
+    audiences = _by_name(catalogue)
     own = catalogue.collection_audiences().get(root.collection, ())
     return {
         path: name
-        for path, name in former.items()
+        for path, name in restricted_places(catalogue).items()
         if path != root.path and source.within(path, root.path) and audiences.get(name, ()) != own
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import os
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -90,7 +91,7 @@ class RootSync:
     scope: str = ""  # empty: all; else a folder with a slash at the end, or one file
     by_root: bool = False  # the scope is listed by the rules of the whole root, not as if it were a root itself
     others: Sequence[Root] = ()  # other roots; files in them belong to them
-    closed: Mapping[str, str] = field(default_factory=dict)  # places of removed restricted roots, with their collection
+    closed: Mapping[str, str] = field(default_factory=dict)  # places for others, with their collection
     dates: Dates = field(default_factory=lambda: Dates(DEFAULT))
     again: bool = False  # read every file, also unchanged ones
     outdated: Collection[str] = ()  # forms of file that another parser has read before
@@ -211,7 +212,7 @@ class RootSync:
         missing: dict[tuple[str, str], Counter[str]] = {}
         stamps = {self._below(n) if self.scope else n: state.stamp for n, state in states.items() if state.stamp}
         theirs = [o.path for o in self.others if o.kind == self.root.kind and self.source.within(o.path, uri)]
-        theirs += self._closed_places(uri)
+        self._report_closed(uri)
         start = SourceRoot(self.root.kind, uri, "" if self.again else self.root.cursor)
         for item in self._offers(start, {} if self.again else stamps):
             if isinstance(item, Whole):
@@ -228,6 +229,9 @@ class RootSync:
             place = item.uri if isinstance(item, Found) else item.path
             if any(self.source.within(place, other) for other in theirs):
                 continue
+            if self._leads_into_closed(place):
+                self.unread.append(self._name(item.name) if isinstance(item, Found) else place)
+                continue
             if isinstance(item, Skipped):
                 self.report.skipped.append(item)
                 self._closed += [item.path] if item.closed else []
@@ -240,14 +244,21 @@ class RootSync:
             self.report.skipped.append(Skipped(uri, why))
         return scan
 
-    def _closed_places(self, uri: str) -> list[str]:
-        """Places that are left out: their documents were in a collection that not everyone may see."""
-        inside = [path for path in self.closed if self.source.within(path, uri)]
-        for path in inside:
-            why = f"left out: not everyone may see collection {self.closed[path]!r}, from which it was removed"
-            hint = f"`watersmeet sync {path}` adds it again, with `--audience public` for everyone"
-            self.report.skipped.append(Skipped(path, f"{why}; {hint}"))
-        return inside
+    def _report_closed(self, uri: str) -> None:
+        """Name the places of removed roots that are left out: not everyone may see their documents."""
+        present = {other.path for other in self.others}
+        for path, name in self.closed.items() if not self.by_root else ():
+            if path not in present and self.source.within(path, uri):
+                why = f"left out: not everyone may see collection {name!r}, from which it was removed"
+                hint = f"`watersmeet sync {path}` adds it again, with `--audience public` for everyone"
+                self.report.skipped.append(Skipped(path, f"{why}; {hint}"))
+
+    def _leads_into_closed(self, place: str) -> bool:
+        """Whether something is left out, or a link to that, whose target the rules of this root may hide."""
+        if not self.closed:
+            return False
+        real = os.path.realpath(place) if os.path.isabs(place) else place
+        return any(self.source.within(one, other) for other in self.closed for one in (place, real))
 
     def _sort_in(self, item: Found, scan: _Scan, missing: dict[tuple[str, str], Counter[str]]) -> None:
         """Add a found item to the scan, unless its format is left out or cannot be read here."""

@@ -28,7 +28,7 @@ from watersmeet.core.writing import Changes, KnownRoot, Preview, Root, Writer
 from watersmeet.engine.index.writer import IndexWriter, open_for_writing, open_preview
 from watersmeet.engine.plugins import broken
 from watersmeet.engine.settings.settings import Settings
-from watersmeet.engine.sync.collections import UNCHANGED, Wanted, collection_of_new, former_inside, in_collection
+from watersmeet.engine.sync.collections import UNCHANGED, Wanted, closed_inside, collection_of_new, in_collection
 from watersmeet.engine.sync.dates import Dates
 from watersmeet.engine.sync.formats import Formats, ParserVersions
 from watersmeet.engine.sync.parsers import formats_hint, reader_of, readers
@@ -390,7 +390,7 @@ class _Run:
             scope=scope,
             by_root=by_root,
             others=[other for other in catalogue.roots() if other.id != root.id],
-            closed=former_inside(catalogue, source, root),
+            closed=closed_inside(catalogue, source, root),
             dates=dates,
             again=again,
             before=spooled.before if spooled else None,
