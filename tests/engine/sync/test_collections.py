@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from repositories import TestRepository
+from trees import put
 from watersmeet import Engine
 from watersmeet.core.errors import ConfigError, NotFound
 from watersmeet.core.model import Request
@@ -21,13 +22,6 @@ from watersmeet.engine.query.filters import build_request
 from watersmeet.engine.settings.settings import load
 
 ANN, HR = Viewer("Ann"), Viewer("carl", ("hr",))
-
-
-def put(folder: Path, **pages: str) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in pages.items():
-        (folder / f"{name}.md").write_text(f"# {name}\n\n{text}\n")
-    return folder
 
 
 @pytest.fixture
