@@ -27,11 +27,14 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+
+if TYPE_CHECKING:
+    from watersmeet import Engine
 
 TIMES = frozenset({"took_ms", "timings", "rate", "seconds_left", "synced"})
 OPEN = (
@@ -116,6 +119,16 @@ VIRTUAL = {
 }
 
 
+def restrict(engine: Engine, notes: dict[str, tuple[Path, str]], early: bool) -> None:
+    """Folders with their audiences. `early`: from the start; else they were public for a while."""
+    for name, (place, audience) in notes.items():
+        engine.sync([place], collection=name, meta={"project": name}, audience=audience if early else "")
+        if not early:
+            engine.set_audience(name, audience)
+        if name == "gone":  # in a folder of what everyone may see, which leaves it out
+            engine.remove([str(place)])
+
+
 def build(folder: Path, seed: int) -> list[Path]:
     """Four indexes: nothing private, what bob sees, that and one lot of private things, that and another lot."""
     from watersmeet import Engine
@@ -155,14 +168,7 @@ def build(folder: Path, seed: int) -> list[Path]:
             if unseen:
                 engine.registry.register(unseen[:5])
             engine.sync([first])
-            for name in folders:
-                place, audience = notes[name]
-                early = number == 2  # restricted when it is added; or later, when it was public for a while
-                engine.sync([place], collection=name, meta={"project": name}, audience=audience if early else "")
-                if not early:
-                    engine.set_audience(name, audience)
-                if name == "gone":  # a folder of what everyone may see, which leaves it out
-                    engine.remove([str(place)])
+            restrict(engine, {name: notes[name] for name in folders}, early=number == 2)
             engine.sync([vault])
             if number == 2:
                 shutil.rmtree(notes["gone"][0])

@@ -75,6 +75,15 @@ def test_a_file_cannot_widen_the_audience(engine: Engine, hr: Path) -> None:
     assert "narrow.md" in found(engine, "zanzibar", Viewer("zoe"))
 
 
+def test_an_audience_that_cannot_be_understood_is_nobody(engine: Engine, open_notes: Path) -> None:
+    for n, value in enumerate(("", "[]", "{a: b}", "x" * 300, "[[public]]", "12")):
+        (open_notes / f"odd{n}.md").write_text(f'---\n"@audience": {value}\n---\n# Odd zanzibar\n')
+    engine.sync([open_notes])
+    assert found(engine, "zanzibar") == set()
+    assert len(engine.documents(EVERYONE)) == 2
+    assert len(found(engine, "zanzibar", None)) == 6
+
+
 def test_the_others_learn_nothing_from_words_values_or_changed_files(
     engine: Engine, open_notes: Path, tmp_path: Path
 ) -> None:

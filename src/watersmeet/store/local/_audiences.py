@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from watersmeet.core.facets import facet_value
+from watersmeet.core.facets import audience_labels
 from watersmeet.core.visibility import AUDIENCE_GATE, NOBODY, Audience, is_restricted, restricted_to
 from watersmeet.core.writing import Put
 from watersmeet.store.local import _private_words
@@ -121,8 +121,7 @@ def _set_fields(db: sqlite3.Connection, key: int, fields: Mapping[str, Any]) -> 
     db.execute("UPDATE documents SET fields = ? WHERE id = ?", (json.dumps(fields, ensure_ascii=False), key))
     db.execute("DELETE FROM facets WHERE document = ? AND key = ?", (key, AUDIENCE_GATE))
     stated = [value for name, value in fields.items() if name.casefold() == AUDIENCE_GATE]
-    items = [item for value in stated for item in (value if isinstance(value, list) else [value])]
-    facets = [(AUDIENCE_GATE, text, key) for item in items if (text := facet_value(item)) is not None]
+    facets = [(AUDIENCE_GATE, label, key) for value in stated for label in audience_labels(value)]
     db.executemany("INSERT OR IGNORE INTO facets VALUES (?, ?, ?)", facets)
 
 
