@@ -29,6 +29,7 @@ COUNTED = ("added", "changed", "moved", "removed", "unchanged")
     "sync",
     epilog="Examples: watersmeet sync docs notes | watersmeet sync . --exclude 'drafts/**' | "
     "watersmeet sync papers --format pdf,docx | "
+    "watersmeet sync ~/hr --collection hr --audience group:hr,owner:ann | "
     "watersmeet sync https://docs.example.org/ --max-pages 200 | "
     "watersmeet sync pypi:click@8.x npm:zod | watersmeet sync git+https://github.com/OWNER/NAME@main#docs | "
     "watersmeet sync . --history --since 2y | watersmeet sync",
@@ -42,6 +43,12 @@ COUNTED = ("added", "changed", "moved", "removed", "unchanged")
 )
 @click.option(
     "--collection", default="", metavar="NAME", help="Name of the part of the index that these paths belong to."
+)
+@click.option(
+    "--audience",
+    default="",
+    metavar="WHO",
+    help="Who may see the documents of the collection: public, private, group:NAME[,group:NAME] or owner:NAME.",
 )
 @click.option("--meta", multiple=True, metavar="K=V", help="Metadata of the collection, for filters.")
 @click.option(
@@ -81,6 +88,7 @@ def sync_command(
     paths: tuple[str, ...],
     max_pages: int | None,
     collection: str,
+    audience: str,
     meta: tuple[str, ...],
     include: tuple[str, ...],
     formats: tuple[str, ...],
@@ -117,6 +125,7 @@ def sync_command(
         paths=paths,
         collection=collection,
         meta=metadata_pairs(meta),
+        audience=audience,
         recreate=recreate,
         deepen=not no_deepen,
         max_pages=max_pages or 0,
@@ -130,9 +139,7 @@ def sync_command(
         print_json(report.to_json())
     elif not quiet:
         _print(report, place)
-        _print_planned(report)
-        if no_deepen and not no_vectors:
-            print(f"no deep vectors yet: {BY_ITSELF}, `watersmeet deepen` at once")
+        _print_planned(report, later=no_deepen and not no_vectors)
     _print_nothing(report, quiet)
     if refused:
         raise refused
@@ -218,9 +225,11 @@ def _print_nothing(report: SyncReport, quiet: bool) -> None:
         print("nothing was indexed: every file was skipped", file=sys.stderr)
 
 
-def _print_planned(report: SyncReport) -> None:
-    """What a dry run would have written."""
+def _print_planned(report: SyncReport, later: bool) -> None:
+    """What a dry run would have written; `later`: that deep vectors are left for later."""
     if report.planned is None:
+        if later:
+            print(f"no deep vectors yet: {BY_ITSELF}, `watersmeet deepen` at once")
         return
     for action, documents in report.planned_by_action().items():
         for document in documents[:MAX_LISTED]:
