@@ -12,7 +12,7 @@ import pytest
 from serving import Served, served
 from watersmeet import Engine
 from watersmeet.core.names import entity_path, same_path
-from watersmeet.face.backend_addresses import without_backends
+from watersmeet.present.backend_addresses import without_backends
 from watersmeet.face.tokens import Tokens
 
 SECRET = {

@@ -21,6 +21,8 @@ CONTENT = "@content"
 """Facet with the content hash of an entity, the same wherever it is registered."""
 SOURCE = "@source"
 """Field with the original values of a source record, where they were changed in this registry."""
+ORIGIN = "@origin"
+"""Field with where a record came from: a file or database, by which program, user and token, and when."""
 
 MAX_SERVER_TEXT = 1_000
 """Characters of a server's description that are copied into the text of each of its tools."""

@@ -141,6 +141,7 @@ class Engine:
         next sync; the report's `left` counts these files. `max_pages`: most pages of each website, now and later; 0: as
         before, or as the settings say. `public_only`: open no private address, even if the settings allow it.
         `dry_run`: write nothing, and report what would be added, changed and removed."""
+        from watersmeet.engine.audit import note_sync
         from watersmeet.engine.index.languages import refresh as refresh_languages
         from watersmeet.engine.sync.report import compared
         from watersmeet.engine.sync.roots import SyncOptions, sync
@@ -153,6 +154,7 @@ class Engine:
         if dry_run:
             report.took_ms = (time.perf_counter() - start) * 1000
             return report
+        note_sync(self.index, paths, report)
         if vectors and not report.left:
             self._embed((), report, progress, max(0.0, end - time.monotonic()), deep=deepen)
         if not report.left:
@@ -236,10 +238,13 @@ class Engine:
 
     def remove(self, ids: Sequence[str] | str) -> int:
         """Remove documents, or a whole folder. The next sync of the folder adds back files that still exist."""
+        from watersmeet.engine.audit import audited
         from watersmeet.engine.sync.roots import remove
 
         named = [ids] if isinstance(ids, str) else ids
-        return remove(self.index, self.settings, [DocId(identity) for identity in named])
+        with audited(self.index, "remove", named) as result:
+            result["removed"] = remove(self.index, self.settings, [DocId(identity) for identity in named])
+        return int(result["removed"])
 
     def relocate(self, old: str | os.PathLike[str], new: str | os.PathLike[str]) -> int:
         """Record that the folder or file `old` is now at `new`; returns the number of documents. No file is read."""
@@ -256,6 +261,14 @@ class Engine:
             freed = index.compact(grace, share=0.0)
         self._embed((), SyncReport(), lambda _: None, seconds=0, measure=True)
         return freed
+
+    def audit(
+        self, since: str = "", limit: int = 1000, viewer: Viewer | None = None, token: str = ""
+    ) -> list[dict[str, Any]]:
+        """Who changed what, newest first: registered entities, syncs, removals, tokens. `since`: 7d or 2026-01-31."""
+        from watersmeet.engine.audit import audit
+
+        return audit(self, since, limit, viewer, token)
 
     # ------------------------------------------------------------ reading
 

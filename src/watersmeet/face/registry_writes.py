@@ -9,7 +9,7 @@ from watersmeet.core.entities import Entity, Refused
 from watersmeet.core.errors import ConfigError, NoIndex, NotFound
 from watersmeet.core.visibility import Viewer
 from watersmeet.engine.registry.record_files import Listed, read
-from watersmeet.face.backend_addresses import without_backends
+from watersmeet.present.backend_addresses import without_backends
 from watersmeet.present.mcp_configuration import configuration as made_configuration
 
 if TYPE_CHECKING:

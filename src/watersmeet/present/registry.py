@@ -16,6 +16,8 @@ GROUPS = {SERVER: "servers", TOOL: "tools", AGENT: "agents", SKILL: "skills", VI
 DIGITS = 4
 MIN_SHOWN_SCORE = 0.01
 """Lowest score shown: the last of a few results may be scaled to 0, and still be relevant."""
+ENDPOINT_MEANING = "where the server is called; null: its record names no address that the caller may see"
+REVIEW_MEANING = "why its description should be read by a person first: it has changed, or looks like instructions"
 MAX_DESCRIPTION_CHARS = 2_000
 """Characters of a description that are searched for a line to show."""
 
@@ -27,6 +29,8 @@ class Found(NamedTuple):
     score: float
     evidence: tuple[Evidence, ...]
     tool: Tool | None = None
+    endpoint_url: str | None = None
+    review: tuple[str, ...] = ()
 
 
 # ---------------------------------------------------------------- what is answered
@@ -40,6 +44,7 @@ class RankedEntity:
     similarity_score: float | None = option(None, "cosine by the best model that has a vector of it")
     match_context: str = option("", "the line that shares most with the query")
     matched: tuple[str, ...] = option((), "the words of the query that it mentions")
+    review: tuple[str, ...] = option((), REVIEW_MEANING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +68,7 @@ class _Registered(RankedEntity):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankedServer(_Registered):
     server_name: str
+    endpoint_url: str | None = option(None, ENDPOINT_MEANING)
     num_tools: int
     matching_tools: tuple[MatchingTool, ...]
 
@@ -81,6 +87,7 @@ class RankedTool(RankedEntity):
     server_name: str
     tool_name: str
     inputSchema: Mapping[str, Any]
+    endpoint_url: str | None = option(None, ENDPOINT_MEANING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +155,10 @@ class OfferedTool:
     server_name: str
     description: str
     inputSchema: Mapping[str, Any]
-    score: float
-    why: str
+    endpoint_url: str | None = option(None, ENDPOINT_MEANING)
+    score: float = 0.0
+    why: str = ""
+    review: tuple[str, ...] = option((), REVIEW_MEANING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +166,10 @@ class OfferedServer:
     server_path: str
     server_name: str
     description: str
-    score: float
-    why: str
+    endpoint_url: str | None = option(None, ENDPOINT_MEANING)
+    score: float = 0.0
+    why: str = ""
+    review: tuple[str, ...] = option((), REVIEW_MEANING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,6 +228,7 @@ def _scores(item: Found, kind: str, query: str, words: Sequence[str]) -> dict[st
         "similarity_score": None if cosine is None else round(cosine, DIGITS),
         "match_context": _context(text, query, words),
         "matched": () if item.tool else tuple(matched_places(item.entity, words)),
+        "review": item.review,
     }
 
 
@@ -254,6 +266,7 @@ def _server(item: Found, words: Sequence[str], most: int, scores: Mapping[str, A
         server_name=entity.name,
         num_tools=len(entity.tools),
         matching_tools=tools,
+        endpoint_url=item.endpoint_url,
     )
 
 
@@ -278,6 +291,7 @@ def _tool(item: Found, words: Sequence[str], most: int, scores: Mapping[str, Any
         server_name=item.entity.name,
         tool_name=item.tool.name,
         inputSchema=dict(item.tool.schema),
+        endpoint_url=item.endpoint_url,
     )
 
 

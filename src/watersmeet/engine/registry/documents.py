@@ -12,6 +12,7 @@ from watersmeet.core.documents import Chunk, Document
 from watersmeet.core.entities import (
     CONTENT,
     MAX_SERVER_TEXT,
+    ORIGIN,
     SERVER,
     SOURCE,
     TOOL,
@@ -45,10 +46,11 @@ def hashes(entity: Entity) -> tuple[bytes, str]:
     return digest(place, content), digest(content).hex()
 
 
-def pages(entity: Entity, content: str, source: Mapping[str, Any]) -> Iterator[tuple[Document, list[Chunk]]]:
-    """Documents with their chunks, the entity's own first. `content` is the content hash, and `source` the values of
-    its record that were changed in the index. The name is the title, which is embedded with every chunk."""
-    own = {**_facets(entity), "record": record(entity), CONTENT: content, **({SOURCE: dict(source)} if source else {})}
+def pages(entity: Entity, content: str, stored: Mapping[str, Any]) -> Iterator[tuple[Document, list[Chunk]]]:
+    """Documents with their chunks, the entity's own first. `content` is the content hash, and `stored` the stored
+    record, with what is known of its source. The name is the title, which is embedded with every chunk."""
+    own = {**_facets(entity), "record": record(entity), CONTENT: content}
+    own |= {key: stored[key] for key in (SOURCE, ORIGIN) if stored.get(key)}
     page = _document(entity, entity.path, entity.kind, entity.name, own)
     text = embedding_text(entity).removeprefix(entity.name).removeprefix("\n")
     chunks = _chunks(page.id, text or entity.name, entity.examples)

@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from watersmeet.core.entities import KINDS, SERVER, TOOL
+from watersmeet.core.entities import KINDS, SERVER, TOOL, record
 from watersmeet.core.index import Snapshot
 from watersmeet.core.model import Condition, Hit, Plan, Ranking
 from watersmeet.core.ports import Entities
@@ -17,9 +17,11 @@ from watersmeet.engine.query.runner import SearchRun, run
 from watersmeet.engine.query.visibility import open_lifecycle
 from watersmeet.engine.registry.database_state import database_failures
 from watersmeet.engine.registry.requests import TYPES, EntityRequest
+from watersmeet.engine.registry.review import Reviews
 from watersmeet.engine.registry.scope import EntityScope, Voters
 from watersmeet.engine.registry.visibility import visible
 from watersmeet.engine.settings.settings import RegistrySettings, Settings
+from watersmeet.present.mcp_configuration import endpoint_url
 from watersmeet.present.registry import EntityAnswer, Found, grouped
 
 if TYPE_CHECKING:
@@ -66,7 +68,7 @@ def _ranked_answer(engine: Engine, request: EntityRequest, text: str, condition:
     scope = scope_of(engine.settings_for(request.recipe), types)
     with run(engine, search_request, scope) as search_run:
         found = found_entities(
-            search_run.outcome.ranking, search_run.visible_index.entities, search_run.snapshot, request.viewer
+            engine, search_run.outcome.ranking, search_run.visible_index.entities, search_run.snapshot, request
         )
         confidence = search_run.confidence()
         log_run(search_run)
@@ -107,7 +109,7 @@ def _newest_answer(engine: Engine, request: EntityRequest, condition: Condition)
         plan = Plan("", top_n=request.max_results)
         entities = engine.visible_index(snapshot, request.viewer).entities
         ranking = Distribute(entities).apply(Ranking("listed", tuple(hits)), plan)
-        found = found_entities(ranking, entities, snapshot, request.viewer)
+        found = found_entities(engine, ranking, entities, snapshot, request)
         notes = () if found else _notes(snapshot, condition, request.viewer)
         settings = engine.settings_for(request.recipe)
         database = database_failures(engine.index, snapshot, settings, request.viewer)
@@ -145,8 +147,11 @@ def log_run(search_run: SearchRun) -> None:
         )
 
 
-def found_entities(ranking: Ranking, entities: Entities, snapshot: Snapshot, viewer: Viewer | None) -> list[Found]:
+def found_entities(
+    engine: Engine, ranking: Ranking, entities: Entities, snapshot: Snapshot, request: EntityRequest
+) -> list[Found]:
     """The entities of hits, without what the viewer may not see; a tool comes with its server."""
+    viewer, reviews = request.viewer, Reviews(engine.index)
     leads = entities.heads([hit.chunk for hit in ranking.hits])
     shown = [(hit, leads[hit.chunk]) for hit in ranking.hits]
     found_by_id = entities.entities({lead.server or lead.document for _, lead in shown})
@@ -157,7 +162,8 @@ def found_entities(ranking: Ranking, entities: Entities, snapshot: Snapshot, vie
         name = lead.document.removeprefix(f"{entity.path}#")
         tool = next((tool for tool in entity.tools if tool.name == name), None) if lead.kind == TOOL else None
         if lead.kind != TOOL or tool:
-            found.append(Found(entity, hit.score, hit.evidence, tool))
+            address = endpoint_url(record(entity), request.shows_addresses) if entity.kind == SERVER else None
+            found.append(Found(entity, hit.score, hit.evidence, tool, address, reviews.reasons(entity, tool)))
     return found
 
 

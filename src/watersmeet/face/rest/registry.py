@@ -32,10 +32,10 @@ IncludeFlag = Annotated[bool, Query()]
 )
 async def semantic(body: shapes.SemanticBody, request: Request) -> Response:
     """The best entities of all kinds, in groups, each server with those of its tools that match."""
-    who = caller(request).viewer
+    who = caller(request)
 
     def work(stop: Event) -> dict[str, Any]:
-        return service_of(request).entities(from_body(EntityRequest, body, viewer=who, stop=stop.is_set))
+        return service_of(request).entities(from_body(EntityRequest, body, **who.asks, stop=stop.is_set))
 
     return await answer(request, work)
 
@@ -44,10 +44,10 @@ async def semantic(body: shapes.SemanticBody, request: Request) -> Response:
     "/api/find-tools", response_model=shapes.Tools, responses=problem_responses(424), summary="Find tools for a task"
 )
 async def find_tools(request: Request, query: Annotated[shapes.ToolQuery, Query()]) -> Response:
-    who = caller(request).viewer
+    who = caller(request)
 
     def work(stop: Event) -> dict[str, Any]:
-        return service_of(request).find_tools(from_body(ToolRequest, query, viewer=who, stop=stop.is_set))
+        return service_of(request).find_tools(from_body(ToolRequest, query, **who.asks, stop=stop.is_set))
 
     return await answer(request, work)
 

@@ -1,0 +1,114 @@
+"""Duplicate check: registered entities with the path, name or content of a record, and those that say almost the same.
+
+How alike two entities are is the share of their words that they have in common, each weighed by how rare it is among
+the entities that the asker may see. It needs no model, so the answer is the same with vectors and without.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from watersmeet.core.boosts import text_words
+from watersmeet.core.entities import KINDS, Entity, Refused, embedding_text, entity_of
+from watersmeet.core.errors import NoIndex
+from watersmeet.core.names import same_path
+from watersmeet.core.visibility import Viewer
+from watersmeet.engine.registry.documents import hashes
+from watersmeet.engine.registry.record_files import Item, Listed
+
+if TYPE_CHECKING:
+    from watersmeet.engine.engine import Engine
+
+PATH, NAME, CONTENT, NEAR = "path", "name", "content", "near"
+MIN_SCORE = 0.6
+MAX_LISTED = 10
+EVERYTHING = dict.fromkeys(("include_deprecated", "include_draft", "include_disabled"), True)
+
+
+def check(engine: Engine, found: Sequence[Item], min_score: float, viewer: Viewer | None) -> dict[str, Any]:
+    """For each record the entities that it may repeat, the likeliest first. Nothing is registered."""
+    known = _Known(_registered(engine, viewer))
+    entities = [item for item in found if not isinstance(item, Refused | Listed)]
+    records = [_checked(where, entity, known.like(entity, min_score)) for where, entity in entities]
+    return {
+        "checked": len(records),
+        "duplicates": sum(bool(one["duplicates"]) for one in records),
+        "records": records,
+        "skipped": [{"record": one.record, "reason": one.reason} for one in found if isinstance(one, Refused)],
+    }
+
+
+def _checked(where: str, entity: Entity, like: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"record": where, "path": entity.path, "name": entity.name, "entity_type": entity.kind, "duplicates": like}
+
+
+def _registered(engine: Engine, viewer: Viewer | None) -> list[Entity]:
+    from watersmeet.engine.registry.listing import listing
+
+    try:
+        return [
+            entity_of(record) for record in listing(engine, "", "", viewer, **EVERYTHING) if record["kind"] in KINDS
+        ]
+    except NoIndex:
+        return []
+
+
+class _Known:
+    """Registered entities, by what they may be found by."""
+
+    def __init__(self, entities: Sequence[Entity]) -> None:
+        self._entities = entities
+        self._words = [_words(entity) for entity in entities]
+        self._postings: dict[str, list[int]] = defaultdict(list)
+        for number, words in enumerate(self._words):
+            for word in words:
+                self._postings[word].append(number)
+        self._sums = [sum(map(self._weight, words)) for words in self._words]
+        self._contents = [hashes(entity)[1] for entity in entities]
+
+    def _weight(self, word: str) -> float:
+        return math.log(1 + (len(self._entities) + 1) / (1 + len(self._postings.get(word, ()))))
+
+    def like(self, entity: Entity, min_score: float) -> list[dict[str, Any]]:
+        words, path, name = _words(entity), same_path(entity.path), _plain(entity.name)
+        content, total = hashes(entity)[1], sum(map(self._weight, words))
+        common: defaultdict[int, float] = defaultdict(float)
+        for word in words:
+            weight = self._weight(word)
+            for number in self._postings.get(word, ()):
+                common[number] += weight
+        found = []
+        for number, other in enumerate(self._entities):
+            either = total + self._sums[number] - common[number]
+            score = 1.0 if content == self._contents[number] else common[number] / either if either else 0.0
+            same = {
+                PATH: path == same_path(other.path),
+                NAME: bool(name) and name == _plain(other.name) and entity.kind == other.kind,
+                CONTENT: content == self._contents[number],
+                NEAR: score >= min_score and entity.kind == other.kind,
+            }
+            if any(same.values()):
+                found.append(_like(other, [what for what, is_so in same.items() if is_so], score))
+        return sorted(found, key=lambda one: (PATH not in one["matches"], -one["score"], one["path"]))[:MAX_LISTED]
+
+
+def _like(other: Entity, matches: list[str], score: float) -> dict[str, Any]:
+    return {
+        "path": other.path,
+        "name": other.name,
+        "entity_type": other.kind,
+        "description": other.description[:300],
+        "matches": matches,
+        "score": round(score, 4),
+    }
+
+
+def _words(entity: Entity) -> set[str]:
+    return text_words(embedding_text(entity))
+
+
+def _plain(name: str) -> str:
+    return " ".join(name.casefold().replace("-", " ").replace("_", " ").split())
