@@ -64,18 +64,16 @@ def audited(index: ReadableIndex, action: str, targets: Sequence[str], **detail:
     append(path, {**made, "state": DONE, "result": result})
 
 
-def note(
-    path: str, action: str, targets: Sequence[str], result: Mapping[str, Any] | None = None, **detail: Any
-) -> None:
+def note(path: str, action: str, targets: Sequence[str], **result: Any) -> None:
     """Log a change that is made."""
-    append(path, {**entry(action, targets, **detail), "state": DONE, "result": dict(result or {})})
+    append(path, {**entry(action, targets), "state": DONE, "result": result})
 
 
 def note_sync(index: ReadableIndex, paths: Sequence[str | os.PathLike[str]], report: SyncReport) -> None:
     """Log a sync that changed something."""
     counts = {name: getattr(report, name) for name in ("added", "changed", "moved", "removed")}
     if any(counts.values()):
-        note(log_of(index), "sync", [os.fspath(path) for path in paths], counts)
+        note(log_of(index), "sync", [os.fspath(path) for path in paths], **counts)
 
 
 def entry(action: str, targets: Sequence[str], **detail: Any) -> dict[str, Any]:

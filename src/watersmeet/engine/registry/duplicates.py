@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.boosts import text_words
-from watersmeet.core.entities import KINDS, Entity, Refused, embedding_text, entity_of
+from watersmeet.core.entities import Entity, Refused, embedding_text, entity_of
 from watersmeet.core.errors import NoIndex
 from watersmeet.core.names import same_path
 from watersmeet.core.visibility import Viewer
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from watersmeet.engine.engine import Engine
 
 PATH, NAME, CONTENT, NEAR = "path", "name", "content", "near"
-MIN_SCORE = 0.6
 MAX_LISTED = 10
 EVERYTHING = dict.fromkeys(("include_deprecated", "include_draft", "include_disabled"), True)
 
@@ -49,9 +48,7 @@ def _registered(engine: Engine, viewer: Viewer | None) -> list[Entity]:
     from watersmeet.engine.registry.listing import listing
 
     try:
-        return [
-            entity_of(record) for record in listing(engine, "", "", viewer, **EVERYTHING) if record["kind"] in KINDS
-        ]
+        return [entity_of(record) for record in listing(engine, "", "", viewer, **EVERYTHING)]
     except NoIndex:
         return []
 

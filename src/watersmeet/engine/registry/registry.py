@@ -6,7 +6,7 @@ import math
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,11 +15,8 @@ from watersmeet.core.errors import ConfigError, NotFound, SourceProblem
 from watersmeet.core.model import DocId
 from watersmeet.core.names import entity_path, link_key, same_path
 from watersmeet.core.visibility import STATUSES, Viewer
-from watersmeet.engine.audit import audited
 from watersmeet.engine.query.visibility import is_limited, visible_to
 from watersmeet.engine.registry import register
-from watersmeet.engine.registry.duplicates import MIN_SCORE
-from watersmeet.engine.registry.record_files import Listed
 from watersmeet.engine.registry.register import Registered
 from watersmeet.engine.registry.shared_records import shared_records
 
@@ -32,6 +29,10 @@ if TYPE_CHECKING:
     from watersmeet.engine.sync.report import ProgressCallback
     from watersmeet.present.mcp_configuration import ServerConfiguration
     from watersmeet.present.registry import EntityAnswer, ToolAnswer
+
+
+MIN_ALIKE = 0.6
+"""Share of words from which an entity counts as a near duplicate."""
 
 
 class Reindexed(NamedTuple):
@@ -90,7 +91,7 @@ class Registry:
     def unregister(self, paths: str | Sequence[str]) -> int:
         """Remove entities with their tools; returns the number of entities."""
         listed = [paths] if isinstance(paths, str) else paths
-        with audited(self.engine.index, "unregister", listed) as result, self._shared() as shared:
+        with self._audited("unregister", listed) as result, self._shared() as shared:
             result["unregistered"] = register.unregister(self.engine.index, self.engine.settings, listed, shared)
         return int(result["unregistered"])
 
@@ -110,7 +111,7 @@ class Registry:
 
     def _change(self, action: str, paths: str | Sequence[str], **changes: Any) -> int:
         listed = [paths] if isinstance(paths, str) else paths
-        with audited(self.engine.index, action, listed, **changes) as result, self._shared() as shared:
+        with self._audited(action, listed, **changes) as result, self._shared() as shared:
             result["changed"] = register.change(self.engine.index, self.engine.settings, listed, changes, shared)
         return int(result["changed"])
 
@@ -125,7 +126,7 @@ class Registry:
         all entities. `seconds`: time limit for embedding."""
         listed = [paths] if isinstance(paths, str) else list(paths)
         start = time.perf_counter()
-        with audited(self.engine.index, "reindex", listed) as result, self._shared():
+        with self._audited("reindex", listed) as result, self._shared():
             before, count = register.reindex(self.engine.index, self.engine.settings, listed)
             made = self.engine.deepen(progress, seconds, after=before if seconds < math.inf else 0)
             result["reindexed"] = count
@@ -135,8 +136,14 @@ class Registry:
         """Accept the description of an entity or tool as it was read: `identity` and `hash` are those of `review`."""
         from watersmeet.engine.registry.review import accept
 
-        with audited(self.engine.index, "accept", [identity], hash=hash):
+        with self._audited("accept", [identity], hash=hash):
             accept(self.engine, identity, hash, viewer)
+
+    def _audited(self, action: str, targets: Sequence[str], **detail: Any) -> AbstractContextManager[dict[str, Any]]:
+        """An entry of the audit log around a change."""
+        from watersmeet.engine.audit import audited
+
+        return audited(self.engine.index, action, targets, **detail)
 
     @contextmanager
     def _shared(self) -> Iterator[SharedRecords | None]:
@@ -170,10 +177,9 @@ class Registry:
     ) -> Registered:
         start = time.perf_counter()
         report = Registered()
-        named = [
-            item.path if isinstance(item, Listed) else item[1].path for item in found if not isinstance(item, Refused)
-        ]
-        with audited(self.engine.index, "register", named) as result, self._shared() as shared:
+        readable = [item for item in found if not isinstance(item, Refused)]
+        named = [item[1].path if isinstance(item, tuple) else item.path for item in readable]
+        with self._audited("register", named) as result, self._shared() as shared:
             before = register.register(
                 self.engine.index, self.engine.settings, found, report, progress, server, keep, shared
             )
@@ -192,7 +198,7 @@ class Registry:
         place: str | os.PathLike[str] | bytes | Iterable[Any],
         *,
         kind: str = "",
-        min_score: float = MIN_SCORE,
+        min_score: float = MIN_ALIKE,
         viewer: Viewer | None = None,
     ) -> dict[str, Any]:
         """For each record of a file, a folder or a list, the registered entities with its path, name or content, and

@@ -2,7 +2,7 @@
 somebody has read it.
 
 Of a changed description the hash is kept, with the text before. It is written before the change is committed, and
-counts for the text with that hash only: so a process that is killed in between flags nothing wrongly and misses nothing.
+counts for the text with that hash only: a process that is killed in between flags nothing wrongly and misses nothing.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -35,13 +35,13 @@ _SUSPICIOUS = {
     r"\b(?:instructions?|prompts?|rules|guidelines)\b",
     "asks to keep something from the user": r"\b(?:not|don't|never|without)\b[^.\n]{0,20}"
     r"\b(?:tell|telling|mention|mentioning|inform|informing|notify|notifying|reveal)\b[^.\n]{0,20}\buser\b",
-    "has tags that address a model": r"<(?:important|system|instructions?|secret|hidden|critical|assistant)\b[^<>]{0,40}>",
+    "has tags that address a model": r"<(?:important|system|instructions?|secret|hidden|critical|assistant)\b"
+    r"[^<>]{0,40}>",
     "names files with secrets": r"\.ssh/|\bid_rsa\b|\.aws/credentials|/etc/(?:passwd|shadow)|\.cursor/mcp\.json",
     "wants to be called before or instead of other tools": r"\b(?:before|instead of)\b[^.\n]{0,25}"
     r"\b(?:any|all|every|other)\b[^.\n]{0,12}\btools?\b",
     "has invisible characters": f"[\u200b\u2060-\u2064\U000e0000-\U000e007f{BIDI_CONTROLS}]",
 }
-_PATTERNS = {reason: re.compile(pattern, re.IGNORECASE) for reason, pattern in _SUSPICIOUS.items()}
 
 
 def parts(entity: Entity) -> Iterator[tuple[str, str]]:
@@ -75,10 +75,15 @@ def text_hash(text: str) -> str:
     return blake2b(text.encode("utf8", "surrogatepass"), digest_size=8).hexdigest()
 
 
+@cache
+def _patterns() -> dict[str, re.Pattern[str]]:
+    return {reason: re.compile(pattern, re.IGNORECASE) for reason, pattern in _SUSPICIOUS.items()}
+
+
 @lru_cache(maxsize=4096)
 def suspicious(text: str) -> tuple[str, ...]:
     """What in a description reads like instructions to an agent."""
-    return tuple(reason for reason, pattern in _PATTERNS.items() if pattern.search(text[:MAX_CHECKED_CHARS]))
+    return tuple(reason for reason, pattern in _patterns().items() if pattern.search(text[:MAX_CHECKED_CHARS]))
 
 
 class Reviews:

@@ -13,9 +13,7 @@ from watersmeet.face.cli.common import common, counted, loaded, print_json, tabl
 
 
 @click.command("audit", epilog="Examples: watersmeet audit --since 7d | watersmeet audit --json | jq '.entries[0]'")
-@click.option(
-    "--since", default="", metavar="DATE", help="Only changes since this date: 2026-01-31, or 12h, 7d, 2w ago."
-)
+@click.option("--since", default="", metavar="DATE", help="Only changes since then: 2026-01-31, or 12h, 7d, 2w ago.")
 @counted(None, "number of changes", 100)
 @common
 def audit_command(since: str, top_n: int, index: str, as_json: bool, quiet: bool) -> None:

@@ -72,10 +72,10 @@ def review_command(accepted: tuple[str, ...], index: str, as_json: bool, quiet: 
     instructions to an agent. A description is flagged in search results until its present text is accepted.
     """
     with opened(index) as engine:
-        for one in accepted:
-            identity, sign, hash = one.rpartition("=")
+        for text in accepted:
+            identity, sign, hash = text.rpartition("=")
             if not sign:
-                raise ConfigError(f"{one!r} has no hash", "write --accept ID=HASH, as `watersmeet review` lists them")
+                raise ConfigError(f"{text!r} has no hash", "write --accept ID=HASH, as `watersmeet review` lists them")
             engine.registry.accept(identity, hash)
         found = engine.registry.review()
     if as_json:
