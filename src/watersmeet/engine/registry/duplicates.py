@@ -1,13 +1,14 @@
 """Duplicate check: registered entities with the path, name or content of a record, and those that say almost the same.
 
 How alike two entities are is the share of their words that they have in common, each weighed by how rare it is among
-the entities that the asker may see. It needs no model, so the answer is the same with vectors and without.
+the entities that the asker may see: of all their words, or of name and description alone, since a copy may list its
+tools differently. It needs no model, so the answer is the same with vectors and without.
 """
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -59,28 +60,18 @@ class _Known:
     def __init__(self, entities: Sequence[Entity]) -> None:
         self._entities = entities
         self._words = [_words(entity) for entity in entities]
-        self._postings: dict[str, list[int]] = defaultdict(list)
-        for number, words in enumerate(self._words):
-            for word in words:
-                self._postings[word].append(number)
-        self._sums = [sum(map(self._weight, words)) for words in self._words]
+        self._counts = Counter(word for words, _ in self._words for word in words)
         self._contents = [hashes(entity)[1] for entity in entities]
 
     def _weight(self, word: str) -> float:
-        return math.log(1 + (len(self._entities) + 1) / (1 + len(self._postings.get(word, ()))))
+        return math.log(1 + (len(self._entities) + 1) / (1 + self._counts[word]))
 
     def like(self, entity: Entity, min_score: float) -> list[dict[str, Any]]:
         words, path, name = _words(entity), same_path(entity.path), _plain(entity.name)
-        content, total = hashes(entity)[1], sum(map(self._weight, words))
-        common: defaultdict[int, float] = defaultdict(float)
-        for word in words:
-            weight = self._weight(word)
-            for number in self._postings.get(word, ()):
-                common[number] += weight
+        content = hashes(entity)[1]
         found = []
         for number, other in enumerate(self._entities):
-            either = total + self._sums[number] - common[number]
-            score = 1.0 if content == self._contents[number] else common[number] / either if either else 0.0
+            score = max(map(self._share, words, self._words[number]))
             same = {
                 PATH: path == same_path(other.path),
                 NAME: bool(name) and name == _plain(other.name) and entity.kind == other.kind,
@@ -90,6 +81,11 @@ class _Known:
             if any(same.values()):
                 found.append(_like(other, [what for what, is_so in same.items() if is_so], score))
         return sorted(found, key=lambda one: (PATH not in one["matches"], -one["score"], one["path"]))[:MAX_LISTED]
+
+    def _share(self, words: set[str], others: set[str]) -> float:
+        """The share of common words, rare ones counting more; rarer than all known ones if nobody has them."""
+        either = sum(map(self._weight, words | others))
+        return sum(map(self._weight, words & others)) / either if either else 0.0
 
 
 def _like(other: Entity, matches: list[str], score: float) -> dict[str, Any]:
@@ -103,8 +99,9 @@ def _like(other: Entity, matches: list[str], score: float) -> dict[str, Any]:
     }
 
 
-def _words(entity: Entity) -> set[str]:
-    return text_words(embedding_text(entity))
+def _words(entity: Entity) -> tuple[set[str], set[str]]:
+    """All words of an entity, and those of its name and description."""
+    return text_words(embedding_text(entity)), text_words(entity.name, entity.description)
 
 
 def _plain(name: str) -> str:

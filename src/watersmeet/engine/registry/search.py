@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from watersmeet.core.boosts import boost, query_words
 from watersmeet.core.entities import KINDS, SERVER, TOOL, record
 from watersmeet.core.index import Snapshot
 from watersmeet.core.model import Condition, Hit, Plan, Ranking
@@ -142,9 +143,11 @@ def tool_limit(max_results: int) -> int:
 
 def log_run(search_run: SearchRun) -> None:
     if log_enabled():
-        log_search(
-            search_run.outcome, search_run.snapshot.passages([hit.chunk for hit in search_run.outcome.ranking.hits])
-        )
+        chunks = [hit.chunk for hit in search_run.outcome.ranking.hits]
+        words = query_words(search_run.outcome.plan.text)
+        mentioned = search_run.visible_index.entities.mentions(words, chunks)
+        boosts = {chunk: boost(places) for chunk, places, _ in mentioned}
+        log_search(search_run.outcome, search_run.snapshot.passages(chunks), boosts)
 
 
 def found_entities(

@@ -1,4 +1,4 @@
-"""REST routes for programs that ask several engines: the same search in fewer fields, what it can do, and its health."""
+"""REST routes for programs that ask several engines: the search in fewer fields, what it can do, its health."""
 
 from __future__ import annotations
 

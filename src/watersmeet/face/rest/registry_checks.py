@@ -73,7 +73,7 @@ async def reindex(body: shapes.ReindexBody, request: Request) -> Response:
     summary="List descriptions that have changed, or read like instructions to an agent",
 )
 async def review(request: Request) -> Response:
-    """For tokens that may write: a description is flagged in searches until one of them has accepted its present text."""
+    """For tokens that may write. A description is flagged in searches until its present text is accepted."""
     who = writer(request)
     return await answer(request, lambda _: {"descriptions": service_of(request).engine.registry.review(who.viewer)})
 
