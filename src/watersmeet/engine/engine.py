@@ -304,6 +304,7 @@ class Engine:
             failures=(*search_run.outcome.failures, *damage),
             took_ms=search_run.took_ms,
             timings=search_run.outcome.timings,
+            counts=search_run.outcome.counts,
             silent=search_run.silent,
             confidence=confidence.probability if confidence else None,
             no_good_match=confidence is not None and not confidence.fits,
