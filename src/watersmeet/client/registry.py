@@ -139,10 +139,14 @@ class ClientRegistry:
         query = registry_fields(build(ToolRequest, task, options))
         return decoded(ToolAnswer, self._transport.read("/api/find-tools", query))
 
-    def listing(self, /, kind: str = "", query: str = "", **include: bool) -> list[Any]:
-        """Records of a kind that contain the query; `include_deprecated`, `include_draft`, `include_disabled`."""
+    def listing(
+        self, /, kind: str = "", query: str = "", *, metadata_fields: Sequence[str] = (), **include: bool
+    ) -> list[Any]:
+        """Records of a kind that contain the query; `include_deprecated`, `include_draft`, `include_disabled`.
+        `metadata_fields`: only these of the metadata, as in `search`."""
         name = _LISTS.get(kind, _LISTS[""])
-        sent = {"query": query, **{key: str(value).lower() for key, value in include.items()}}
+        flags = {key: str(value).lower() for key, value in include.items()}
+        sent = {"query": query, **flags, **({"metadata_fields": list(metadata_fields)} if metadata_fields else {})}
         found: list[Any] = self._transport.read(f"/api/{name}", sent)[name]
         return [one for one in found if not kind or one["kind"] == kind]
 

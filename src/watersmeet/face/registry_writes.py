@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from watersmeet.core.entities import Entity, Refused
 from watersmeet.core.errors import ConfigError, NoIndex, NotFound
 from watersmeet.core.visibility import Viewer
+from watersmeet.engine.registry.listing import EVERYTHING
 from watersmeet.engine.registry.record_files import Listed, read
 from watersmeet.engine.registry.registry import Reindexed
 from watersmeet.present.backend_addresses import without_backends
@@ -112,8 +113,7 @@ def reindex(
         for path in named:
             engine.registry.get(path, viewer)
     else:
-        everything = dict.fromkeys(("include_deprecated", "include_draft", "include_disabled"), True)
-        named = [record["path"] for record in engine.registry.listing("", "", viewer, **everything)]
+        named = [record["path"] for record in engine.registry.listing("", "", viewer, **EVERYTHING)]
     report = (
         engine.registry.reindex(named, progress=progress, seconds=EMBED_SECONDS) if named else Reindexed(0, 0, 0, 0.0)
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, NamedTuple
 
 from watersmeet.core.boosts import grade_tools, matched_places, query_words
@@ -20,6 +20,9 @@ ENDPOINT_MEANING = "where the server is called; null: its record names no addres
 REVIEW_MEANING = "why its description should be read by a person first: it has changed, or looks like instructions"
 MAX_DESCRIPTION_CHARS = 2_000
 """Characters of a description that are searched for a line to show."""
+
+
+_MISSING = object()
 
 
 class Found(NamedTuple):
@@ -205,16 +208,42 @@ def json_value(value: Any) -> Any:
     return value
 
 
+def projected(metadata: Mapping[str, Any], fields: Sequence[str]) -> dict[str, Any]:
+    """Only these fields of the metadata; dots lead to inner ones, unless a key has them itself. No fields: all."""
+    if not fields:
+        return dict(metadata)
+    found: dict[str, Any] = {}
+    for path in fields:
+        if path in metadata:
+            found[path] = metadata[path]
+            continue
+        value: Any = metadata
+        *outer, last = path.split(".")
+        for key in (*outer, last):
+            value = value[key] if isinstance(value, Mapping) and key in value else _MISSING
+        if value is not _MISSING:
+            target = found
+            for key in outer:
+                target = target.setdefault(key, {})
+            target[last] = value
+    return found
+
+
 # ---------------------------------------------------------------- from results to answers
 
 
-def grouped(found: Sequence[Found], query: str, most_tools: int) -> dict[str, tuple[Any, ...]]:
-    """Groups of an answer, best first in each."""
+def grouped(
+    found: Sequence[Found], query: str, most_tools: int, metadata_fields: Sequence[str] = ()
+) -> dict[str, tuple[Any, ...]]:
+    """Groups of an answer, best first in each, with these fields of the metadata; without any, all."""
     groups: dict[str, list[RankedEntity]] = {name: [] for name in GROUPS.values()}
     words = query_words(query)
     for item in found:
         kind = TOOL if item.tool else item.entity.kind
-        groups[GROUPS[kind]].append(_SHOWN[kind](item, words, most_tools, _scores(item, kind, query, words)))
+        made = _SHOWN[kind](item, words, most_tools, _scores(item, kind, query, words))
+        if metadata_fields and isinstance(made, _Registered):
+            made = replace(made, metadata=projected(made.metadata, metadata_fields))
+        groups[GROUPS[kind]].append(made)
     return {name: tuple(items) for name, items in groups.items()}
 
 

@@ -21,7 +21,9 @@ from watersmeet.core.entities import (
     audience,
     embedding_text,
     record,
+    tool_audience,
     tool_text,
+    without_limited_tools,
 )
 from watersmeet.core.ids import chunk_id
 from watersmeet.core.model import DocId
@@ -49,10 +51,11 @@ def hashes(entity: Entity) -> tuple[bytes, str]:
 def pages(entity: Entity, content: str, stored: Mapping[str, Any]) -> Iterator[tuple[Document, list[Chunk]]]:
     """Documents with their chunks, the entity's own first. `content` is the content hash, and `stored` the stored
     record, with what is known of its source. The name is the title, which is embedded with every chunk."""
-    own = {**_facets(entity), "record": record(entity), CONTENT: content}
+    shown = without_limited_tools(entity)
+    own = {**_facets(entity), "record": record(shown), CONTENT: content}
     own |= {key: stored[key] for key in (SOURCE, ORIGIN) if stored.get(key)}
     page = _document(entity, entity.path, entity.kind, entity.name, own)
-    text = embedding_text(entity).removeprefix(entity.name).removeprefix("\n")
+    text = embedding_text(shown).removeprefix(entity.name).removeprefix("\n")
     chunks = _chunks(page.id, text or entity.name, entity.examples)
     for number, piece in enumerate(pieces(entity.body)):
         chunks.append(_chunk(page.id, (BODY,), piece, number))
@@ -78,7 +81,9 @@ def _tool(entity: Entity, tool: Tool, facets: Mapping[str, Any]) -> tuple[Docume
         "server": entity.path,
         "server_name": entity.name,
     }
-    fields = {**facets, "server": entity.path, "record": tool_record}
+    limited = {"visibility": tool.visibility, "groups": list(tool.groups)} if tool.visibility != "public" else {}
+    fields = {**facets, "server": entity.path, "record": tool_record | limited}
+    fields[AUDIENCE_GATE] = list(tool_audience(tool, entity))
     page = _document(entity, f"{entity.path}#{tool.name}", TOOL, tool.name, fields)
     return page, _chunks(page.id, "\n".join(tool_text(tool, entity)), tool.examples)
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 PATH, NAME, CONTENT, NEAR = "path", "name", "content", "near"
 MAX_LISTED = 10
-EVERYTHING = dict.fromkeys(("include_deprecated", "include_draft", "include_disabled"), True)
 
 
 def check(engine: Engine, found: Sequence[Item], min_score: float, viewer: Viewer | None) -> dict[str, Any]:
@@ -46,7 +45,7 @@ def _checked(where: str, entity: Entity, like: list[dict[str, Any]]) -> dict[str
 
 
 def _registered(engine: Engine, viewer: Viewer | None) -> list[Entity]:
-    from watersmeet.engine.registry.listing import listing
+    from watersmeet.engine.registry.listing import EVERYTHING, listing
 
     try:
         return [entity_of(record) for record in listing(engine, "", "", viewer, **EVERYTHING)]

@@ -290,11 +290,21 @@ class Registry:
 
         return find_tools(self.engine, build(ToolRequest, task, options))
 
-    def listing(self, /, kind: str = "", query: str = "", viewer: Viewer | None = None, **include: bool) -> list[Any]:
-        """Records of a kind that contain the query; `include_deprecated`, `include_draft`, `include_disabled`."""
+    def listing(
+        self,
+        /,
+        kind: str = "",
+        query: str = "",
+        viewer: Viewer | None = None,
+        *,
+        metadata_fields: Sequence[str] = (),
+        **include: bool,
+    ) -> list[Any]:
+        """Records of a kind that contain the query; `include_deprecated`, `include_draft`, `include_disabled`.
+        `metadata_fields`: only these of the metadata, as in `search`."""
         from watersmeet.engine.registry.listing import listing
 
-        return listing(self.engine, kind, query, viewer, **include)
+        return listing(self.engine, kind, query, viewer, metadata_fields=metadata_fields, **include)
 
     def skills_search(self, q: str, viewer: Viewer | None = None) -> list[dict[str, Any]]:
         """Skills that contain the query, scored by the fields that match."""

@@ -75,6 +75,13 @@ class EntityRequest(_RegistryRequest):
         (), "only with this tag or one below it; several: with all of them", metavar="TAG", flags=("--tag",)
     )
 
+    metadata_fields: tuple[str, ...] = option(
+        (),
+        "only these fields of the metadata, with dots for inner ones: team, build.version; default: all",
+        metavar="FIELD",
+        flags=("--metadata-field",),
+    )
+
     def checked(self) -> None:
         """Raise if the request is invalid."""
         if not 1 <= self.max_results <= MAX_RESULTS:

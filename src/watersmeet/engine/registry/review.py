@@ -15,7 +15,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.bidi import BIDI_CONTROLS
-from watersmeet.core.entities import Entity, Tool, audience, entity_of
+from watersmeet.core.entities import TOOL, Entity, Tool, audience, entity_of
 from watersmeet.core.errors import ConfigError, NotRegistered
 from watersmeet.core.index import Index
 from watersmeet.core.visibility import Viewer
@@ -160,26 +160,33 @@ def changes(before: Entity, after: Entity) -> dict[str, dict[str, str]]:
 
 def review(engine: Engine, viewer: Viewer | None = None) -> list[dict[str, Any]]:
     """The descriptions that should be read, with their hashes, reasons, and the text before a change."""
-    from watersmeet.engine.registry.listing import listing
-
     reviews, found = Reviews(engine.index), []
-    everything = dict.fromkeys(("include_deprecated", "include_draft", "include_disabled"), True)
-    for record in listing(engine, "", "", viewer, **everything):
-        for identity, text in parts(entity_of(record)):
-            reasons = reviews.reasons_of(identity, text)
-            if reasons:
-                before = reviews.before(identity) if CHANGED in reasons else None
-                found.append(
-                    {"id": identity, "hash": text_hash(text), "reasons": list(reasons), "text": text, "before": before}
-                )
+    for identity, text in sorted(_texts(engine, viewer).items()):
+        reasons = reviews.reasons_of(identity, text)
+        if reasons:
+            before = reviews.before(identity) if CHANGED in reasons else None
+            found.append(
+                {"id": identity, "hash": text_hash(text), "reasons": list(reasons), "text": text, "before": before}
+            )
     return found
+
+
+def _texts(engine: Engine, viewer: Viewer | None) -> dict[str, str]:
+    """The texts that steer agents, of all entities and tools that the viewer may see."""
+    from watersmeet.engine.registry.listing import EVERYTHING, listing
+
+    entities = [entity_of(record) for record in listing(engine, "", "", viewer, **EVERYTHING)]
+    texts = {identity: text for entity in entities for identity, text in parts(entity)}
+    for one in listing(engine, TOOL, "", viewer, **EVERYTHING):  # servers do not list those that not all may see
+        tool = Tool(one["name"], one.get("description", ""), one.get("inputSchema") or {})
+        texts[f"{one['server']}#{tool.name}"] = _tool_text(tool)
+    return texts
 
 
 def accept(engine: Engine, identity: str, hash: str, viewer: Viewer | None = None) -> None:
     """Accept a description as it was read: with the hash that `review` shows."""
     path = engine.registry.spelled(identity.partition("#")[0], viewer)
-    wanted = path + "".join(identity.partition("#")[1:])
-    known = dict(parts(entity_of(engine.registry.get(path, viewer)))) if path else {}
+    wanted, known = path + "".join(identity.partition("#")[1:]), _texts(engine, viewer)
     if wanted not in known:
         raise NotRegistered(f"nothing is registered as {identity!r}", "`watersmeet review` lists what is to be read")
     if text_hash(known[wanted]) != hash:

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.boosts import boost, query_words
-from watersmeet.core.entities import KINDS, SERVER, TOOL, record
+from watersmeet.core.entities import KINDS, SERVER, TOOL, Entity, Tool, record
 from watersmeet.core.index import Snapshot
-from watersmeet.core.model import Condition, Hit, Plan, Ranking
+from watersmeet.core.model import Condition, DocId, Hit, Plan, Ranking
 from watersmeet.core.ports import Entities
 from watersmeet.core.visibility import Viewer, gates
 from watersmeet.engine.query.diagnostics import log_enabled, log_search
@@ -78,7 +78,7 @@ def _ranked_answer(engine: Engine, request: EntityRequest, text: str, condition:
     if request.entity_types is not None:
         found = [item for item in found if (TOOL if item.tool else item.entity.kind) in types]
     engine.note_search(search_run, search_request, [_name(item) for item in found])
-    groups: dict[str, Any] = grouped(found, text, tool_limit(request.max_results))
+    groups: dict[str, Any] = grouped(found, text, tool_limit(request.max_results), request.metadata_fields)
     return EntityAnswer(
         query=request.query,
         search_mode="lexical-only" if search_run.mode in ("lexical", "exact") else "hybrid",
@@ -114,7 +114,7 @@ def _newest_answer(engine: Engine, request: EntityRequest, condition: Condition)
         notes = () if found else _notes(snapshot, condition, request.viewer)
         settings = engine.settings_for(request.recipe)
         database = database_failures(engine.index, snapshot, settings, request.viewer)
-    groups: dict[str, Any] = grouped(found, "", tool_limit(request.max_results))
+    groups: dict[str, Any] = grouped(found, "", tool_limit(request.max_results), request.metadata_fields)
     return EntityAnswer(
         query=request.query,
         search_mode="lexical-only",
@@ -162,12 +162,23 @@ def found_entities(
     found = []
     for hit, lead in shown:
         entity = found_by_id[lead.server or lead.document]
-        name = lead.document.removeprefix(f"{entity.path}#")
-        tool = next((tool for tool in entity.tools if tool.name == name), None) if lead.kind == TOOL else None
+        tool = _tool(entity, lead.document, entities) if lead.kind == TOOL else None
         if lead.kind != TOOL or tool:
             address = endpoint_url(record(entity), request.shows_addresses) if entity.kind == SERVER else None
             found.append(Found(entity, hit.score, hit.evidence, tool, address, reviews.reasons(entity, tool)))
     return found
+
+
+def _tool(entity: Entity, document: DocId, entities: Entities) -> Tool | None:
+    """The tool of a document. A server does not list those that not all who see it may see; the document was found, so
+    the viewer may."""
+    name = document.removeprefix(f"{entity.path}#")
+    tool = next((tool for tool in entity.tools if tool.name == name), None)
+    limited = entities.records([document]) if tool is None else {}
+    if "visibility" not in limited.get(document, {}):
+        return tool
+    one = limited[document]
+    return Tool(name, one.get("description", ""), one.get("inputSchema") or {})
 
 
 def _name(item: Found) -> str:

@@ -22,6 +22,9 @@ SearchText = Annotated[
 ]
 Address = Annotated[str, Path(description="the path of the entity in the registry", examples=["weather"])]
 IncludeFlag = Annotated[bool, Query()]
+MetadataFields = Annotated[
+    list[str], Query(max_length=50, description="only these fields of the metadata, with dots for inner ones")
+]
 
 
 @router.post(
@@ -59,6 +62,7 @@ def _listing(path: str, kind: str, name: str, shape: type[Any]) -> None:
         include_deprecated: IncludeFlag = False,
         include_draft: IncludeFlag = False,
         include_disabled: IncludeFlag = False,
+        metadata_fields: MetadataFields = [],  # noqa: B006 - FastAPI copies it
     ) -> Response:
         who = caller(request).viewer
         include = {
@@ -68,7 +72,8 @@ def _listing(path: str, kind: str, name: str, shape: type[Any]) -> None:
         }
 
         def work(_: object) -> dict[str, Any]:
-            found = service_of(request).engine.registry.listing(kind, query, who, **include)
+            registry = service_of(request).engine.registry
+            found = registry.listing(kind, query, who, metadata_fields=metadata_fields, **include)
             return {name: found, "total": len(found)}
 
         return await answer(request, work)
