@@ -30,7 +30,7 @@ from urllib.parse import quote
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-TIMES = frozenset({"took_ms", "timings", "rate", "seconds_left", "synced"})
+TIMES = frozenset({"took_ms", "at", "timings", "rate", "seconds_left", "synced"})
 OPEN = (
     "weather forecast rain tide river bridge harbour ticket invoice payment customer order search index document note"
     " calendar meeting travel hotel flight map route kitchen recipe garden seed harvest energy battery solar engine"
@@ -99,6 +99,19 @@ VIRTUAL = {
 }
 
 
+ELSEWHERE = {**VIRTUAL, "path": "/virtual/elsewhere", "name": "elsewhere", "backends": "external"}
+"""What it lists is shown whether or not it is registered."""
+DESK = {
+    "kind": "mcp_server",
+    "path": "/desk",
+    "name": "desk",
+    "description": "A note on the table",
+    "tools": [{"name": "lamp", "description": "Light for the document"}],
+}
+DRAWER = {"name": "drawer", "description": "Severance letters and salary lists", "allowed_groups": ["pink"]}
+"""A tool that not all who see its server may see."""
+
+
 def build(folder: Path, seed: int) -> list[Path]:
     """Four indexes: nothing private, what bob sees, that and one lot of private things, that and another lot."""
     from watersmeet import Engine
@@ -122,7 +135,8 @@ def build(folder: Path, seed: int) -> list[Path]:
             if unseen:
                 engine.registry.register(unseen[:5])
             engine.sync([vault])
-            engine.registry.register([*public[:30], VIRTUAL])
+            engine.registry.register([*public[:30], VIRTUAL, ELSEWHERE])
+            engine.registry.register([{**DESK, "tools": [*DESK["tools"], DRAWER]} if unseen else DESK])
             engine.registry.register([*unseen[5:], *visible]) if visible else None
             engine.registry.register([*public[30:], *later])
             if unseen:
@@ -178,7 +192,16 @@ def requests(questions: list[str]) -> Iterator[tuple[str, str, Any]]:
         for route in ("documents", "related", "entities"):
             yield "GET", f"/api/{route}/{name}", None
             yield "GET", f"/api/{route}//{name}", None
+    for name in ("hidden0", "open0", "drawer"):
+        repeated = {"path": f"/{name}", "name": name, "description": "Severance letters and salary lists"}
+        yield "POST", "/api/check-duplicates?min_score=0.1", repeated
+        yield "GET", f"/api/provenance/{name}", None
+    yield "POST", "/v1/search", {"query": "severance letter"}
     for address in (
+        "/api/embeddings",
+        "/api/entities/desk%23drawer",
+        "/api/entities/desk",
+        "/v1/search/capabilities",
         "/api/status",
         "/api/quality",
         "/api/servers/open0/configuration",
