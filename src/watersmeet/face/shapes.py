@@ -451,7 +451,7 @@ class Review(BaseModel):
 
 class AcceptBody(Body):
     model_config = ConfigDict(
-        strict=True, json_schema_extra={"examples": [{"id": "/weather#forecast", "hash": "91c0d4a2b7e63f58"}]}
+        strict=True, json_schema_extra={"examples": [{"id": "/weather", "hash": "c8ffbd0657f8a9a5"}]}
     )
     id: Annotated[str, Field(min_length=1, max_length=1000)]
     hash: Annotated[str, Field(min_length=1, max_length=64)]
