@@ -19,6 +19,7 @@ from watersmeet.common.dates import parse_date
 from watersmeet.common.redaction import shown
 from watersmeet.core.actor import current_actor
 from watersmeet.core.files import make_private, private
+from watersmeet.core.index import FROZEN
 from watersmeet.core.model import DocId
 from watersmeet.engine.query.visibility import is_limited, visible_to
 from watersmeet.engine.settings.settings import config_folder
@@ -51,17 +52,22 @@ def log_of_tokens() -> str:
 def audited(index: ReadableIndex, action: str, targets: Sequence[str], **detail: Any) -> Iterator[dict[str, Any]]:
     """Log the change that the block makes; it fills in the result: the numbers of what was changed."""
     path, result = log_of(index), dict[str, Any]()
-    started = os.path.isdir(os.path.dirname(path))  # else the change makes the index
     made = entry(action, targets, **detail)
-    if started:
+    if _can_log(path):  # else the change makes the index, or is refused
         append(path, {**made, "state": BEGUN})
     try:
         yield result
     except BaseException as error:
-        if os.path.isdir(os.path.dirname(path)):
+        if _can_log(path):
             append(path, {**made, "state": FAILED, "result": {"error": type(error).__name__}})
         raise
     append(path, {**made, "state": DONE, "result": result})
+
+
+def _can_log(path: str) -> bool:
+    """Whether there is a folder for the log, and it is not that of a copy that is never written."""
+    folder = os.path.dirname(path)
+    return os.path.isdir(folder) and not os.path.lexists(os.path.join(folder, FROZEN))
 
 
 def note(path: str, action: str, targets: Sequence[str], **result: Any) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache, lru_cache
+from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -30,18 +30,43 @@ MAX_KEPT_CHARS = 4_000
 """Characters of the earlier description that are kept."""
 MAX_CHECKED_CHARS = 50_000
 MAX_DEPTH = 20
-_SUSPICIOUS = {
-    "tells agents to ignore instructions": r"\b(?:ignore|disregard|forget|override)\b[^.\n]{0,40}"
-    r"\b(?:instructions?|prompts?|rules|guidelines)\b",
-    "asks to keep something from the user": r"\b(?:not|don't|never|without)\b[^.\n]{0,20}"
-    r"\b(?:tell|telling|mention|mentioning|inform|informing|notify|notifying|reveal)\b[^.\n]{0,20}\buser\b",
-    "has tags that address a model": r"<(?:important|system|instructions?|secret|hidden|critical|assistant)\b"
-    r"[^<>]{0,40}>",
-    "names files with secrets": r"\.ssh/|\bid_rsa\b|\.aws/credentials|/etc/(?:passwd|shadow)|\.cursor/mcp\.json",
-    "wants to be called before or instead of other tools": r"\b(?:before|instead of)\b[^.\n]{0,25}"
-    r"\b(?:any|all|every|other)\b[^.\n]{0,12}\btools?\b",
-    "has invisible characters": f"[\u200b\u2060-\u2064\U000e0000-\U000e007f{BIDI_CONTROLS}]",
-}
+_ANY_CASE = re.IGNORECASE
+_SUSPICIOUS = (
+    (
+        "tells agents to ignore instructions",
+        re.compile(
+            r"\b(?:ignore|disregard|forget|override)\b[^.\n]{0,40}\b(?:instructions?|prompts?|rules|guidelines)\b",
+            _ANY_CASE,
+        ),
+    ),
+    (
+        "asks to keep something from the user",
+        re.compile(
+            r"\b(?:not|don't|never|without)\b[^.\n]{0,20}"
+            r"\b(?:tell|telling|mention|mentioning|inform|informing|notify|notifying|reveal)\b[^.\n]{0,20}\buser\b",
+            _ANY_CASE,
+        ),
+    ),
+    (
+        "has tags that address a model",
+        re.compile(
+            r"<(?:important|system|instructions?|secret|hidden|critical|assistant)\b[^<>]{0,40}>",
+            _ANY_CASE,
+        ),
+    ),
+    (
+        "names files with secrets",
+        re.compile(r"\.ssh/|\bid_rsa\b|\.aws/credentials|/etc/(?:passwd|shadow)|\.cursor/mcp\.json", _ANY_CASE),
+    ),
+    (
+        "wants to be called before or instead of other tools",
+        re.compile(
+            r"\b(?:before|instead of)\b[^.\n]{0,25}\b(?:any|all|every|other)\b[^.\n]{0,12}\btools?\b", _ANY_CASE
+        ),
+    ),
+    ("has invisible characters", re.compile(f"[\u200b\u2060-\u2064\U000e0000-\U000e007f{BIDI_CONTROLS}]")),
+)
+"""What a description that addresses an agent has, and how to say it."""
 
 
 def parts(entity: Entity) -> Iterator[tuple[str, str]]:
@@ -75,15 +100,10 @@ def text_hash(text: str) -> str:
     return blake2b(text.encode("utf8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-@cache
-def _patterns() -> dict[str, re.Pattern[str]]:
-    return {reason: re.compile(pattern, re.IGNORECASE) for reason, pattern in _SUSPICIOUS.items()}
-
-
 @lru_cache(maxsize=4096)
 def suspicious(text: str) -> tuple[str, ...]:
     """What in a description reads like instructions to an agent."""
-    return tuple(reason for reason, pattern in _patterns().items() if pattern.search(text[:MAX_CHECKED_CHARS]))
+    return tuple(reason for reason, pattern in _SUSPICIOUS if pattern.search(text[:MAX_CHECKED_CHARS]))
 
 
 class Reviews:
