@@ -23,7 +23,7 @@ from watersmeet.core.index import CURRENT_TIERS, FROZEN, NEXT_TIERS, CopiedIndex
 from watersmeet.core.model import ANY, Condition
 from watersmeet.core.text_fields import FORM
 from watersmeet.core.visibility import EVERYONE, audience_gates, is_restricted
-from watersmeet.store.local import _counts, _frozen
+from watersmeet.store.local import _counts
 from watersmeet.store.local._checksums import seal, seal_meta, unsound
 from watersmeet.store.local._connect import sqlite_errors
 from watersmeet.store.local._private_words import PUBLIC_TEXT
