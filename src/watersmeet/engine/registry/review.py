@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from watersmeet.core.bidi import BIDI_CONTROLS
 from watersmeet.core.entities import TOOL, Entity, Tool, audience, entity_of
 from watersmeet.core.errors import ConfigError, NotRegistered
-from watersmeet.core.index import Index
+from watersmeet.core.index import Index, State
 from watersmeet.core.visibility import Viewer
 from watersmeet.engine.index.state_names import REVIEWS
 
@@ -111,7 +111,7 @@ class Reviews:
 
     def __init__(self, index: Index) -> None:
         self._state = index.state(REVIEWS)
-        self._found = _read(self._state.read())
+        self._found = _cached(self._state, self._state.version())
 
     def reasons(self, entity: Entity, tool: Tool | None = None) -> tuple[str, ...]:
         """Why the description of an entity, or of one of its tools, should be read; empty if there is no reason."""
@@ -155,6 +155,12 @@ class Reviews:
             found["changed"].pop(identity, None)
             state.write(json.dumps(found, ensure_ascii=False).encode("utf8", "replace"))
         self._found = found
+
+
+@lru_cache(maxsize=16)
+def _cached(state: State, version: object) -> dict[str, dict[str, Any]]:
+    """The value of a state; it is read again when its version changes."""
+    return _read(state.read() if version is not None else None)
 
 
 def _read(content: bytes | None) -> dict[str, dict[str, Any]]:
