@@ -33,14 +33,10 @@ from urllib.parse import quote
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-<<<<<<< HEAD
-TIMES = frozenset({"took_ms", "at", "timings", "rate", "seconds_left", "synced"})
-=======
 if TYPE_CHECKING:
     from watersmeet import Engine
 
-TIMES = frozenset({"took_ms", "timings", "rate", "seconds_left", "synced"})
->>>>>>> origin/main
+TIMES = frozenset({"took_ms", "at", "timings", "rate", "seconds_left", "synced"})
 OPEN = (
     "weather forecast rain tide river bridge harbour ticket invoice payment customer order search index document note"
     " calendar meeting travel hotel flight map route kitchen recipe garden seed harvest energy battery solar engine"
@@ -123,7 +119,6 @@ VIRTUAL = {
 }
 
 
-<<<<<<< HEAD
 ELSEWHERE = {**VIRTUAL, "path": "/virtual/elsewhere", "name": "elsewhere", "backends": "external"}
 """What it lists is shown whether or not it is registered."""
 DESK = {
@@ -135,7 +130,8 @@ DESK = {
 }
 DRAWER = {"name": "drawer", "description": "Severance letters and salary lists", "allowed_groups": ["pink"]}
 """A tool that not all who see its server may see."""
-=======
+
+
 def restrict(engine: Engine, notes: dict[str, tuple[Path, str]], early: bool) -> None:
     """Folders with their audiences. `early`: from the start; else they were public for a while."""
     for name, (place, audience) in notes.items():
@@ -144,7 +140,6 @@ def restrict(engine: Engine, notes: dict[str, tuple[Path, str]], early: bool) ->
             engine.set_audience(name, audience)
         if name == "gone":  # in a folder of what everyone may see, which leaves it out
             engine.remove([str(place)])
->>>>>>> origin/main
 
 
 def build(folder: Path, seed: int) -> list[Path]:
@@ -188,15 +183,11 @@ def build(folder: Path, seed: int) -> list[Path]:
             engine.sync([first])
             restrict(engine, {name: notes[name] for name in folders}, early=number == 2)
             engine.sync([vault])
-<<<<<<< HEAD
-            engine.registry.register([*public[:30], VIRTUAL, ELSEWHERE])
-            engine.registry.register([{**DESK, "tools": [*DESK["tools"], DRAWER]} if unseen else DESK])
-=======
             if number == 2:
                 shutil.rmtree(notes["gone"][0])
                 HIDDEN_CHUNKS.extend(one.id for one in engine.passages("severance/hidden1.md"))
-            engine.registry.register([*public[:30], VIRTUAL])
->>>>>>> origin/main
+            engine.registry.register([*public[:30], VIRTUAL, ELSEWHERE])
+            engine.registry.register([{**DESK, "tools": [*DESK["tools"], DRAWER]} if unseen else DESK])
             engine.registry.register([*unseen[5:], *visible]) if visible else None
             engine.registry.register([*public[30:], *later])
             if unseen:
