@@ -224,6 +224,18 @@ def serving(index: Path, folder: Path) -> Iterator[int]:
         service.close()
 
 
+def checks() -> Iterator[tuple[str, str, Any]]:
+    """What is asked of the registry besides searches."""
+    for name in ("hidden0", "open0", "drawer"):
+        repeated = {"path": f"/{name}", "name": name, "description": "Severance letters and salary lists"}
+        yield "POST", "/api/check-duplicates?min_score=0.1", repeated
+        yield "GET", f"/api/provenance/{name}", None
+    yield "POST", "/v1/search", {"query": "severance letter"}
+    for name in ("embeddings", "entities/desk%23drawer", "entities/desk"):
+        yield "GET", f"/api/{name}", None
+    yield "GET", "/v1/search/capabilities", None
+
+
 def requests(questions: list[str], folder: Path) -> Iterator[tuple[str, str, Any]]:
     """Each as a method, an address and a body."""
     ways = itertools.cycle(itertools.product(RECIPES, MODES))
@@ -262,16 +274,8 @@ def requests(questions: list[str], folder: Path) -> Iterator[tuple[str, str, Any
         for route in ("documents", "related", "entities"):
             yield "GET", f"/api/{route}/{name}", None
             yield "GET", f"/api/{route}//{name}", None
-    for name in ("hidden0", "open0", "drawer"):
-        repeated = {"path": f"/{name}", "name": name, "description": "Severance letters and salary lists"}
-        yield "POST", "/api/check-duplicates?min_score=0.1", repeated
-        yield "GET", f"/api/provenance/{name}", None
-    yield "POST", "/v1/search", {"query": "severance letter"}
+    yield from checks()
     for address in (
-        "/api/embeddings",
-        "/api/entities/desk%23drawer",
-        "/api/entities/desk",
-        "/v1/search/capabilities",
         "/api/status",
         "/api/quality",
         "/api/servers/open0/configuration",
