@@ -147,6 +147,7 @@ class Engine:
         `dry_run`: write nothing, and report what would be added, changed and removed. `confirm`: embed with a model on
         another machine whatever it costs; else `CostRefused` is raised if that is more than `index.confirm_above`, with
         the words in the index and the `report`."""
+        from watersmeet.engine.audit import note_sync
         from watersmeet.engine.index.languages import refresh as refresh_languages
         from watersmeet.engine.sync.collections import Wanted
         from watersmeet.engine.sync.roots import SyncOptions, sync
@@ -164,6 +165,7 @@ class Engine:
             report.took_ms = (time.perf_counter() - start) * 1000
             return report
         report, problems = sync(self.index, self.settings, paths, options, progress), []
+        note_sync(self.index, paths, report)
         if vectors and not report.left:
             left, measure = max(0.0, end - time.monotonic()), bool(audience)
             problems = self._embed((), report, progress, left, deep=deepen, measure=measure, confirm=confirm)
@@ -264,10 +266,13 @@ class Engine:
 
     def remove(self, ids: Sequence[str] | str) -> int:
         """Remove documents, or a whole folder. The next sync of the folder adds back files that still exist."""
+        from watersmeet.engine.audit import audited
         from watersmeet.engine.sync.roots import remove
 
         named = [ids] if isinstance(ids, str) else ids
-        return remove(self.index, self.settings, [DocId(identity) for identity in named])
+        with audited(self.index, "remove", named) as result:
+            result["removed"] = remove(self.index, self.settings, [DocId(identity) for identity in named])
+        return int(result["removed"])
 
     def collections(self) -> list[dict[str, Any]]:
         """The collections: their names, audiences, and numbers of documents and roots."""
@@ -303,6 +308,14 @@ class Engine:
             freed = index.compact(grace, share=0.0)
         self._embed((), SyncReport(), lambda _: None, seconds=0, measure=True)
         return freed
+
+    def audit(
+        self, since: str = "", limit: int = 1000, viewer: Viewer | None = None, token: str = ""
+    ) -> list[dict[str, Any]]:
+        """Who changed what, newest first: registered entities, syncs, removals, tokens. `since`: 7d or 2026-01-31."""
+        from watersmeet.engine.audit import audit
+
+        return audit(self, since, limit, viewer, token)
 
     # ------------------------------------------------------------ reading
 
@@ -341,6 +354,7 @@ class Engine:
             failures=(*search_run.outcome.failures, *damage),
             took_ms=search_run.took_ms,
             timings=search_run.outcome.timings,
+            counts=search_run.outcome.counts,
             silent=search_run.silent,
             confidence=confidence.probability if confidence else None,
             no_good_match=confidence is not None and not confidence.fits,

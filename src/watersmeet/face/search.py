@@ -223,6 +223,7 @@ class SearchReply:
             self._add_copies(made["results"])
         if self.params.explain:
             made["timings"] = {step: round(took, 3) for step, took in self.answer.timings.items()}
+            made["counts"] = dict(self.answer.counts)
             made |= {"expansion": list(self.answer.expansion)} if self.answer.expansion else {}
             made["routed"] = [routed_json(one) for one in self.answer.routed]
         if self.answer.facets is not None:

@@ -23,7 +23,7 @@ FILE = "watersmeet.toml"
 PREFIX = "WATERSMEET__"
 OTHER_VARIABLES = {"VECTOR_SEARCH_EF_SEARCH": f"{PREFIX}RECORDS__MONGODB__EF_SEARCH"}
 """Variables of gateway registries that are honoured; our own, which come after them, win."""
-RARE_TOOLS = ("classify_query", "project_query", "project_export")
+RARE_TOOLS = ("classify_query", "project_query", "find_entities", "list_entities", "project_export")
 """MCP tools that are listed only on request: most agents never need them, and pay for each that is listed."""
 RECIPES = os.path.join(os.path.dirname(__file__), "recipes")
 LOCAL_RECORDS = "local"

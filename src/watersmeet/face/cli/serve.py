@@ -39,6 +39,15 @@ watch_flag = click.option(
 )
 
 
+log_flag = click.option(
+    "--log-level",
+    type=click.Choice(("info", "debug")),
+    callback=lambda ctx, param, level: _log(level),
+    expose_value=False,
+    help="Log searches to standard error: info has counts, debug also the score of each result; never a query.",
+)
+
+
 @click.command("serve", epilog="Example: watersmeet serve --in docs")
 @inside_flag
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="H", help="The address to listen on.")
@@ -58,6 +67,7 @@ watch_flag = click.option(
 @deepen_flag
 @watch_flag
 @tool_flag
+@log_flag
 @common
 def serve_command(
     inside: str,
@@ -112,6 +122,7 @@ def serve_command(
 @deepen_flag
 @watch_flag
 @tool_flag
+@log_flag
 @common
 def mcp_command(
     inside: str,
@@ -143,6 +154,13 @@ def mcp_command(
         run(service)
     finally:
         service.close()
+
+
+def _log(level: str | None) -> None:
+    if level:
+        from watersmeet.engine.query.diagnostics import enable_log
+
+        enable_log(level)
 
 
 def _export_service(export: str, inside: str, index: str, allow_write: bool) -> ExportService:

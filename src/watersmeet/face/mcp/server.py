@@ -16,11 +16,11 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from watersmeet import __version__
+from watersmeet.core.actor import Actor, acting, current_actor
 from watersmeet.core.errors import WatersmeetError, nearest
 from watersmeet.core.visibility import OWNER
 from watersmeet.engine.ask.reader import neutral
 from watersmeet.engine.sync.report import Progress, cancellable
-from watersmeet.face.backend_addresses import without_backends
 from watersmeet.face.crash_log import log_server_crash
 from watersmeet.face.mcp.resources import Context, Resources, as_protocol_error
 from watersmeet.face.mcp.tools import Call, tool_description, tools
@@ -28,6 +28,7 @@ from watersmeet.face.mcp.tools.documents import BUDGET
 from watersmeet.face.search import SearchParams, without_paths
 from watersmeet.face.service import Service
 from watersmeet.face.tokens import Caller
+from watersmeet.present.backend_addresses import without_backends
 from watersmeet.present.pack import pack
 
 LOCAL = Caller(OWNER, "write", "stdio", is_local=True)
@@ -116,7 +117,10 @@ class _Handlers:
 
         start, status = time.perf_counter(), 200
         try:
-            structured, text = await self._service.run(work, tool.writes, tool.answers, sender.progress)
+            with acting(
+                caller.actor("mcp") if caller.token or not caller.is_local else Actor("mcp", current_actor().user)
+            ):
+                structured, text = await self._service.run(work, tool.writes, tool.answers, sender.progress)
             await sender.flush()
             structured = structured if caller.is_local else without_paths(structured)
             if caller.scope != "write":
