@@ -15,7 +15,6 @@ from typing import Any
 from watersmeet.core.errors import ConfigError, ModelProblem
 from watersmeet.core.index import Tier
 from watersmeet.engine.components import options
-from watersmeet.engine.export.toml import dump
 from watersmeet.engine.index.tiers import TIERS, embedder_name, model_of, outdated
 from watersmeet.engine.settings.file import Table, parse, read
 from watersmeet.engine.settings.settings import (
@@ -29,6 +28,7 @@ from watersmeet.engine.settings.settings import (
     from_layers,
     merge,
 )
+from watersmeet.engine.settings.toml import dump
 from watersmeet.engine.settings.trust import Ignored, filter_untrusted
 
 OF_QUERIES = frozenset({"pipeline", "two_stage", "query", "signal", "fusion", "stage"})

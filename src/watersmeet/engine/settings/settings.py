@@ -327,7 +327,9 @@ def load(
     layers += [*others, Layer("environment", from_environ(environ)), Layer("flag", dict(flags or {}))]
     for layer in layers:
         check(layer.tables, layer.origin)
-    chosen = recipe or next((layer.tables["recipe"] for layer in reversed(layers) if "recipe" in layer.tables), "default")
+    chosen = recipe or next(
+        (layer.tables["recipe"] for layer in reversed(layers) if "recipe" in layer.tables), "default"
+    )
     settings = replace(from_layers(chosen, tuple(layers)), ignored=ignored, notices=notices)
     _check_stores(settings)
     return settings

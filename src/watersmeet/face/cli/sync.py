@@ -55,6 +55,12 @@ COUNTED = ("added", "changed", "moved", "removed", "unchanged")
 )
 @click.option("--exclude", multiple=True, metavar="GLOB", help="Leave out these files or folders.")
 @click.option(
+    "--recursive/--no-recursive",
+    default=True,
+    help="Also read the folders below; as a setting: source.folder.recursive.  [default: recursive]",
+)
+@click.option("--skip-known", is_flag=True, help="As always: files that are indexed and have not changed are not read.")
+@click.option(
     "--history", is_flag=True, help="Index the commits of these git repositories, in a collection of their own."
 )
 @click.option(
@@ -83,6 +89,8 @@ def sync_command(
     include: tuple[str, ...],
     formats: tuple[str, ...],
     exclude: tuple[str, ...],
+    recursive: bool,
+    skip_known: bool,
     history: bool,
     since: str,
     recreate: bool,
@@ -101,6 +109,8 @@ def sync_command(
     one page or file. You can stop it at any time: what is committed is kept, and the next sync continues from there.
     """
     flags = _glob_flags(paths, (*include, *globs_of_formats(formats)), exclude)
+    if not recursive:
+        flags.setdefault("source", {}).setdefault("folder", {})["recursive"] = False
     paths = _histories(paths, since) if history else paths
     if since and not history:
         raise ConfigError("--since limits a history", "add --history, or leave out --since")
@@ -125,7 +135,7 @@ def sync_command(
     if as_json:
         print_json(report.to_json())
     elif not quiet:
-        _print(report, place)
+        print_report(report, place)
         _print_planned(report)
         if no_deepen and not no_vectors:
             print(f"no deep vectors yet: {BY_ITSELF}, `watersmeet deepen` at once")
@@ -141,7 +151,7 @@ def _glob_flags(paths: tuple[str, ...], include: tuple[str, ...], exclude: tuple
             f"--include, --exclude and --format are for folders and git+ addresses, not for {other}",
             "sync it by itself, without them",
         )
-    return {"source": {"folder": globs, "git": globs}} if globs else {}
+    return {"source": {"folder": {**globs}, "git": globs}} if globs else {}
 
 
 def _histories(paths: tuple[str, ...], since: str) -> tuple[str, ...]:
@@ -185,7 +195,8 @@ def deepen_command(tiers: tuple[str, ...], index: str, as_json: bool, quiet: boo
             print_line(f"  warning: {item.path}: {item.reason}")
 
 
-def _print(report: SyncReport, place: str) -> None:
+def print_report(report: SyncReport, place: str) -> None:
+    """Print what a sync did."""
     counts = ", ".join(f"{getattr(report, name)} {name}" for name in COUNTED if getattr(report, name))
     print(f"{counts or 'nothing to index'} in {report.took_ms / 1000:.1f} s")
     for note in report.notes[:MAX_LISTED]:
