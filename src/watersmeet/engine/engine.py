@@ -469,8 +469,12 @@ class Engine:
 
     def releases(self, viewer: Viewer | None = None) -> list[str]:
         """The packages that are indexed, each with its version, such as `npm:react@18.3.1`."""
+        return self.field_values("release", viewer)
+
+    def field_values(self, key: str, viewer: Viewer | None = None) -> list[str]:
+        """All values of a field, such as the `files` of commits."""
         with self.snapshot() as snapshot:
-            return snapshot.values_of("release", visible_to(viewer))
+            return snapshot.values_of(key, visible_to(viewer))
 
     def passages(self, document: str, viewer: Viewer | None = None) -> list[Passage]:
         """The passages of a document, in order."""

@@ -108,9 +108,7 @@ def sync_command(
     A URL that ends in a slash or has no file ending is a website: its pages below that path are read. Any other URL is
     one page or file. You can stop it at any time: what is committed is kept, and the next sync continues from there.
     """
-    flags = _glob_flags(paths, (*include, *globs_of_formats(formats)), exclude)
-    if not recursive:
-        flags.setdefault("source", {}).setdefault("folder", {})["recursive"] = False
+    flags = _folder_flags(paths, (*include, *globs_of_formats(formats)), exclude, recursive)
     paths = _histories(paths, since) if history else paths
     if since and not history:
         raise ConfigError("--since limits a history", "add --history, or leave out --since")
@@ -143,7 +141,9 @@ def sync_command(
         print("nothing was indexed: every file was skipped", file=sys.stderr)
 
 
-def _glob_flags(paths: tuple[str, ...], include: tuple[str, ...], exclude: tuple[str, ...]) -> dict[str, Any]:
+def _folder_flags(
+    paths: tuple[str, ...], include: tuple[str, ...], exclude: tuple[str, ...], recursive: bool
+) -> dict[str, Any]:
     """The settings that choose files."""
     globs = {key: check_globs(value) for key, value in (("include", include), ("exclude", exclude)) if value}
     if globs and (other := next((path for path in paths if is_address(path) and not path.startswith("git+")), "")):
@@ -151,7 +151,8 @@ def _glob_flags(paths: tuple[str, ...], include: tuple[str, ...], exclude: tuple
             f"--include, --exclude and --format are for folders and git+ addresses, not for {other}",
             "sync it by itself, without them",
         )
-    return {"source": {"folder": {**globs}, "git": globs}} if globs else {}
+    folder = {**globs, **({} if recursive else {"recursive": False})}
+    return {"source": {"folder": folder, "git": globs}} if folder else {}
 
 
 def _histories(paths: tuple[str, ...], since: str) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from watersmeet import __version__
 from watersmeet.core.errors import WatersmeetError, nearest
 from watersmeet.core.visibility import OWNER
 from watersmeet.engine.ask.reader import neutral
+from watersmeet.engine.settings.settings import PREDECESSORS, RARE_TOOLS
 from watersmeet.engine.sync.report import Progress, cancellable
 from watersmeet.face.backend_addresses import without_backends
 from watersmeet.face.crash_log import log_server_crash
@@ -33,6 +34,8 @@ from watersmeet.present.pack import pack
 LOCAL = Caller(OWNER, "write", "stdio", is_local=True)
 """The caller over stdio: the user who started the process."""
 
+INDEXFOUNDRY = PREDECESSORS[-1]
+"""The program whose tools are ours that are rarely listed."""
 PROMPT = "answer_with_citations"
 PROGRESS_SECONDS = 0.2
 
@@ -76,12 +79,13 @@ def make(service: Service, who: Callable[[Context], Caller] = lambda _: LOCAL, *
 def available_tools(service: Service, caller: Caller) -> list[str]:
     """Tools that a caller may call."""
     may_write = service.allow_write and caller.scope == "write"
-    return [name for name, tool in tools().items() if may_write or not tool.writes]
+    others = ("", *service.limits.tools_of)
+    return [name for name, tool in tools().items() if (may_write or not tool.writes) and tool.of in others]
 
 
 def listed_tools(service: Service, caller: Caller) -> list[str]:
     """Tools that a caller is told of: the usual ones, and those that the settings add."""
-    wanted = service.limits.tools
+    wanted = RARE_TOOLS if INDEXFOUNDRY in service.limits.tools_of else service.limits.tools
     return [name for name in available_tools(service, caller) if tools()[name].listed or name in wanted]
 
 
