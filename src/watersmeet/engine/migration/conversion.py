@@ -73,9 +73,9 @@ class Conversion:
         of_recipe = dict(leaves(from_layers(self.recipe, ()).tables))
         if setting in of_recipe:
             return of_recipe[setting]
-        above, _, last = setting.rpartition(".")
-        kind, _, component = above.partition(".")
-        declared = options(find(kind, component) if component else SECTIONS[kind]).get(last)
+        kind, *rest = setting.split(".")
+        cls = SECTIONS[kind] if kind in SECTIONS else find(kind, rest.pop(0))
+        declared = options(cls).get(".".join(rest))
         return self if declared is None else default(declared)
 
     def same(self, name: str, value: Any, note: str) -> None:

@@ -92,8 +92,9 @@ def collection_of(source: Mapping[str, Any]) -> str:
 
 
 def tags_of(source: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Tags of a source as metadata of its collection: `--filter label_api=yes` finds what is tagged api."""
     tags = source.get("tags")
-    return (("tags", ",".join(map(str, tags))),) if isinstance(tags, list) and tags else ()
+    return tuple((f"label_{tag}", "yes") for tag in tags if tag) if isinstance(tags, list) else ()
 
 
 def _meta(source: Mapping[str, Any]) -> str:

@@ -54,7 +54,7 @@ def _weight(made: Conversion, key: str, value: Any) -> None:
     if value == 1.0:
         made.same(key, value, "every signal weighs 1 unless fusion.rrf.weights says otherwise")
     else:
-        made.set(key, value, f"fusion.rrf.weights.{signal}", float(value) if isinstance(value, int) else value)
+        made.set(key, value, f"fusion.rrf.weights.{signal}")
 
 
 def _recency(made: Conversion, key: str, value: Any) -> None:
