@@ -35,7 +35,17 @@ INNER = {
     "original",
 }
 """Of `Engine`, for the faces and for evaluation; `AsyncEngine.engine` has them."""
-NOT_SERVED = {"deepen", "relocate", "compact", "unknown_fields", "releases", "passages", "link_texts", "doctor"}
+NOT_SERVED = {
+    "deepen",
+    "relocate",
+    "compact",
+    "unknown_fields",
+    "releases",
+    "field_values",
+    "passages",
+    "link_texts",
+    "doctor",
+}
 """Of `Engine`, where no REST route is."""
 NOT_SENT = {
     *("viewer", "exactly", "embeds", "chat", "shown"),
