@@ -117,9 +117,7 @@ def sync_command(
     one page or file. You can stop it at any time: what is committed is kept, and the next sync continues from there.
     """
     flags = _folder_flags(paths, (*include, *globs_of_formats(formats)), exclude, recursive)
-    paths = _histories(paths, since) if history else paths
-    if since and not history:
-        raise ConfigError("--since limits a history", "add --history, or leave out --since")
+    paths = _histories(paths, since, history)
     if no_vectors:
         flags["index"] = {"vectors": False}
     place = index_to_make(index)
@@ -164,8 +162,12 @@ def _folder_flags(
     return {"source": {"folder": folder, "git": globs}} if folder else {}
 
 
-def _histories(paths: tuple[str, ...], since: str) -> tuple[str, ...]:
-    """Addresses of the histories of repositories."""
+def _histories(paths: tuple[str, ...], since: str, history: bool) -> tuple[str, ...]:
+    """The paths, or with --history the addresses of the histories of repositories."""
+    if since and not history:
+        raise ConfigError("--since limits a history", "add --history, or leave out --since")
+    if not history:
+        return paths
     if not paths:
         raise ConfigError("no repository was given", "name one: `watersmeet sync PATH --history`")
     beginning = ""
