@@ -37,7 +37,7 @@ INNER = {
 """Of `Engine`, for the faces and for evaluation; `AsyncEngine.engine` has them."""
 NOT_SERVED = {
     *("deepen", "relocate", "compact", "collections", "set_audience"),
-    *("unknown_fields", "releases", "passages", "link_texts", "doctor"),
+    *("unknown_fields", "releases", "field_values", "passages", "link_texts", "doctor"),
 }
 """Of `Engine`, where no REST route is."""
 NOT_SENT = {

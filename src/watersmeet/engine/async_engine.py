@@ -110,6 +110,7 @@ class AsyncEngine(_StopAware[Engine], ClosedAfterwards):
     tags = coroutine(Engine.tags)
     unknown_fields = coroutine(Engine.unknown_fields)
     releases = coroutine(Engine.releases)
+    field_values = coroutine(Engine.field_values)
     passages = coroutine(Engine.passages)
     link_texts = coroutine(Engine.link_texts)
     status = coroutine(Engine.status)

@@ -39,6 +39,8 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "fetch": ("fetch", "Save the pages of a website as Markdown files, without indexing them."),
         "deepen": ("sync", "Make missing vectors now; sync, serve and mcp do it by themselves."),
         "remove": ("documents", "Remove documents from the index."),
+        "import": ("import_", "Take over the documents of another program's index."),
+        "clear": ("clear", "Delete the index, caches and settings of this user."),
         "watch": ("watch", "Keep the index up to date while files change."),
         "relocate": ("relocate", "Record that an indexed folder has moved."),
         "export": ("export", "Write a folder that serves the index alone, elsewhere."),
@@ -66,7 +68,8 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "classify": ("classify", "Classify a query."),
     },
     "Administration": {
-        "config": ("config", "Show the settings and where they come from."),
+        "init": ("init", "Write a settings file to begin with."),
+        "config": ("config", "Show the settings, or take over those of another program."),
         "trust": ("trust", "Trust the settings file of a folder."),
         "token": ("token", "Create, list and revoke access tokens for a server."),
         "audit": ("audit", "Show who changed what, and when."),
