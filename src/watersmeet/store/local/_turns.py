@@ -29,6 +29,7 @@ INDEX_FILE_PREFIXES = (
     "concept_vocabulary",
     "calibration.",
     "searched.jsonl",
+    "audit.jsonl",
     "languages.json",
     "embed_first",
     "private_vocabulary",
