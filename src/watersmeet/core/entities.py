@@ -249,6 +249,18 @@ def record(entity: Entity) -> dict[str, Any]:
     }
 
 
+def tool_of(fields: Mapping[str, Any]) -> Tool:
+    """A tool from JSON: of the record of its server, or from its own."""
+    return Tool(
+        fields["name"],
+        fields.get("description", ""),
+        fields.get("inputSchema") or {},
+        tuple(fields.get("examples", ())),
+        fields.get("visibility", "public"),
+        tuple(fields.get("groups", ())),
+    )
+
+
 def entity_of(fields: Mapping[str, Any]) -> Entity:
     """An entity from JSON: the inverse of `record`."""
     return Entity(
@@ -257,17 +269,7 @@ def entity_of(fields: Mapping[str, Any]) -> Entity:
         name=fields["name"],
         description=fields.get("description", ""),
         tags=tuple(fields.get("tags", ())),
-        tools=tuple(
-            Tool(
-                t["name"],
-                t.get("description", ""),
-                t.get("inputSchema") or {},
-                tuple(t.get("examples", ())),
-                t.get("visibility", "public"),
-                tuple(t.get("groups", ())),
-            )
-            for t in fields.get("tools", ())
-        ),
+        tools=tuple(map(tool_of, fields.get("tools", ()))),
         status=fields.get("status", "active"),
         enabled=fields.get("enabled", True),
         visibility=fields.get("visibility", "public"),

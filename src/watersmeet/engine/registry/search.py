@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.boosts import boost, query_words
-from watersmeet.core.entities import KINDS, SERVER, TOOL, Entity, Tool, record
+from watersmeet.core.entities import KINDS, SERVER, TOOL, Entity, Tool, record, tool_of
 from watersmeet.core.index import Snapshot
 from watersmeet.core.model import Condition, DocId, Hit, Plan, Ranking
 from watersmeet.core.ports import Entities
@@ -177,8 +177,7 @@ def _tool(entity: Entity, document: DocId, entities: Entities) -> Tool | None:
     limited = entities.records([document]) if tool is None else {}
     if "visibility" not in limited.get(document, {}):
         return tool
-    one = limited[document]
-    return Tool(name, one.get("description", ""), one.get("inputSchema") or {})
+    return tool_of(limited[document])
 
 
 def _name(item: Found) -> str:
