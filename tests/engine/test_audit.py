@@ -55,6 +55,8 @@ def test_others_see_their_own_changes_and_those_of_what_they_see(engine: Engine)
         engine.registry.register([{**LAMP, "visibility": "private", "owner": "ada"}])
     with acting(Actor("rest", "", "bb")):
         engine.registry.register([{**LAMP, "path": "/open"}])
+    with acting(Actor("cli", "eve")):  # who is logged in is no user of a token
+        engine.registry.register([{**LAMP, "path": "/secret", "visibility": "private"}])
     Tokens().create("read")
 
     def targets(viewer: Viewer, token: str = "") -> list[str]:
@@ -63,6 +65,7 @@ def test_others_see_their_own_changes_and_those_of_what_they_see(engine: Engine)
     assert targets(EVERYONE) == ["/open"]
     assert targets(Viewer("ada")) == ["/open", "/lamp"]
     assert targets(EVERYONE, "aa") == ["/open", "/lamp"]
+    assert targets(Viewer("eve")) == ["/open"]
 
 
 def test_a_line_that_was_cut_off_loses_no_other(engine: Engine) -> None:

@@ -165,7 +165,9 @@ def _allowed(engine: Engine, found: list[dict[str, Any]], viewer: Viewer, token:
 
     def own(one: Mapping[str, Any]) -> bool:
         by = one["by"]
-        return bool((token and by.get("token") == token) or (viewer.user and by.get("user") == viewer.user))
+        if not by.get("token"):  # by a program on this machine: its user is another kind of name
+            return False
+        return by["token"] == token or bool(viewer.user and by.get("user") == viewer.user)
 
     return [
         one
