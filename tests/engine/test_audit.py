@@ -16,7 +16,7 @@ from watersmeet import Engine
 from watersmeet.core.actor import Actor, acting
 from watersmeet.core.errors import NotFound
 from watersmeet.core.visibility import EVERYONE, Viewer
-from watersmeet.engine.audit import append, entries, log_of
+from watersmeet.engine.audit import append, entries, entry, log_of
 from watersmeet.face.tokens import Tokens
 
 LAMP = {"path": "/lamp", "name": "Lamp", "description": "Switches lights"}
@@ -71,9 +71,12 @@ def test_others_see_their_own_changes_and_those_of_what_they_see(engine: Engine)
 def test_a_line_that_was_cut_off_loses_no_other(engine: Engine) -> None:
     engine.registry.register([LAMP])
     with open(log_of(engine.index), "ab") as log:
-        log.write(b'{"id": "torn", "at')
-    append(log_of(engine.index), {"id": "next", "at": "2026-01-01T00:00:00+00:00", "targets": []})
-    assert [one["id"] for one in entries(log_of(engine.index))][1:] == ["next"]
+        log.write(
+            b'{"id": "less"}\n{"id": "odd", "at": "then", "by": 3, "targets": "x", "count": 1}\n[]\n{"id": "torn", "at'
+        )
+    append(log_of(engine.index), {**entry("register", ["/next"]), "state": "done"})
+    assert [one["targets"] for one in entries(log_of(engine.index))] == [["/lamp"], ["/next"]]
+    assert [one["targets"] for one in engine.audit("7d")] == [["/next"], ["/lamp"]]
 
 
 PROGRAM = """

@@ -133,7 +133,16 @@ def entries(path: str) -> list[dict[str, Any]]:
                     found[one["id"]] = {**found.get(one["id"], {}), **one}
     except FileNotFoundError:
         return []
-    return list(found.values())
+    return [one for one in found.values() if _is_sound(one)]
+
+
+def _is_sound(one: Mapping[str, Any]) -> bool:
+    """Whether an entry has what it must have: a damaged line hides no other."""
+    with suppress(ValueError, KeyError, TypeError):
+        dated = datetime.fromisoformat(one["at"]).tzinfo is not None
+        kinds = (("by", dict), ("targets", list), ("count", int), ("action", str), ("state", str))
+        return dated and all(isinstance(one[name], kind) for name, kind in kinds)
+    return False
 
 
 def audit(
