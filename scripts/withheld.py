@@ -321,7 +321,7 @@ async def tools(port: int, token: str, questions: list[str]) -> list[Any]:
                     answer = await client.call_tool(name, values)
                     text = "" if answer.structured_content else [part.text for part in answer.content]  # type: ignore[union-attr]
                     found.append([name, values, answer.is_error, text, untimed(answer.structured_content)])
-            predecessors = [
+            predecessors: list[tuple[str, dict[str, Any]]] = [
                 (name, {"query": word} | more)
                 for word in (*SECRET[:6], *OPEN[:3])
                 for name, more in (
