@@ -206,6 +206,12 @@ class Local:
         return check_files(self.place, self.make)
 
     def size_bytes(self) -> int:
-        from watersmeet.store.local.health import size_of
+        from watersmeet.store.local.sizes import size_of
 
         return size_of(self.place)
+
+    def size_by_part(self) -> dict[str, int]:
+        """Size on disk of the catalogue, of the words, and of the vectors of each tier."""
+        from watersmeet.store.local.sizes import sizes_of
+
+        return sizes_of(self.place)
