@@ -1,4 +1,4 @@
-"""The reference semantics of filter conditions, for one document; every store must agree with it."""
+"""What a filter condition means, decided for one document; every store must agree with it."""
 
 from __future__ import annotations
 
