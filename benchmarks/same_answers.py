@@ -23,6 +23,7 @@ sys.path.insert(0, str(ROOT / "tests" / "helpers"))
 
 from cluster_index import Cluster, ClusterFilling
 from cluster_index.trips import depth
+
 from clusters import running
 from copied import Copied, copied
 from memory_filling import MemoryFilling

@@ -32,6 +32,7 @@ from _common import RESULTS, ROOT, SHARED, keep, machine
 sys.path.insert(0, str(ROOT / "tests" / "helpers"))
 
 import _corpus
+
 from clusters import Qdrant as Server
 from watersmeet.core.documents import Chunk, Document
 from watersmeet.core.indexing import Entry
@@ -132,7 +133,11 @@ class Corpus:
 
 def questions(limit: int) -> dict[str, list[list[str]]]:
     """Words of questions: the first 12, and the first 12 that are no stop words."""
-    texts = [json.loads(line)["text"] for file in sorted((SHARED / "data" / "eval").glob("*/queries.jsonl")) for line in open(file)]
+    texts = [
+        json.loads(line)["text"]
+        for file in sorted((SHARED / "data" / "eval").glob("*/queries.jsonl"))
+        for line in open(file)
+    ]
     spoken = [text.split()[:WORDS] for text in texts if len(text.split()) >= WORDS]
     full = [[word for word in both(text)[0] if word not in STOPWORDS][:WORDS] for text in texts]
     chance = np.random.default_rng(3)
@@ -336,7 +341,9 @@ def main() -> None:
             corpus.texts = corpus.tokens = []
             report["questions"] = asked(corpus, text, qdrant, server.pid, wanted.questions)
             with open(f"/proc/{server.pid}/status") as status:
-                report["server_memory_mb"] = next(int(line.split()[1]) // 1024 for line in status if line.startswith("VmRSS"))
+                report["server_memory_mb"] = next(
+                    int(line.split()[1]) // 1024 for line in status if line.startswith("VmRSS")
+                )
         finally:
             server.stop()
     report["load_after"] = os.getloadavg()

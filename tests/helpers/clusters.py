@@ -96,7 +96,10 @@ class Qdrant:
         }
         command = [str(program())]
         if self._clustered:
-            settings |= {"QDRANT__CLUSTER__ENABLED": "true", "QDRANT__CLUSTER__P2P__PORT": self._peer.rpartition(":")[2]}
+            settings |= {
+                "QDRANT__CLUSTER__ENABLED": "true",
+                "QDRANT__CLUSTER__P2P__PORT": self._peer.rpartition(":")[2],
+            }
             command += ["--bootstrap", self._joins] if self._joins else []
             command += ["--uri", self._peer]
         with open(self._folder / "log", "ab") as log:

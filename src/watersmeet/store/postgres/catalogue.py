@@ -178,7 +178,9 @@ class Catalogue:
         return int(self._read(f"SELECT count(*) FROM documents d WHERE d.file = %s AND {_LIVE}", [file])[0][0])
 
     def documents_of(self, file: int) -> Iterator[tuple[DocId, bytes]]:
-        found = self._read(f"SELECT d.name, d.hash FROM documents d WHERE d.file = %s AND {_LIVE} ORDER BY d.key", [file])
+        found = self._read(
+            f"SELECT d.name, d.hash FROM documents d WHERE d.file = %s AND {_LIVE} ORDER BY d.key", [file]
+        )
         return ((DocId(name), bytes(hash)) for name, hash in found)
 
     def dated(self, file: int) -> Iterator[tuple[DocId, float | None, dict[str, Any]]]:
@@ -218,7 +220,9 @@ class Catalogue:
     def claimed(self, identity: str) -> bool | str | None:
         if not is_text(identity):
             return None
-        sql = f"SELECT d.kind, d.file IS NULL AND d.record::text <> '{{}}' FROM documents d WHERE d.name = %s AND {_LIVE}"
+        sql = (
+            f"SELECT d.kind, d.file IS NULL AND d.record::text <> '{{}}' FROM documents d WHERE d.name = %s AND {_LIVE}"
+        )
         found = self._read(sql, [identity])
         if not found:
             return None

@@ -16,10 +16,7 @@ from watersmeet.store.local._links import Resolver
 from watersmeet.store.postgres.conditions import Pushed
 from watersmeet.store.postgres.rows import LIVE, Rows
 
-_RECORD = (
-    "SELECT d.name, d.kind, d.title, d.path, d.modified, d.collection, d.fields,"
-    " d.chunks FROM documents d"
-)
+_RECORD = "SELECT d.name, d.kind, d.title, d.path, d.modified, d.collection, d.fields, d.chunks FROM documents d"
 
 
 class DocumentReads:

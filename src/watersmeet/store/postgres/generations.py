@@ -107,7 +107,9 @@ def make_generation(pool: Pool, name: str) -> int:
 
 def name_generation(db: Db, number: int) -> None:
     """Let queries search a generation from now on, in the transaction of `db`."""
-    db.execute("UPDATE index_head SET previous = nullif(generation, 0), generation = %s, named = clock_timestamp()", [number])
+    db.execute(
+        "UPDATE index_head SET previous = nullif(generation, 0), generation = %s, named = clock_timestamp()", [number]
+    )
 
 
 def drop_generation(pool: Pool, qdrant: Qdrant, name: str, number: int) -> None:

@@ -21,7 +21,9 @@ def check_index(opened: Opened, place: str) -> list[Check]:
     try:
         current = opened.current()
         if current is None:
-            return [Check("index", False, f"there is no index in {place}", f"run `watersmeet sync PATH --index {place}`")]
+            return [
+                Check("index", False, f"there is no index in {place}", f"run `watersmeet sync PATH --index {place}`")
+            ]
         generation = opened.generation()
         ((points, words, changed, counted, live, dead),) = generation.reading.ask(
             "SELECT points, words, changed, (SELECT coalesce(sum(size), 0)::bigint FROM epochs e WHERE e.epoch = head.epoch),"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -9,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urlsplit
 
 from watersmeet.core.errors import DatabaseProblem, IndexBusy, NoIndex
@@ -26,6 +27,7 @@ from watersmeet.store.qdrant.points import Qdrant, Shape
 
 if TYPE_CHECKING:
     from watersmeet.core.writing import Bookkeeping, KnownRoot, Preview, Root, WriterOptions
+    from watersmeet.store.postgres.receiver import PostgresReceiver
     from watersmeet.store.postgres.writer import PostgresWriter
 
 FORMAT = 1
@@ -45,7 +47,9 @@ class Postgres:
         ["http://127.0.0.1:6333"], "addresses of Qdrant's nodes; QDRANT_URL replaces them", outside=True
     )
     qdrant_grpc_ports: list[int] = option(
-        [6334], "gRPC port of each node, the last for all further ones, by which points are written; 0: HTTP", outside=True
+        [6334],
+        "gRPC port of each node, the last for all further ones, by which points are written; 0: HTTP",
+        outside=True,
     )
     qdrant_key_env: str = option("QDRANT_API_KEY", "environment variable with Qdrant's API key", outside=True)
     timeout: float = option(10.0, "seconds for what a query asks a server", outside=True, least=0.05)
@@ -53,7 +57,9 @@ class Postgres:
     shards: int = option(1, "shards of a new collection; several, if Qdrant has several nodes", outside=True, least=1)
     replicas: int = option(1, "copies of each shard: with 2 a node may be lost", outside=True, least=1)
     write_factor: int = option(
-        1, "copies that must have a write; with 2 replicas 1, with 3 replicas 2, or a lost node stops writers", outside=True,
+        1,
+        "copies that must have a write; with 2 replicas 1, with 3 replicas 2, or a lost node stops writers",
+        outside=True,
         least=1,
     )
     m: int = option(16, "links of a vector in the HNSW graph; more find better and take more memory", least=0)
@@ -205,6 +211,21 @@ class Postgres:
             return name
         return f"{name}-{1 + int(replaces.removeprefix(name).lstrip('-') or 1)}"
 
+    @contextmanager
+    def receive(self, identity: str, wait: float) -> Iterator[PostgresReceiver]:
+        from watersmeet.store.postgres.receiver import receive
+
+        with receive(self, self._o, identity, wait) as receiver:
+            yield receiver
+
+    def pinned(self, number: int) -> Postgres:
+        """This index as it is in one generation, named or not."""
+        other = copy.copy(self)
+        other.place, other._opened, other._lock = self._address, None, Lock()
+        other.__post_init__()
+        other._o.pin = number
+        return other
+
     def drop(self) -> None:
         """Remove the index, with all of its generations."""
         self._o.drop()
@@ -241,12 +262,16 @@ class Opened:
         self._idle: list[PostgresSnapshot] = []
         self._versions: dict[str, int] | None = None
         self._made = False
+        self.pin: int | None = None
+        """The only generation that is read, if it is not the one that is named."""
         self._lock = Lock()
 
     # ------------------------------------------------------------ generations
 
     def current(self) -> int | None:
         """The generation that is searched; None if there is no index."""
+        if self.pin is not None:
+            return self.pin
         found = self.lasting.ask("SELECT to_regclass(%s)::text", [f"{lasting_schema(self.name)}.index_head"])
         if found[0][0] is None:
             return None
@@ -257,7 +282,9 @@ class Opened:
         """A generation, opened; the current one without a number."""
         wanted = number if number is not None else self.current()
         if wanted is None:
-            raise NoIndex(f"there is no index in {self.place}", f"make one with `watersmeet sync PATH --index {self.place}`")
+            raise NoIndex(
+                f"there is no index in {self.place}", f"make one with `watersmeet sync PATH --index {self.place}`"
+            )
         with self._lock:
             opened = self._generations.get(wanted)
             if opened is None:
@@ -295,7 +322,7 @@ class Opened:
             with self._lock:
                 snapshot = self._idle.pop() if self._idle else PostgresSnapshot(generation)
             try:
-                if snapshot.of(generation) and snapshot.renew():
+                if snapshot.of(generation) and snapshot.renew(self.pin):
                     return snapshot
             except DatabaseProblem:
                 if self.current() == generation.number:

@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING
 from watersmeet.core.errors import WatersmeetError
 from watersmeet.core.index import CURRENT_TIERS, NEXT_TIERS, TIERS_BEFORE_REBUILD, WAITING_RECORDS
 from watersmeet.core.text_fields import FORM
-from watersmeet.store.postgres.generations import drop_generation, make_generation, name_generation
+from watersmeet.store.postgres.generations import (
+    drop_generation,
+    lasting_schema,
+    make_generation,
+    name_generation,
+)
 from watersmeet.store.postgres.leases import WRITER
 from watersmeet.store.postgres.writer import PostgresWriter
 
@@ -21,6 +26,9 @@ if TYPE_CHECKING:
 KEPT_TABLES = ("roots", "former_roots", "former_names", "collections")
 """What a new generation takes over: files are read again, and get the ids that they had."""
 TEXT_FORM = "text_form"
+MOVING = "moving"
+"""Key of a fact of a generation that a move fills: the identity of what is moved."""
+KEEP_MOVING_HOURS = 72
 
 
 @contextmanager
@@ -43,7 +51,7 @@ def open_writer(
             if new:
                 _begin(writer, options, current)
                 if current is None:
-                    _name(writer)
+                    name_new(writer)
                 else:
                     writer.building = True
             else:
@@ -51,8 +59,8 @@ def open_writer(
                 writer.reclaim()
             yield writer
             if writer.building:
-                writer.publish(0.0)
-                _name(writer)
+                writer.rewrite()
+                name_new(writer)
         except BaseException:
             if writer is not None and writer.building:
                 with suppress(WatersmeetError):
@@ -95,10 +103,22 @@ def _take_over(writer: PostgresWriter, before: str) -> None:
             )
 
 
-def _name(writer: PostgresWriter) -> None:
+def name_new(writer: PostgresWriter) -> None:
     with writer.transaction() as db:
         name_generation(db, writer.generation.number)
     writer.building = False
+
+
+def is_received(opened: Opened, number: int, identity: str = "") -> bool:
+    """Whether a generation is being filled by a move, of these contents; one that stands still for days is not."""
+    schema = f"{lasting_schema(opened.name)}__{number}"
+    if opened.lasting.ask("SELECT to_regclass(%s)::text", [f"{schema}.facts"]) == [(None,)]:
+        return False
+    sql = (
+        f"SELECT 1 FROM {schema}.facts WHERE key = %s AND (%s = '' OR value = %s) AND EXISTS (SELECT 1 FROM"
+        f" {schema}.commits WHERE at > clock_timestamp() - %s * interval '1 h')"
+    )
+    return bool(opened.lasting.ask(sql, [MOVING, identity, identity, KEEP_MOVING_HOURS]))
 
 
 def _drop_old(opened: Opened, keep_hours: float) -> None:
@@ -108,6 +128,6 @@ def _drop_old(opened: Opened, keep_hours: float) -> None:
         [keep_hours],
     )
     for number in range(1, made + 1):
-        if number != current and (number != previous or old):
+        moving = number not in (current, previous) and is_received(opened, number)
+        if number != current and not moving and (number != previous or old):
             drop_generation(opened.lasting, opened.qdrant, opened.name, number)
-

@@ -174,7 +174,7 @@ class Pool:
                 raise DatabaseProblem(f"{self.place} refuses: {said}", "check user, password and database") from None
             raise DatabaseDown(f"{self.place} does not answer: {said}", DOWN_HINT) from None
         except psycopg.ProgrammingError as error:
-            if "missing \"=\"" in str(error) or "invalid" in str(error) and not error.sqlstate:
+            if 'missing "="' in str(error) or ("invalid" in str(error) and not error.sqlstate):
                 raise ConfigError(f"{self.place} cannot be used: {self._said(error)}", "check the address") from None
             raise DatabaseProblem(f"{self.place}: {self._said(error)}") from error
         except psycopg.Error as error:

@@ -38,9 +38,7 @@ class _Searched:
         """The collection that is searched."""
         raise NotImplementedError
 
-    def _best(
-        self, vector: Any, condition: Condition, limit: int, also: Sequence[Any] = ()
-    ) -> tuple[Hits, list[Any]]:
+    def _best(self, vector: Any, condition: Condition, limit: int, also: Sequence[Any] = ()) -> tuple[Hits, list[Any]]:
         """The best that are live and satisfy the condition; of equal ones, those whose ids come first. `also` are
         searches for the same call."""
         snapshot = self._snapshot

@@ -62,8 +62,9 @@ class PostgresSnapshot(DocumentReads):
         self.states: dict[str, int] = {}
         """Versions of small state, as of this snapshot."""
 
-    def renew(self) -> bool:
-        """Moves to the newest commit, in one call. False if another generation of the index is searched by now."""
+    def renew(self, pin: int | None = None) -> bool:
+        """Moves to the newest commit, in one call. False if another generation of the index is searched by now, unless
+        this one is `pin`."""
         pool = self._generation.reading
         if self.version < 0:  # both at one moment
             ((*head, current, states, facts, collections, audiences, counts, gates, embedded),) = pool.ask(
@@ -76,7 +77,7 @@ class PostgresSnapshot(DocumentReads):
             )
         commit, epoch, points, words, next_row = head
         self.states = states or {}
-        if current != self._generation.number:
+        if self._generation.number not in (current, pin):
             return False
         if commit == self.version:
             if self.rows.count > MAX_ROWS:

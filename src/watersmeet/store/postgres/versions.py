@@ -173,7 +173,9 @@ def _mentions(document: Document) -> Iterator[tuple[str, str, str]]:
 def add_chunks(db: Db, versions: Sequence[tuple[DocumentVersion, Put]], known: dict[tuple[int, str], int]) -> None:
     """Add the chunks to their documents, with the numbers of their terms; `known` are those of earlier ones."""
     said = [(version, one, counted(one.fields)) for version, put in versions for one in put.chunks]
-    found = {(place, token) for *_, counts in said for place, name in enumerate(FIELDS) for token in counts.get(name, ())}
+    found = {
+        (place, token) for *_, counts in said for place, name in enumerate(FIELDS) for token in counts.get(name, ())
+    }
     _number(db, [one for one in found if one not in known], known)
     for version, prepared, counts in said:
         chunk = prepared.chunk
@@ -228,7 +230,9 @@ def stored_versions(db: Db, names: Collection[str]) -> dict[str, DocumentVersion
     sql = "SELECT document, key, target, type, heading, alias FROM links WHERE document = ANY(%s) ORDER BY ordinal"
     for key, *link in db.execute(sql, [keys]):
         found[key].links.append(tuple(link))  # type: ignore[arg-type]
-    for key, *mention in db.execute("SELECT document, kind, word, places FROM mentions WHERE document = ANY(%s)", [keys]):
+    for key, *mention in db.execute(
+        "SELECT document, kind, word, places FROM mentions WHERE document = ANY(%s)", [keys]
+    ):
         found[key].mentions.append(tuple(mention))  # type: ignore[arg-type]
     sql = (
         "SELECT document, row, id, headings::text, place::text, text, hash, terms, fields, counts, lengths FROM chunks"

@@ -103,8 +103,9 @@ class PostgresWriter(Catalogue):
         payloads = {chunk.row: version.payload for version, _ in versions for chunk in version.chunks}
         qdrant = self.generation.qdrant
         self.renew()
-        qdrant.make(f"{points}-{words}")
-        qdrant.put(f"{points}-{words}", [chunk.point(pinned, payloads[chunk.row]) for chunk in chunks])
+        if not self.building:  # else all words are weighed at its end, with the lengths of all
+            qdrant.make(f"{points}-{words}")
+            qdrant.put(f"{points}-{words}", [chunk.point(pinned, payloads[chunk.row]) for chunk in chunks])
         before = {chunk.before: chunk.row for chunk in chunks if chunk.before is not None}
         for store, dimension in self.db.execute("SELECT name, dimension FROM stores").fetchall():
             sql = "SELECT row, vector FROM vectors WHERE store = %s AND row = ANY(%s)"
@@ -232,7 +233,12 @@ class PostgresWriter(Catalogue):
         for start, count in self.db.execute(sql, [value]).fetchall():
             with self.transaction() as db:  # first: whoever still has it is refused from now on
                 db.execute("UPDATE reserved SET expires = clock_timestamp(), fence = -1 WHERE first = %s", [start])
-            used = {row for (row,) in self.db.execute("SELECT row FROM chunks WHERE row >= %s AND row < %s", [start, start + count])}
+            used = {
+                row
+                for (row,) in self.db.execute(
+                    "SELECT row FROM chunks WHERE row >= %s AND row < %s", [start, start + count]
+                )
+            }
             remove_points(self.generation, self.db, [row for row in range(start, start + count) if row not in used])
             with self.transaction() as db:
                 db.execute("DELETE FROM reserved WHERE first = %s", [start])

@@ -70,7 +70,8 @@ def weights(
     import numpy as np
 
     norms = {
-        field: K1 * (1 - B + B * kept_length(length) / (averages.get(field) or 1.0)) for field, length in lengths.items()
+        field: K1 * (1 - B + B * kept_length(length) / (averages.get(field) or 1.0))
+        for field, length in lengths.items()
     }
     rows = np.asarray(terms, dtype=np.int64).reshape(-1, 3)
     counts = rows[:, 2].astype(np.float64)
