@@ -15,6 +15,8 @@ import time
 import urllib.error
 import urllib.request
 import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from platform import machine
@@ -63,12 +65,31 @@ def _postgres(folder: Path) -> str:
         return str(get_server(folder, cleanup_mode="stop").get_uri())
 
 
+@contextmanager
+def restart_postgres() -> Iterator[None]:
+    """PostgreSQL is killed for as long as the block takes, and started again after it."""
+    folder = Path(running().postgres.partition("host=")[2])
+    program = Path((folder / "postmaster.opts").read_text().split(" ", 1)[0]).parent / "pg_ctl"
+    command: list[str | Path] = [program, "-D", folder, "-w"]
+    options = f'-h "" -k {folder}'
+    user = {"user": "pgserver"} if os.getuid() == 0 else {}
+    subprocess.run([*command, "-m", "immediate", "stop"], check=True, capture_output=True, cwd="/", **user)
+    try:
+        yield
+    finally:
+        started = [*command, "-l", folder / "log", "-o", options, "start"]
+        subprocess.run(started, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/", **user)
+
+
 class Qdrant:
     """A node of Qdrant, alone or of a cluster. It can be killed and started again."""
 
-    def __init__(self, folder: Path, of: Qdrant | None = None, clustered: bool = False) -> None:
+    def __init__(
+        self, folder: Path, of: Qdrant | None = None, clustered: bool = False, settings: Mapping[str, str] | None = None
+    ) -> None:
         """`of`: another node of the cluster that it joins."""
         folder.mkdir()
+        self._settings = dict(settings or {})
         self._folder, self.port, self.grpc_port = folder, _free_port(), _free_port()
         self._peer = f"http://127.0.0.1:{_free_port()}"
         self._clustered = clustered or of is not None
@@ -93,6 +114,7 @@ class Qdrant:
             "QDRANT__STORAGE__SNAPSHOTS_PATH": str(self._folder / "snapshots"),
             "QDRANT__TELEMETRY_DISABLED": "true",
             "QDRANT__LOG_LEVEL": "ERROR",
+            **self._settings,
         }
         command = [str(program())]
         if self._clustered:
