@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -133,11 +134,8 @@ class Corpus:
 
 def questions(limit: int) -> dict[str, list[list[str]]]:
     """Words of questions: the first 12, and the first 12 that are no stop words."""
-    texts = [
-        json.loads(line)["text"]
-        for file in sorted((SHARED / "data" / "eval").glob("*/queries.jsonl"))
-        for line in open(file)
-    ]
+    files = sorted((SHARED / "data" / "eval").glob("*/queries.jsonl"))
+    texts = [json.loads(line)["text"] for file in files for line in file.read_text().split("\n") if line]
     spoken = [text.split()[:WORDS] for text in texts if len(text.split()) >= WORDS]
     full = [[word for word in both(text)[0] if word not in STOPWORDS][:WORDS] for text in texts]
     chance = np.random.default_rng(3)
@@ -259,9 +257,9 @@ def asked(corpus: Corpus, text: Any, qdrant: Qdrant, pid: int, limit: int) -> di
         for words in found:
             short = without_common(words, frequency, corpus.size)
             left_out += len(words) - len(short)
-            ours = costs["tantivy"].measure(lambda words=words: reader.match(terms_of(words), LIMIT))
-            theirs = costs["qdrant"].measure(lambda words=words: ask_qdrant(words))
-            costs["qdrant without common words"].measure(lambda short=short: ask_qdrant(short))
+            ours = costs["tantivy"].measure(partial(reader.match, terms_of(words), LIMIT))
+            theirs = costs["qdrant"].measure(partial(ask_qdrant, words))
+            costs["qdrant without common words"].measure(partial(ask_qdrant, short))
             same["first"] += [row for row, _ in ours[:1]] == [row for row, _ in theirs[:1]]
             same["ten"] += {row for row, _ in ours[:10]} == {row for row, _ in theirs[:10]}
         report[name] = {
@@ -275,7 +273,7 @@ def asked(corpus: Corpus, text: Any, qdrant: Qdrant, pid: int, limit: int) -> di
 
 def gain(ranked: Sequence[str], relevant: dict[str, int]) -> float:
     def total(grades: Sequence[int]) -> float:
-        return sum((2**grade - 1) / math.log2(place + 2) for place, grade in enumerate(grades[:10]))
+        return math.fsum(float(2**grade - 1) / math.log2(place + 2) for place, grade in enumerate(grades[:10]))
 
     best = total(sorted(relevant.values(), reverse=True))
     return total([relevant.get(name, 0) for name in ranked]) / best if best else 0.0
@@ -284,7 +282,7 @@ def gain(ranked: Sequence[str], relevant: dict[str, int]) -> float:
 def left_out(name: str) -> dict[str, Any]:
     """nDCG@10 of BM25 on a judged corpus, with all words and without the common ones."""
     folder = SHARED / "data" / "eval" / name
-    documents = [json.loads(line) for line in open(folder / "corpus.jsonl", encoding="utf8")]
+    documents = [json.loads(line) for line in (folder / "corpus.jsonl").read_text().split("\n") if line]
     with tempfile.TemporaryDirectory() as place:
         text = Tantivy(folder=place)
         writer = text.writer()
@@ -297,7 +295,9 @@ def left_out(name: str) -> dict[str, Any]:
         writer.close()
         reader = text.reader()
         size = reader.size
-        plain, short, changed = [], [], 0
+        plain: list[float] = []
+        short: list[float] = []
+        changed = 0
         for question in load(folder).questions:
             words = list(dict.fromkeys(both(question.text)[0]))
             fewer = without_common(words, lambda word: reader.frequency("body", word), size)
@@ -338,7 +338,7 @@ def main() -> None:
             nodes = Nodes([server.url], [server.grpc_port], "", 120.0, 600.0)
             text, qdrant = Tantivy(folder=os.path.join(place, "text")), Qdrant(nodes)
             report["filling"] = filled(corpus, text, qdrant, server.pid)
-            corpus.texts = corpus.tokens = []
+            corpus.texts, corpus.tokens = [], []
             report["questions"] = asked(corpus, text, qdrant, server.pid, wanted.questions)
             with open(f"/proc/{server.pid}/status") as status:
                 report["server_memory_mb"] = next(

@@ -72,13 +72,13 @@ def restart_postgres() -> Iterator[None]:
     program = Path((folder / "postmaster.opts").read_text().split(" ", 1)[0]).parent / "pg_ctl"
     command: list[str | Path] = [program, "-D", folder, "-w"]
     options = f'-h "" -k {folder}'
-    user = {"user": "pgserver"} if os.getuid() == 0 else {}
-    subprocess.run([*command, "-m", "immediate", "stop"], check=True, capture_output=True, cwd="/", **user)
+    user = "pgserver" if os.getuid() == 0 else None
+    subprocess.run([*command, "-m", "immediate", "stop"], check=True, capture_output=True, cwd="/", user=user)
     try:
         yield
     finally:
         started = [*command, "-l", folder / "log", "-o", options, "start"]
-        subprocess.run(started, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/", **user)
+        subprocess.run(started, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/", user=user)
 
 
 class Qdrant:
@@ -133,7 +133,7 @@ class Qdrant:
         end = time.monotonic() + 60
         while True:
             try:
-                with urllib.request.urlopen(f"{self.url}/readyz", timeout=5):
+                with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz", timeout=5):
                     return
             except (urllib.error.URLError, ConnectionError):
                 if self._process is None or self._process.poll() is not None or time.monotonic() > end:

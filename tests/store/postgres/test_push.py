@@ -1,4 +1,4 @@
-"""`watersmeet push`: a local index moves, goes on where it was interrupted, and replaces nothing before it was compared."""
+"""`watersmeet push`: a local index moves, goes on where it was interrupted, and is compared before it is named."""
 
 from __future__ import annotations
 

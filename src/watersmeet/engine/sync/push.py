@@ -165,8 +165,8 @@ def same_answers(engine: Engine, other: Index, queries: int = QUERIES) -> SameAn
             sets += set(ours) == set(found)
             first += ours[:1] == found[:1]
     whole = max(1, len(asked))
-    shares = [round(1.0 if not asked else count / whole, 4) for count in (order, sets, first)]
-    return SameAnswers(*shares, len(asked))
+    in_order, same, begun = (round(1.0 if not asked else count / whole, 4) for count in (order, sets, first))
+    return SameAnswers(in_order, same, begun, len(asked))
 
 
 def _results(engine: Engine, query: str) -> list[str]:

@@ -76,9 +76,9 @@ class LocalContents:
     def _document(self, key: int) -> Moved:
         query = self._snapshot.query
         ((name, kind, title, path, modified, hash, text, file, root, file_name, collection),) = query(
-            "SELECT d.name, d.kind, d.title, d.path, d.modified, substr(d.hash, 1, ?), d.fields, d.file, f.root, f.name,"
-            " k.name FROM documents d LEFT JOIN files f ON f.id = d.file JOIN collections k ON k.id = d.collection"
-            " WHERE d.id = ?",
+            "SELECT d.name, d.kind, d.title, d.path, d.modified, substr(d.hash, 1, ?), d.fields, d.file, f.root,"
+            " f.name, k.name FROM documents d LEFT JOIN files f ON f.id = d.file"
+            " JOIN collections k ON k.id = d.collection WHERE d.id = ?",
             [HASH, key],
         )
         fields: dict[str, Any] = json.loads(text)

@@ -26,8 +26,8 @@ GENERATION = """
 -- Qdrant, that of the words there, the average lengths of fields that they were weighed with, the next row, and how
 -- many rows were changed since the statistics were published.
 CREATE TABLE head (
-    commit bigint NOT NULL, epoch int NOT NULL, points text NOT NULL, words text NOT NULL, averages double precision[] NOT NULL,
-    next_row bigint NOT NULL, changed bigint NOT NULL
+    commit bigint NOT NULL, epoch int NOT NULL, points text NOT NULL, words text NOT NULL,
+    averages double precision[] NOT NULL, next_row bigint NOT NULL, changed bigint NOT NULL
 );
 INSERT INTO head VALUES (0, 0, '', 'words', '{}', 1, 0);
 CREATE TABLE commits (number bigint PRIMARY KEY, at timestamptz NOT NULL);
@@ -40,13 +40,14 @@ CREATE TABLE roots (
 CREATE TABLE former_roots (path text PRIMARY KEY, name text NOT NULL, prefix text NOT NULL);
 CREATE TABLE former_names (name text PRIMARY KEY);
 CREATE TABLE files (
-    id serial PRIMARY KEY, root int NOT NULL REFERENCES roots ON DELETE CASCADE, name text NOT NULL, stamp text NOT NULL,
-    hash bytea NOT NULL, seen bigint NOT NULL, UNIQUE (root, name)
+    id serial PRIMARY KEY, root int NOT NULL REFERENCES roots ON DELETE CASCADE, name text NOT NULL,
+    stamp text NOT NULL, hash bytea NOT NULL, seen bigint NOT NULL, UNIQUE (root, name)
 );
 -- Each version of a document lives from the commit `born` on until the commit `died`.
 CREATE TABLE documents (
-    key bigserial PRIMARY KEY, name text NOT NULL, file int, kind text NOT NULL, title text NOT NULL, path text NOT NULL,
-    modified timestamptz, created text NOT NULL, collection text NOT NULL, fields json NOT NULL, facets jsonb NOT NULL,
+    key bigserial PRIMARY KEY, name text NOT NULL, file int, kind text NOT NULL, title text NOT NULL,
+    path text NOT NULL, modified timestamptz, created text NOT NULL, collection text NOT NULL, fields json NOT NULL,
+    facets jsonb NOT NULL,
     filters text[] NOT NULL, called text[] NOT NULL, known text[] NOT NULL, aliases text[] NOT NULL,
     title_key text NOT NULL, audience int NOT NULL, first_chunk text, record json NOT NULL,
     hash bytea NOT NULL, chunks int NOT NULL, bytes bigint NOT NULL, born bigint NOT NULL, died bigint

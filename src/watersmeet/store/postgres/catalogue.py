@@ -230,8 +230,8 @@ class Catalogue:
 
     def tools_of(self, path: str) -> list[DocId]:
         sql = (
-            f"SELECT d.name FROM documents d WHERE starts_with(d.name, %s) AND d.kind = %s AND d.file IS NULL AND {_LIVE}"
-            ' ORDER BY d.name COLLATE "C"'
+            "SELECT d.name FROM documents d WHERE starts_with(d.name, %s) AND d.kind = %s AND d.file IS NULL"
+            f' AND {_LIVE} ORDER BY d.name COLLATE "C"'
         )
         return [DocId(name) for (name,) in self._read(sql, [f"{path}#", TOOL])]
 

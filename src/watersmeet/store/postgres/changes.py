@@ -61,7 +61,8 @@ class Commit:
     def place(self, document: DocId, places: Sequence[Place]) -> None:
         """New places of chunks, which are in no point: their rows stay."""
         sql = (
-            "UPDATE chunks c SET place = n.place::json FROM documents d, unnest(%s::text[]) WITH ORDINALITY n (place, at)"
+            "UPDATE chunks c SET place = n.place::json"
+            " FROM documents d, unnest(%s::text[]) WITH ORDINALITY n (place, at)"
             " WHERE d.key = c.document AND d.died IS NULL AND d.name = %s AND c.ordinal = n.at - 1"
             " AND c.place::text <> n.place"
         )

@@ -24,6 +24,8 @@ MAX_LOADED = 200_000
 MAX_CACHED = 500_000
 KEPT = 3
 """Epochs that stay published: queries may still use the one before."""
+COUNTED = "SELECT coalesce(sum(size), 0)::bigint FROM epochs e WHERE e.epoch = head.epoch"
+"""Subquery of `head`: how many rows the published statistics are of."""
 _TERMS = "SELECT t.field, t.text, t.number, f.audience, f.count FROM terms t"
 _COUNTS = "LEFT JOIN frequencies f ON f.term = t.number AND f.epoch = %s"
 

@@ -1,6 +1,7 @@
 """Generations of an index: each is a schema of its own in PostgreSQL, with collections of its own in Qdrant.
 
-A new one is filled beside the one that answers, and one statement names it. Queries that began before go on with theirs.
+A new one is filled beside the one that answers, and one statement names it. Queries that began before go on with
+theirs.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from watersmeet.core.errors import WatersmeetError
 from watersmeet.core.index import Check
+from watersmeet.store.postgres.epochs import COUNTED
 from watersmeet.store.postgres.generations import lasting_schema
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ def check_index(opened: Opened, place: str) -> list[Check]:
             ]
         generation = opened.generation()
         ((points, words, changed, counted, live, dead),) = generation.reading.ask(
-            "SELECT points, words, changed, (SELECT coalesce(sum(size), 0)::bigint FROM epochs e WHERE e.epoch = head.epoch),"
-            " (SELECT coalesce(sum(chunks), 0)::bigint FROM counts), (SELECT count(*) FROM chunks WHERE died IS NOT NULL) FROM head"
+            f"SELECT points, words, changed, ({COUNTED}), (SELECT coalesce(sum(chunks), 0)::bigint FROM counts),"
+            " (SELECT count(*) FROM chunks WHERE died IS NOT NULL) FROM head"
         )
     except WatersmeetError as error:
         return [Check("index", False, str(error), error.hint)]

@@ -1,4 +1,4 @@
-"""The `Index` port over PostgreSQL and Qdrant. A process holds connections and caches, and nothing that is lost with it."""
+"""The `Index` port over PostgreSQL and Qdrant. A process holds connections and caches: nothing is lost with it."""
 
 from __future__ import annotations
 

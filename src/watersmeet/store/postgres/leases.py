@@ -117,7 +117,8 @@ class Leases:
         """Who has a lease, for messages."""
         with suppress(WatersmeetError):
             for (holder,) in self._pool.ask("SELECT holder FROM leases WHERE name = %s", [name]):
-                machine, pid, *_ = [*holder.split(" "), "", ""]
+                machine, _, rest = str(holder).partition(" ")
+                pid = rest.partition(" ")[0]
                 if pid:
                     return f"process {pid} on {machine.partition('[')[0]}"
         return "another process"

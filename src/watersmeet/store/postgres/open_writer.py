@@ -124,7 +124,8 @@ def is_received(opened: Opened, number: int, identity: str = "") -> bool:
 def _drop_old(opened: Opened, keep_hours: float) -> None:
     """Drop generations that nothing names, and the one before after its time."""
     ((current, previous, made, old),) = opened.lasting.ask(
-        "SELECT generation, coalesce(previous, 0), made, named < clock_timestamp() - %s * interval '1 h' FROM index_head",
+        "SELECT generation, coalesce(previous, 0), made, named < clock_timestamp() - %s * interval '1 h'"
+        " FROM index_head",
         [keep_hours],
     )
     for number in range(1, made + 1):

@@ -109,7 +109,8 @@ class PostgresReceiver:
                 for file in files.values():
                     db.execute(
                         "INSERT INTO files (root, name, stamp, hash, seen) VALUES (%s, %s, %s, %s, %s) ON CONFLICT"
-                        " (root, name) DO UPDATE SET stamp = excluded.stamp, hash = excluded.hash, seen = excluded.seen",
+                        " (root, name) DO UPDATE SET stamp = excluded.stamp, hash = excluded.hash,"
+                        " seen = excluded.seen",
                         [self._roots[root.id], file.name, file.stamp, file.hash, file.read_ns],
                     )
                 db.execute("UPDATE roots SET cursor = %s WHERE id = %s", [root.cursor, self._roots[root.id]])

@@ -205,7 +205,8 @@ class PostgresSnapshot(DocumentReads):
     def indexed_roots(self, visible: Condition = ANY) -> list[IndexedRoot]:
         where, values = self.where(visible)
         found = self.ask(
-            "SELECT r.id, r.path, r.name, r.collection, r.prefix, r.kind, r.cursor, coalesce(k.name, ''), (SELECT count(*)"
+            "SELECT r.id, r.path, r.name, r.collection, r.prefix, r.kind, r.cursor, coalesce(k.name, ''),"
+            " (SELECT count(*)"
             f" FROM files f JOIN documents d ON d.file = f.id WHERE f.root = r.id AND {where})"
             " FROM roots r LEFT JOIN collections k ON k.id = r.collection ORDER BY r.id",
             values,
@@ -232,8 +233,10 @@ class PostgresSnapshot(DocumentReads):
         if row >= self.last_row():
             return 0
         where, values = self.where(visible)
-        live = LIVE.format("c")
-        sql = f"SELECT count(*) FROM chunks c JOIN documents d ON d.key = c.document WHERE {live} AND c.row > %s AND {where}"
+        sql = (
+            "SELECT count(*) FROM chunks c JOIN documents d ON d.key = c.document"
+            f" WHERE {LIVE.format('c')} AND c.row > %s AND {where}"
+        )
         return int(self.ask(sql, [self.version, self.version, row, *values])[0][0])
 
     def coverage(self, tier: Tier, visible: Condition = ANY) -> float:

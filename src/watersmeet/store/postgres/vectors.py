@@ -121,7 +121,8 @@ class PostgresVectorReader:
     def rows(self) -> Any:
         import numpy as np
 
-        sql = "SELECT v.row FROM vectors v JOIN chunks c ON c.row = v.row WHERE v.store = %s AND c.died IS NULL ORDER BY 1"
+        live = "JOIN chunks c ON c.row = v.row WHERE v.store = %s AND c.died IS NULL"
+        sql = f"SELECT v.row FROM vectors v {live} ORDER BY 1"
         found = self._store.generation.reading.ask(sql, [self._store.folder])
         return np.array([row for (row,) in found], dtype=np.int64)
 

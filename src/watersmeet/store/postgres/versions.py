@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 DOCUMENT = (
-    "key, name, file, kind, title, path, modified, created, collection, fields, facets, filters, called, known, aliases,"
-    " title_key, audience, first_chunk, record, hash, chunks, bytes, born"
+    "key, name, file, kind, title, path, modified, created, collection, fields, facets, filters, called, known,"
+    " aliases, title_key, audience, first_chunk, record, hash, chunks, bytes, born"
 )
 CHUNK = "row, id, document, ordinal, headings, place, text, hash, terms, fields, counts, lengths, born"
 
@@ -184,12 +184,14 @@ def add_chunks(db: Db, versions: Sequence[tuple[DocumentVersion, Put]], known: d
             for place, name in enumerate(FIELDS)
             for token, count in counts.get(name, {}).items()
         ]
-        columns: list[list[int]] = [list(column) for column in zip(*rows, strict=True)] or [[], [], []]
+        numbers, fields, times = ([row[at] for row in rows] for at in range(3))
         lengths = [counts[name].total() if name in counts else 0 for name in FIELDS]
         place = as_json(asdict(chunk.place))
         heads = as_json(chunk.headings)
         version.chunks.append(
-            ChunkVersion(plain(chunk.id), heads, place, plain(chunk.text), prepared.hash, *columns, lengths)
+            ChunkVersion(
+                plain(chunk.id), heads, place, plain(chunk.text), prepared.hash, numbers, fields, times, lengths
+            )
         )
 
 
@@ -229,18 +231,20 @@ def stored_versions(db: Db, names: Collection[str]) -> dict[str, DocumentVersion
         found[key].names.append((name, rank))
     sql = "SELECT document, key, target, type, heading, alias FROM links WHERE document = ANY(%s) ORDER BY ordinal"
     for key, *link in db.execute(sql, [keys]):
-        found[key].links.append(tuple(link))  # type: ignore[arg-type]
+        found[key].links.append(tuple(link))
     for key, *mention in db.execute(
         "SELECT document, kind, word, places FROM mentions WHERE document = ANY(%s)", [keys]
     ):
-        found[key].mentions.append(tuple(mention))  # type: ignore[arg-type]
+        found[key].mentions.append(tuple(mention))
     sql = (
         "SELECT document, row, id, headings::text, place::text, text, hash, terms, fields, counts, lengths FROM chunks"
         " WHERE document = ANY(%s) ORDER BY document, ordinal"
     )
     for key, row, *chunk in db.execute(sql, [keys]):
         chunk[4] = bytes(chunk[4])
-        found[key].chunks.append(ChunkVersion(*chunk, before=row))
+        stored = ChunkVersion(*chunk)
+        stored.before = row
+        found[key].chunks.append(stored)
     return {one.name: one for one in found.values()}
 
 

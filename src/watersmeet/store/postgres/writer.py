@@ -15,7 +15,7 @@ from watersmeet.store.postgres import records
 from watersmeet.store.postgres.burial import bury_rows, remove_points
 from watersmeet.store.postgres.catalogue import Catalogue, write_facts
 from watersmeet.store.postgres.changes import Commit, refused_of
-from watersmeet.store.postgres.epochs import averages, publish
+from watersmeet.store.postgres.epochs import COUNTED, averages, publish
 from watersmeet.store.postgres.leases import WRITER, without_fence
 from watersmeet.store.postgres.records import PostgresRecords
 from watersmeet.store.postgres.vectors import store_points
@@ -143,7 +143,7 @@ class PostgresWriter(Catalogue):
                     chunk.before = same.pop()
 
     def _pin(self, versions: Sequence[DocumentVersion]) -> list[float]:
-        """Average lengths of the first documents that everyone may see: those of a small index, corrected as it grows."""
+        """Average lengths of the first documents that everyone may see; corrected once the index has grown."""
         public = [chunk for one in versions if one.labels is None for chunk in one.chunks]
         chosen = public or [chunk for one in versions for chunk in one.chunks]
         return [sum(lengths) / len(chosen) for lengths in zip(*(chunk.lengths for chunk in chosen), strict=True)]
@@ -190,9 +190,7 @@ class PostgresWriter(Catalogue):
 
     def _settle(self, db: Db, versions: Sequence[DocumentVersion]) -> None:
         """Pin the average lengths with the first rows, and publish statistics once the index has doubled."""
-        ((pinned, changed, counted),) = db.execute(
-            "SELECT averages, changed, (SELECT coalesce(sum(size), 0)::bigint FROM epochs e WHERE e.epoch = head.epoch) FROM head"
-        ).fetchall()
+        ((pinned, changed, counted),) = db.execute(f"SELECT averages, changed, ({COUNTED}) FROM head").fetchall()
         if not pinned and any(one.chunks for one in versions):
             db.execute("UPDATE head SET averages = %s", [self._pin(versions)])
         if changed and changed >= GROWN * counted:
@@ -201,9 +199,7 @@ class PostgresWriter(Catalogue):
     def publish(self, share: float) -> bool:
         """Publish statistics if at least this share of the rows has changed since the last time."""
         with self.transaction() as db:
-            ((changed, counted),) = db.execute(
-                "SELECT changed, (SELECT coalesce(sum(size), 0)::bigint FROM epochs e WHERE e.epoch = head.epoch) FROM head"
-            ).fetchall()
+            ((changed, counted),) = db.execute(f"SELECT changed, ({COUNTED}) FROM head").fetchall()
             due = bool(changed) and changed >= share * counted
             if due:
                 publish(db)
@@ -249,7 +245,8 @@ class PostgresWriter(Catalogue):
             self.rewrite()
         ((dead, live),) = self.db.execute(
             "SELECT (SELECT count(*) FROM chunks WHERE died <= (SELECT coalesce(max(number), 0) FROM commits"
-            " WHERE at <= clock_timestamp() - %s * interval '1 s')), (SELECT coalesce(sum(chunks), 0)::bigint FROM counts)",
+            " WHERE at <= clock_timestamp() - %s * interval '1 s')),"
+            " (SELECT coalesce(sum(chunks), 0)::bigint FROM counts)",
             [grace],
         ).fetchall()
         if not dead or dead < share * (live + dead):
@@ -325,7 +322,10 @@ class PostgresWriter(Catalogue):
         with self.transaction() as db:
             db.execute("UPDATE roots SET collection = %s WHERE id = %s", [collection, root])
         name = self.collections()[collection]
-        sql = "SELECT d.name FROM documents d JOIN files f ON f.id = d.file WHERE f.root = %s AND d.died IS NULL ORDER BY 1"
+        sql = (
+            "SELECT d.name FROM documents d JOIN files f ON f.id = d.file WHERE f.root = %s AND d.died IS NULL"
+            " ORDER BY 1"
+        )
         names = [one for (one,) in self._read(sql, [root])]
         for start in range(0, len(names), 500):
             self._renew_documents(names[start : start + 500], lambda one: collected(one, name))
@@ -350,7 +350,10 @@ class PostgresWriter(Catalogue):
         qdrant.make(f"{points}-{name}")
         last = 0
         while True:
-            sql = "SELECT c.row, d.name FROM chunks c JOIN documents d ON d.key = c.document WHERE c.died IS NULL AND c.row > %s ORDER BY c.row LIMIT %s"
+            sql = (
+                "SELECT c.row, d.name FROM chunks c JOIN documents d ON d.key = c.document"
+                " WHERE c.died IS NULL AND c.row > %s ORDER BY c.row LIMIT %s"
+            )
             found = dict(self.db.execute(sql, [last, REWRITE_ROWS]).fetchall())
             if not found:
                 break

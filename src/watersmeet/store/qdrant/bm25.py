@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from watersmeet.common.stems import stems
 from watersmeet.core.tokens import STOPWORDS
@@ -63,10 +63,8 @@ def presence_dimension(term: int) -> int:
     return 2 * term + 1
 
 
-def weights(
-    terms: Sequence[tuple[int, int, int]], lengths: Mapping[int, int], averages: Mapping[int, float]
-) -> tuple[TermArray, Weights]:
-    """The sparse vector of a row. `terms`: number, field and count of each; lengths by field."""
+def weights(terms: Any, lengths: Mapping[int, int], averages: Mapping[int, float]) -> tuple[TermArray, Weights]:
+    """The sparse vector of a row. `terms`: an array of number, field and count of each; lengths by field."""
     import numpy as np
 
     norms = {
