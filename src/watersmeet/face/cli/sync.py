@@ -125,7 +125,7 @@ def sync_command(
     if as_json:
         print_json(report.to_json())
     elif not quiet:
-        _print(report, place)
+        _print(report, engine.folder if engine.index.remote else place)
         _print_planned(report)
         if no_deepen and not no_vectors:
             print(f"no deep vectors yet: {BY_ITSELF}, `watersmeet deepen` at once")

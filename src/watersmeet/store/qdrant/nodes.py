@@ -10,7 +10,6 @@ import http.client
 import json
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, TypeVar
@@ -177,8 +176,7 @@ class Nodes:
     # ------------------------------------------------------------ gRPC
 
     def _grpc(self, node: Node, message: bytes, seconds: float) -> None:
-        import grpc
-
+        grpc = _grpc()
         metadata = [("api-key", self._key)] if self._key else []
         try:
             self._upsert(node)(message, timeout=seconds, metadata=metadata)
@@ -191,7 +189,7 @@ class Nodes:
             raise DatabaseProblem(f"Qdrant ({node.name}): {said}") from None
 
     def _upsert(self, node: Node) -> Callable[..., bytes]:
-        import grpc
+        grpc = _grpc()
 
         from watersmeet.store.qdrant._wire import UPSERT
 
@@ -207,6 +205,10 @@ class Nodes:
             return node.upsert
 
 
-def close_quietly(nodes: Nodes) -> None:
-    with suppress(OSError):
-        nodes.close()
+def _grpc() -> Any:
+    try:
+        import grpc
+    except ModuleNotFoundError as error:
+        hint = "pip install 'watersmeet[cluster]', or set store.postgres.qdrant_grpc_ports to [0]"
+        raise ConfigError("points are written to Qdrant by grpcio", hint) from error
+    return grpc
