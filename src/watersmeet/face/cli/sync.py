@@ -28,6 +28,7 @@ COUNTED = ("added", "changed", "moved", "removed", "unchanged")
     "sync",
     epilog="Examples: watersmeet sync docs notes | watersmeet sync . --exclude 'drafts/**' | "
     "watersmeet sync papers --format pdf,docx | "
+    "watersmeet sync ~/hr --collection hr --audience group:hr,owner:ann | "
     "watersmeet sync https://docs.example.org/ --max-pages 200 | "
     "watersmeet sync pypi:click@8.x npm:zod | watersmeet sync git+https://github.com/OWNER/NAME@main#docs | "
     "watersmeet sync . --history --since 2y | watersmeet sync",
@@ -41,6 +42,12 @@ COUNTED = ("added", "changed", "moved", "removed", "unchanged")
 )
 @click.option(
     "--collection", default="", metavar="NAME", help="Name of the part of the index that these paths belong to."
+)
+@click.option(
+    "--audience",
+    default="",
+    metavar="WHO",
+    help="Who may see the documents of the collection: public, private, group:NAME[,group:NAME] or owner:NAME.",
 )
 @click.option("--meta", multiple=True, metavar="K=V", help="Metadata of the collection, for filters.")
 @click.option(
@@ -79,6 +86,7 @@ def sync_command(
     paths: tuple[str, ...],
     max_pages: int | None,
     collection: str,
+    audience: str,
     meta: tuple[str, ...],
     include: tuple[str, ...],
     formats: tuple[str, ...],
@@ -115,6 +123,7 @@ def sync_command(
             paths,
             collection=collection,
             meta=metadata,
+            audience=audience,
             recreate=recreate,
             deepen=not no_deepen,
             max_pages=max_pages or 0,
