@@ -24,7 +24,7 @@ GIVEN = [page(f"{name}.md", ((), f"A tern on {name}."), collection="team") for n
 
 
 def private_rows(filling: EngineFilling) -> int:
-    with closing(connect(filling._folder)) as db:
+    with closing(connect(filling.place)) as db:
         return int(db.execute("SELECT count(*) FROM withheld").fetchone()[0])
 
 
@@ -44,7 +44,7 @@ def test_words_move_between_the_text_store_and_the_catalogue(local: Callable[...
 
 def test_a_damaged_document_is_restricted_too_and_stays_damaged(local: Callable[..., EngineFilling]) -> None:
     filling = local(*GIVEN)
-    with closing(connect(filling._folder)) as db, db:
+    with closing(connect(filling.place)) as db, db:
         db.execute("UPDATE documents SET fields = 'x' WHERE name = 'rock.md'")
     filling.restrict("team", ("group:a",))
     with filling.index.snapshot() as snapshot:
