@@ -70,7 +70,7 @@ class PostgresWriter(Catalogue):
             except BaseException:
                 self._give_back(first)
                 raise
-            if last:
+            if last and not self.building:
                 self.publish(self._epoch_share)
         return refused
 
@@ -203,7 +203,7 @@ class PostgresWriter(Catalogue):
         ((pinned, changed, counted),) = db.execute(f"SELECT averages, changed, ({COUNTED}) FROM head").fetchall()
         if not pinned and any(one.chunks for one in versions):
             db.execute("UPDATE head SET averages = %s", [self._pin(versions)])
-        if changed and changed >= GROWN * counted:
+        if changed and changed >= GROWN * counted and not self.building:
             publish(db)
 
     def publish(self, share: float) -> bool:
@@ -251,6 +251,8 @@ class PostgresWriter(Catalogue):
 
     def compact(self, grace: float, share: float) -> int:
         """Bury rows that died before the grace period, by PostgreSQL's clock, if they are at least this share."""
+        if self.building:  # its end weighs all words, and nothing in it is old
+            return 0
         if self.publish(self._epoch_share) and self._has_drifted():
             self.rewrite()
         ((dead, live),) = self.db.execute(
