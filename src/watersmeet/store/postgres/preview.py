@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from watersmeet.core.visibility import Audience, is_restricted
-from watersmeet.core.writing import Changes, Planned, Put, Root
+from watersmeet.core.visibility import Audience
+from watersmeet.core.writing import Changes, Planned, Put, Root, planned
 from watersmeet.store.postgres._schema import GENERATION, LASTING
 from watersmeet.store.postgres.catalogue import Catalogue
 from watersmeet.store.postgres.generations import Generation
@@ -61,10 +61,7 @@ class PostgresPreview(Catalogue):
         self._audiences[collection] = audience
 
     def commit(self, changes: Changes, last: bool = False) -> list[Put]:
-        for put in self.stamped(changes.put):
-            action = "moved" if put.moved_from else "changed" if self.owner(put.document.id) else "added"
-            self.planned.append(Planned(action, put.document.id, is_restricted(put.document.fields)))
-        self.planned += [Planned("removed", document) for document in changes.removed]
+        self.planned += planned(self.stamped(changes.put), changes.removed, lambda name: self.owner(name) is not None)
         return []
 
     def renew(self) -> None:

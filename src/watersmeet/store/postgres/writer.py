@@ -324,7 +324,7 @@ class PostgresWriter(Catalogue):
     # ------------------------------------------------------------ others
 
     def records(self, stage: Callable[[RecordChange], None] | None = None) -> PostgresRecords:
-        return PostgresRecords(lambda: self.db, stage or (lambda change: self._record(change)))
+        return PostgresRecords(self.db, stage or self._record)
 
     def _record(self, change: RecordChange) -> None:
         self.commit(Changes(records=[change]))
