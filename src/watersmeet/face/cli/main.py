@@ -44,6 +44,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "watch": ("watch", "Keep the index up to date while files change."),
         "relocate": ("relocate", "Record that an indexed folder has moved."),
         "export": ("export", "Write a folder that serves the index alone, elsewhere."),
+        "push": ("push", "Move the index to PostgreSQL and Qdrant."),
         "doctor": ("status", "Check the index for problems."),
     },
     "Registry": {

@@ -25,6 +25,7 @@ from watersmeet.store.local.state import FileState
 
 if TYPE_CHECKING:
     from watersmeet.core.writing import Bookkeeping, KnownRoot, Preview, Root, WriterOptions
+    from watersmeet.store.local.contents import LocalContents
     from watersmeet.store.local.writer import LocalWriter
 
 IDLE_SECONDS = 60.0
@@ -199,6 +200,14 @@ class Local:
 
         self.close()
         freeze(self.place)
+
+    @contextmanager
+    def contents(self) -> Iterator[LocalContents]:
+        """All that one snapshot has, to move it into another store."""
+        from watersmeet.store.local.contents import LocalContents
+
+        with closing(LocalSnapshot(self.place, self.make)) as snapshot, snapshot.transaction():
+            yield LocalContents(snapshot)
 
     def check_frozen(self) -> None:
         """Raise if this is not a frozen copy that can be served, whoever made it."""

@@ -10,13 +10,13 @@ from watersmeet.core.ports import Edge
 from watersmeet.store.local._links import Resolver
 
 if TYPE_CHECKING:
-    from cluster_index.snapshot import ClusterSnapshot
+    from watersmeet.store.postgres.snapshot import PostgresSnapshot
 
 UNREADABLE = 1_000
 
 
-class ClusterLinks:
-    def __init__(self, snapshot: ClusterSnapshot, visible: Condition) -> None:
+class LiveLinks:
+    def __init__(self, snapshot: PostgresSnapshot, visible: Condition) -> None:
         self._snapshot, self._visible = snapshot, visible
 
     def first_chunks(self, documents: Collection[DocId], condition: Condition) -> dict[DocId, ChunkId]:

@@ -1,11 +1,15 @@
-"""Calls to other machines: how many there are, how far away these are, and how many wait for one another."""
+"""Calls to servers: how many there are, how far away these are, and how many wait for one another."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
+
+from watersmeet.store.postgres.pool import Pool
+from watersmeet.store.qdrant.nodes import Nodes
 
 
 @dataclass(slots=True)
@@ -17,14 +21,26 @@ class Trips:
     """When each began and ended, and where it went."""
 
     @contextmanager
-    def one(self, to: str) -> Iterator[None]:
-        start = time.perf_counter()
-        if self.delay:
-            time.sleep(self.delay)
+    def watched(self) -> Iterator[None]:
+        """Every call of this process inside the block."""
+        ask, call = Pool.ask, Nodes.call
+        Pool.ask, Nodes.call = self._timed(ask, "postgres"), self._timed(call, "qdrant")  # type: ignore[method-assign]
         try:
             yield
         finally:
-            self.calls.append((start, time.perf_counter(), to))
+            Pool.ask, Nodes.call = ask, call  # type: ignore[method-assign]
+
+    def _timed(self, call: Callable[..., Any], to: str) -> Callable[..., Any]:
+        def timed(*values: Any, **options: Any) -> Any:
+            start = time.perf_counter()
+            if self.delay:
+                time.sleep(self.delay)
+            try:
+                return call(*values, **options)
+            finally:
+                self.calls.append((start, time.perf_counter(), to))
+
+        return timed
 
     @contextmanager
     def counted(self) -> Iterator[list[tuple[float, float, str]]]:

@@ -1,16 +1,16 @@
-"""The contracts of an index, passed by a draft over PostgreSQL and Qdrant."""
+"""The contracts of an index, passed by one over PostgreSQL and Qdrant."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import count
 from pathlib import Path
 
 import pytest
 
-from cluster_index import Cluster, ClusterFilling
-from clusters import NOT_RUN, missing, running
+from cluster_indexes import cluster_index
+from clusters import NOT_RUN, missing
+from engine_filling import EngineFilling
 from watersmeet.testing.contracts.documents import DocumentsContract
 from watersmeet.testing.contracts.entities import EntitiesContract
 from watersmeet.testing.contracts.index import IndexContract
@@ -19,19 +19,14 @@ from watersmeet.testing.contracts.vectors import VectorsContract
 from watersmeet.testing.contracts.words import WordsContract
 
 pytestmark = [pytest.mark.server, pytest.mark.skipif(bool(missing()), reason=NOT_RUN)]
-NUMBERS = count()
 
 
 class InCluster:
     @classmethod
     @contextmanager
-    def made(cls, folder: Path) -> Iterator[ClusterFilling]:
-        servers = running()
-        index = Cluster(servers.postgres, servers.qdrant, f"contract_{next(NUMBERS)}")
-        filling = ClusterFilling(index, {"static": 64, "dense": 64})
-        yield filling
-        index.drop()
-        index.close()
+    def made(cls, folder: Path) -> Iterator[EngineFilling]:
+        with cluster_index() as filling:
+            yield filling
 
 
 class TestIndex(InCluster, IndexContract): ...

@@ -1,4 +1,4 @@
-"""Filling an index in a folder as the engine's writers do, without sources and parsers."""
+"""Filling an index as the engine's writers do, without sources and parsers: whatever its store."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from watersmeet.engine.index.location import open_index
 from watersmeet.engine.index.tiers import tiers_of, with_tier
 from watersmeet.engine.index.writer import open_for_writing
 from watersmeet.engine.settings.settings import Settings
-from watersmeet.store.local.writer import LocalWriter
 from watersmeet.testing.contracts.corpus import Given
 
 
-class LocalFilling:
-    def __init__(self, folder: str, settings: Settings) -> None:
-        self.index, self._folder, self._settings = open_index(folder, settings), folder, settings
+class EngineFilling:
+    def __init__(self, place: str, settings: Settings) -> None:
+        self.index: Any = open_index(place, settings)
+        self.place, self._settings = place, settings
 
     def collect(self, name: str, metadata: Mapping[str, str]) -> None:
         with open_for_writing(self.index, self._settings) as opened:
@@ -44,18 +44,18 @@ class LocalFilling:
                 prepared = tuple(prepare(one.document, one.chunks, one.also))
                 hash = document_hash(one.document, prepared)
                 changes.put.append(Put(one.document, prepared, hash, collections[one.collection]))
-            writer.commit(changes)
+            writer.commit(changes, last=True)
 
     def remove(self, documents: Collection[DocId]) -> None:
         with open_for_writing(self.index, self._settings) as opened:
-            opened.catalogue.commit(Changes(removed=list(documents)))
+            opened.catalogue.commit(Changes(removed=list(documents)), last=True)
 
     def embed(self, tier: Tier, vectors: Mapping[ChunkId, Any]) -> None:
         with open_for_writing(self.index, self._settings) as opened:
             writer = opened.catalogue
             known = tiers_of(writer.meta()).get(tier.name, tier)
             with self.index.snapshot() as snapshot:
-                rows = snapshot.rows(vectors)
+                rows = self.rows(snapshot, vectors)
             made = [vectors[chunk] for chunk in rows]
             with closing(self.index.vector_store(known)) as store:
                 adding = store.writer()
@@ -64,7 +64,16 @@ class LocalFilling:
                 known = replace(known, rows=store.reader().size)
             writer.note_vectors(with_tier(writer.meta(), known), known.folder, list(rows.values()))
 
+    def rows(self, snapshot: Any, ids: Collection[ChunkId]) -> dict[ChunkId, Any]:
+        """Which row each chunk has: the stores name it differently."""
+        found: dict[ChunkId, Any] = (snapshot.rows if callable(snapshot.rows) else snapshot.row_numbers)(ids)
+        return found
+
     def rebuild(self) -> None:
         with open_for_writing(self.index, self._settings) as opened:
-            assert isinstance(opened.catalogue, LocalWriter)
-            opened.catalogue.rewrite()
+            writer: Any = opened.catalogue
+            writer.rewrite()
+
+    def facts(self, facts: Mapping[str, str]) -> None:
+        with open_for_writing(self.index, self._settings) as opened:
+            opened.catalogue.set_meta(facts)

@@ -1,18 +1,20 @@
 """Filter conditions for both servers. All but dates is one array of `key=value` for each document.
 
-Globs are narrowed to folders and file names here, and decided by `testing.conditions` where a document is looked up: so
-is everything else once more, for only PostgreSQL knows what is true at one moment.
+Globs are narrowed to folders and file names here, and decided by `common/conditions.py` where a document is looked up:
+so is everything else once more, for only PostgreSQL knows what is true at one moment.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cluster_index.qdrant import FILTERS, MODIFIED
 from watersmeet.core.facets import facets_of, tag_names
 from watersmeet.core.model import Condition
-from watersmeet.testing.contracts.corpus import Given
+from watersmeet.store.qdrant.points import FILTERS, MODIFIED
+
+if TYPE_CHECKING:
+    from watersmeet.core.documents import Document
 
 OWN = frozenset({"kind", "document", "collection", "path", "tag", "tags"})
 """Keys that mean something else than a field of that name."""
@@ -20,13 +22,12 @@ FILE, FOLDER, GATED = "/file", "/folder", "?"
 Collections = Mapping[str, Mapping[str, str]]
 
 
-def filters_of(given: Given) -> list[str]:
+def filters_of(document: Document, collection: str) -> list[str]:
     """What a document can be found by."""
-    document = given.document
     found = {
         f"kind={document.kind.casefold()}",
         f"document={document.id}",
-        f"collection={given.collection.casefold()}",
+        f"collection={collection.casefold()}",
         f"{FILE}={document.id.rpartition('/')[2]}",
         *(f"{FOLDER}={folder}" for folder in _ancestors(document.id)),
     }

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from cluster_index.postgres import Postgres
+from watersmeet.common.conditions import Facts, satisfies
 from watersmeet.core.model import ChunkId, Condition, DocId, Passage
-from watersmeet.core.names import ALIAS
 from watersmeet.core.place import Place
-from watersmeet.testing.conditions import Facts, satisfies
+from watersmeet.store.postgres.pool import Pool
 
 LIVE = "{0}.born <= %s AND ({0}.died IS NULL OR {0}.died > %s)"
 """The clause that a version is live at a commit, which is bound twice."""
@@ -38,8 +37,7 @@ class LiveRow(NamedTuple):
 _SELECT = (
     "SELECT c.row, c.id, c.ordinal, c.headings, c.place, c.text, d.key, d.name, d.kind, d.title, d.path,"
     " d.modified, d.created, d.collection, d.facets, d.called, d.known,"
-    f" ARRAY(SELECT n.key FROM names n WHERE n.document = d.key AND n.rank = {ALIAS}),"
-    " d.first_chunk, d.fields ->> 'server'"
+    " d.aliases, d.first_chunk, CASE d.kind WHEN 'tool' THEN d.fields ->> 'server' END"
     f" FROM chunks c JOIN documents d ON d.key = c.document WHERE {LIVE.format('c')} AND "
 )
 
@@ -47,10 +45,14 @@ _SELECT = (
 class Rows:
     """Rows of one commit. Threads may load the same rows at once; none sees partial results of another."""
 
-    def __init__(self, postgres: Postgres, commit: int) -> None:
-        self._postgres, self._commit = postgres, commit
+    def __init__(self, pool: Pool, commit: int) -> None:
+        self._pool, self._commit = pool, commit
         self._by_row: dict[int, LiveRow | None] = {}
         self._by_id: dict[ChunkId, LiveRow | None] = {}
+
+    @property
+    def count(self) -> int:
+        return len(self._by_row)
 
     def of(self, rows: Collection[int]) -> dict[int, LiveRow]:
         """Those of these rows that are live."""
@@ -68,13 +70,13 @@ class Rows:
             self._by_id.update((chunk, None) for chunk in missing if chunk not in found)
         return {chunk: live_row for chunk in ids if (live_row := self._by_id[chunk])}
 
-    def cached(self) -> list[LiveRow]:
+    def loaded(self) -> list[LiveRow]:
         """All loaded rows."""
         return [live_row for live_row in list(self._by_row.values()) if live_row]
 
     def learn(self, where: str, values: list[Any], order: str = "c.row") -> list[LiveRow]:
         """Live rows by any condition on chunks `c` and documents `d`, in an order."""
-        found = self._postgres.ask(f"{_SELECT}{where} ORDER BY {order}", [self._commit, self._commit, *values])
+        found = self._pool.ask(f"{_SELECT}{where} ORDER BY {order}", [self._commit, self._commit, *values])
         found_rows = [_live_row(line) for line in found]
         self._by_row.update((live_row.row, live_row) for live_row in found_rows)
         self._by_id.update((live_row.passage.id, live_row) for live_row in found_rows)

@@ -7,22 +7,19 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from cluster_index.pushed import Pushed
-from cluster_index.rows import LIVE, Rows
+from watersmeet.common.conditions import in_path
 from watersmeet.core.documents import Link
 from watersmeet.core.facets import with_parents
 from watersmeet.core.index import Record
 from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Passage
 from watersmeet.store.local._links import Resolver
-from watersmeet.testing.conditions import in_path
+from watersmeet.store.postgres.conditions import Pushed
+from watersmeet.store.postgres.rows import LIVE, Rows
 
-_RECORD = (
-    "SELECT d.name, d.kind, d.title, d.path, d.modified, d.collection, d.fields,"
-    " (SELECT count(*) FROM chunks c WHERE c.document = d.key) FROM documents d"
-)
+_RECORD = "SELECT d.name, d.kind, d.title, d.path, d.modified, d.collection, d.fields, d.chunks FROM documents d"
 
 
-class ClusterDocuments:
+class DocumentReads:
     version: int
     rows: Rows
     collections: dict[str, dict[str, str]]
@@ -150,7 +147,7 @@ class ClusterDocuments:
 
     def _words_of(self, documents: Collection[DocId]) -> dict[DocId, tuple[frozenset[str], frozenset[str]] | None]:
         """The words of documents' names, and further words; without a call for those that a search has loaded."""
-        cached = {row.passage.document: (row.name_words, row.words_only) for row in self.rows.cached()}
+        cached = {row.passage.document: (row.name_words, row.words_only) for row in self.rows.loaded()}
         others = [name for name in documents if name not in cached]
         if others:
             found = self.named_where("d.name, d.called, d.known", ANY, "AND d.name = ANY(%s)", [others])

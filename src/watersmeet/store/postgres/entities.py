@@ -11,14 +11,14 @@ from watersmeet.core.model import ANY, ChunkId, Condition, DocId
 from watersmeet.core.ports import DocumentHead, Mention
 
 if TYPE_CHECKING:
-    from cluster_index.snapshot import ClusterSnapshot
+    from watersmeet.store.postgres.snapshot import PostgresSnapshot
 
 FIRST = 2
 """Chunks of an entity that are scored if another signal found it."""
 
 
-class ClusterEntities:
-    def __init__(self, snapshot: ClusterSnapshot, visible: Condition) -> None:
+class LiveEntities:
+    def __init__(self, snapshot: PostgresSnapshot, visible: Condition) -> None:
         self._snapshot, self._visible = snapshot, visible
 
     def mentioning(self, words: Sequence[str], condition: Condition, limit: int) -> list[Mention]:
