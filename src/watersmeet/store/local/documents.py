@@ -41,6 +41,17 @@ class DocumentsView(CatalogueView):
     """The `Documents` port, with further reads for the local store."""
 
     def passages(self, ids: Collection[ChunkId]) -> dict[ChunkId, Passage]:
+        cache = self.cache
+        cached = cache.passages
+        passages = {chunk: cached[chunk] for chunk in ids if chunk in cached}
+        others = [chunk for chunk in ids if chunk not in passages]
+        if not others:
+            return passages
+        found = self._read_passages(others)
+        cache.add_passages(found)
+        return {chunk: one for chunk in ids if (one := found.get(chunk) or passages.get(chunk))}
+
+    def _read_passages(self, ids: Collection[ChunkId]) -> dict[ChunkId, Passage]:
         found = self.query(f"{_PASSAGE} JOIN json_each(?) j ON c.id = j.value", [json.dumps(list(ids))])
         passages = [self._passage(row) for row in found]
         if len(passages) < len(ids) and len(found) < len(self.rows(ids)):  # an SQL index has lost it

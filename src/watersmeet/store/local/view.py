@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from watersmeet.core.errors import IndexDamaged
-from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Row
+from watersmeet.core.model import ANY, ChunkId, Condition, DocId, Passage, Row
 from watersmeet.store.local import _conditions
 from watersmeet.store.local._checksums import checked_meta, damage
 from watersmeet.store.local._conditions import Sql, drivers, lowered, where
@@ -27,6 +27,7 @@ REREAD_HINT = "`watersmeet sync` reads it again"
 MAX_CACHED_CHUNKS = 20_000
 MAX_CACHED_CONDITIONS = 100
 MAX_LISTED_ROWS = 250_000
+MAX_CACHED_PASSAGES = 512
 """Limits of the cache, so that ever new ids or conditions do not fill the memory."""
 
 
@@ -43,6 +44,7 @@ class SnapshotCache:
         self.owners: dict[ChunkId, int] = {}
         self.names: dict[int, DocId] = {}
         self.name_words: dict[DocId, frozenset[str]] = {}
+        self.passages: dict[ChunkId, Passage] = {}
         self.few: dict[str, list[Row] | None] = {}
         self.shares: dict[str, float] = {}
         self.sample: list[Row] | None = None
@@ -65,6 +67,13 @@ class SnapshotCache:
         for row, chunk, document in found:
             self.ids[row], self.owners[chunk] = chunk, document
             self.rows[chunk] = row  # last: a thread that finds it finds the others too
+
+    def add_passages(self, found: Mapping[ChunkId, Passage]) -> None:
+        """Keeps what one query reads several times; many at once are read by something else than a query."""
+        if len(found) <= MAX_CACHED_PASSAGES // 2:
+            if len(self.passages) + len(found) > MAX_CACHED_PASSAGES:
+                self.passages = {}
+            self.passages.update(found)
 
 
 class CatalogueView:
