@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from weakref import WeakKeyDictionary
 
 from watersmeet.core import tokens
-from watersmeet.core.errors import ConfigError, IndexBusy, ModelProblem, NoIndex, WatersmeetError, nearest
+from watersmeet.core.errors import ConfigError, NoIndex, WatersmeetError, nearest
 from watersmeet.core.index import Index, ReadableIndex, Snapshot
 from watersmeet.core.model import Answer, Condition, DocId, Passage, Request, Result
-from watersmeet.core.visibility import audience_gates
+from watersmeet.core.visibility import audience_gates, audience_named
 from watersmeet.engine.calibration.recent_searches import prune, record_search
 from watersmeet.engine.index.damage import damage_failures, diagnose
 from watersmeet.engine.index.fingerprint import check_fingerprint
 from watersmeet.engine.index.location import open_index
 from watersmeet.engine.index.state_names import RECENT_SEARCHES
-from watersmeet.engine.index.tiers import TIERS, due
+from watersmeet.engine.index.tiers import TIERS
 from watersmeet.engine.query.assemble import assemble_pipeline
 from watersmeet.engine.query.diagnostics import load_settings, log_search
 from watersmeet.engine.query.filters import build_request, condition_of
@@ -32,7 +32,7 @@ from watersmeet.engine.query.modes import LEXICAL_SIGNALS
 from watersmeet.engine.query.runner import PASSAGES, Scope, SearchRun, readable, run
 from watersmeet.engine.query.staleness import Staleness
 from watersmeet.engine.query.threads import Threads
-from watersmeet.engine.query.visibility import visible_to
+from watersmeet.engine.query.visibility import hidden_roots, is_limited, visible_to
 from watersmeet.engine.query.visible_index import VisibleIndex
 from watersmeet.engine.settings.settings import LOCAL_RECORDS, Settings
 from watersmeet.present import answer as present
@@ -69,6 +69,7 @@ class Engine:
         self._threads = Threads(limit=8)
         self._pipelines: WeakKeyDictionary[Snapshot, dict[tuple[object, ...], Pipeline]] = WeakKeyDictionary()
         self._checked = ""
+        self._approved: dict[str, int] = {}
         self._closed = False
         self.staleness = Staleness(self.index, self.settings)
 
@@ -123,6 +124,7 @@ class Engine:
         *,
         collection: str = "",
         meta: Mapping[str, str] | None = None,
+        audience: str = "",
         recreate: bool = False,
         deepen: bool = True,
         vectors: bool = True,
@@ -131,34 +133,49 @@ class Engine:
         max_pages: int = 0,
         public_only: bool = False,
         dry_run: bool = False,
+        confirm: bool = False,
         progress: ProgressCallback | None = None,
     ) -> SyncReport:
         """Bring the index up to date with these folders and files; without paths, with all that it covers.
 
         Text and static vectors come first, then dense vectors. Sparse vectors are made only if the index has some
-        already or the recipe uses them; with `vectors=False`, none at all. `recreate`: read everything again, into new
+        already or the recipe uses them; with `vectors=False`, none at all. `audience`: who may see the collection of
+        these paths, as for `set_audience`; empty: as before. `recreate`: read everything again, into new
         stores. `now`: also read network roots that were read recently. `seconds`: after so long the rest is left to the
         next sync; the report's `left` counts these files. `max_pages`: most pages of each website, now and later; 0: as
         before, or as the settings say. `public_only`: open no private address, even if the settings allow it.
-        `dry_run`: write nothing, and report what would be added, changed and removed."""
+        `dry_run`: write nothing, and report what would be added, changed and removed. `confirm`: embed with a model on
+        another machine whatever it costs; else `CostRefused` is raised if that is more than `index.confirm_above`, with
+        the words in the index and the `report`."""
+        from watersmeet.engine.audit import note_sync
         from watersmeet.engine.index.languages import refresh as refresh_languages
-        from watersmeet.engine.sync.report import compared
+        from watersmeet.engine.sync.collections import Wanted
+        from watersmeet.engine.sync.embed_tiers import raise_refused
         from watersmeet.engine.sync.roots import SyncOptions, sync
 
         progress = progress or (lambda _: None)
         start = time.perf_counter()
         end = time.monotonic() + seconds
-        options = SyncOptions(collection, meta or {}, recreate, now, end, max_pages, public_only, dry_run)
-        report = sync(self.index, self.settings, paths, options, compared(progress) if dry_run else progress)
+        wanted = Wanted(collection, meta or {}, audience_named(audience) if audience else None)
+        options = SyncOptions(wanted, recreate, now, end, max_pages, public_only, dry_run)
         if dry_run:
+            from watersmeet.engine.sync.cost import try_sync
+
+            report = try_sync(self.index, self.settings, paths, options, progress, vectors, deepen)
             report.took_ms = (time.perf_counter() - start) * 1000
             return report
+        report, problems = sync(self.index, self.settings, paths, options, progress), []
+        note_sync(self.index, paths, report)
         if vectors and not report.left:
-            self._embed((), report, progress, max(0.0, end - time.monotonic()), deep=deepen)
+            left, measure = max(0.0, end - time.monotonic()), bool(audience)
+            problems = self._embed(
+                (), report, progress=progress, seconds=left, deep=deepen, measure=measure, confirm=confirm
+            )
         if not report.left:
-            refresh_languages(self.index)
+            refresh_languages(self.index, measure=bool(audience))
         prune(self._searched, self._learning)
         report.took_ms = (time.perf_counter() - start) * 1000
+        raise_refused(problems, report)
         return report
 
     def deepen(
@@ -169,56 +186,34 @@ class Engine:
         after: int = 0,
         strict: bool = False,
         tiers: Sequence[str] = (),
+        confirm: bool = False,
     ) -> SyncReport:
         """Embed the chunks that have no vectors yet, for at most `seconds`; the report counts them.
 
         `deep=False`: only with quick models. `after`: only rows above this one. `strict`: raise, instead of warn, if
         nothing can be embedded because a model is missing or another process is embedding. `tiers`: only these, of
-        `static`, `sparse` and `dense`; later syncs keep them up to date."""
+        `static`, `sparse` and `dense`; later syncs keep them up to date. `confirm`: as for `sync`; without it, a model
+        whose cost is too high embeds nothing."""
+        from watersmeet.engine.sync.embed_tiers import raise_refused
         from watersmeet.engine.sync.report import SyncReport
 
         for tier in tiers:
             if tier not in TIERS:
                 raise ConfigError(f"no tier called {tier!r}", nearest(tier, TIERS))
         report, start = SyncReport(), time.perf_counter()
-        problems = self._embed(tiers, report, progress or (lambda _: None), seconds, after, deep=deep)
+        problems = self._embed(
+            tiers, report, progress=progress, seconds=seconds, after=after, deep=deep, confirm=confirm
+        )
         if strict and problems and not report.embedded and not report.cached:
+            raise_refused(problems[:1], report)
             raise problems[0]
         report.took_ms = (time.perf_counter() - start) * 1000
         return report
 
-    def _embed(
-        self,
-        tiers: Sequence[str],
-        report: SyncReport,
-        progress: ProgressCallback,
-        seconds: float = math.inf,
-        after: int = 0,
-        measure: bool = False,
-        deep: bool = True,
-    ) -> list[WatersmeetError]:
-        """Embed these tiers, or those that are due. A missing model is a warning: text search works without it.
+    def _embed(self, tiers: Sequence[str], report: SyncReport, **options: Any) -> list[WatersmeetError]:
+        from watersmeet.engine.sync.embed_tiers import embed_tiers
 
-        `measure`: compute the statistics of the whole index again even if little has changed."""
-        from watersmeet.core.indexing import Skipped
-        from watersmeet.engine.index.vocabulary import refresh
-        from watersmeet.engine.sync.deepen import DeepenResult, deepen, facts_of
-
-        problems: list[WatersmeetError] = []
-        if not self.settings.section("index").vectors:
-            return problems
-        done = DeepenResult()
-        for tier in tiers or due(self.settings, facts_of(self.index), deep):
-            try:
-                deepen(self.index, self.settings, tier, progress, done, seconds, after, measure)
-                if tier == TIERS[0]:
-                    report.warnings += refresh(self.index, self.settings, measure)
-            except (ModelProblem, IndexBusy) as problem:
-                problems.append(problem)
-                without = f"no {tier} vectors: " if isinstance(problem, ModelProblem) else ""
-                report.warnings.append(Skipped(tier, f"{without}{problem}. {problem.hint}".strip()))
-        report.embedded, report.cached = len(done.embedded), done.cached
-        return problems
+        return embed_tiers(self.index, self.settings, self._approved, tiers, report, **options)
 
     @cached_property
     def calibration(self) -> Calibration:
@@ -236,16 +231,45 @@ class Engine:
 
     def remove(self, ids: Sequence[str] | str) -> int:
         """Remove documents, or a whole folder. The next sync of the folder adds back files that still exist."""
+        from watersmeet.engine.audit import audited
         from watersmeet.engine.sync.roots import remove
 
         named = [ids] if isinstance(ids, str) else ids
-        return remove(self.index, self.settings, [DocId(identity) for identity in named])
+        with audited(self.index, "remove", named) as result:
+            result["removed"] = remove(self.index, self.settings, [DocId(identity) for identity in named])
+        return int(result["removed"])
+
+    def collections(self) -> list[dict[str, Any]]:
+        """The collections: their names, audiences, and numbers of documents and roots."""
+        from watersmeet.engine.sync.collections import listed
+
+        return listed(self.index)
+
+    def set_audience(self, collection: str, audience: str) -> bool:
+        """Change who may see the documents of a collection: `public`, `private`, or groups and owners such as
+        `group:staff,owner:ann`. All of them change, or none; returns whether anything changed."""
+        from watersmeet.engine.audit import audited
+        from watersmeet.engine.index.languages import refresh as refresh_languages
+        from watersmeet.engine.sync.collections import change_audience
+        from watersmeet.engine.sync.report import SyncReport
+
+        wanted = audience_named(audience)
+        with audited(self.index, "audience", [collection], audience=audience) as result:
+            result["changed"] = change_audience(self.index, self.settings, collection, wanted)
+        if not result["changed"]:
+            return False
+        self._embed((), SyncReport(), seconds=0, measure=True)
+        refresh_languages(self.index, measure=True)
+        return True
 
     def relocate(self, old: str | os.PathLike[str], new: str | os.PathLike[str]) -> int:
         """Record that the folder or file `old` is now at `new`; returns the number of documents. No file is read."""
+        from watersmeet.engine.audit import audited
         from watersmeet.engine.sync.relocate import relocate
 
-        return relocate(self.index, self.settings, os.fspath(old), os.fspath(new))
+        with audited(self.index, "relocate", [os.fspath(old), os.fspath(new)]) as result:
+            result["documents"] = relocate(self.index, self.settings, os.fspath(old), os.fspath(new))
+        return int(result["documents"])
 
     def compact(self, grace: float | None = None) -> int:
         """Free the space of replaced rows; returns how many. Scores are then those of a fresh index."""
@@ -254,8 +278,16 @@ class Engine:
 
         with open_for_writing(self.index, self.settings) as index:
             freed = index.compact(grace, share=0.0)
-        self._embed((), SyncReport(), lambda _: None, seconds=0, measure=True)
+        self._embed((), SyncReport(), seconds=0, measure=True)
         return freed
+
+    def audit(
+        self, since: str = "", limit: int = 1000, viewer: Viewer | None = None, token: str = ""
+    ) -> list[dict[str, Any]]:
+        """Who changed what, newest first: registered entities, syncs, removals, tokens. `since`: 7d or 2026-01-31."""
+        from watersmeet.engine.audit import audit
+
+        return audit(self, since, limit, viewer, token)
 
     # ------------------------------------------------------------ reading
 
@@ -266,8 +298,11 @@ class Engine:
         `engine.search("how do I deploy?", top_n=3, filters={"tag": "setup"}, since="7d")`.
         """
         request = build_request(request, options)
-        self.staleness.start()
+        if not is_limited(request.viewer):
+            self.staleness.start()
         with self.open_search(request) as search_run:
+            staleness = self.staleness.beside(hidden_roots(search_run.snapshot, request.viewer))
+            staleness.start()
             passages = search_run.passages(present.needed(search_run.outcome.ranking), request.viewer)
             log_search(search_run.outcome, passages)
             confidence = search_run.confidence()
@@ -291,10 +326,11 @@ class Engine:
             failures=(*search_run.outcome.failures, *damage),
             took_ms=search_run.took_ms,
             timings=search_run.outcome.timings,
+            counts=search_run.outcome.counts,
             silent=search_run.silent,
             confidence=confidence.probability if confidence else None,
             no_good_match=confidence is not None and not confidence.fits,
-            stale=self.staleness.count(),
+            stale=staleness.count(),
             confidence_words=confidence.words if confidence else "",
             expansion=search_run.outcome.plan.expansion,
             routed=search_run.outcome.plan.routed,
@@ -469,8 +505,12 @@ class Engine:
 
     def releases(self, viewer: Viewer | None = None) -> list[str]:
         """The packages that are indexed, each with its version, such as `npm:react@18.3.1`."""
+        return self.field_values("release", viewer)
+
+    def field_values(self, key: str, viewer: Viewer | None = None) -> list[str]:
+        """All values of a field, such as the `files` of commits."""
         with self.snapshot() as snapshot:
-            return snapshot.values_of("release", visible_to(viewer))
+            return snapshot.values_of(key, visible_to(viewer))
 
     def passages(self, document: str, viewer: Viewer | None = None) -> list[Passage]:
         """The passages of a document, in order."""
@@ -499,7 +539,7 @@ class Engine:
 
         with self.snapshot() as snapshot:
             found = status(self.visible_index(snapshot, viewer), self.settings, self.index, viewer)
-        return {**found, **self._database_status(), "calibration": self.calibration.state()}
+        return {**found, **self._database_status(), "calibration": self.calibration.state(viewer)}
 
     def roots(self, viewer: Viewer | None = None) -> list[dict[str, Any]]:
         """The folders and addresses that the index covers: their kind, documents, age, and last problem."""

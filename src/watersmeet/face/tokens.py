@@ -15,10 +15,12 @@ from dataclasses import asdict, dataclass, field
 from threading import Lock
 from typing import Any
 
+from watersmeet.core.actor import Actor
 from watersmeet.core.errors import ConfigError, NotFound
 from watersmeet.core.files import make_private, replace_file
 from watersmeet.core.locks import locked
 from watersmeet.core.visibility import EVERYONE, Viewer
+from watersmeet.engine.audit import log_of_tokens, note
 from watersmeet.engine.settings.settings import config_folder
 
 SCOPES = ("read", "write")
@@ -52,6 +54,15 @@ class Caller:
     key: str = ""
     is_local: bool = False
     token: str = ""
+
+    def actor(self, via: str) -> Actor:
+        """Who changes something, for the audit log."""
+        return Actor(via, self.viewer.user, self.token)
+
+    @property
+    def asks(self) -> dict[str, Any]:
+        """Who asks, for a search of the registry: addresses of backends are for those who may write."""
+        return {"viewer": self.viewer, "addresses": self.scope == "write"}
 
 
 @dataclass(slots=True)
@@ -94,6 +105,7 @@ class Tokens:
         token = Token(name, _hash(secret), scope, user, groups, now)
         with self._exclusive():
             self._write({**self.all(), name: token})
+            note(log_of_tokens(), "create-token", [name], scope=scope, user=user, groups=list(groups))
         return token, f"{PREFIX}_{name}_{secret}"
 
     def revoke(self, name: str) -> None:
@@ -102,6 +114,7 @@ class Tokens:
             if tokens.pop(name, None) is None:
                 raise NotFound(f"no token called {name!r}", "`watersmeet token list` shows all tokens")
             self._write(tokens)
+            note(log_of_tokens(), "revoke-token", [name])
 
     def were_created(self) -> bool:
         """Whether a token was ever created: from then on writing needs one, even after all are revoked."""

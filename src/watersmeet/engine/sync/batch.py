@@ -32,10 +32,14 @@ class Batch:
     writer: Writer
     max_chunks: int
     max_seconds: float
+    committing: Callable[[], None] = lambda: None
+    """Callback before each commit."""
     committed: Callable[[int], None] = lambda files: None
     """Callback with the number of committed files."""
     refused: Callable[[Put], None] = lambda put: None
     """Callback for each document whose id was taken meanwhile."""
+    on_put: Callable[[Put], None] = lambda put: None
+    """Callback for each document that is to be stored."""
     seconds: float = math.inf
     """Time until the next commit, if shorter than `max_seconds`; it doubles with each."""
     _changes: Changes = field(default_factory=Changes)
@@ -55,7 +59,9 @@ class Batch:
         moved_from: DocId | None = None,
     ) -> None:
         self._chunks += len(prepared)
-        self._changes.put.append(Put(document, tuple(prepared), hash, collection, file, moved_from))
+        put = Put(document, tuple(prepared), hash, collection, file, moved_from)
+        self._changes.put.append(put)
+        self.on_put(put)
 
     def place(self, document: DocId, prepared: Sequence[Prepared]) -> None:
         """Update the places of an unchanged document: its lines or pages may have moved."""
@@ -102,6 +108,7 @@ class Batch:
 
     def commit(self, last: bool = False) -> None:
         """Commit the batch. `last`: of a sync, after which stores may merge their segments."""
+        self.committing()
         changes, files = self._changes, self._files
         refused = self.writer.commit(changes, last)
         self._changes, self._files, self._chunks, self._small = Changes(), 0, 0, 0

@@ -28,7 +28,7 @@ _JSON = re.compile(r"application/(?:[\w.-]+\+)?json")
 
 def make(service: Service, host: str, more_hosts: tuple[str, ...] = (), tokens: Tokens | None = None) -> Guard:
     """The whole application of `watersmeet serve`."""
-    from watersmeet.face.rest import answers, documents, index, page, reading, registry
+    from watersmeet.face.rest import answers, documents, federation, index, page, reading, registry, registry_checks
 
     inner = FastAPI(
         title="watersmeet",
@@ -42,7 +42,7 @@ def make(service: Service, host: str, more_hosts: tuple[str, ...] = (), tokens: 
     endpoint = Endpoint(service, CALLER)
     inner.state.endpoint = endpoint
     inner.router.routes.append(Route("/mcp", endpoint))
-    for part in (documents, answers, registry, index, reading, page):
+    for part in (documents, answers, registry, registry_checks, index, reading, federation, page):
         inner.include_router(part.router)
     if service.is_export:
         from watersmeet.face.rest import export
