@@ -179,7 +179,11 @@ def cli() -> None:
 
 
 def tune_interpreter() -> None:
-    """Interpreter settings for a process of our own; a program that embeds the engine chooses its own."""
+    """Settings for a process of our own; a program that embeds the engine chooses its own.
+
+    numpy's BLAS starts a thread for each core when it is imported, and these spin for longer than the import takes.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.set_threshold(GC_THRESHOLD)
     sys.setswitchinterval(SWITCH_SECONDS)
 
