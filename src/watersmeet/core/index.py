@@ -7,7 +7,7 @@ which a store applies before ranking, never by listing all that match.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -393,4 +393,44 @@ class Index(ReadableIndex, Protocol):
 
     def note_damage(self, reason: str) -> None:
         """Record damage, to be repaired by the next writer."""
+        ...
+
+
+class Readable(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+class BackupPart(NamedTuple):
+    """A piece of a backup: a file of a local index, a table of a database, a named state. Its content is read once."""
+
+    name: str
+    size: int
+    content: Readable
+
+
+class BackupSource(NamedTuple):
+    """One consistent state of an index, to be read part by part."""
+
+    documents: int
+    parts: Iterator[BackupPart]
+
+
+class BackedUp(Protocol):
+    """An index that can be backed up while others write, and made again from its parts. Named states are not part of
+    it: the engine adds them."""
+
+    @property
+    def kind(self) -> str:
+        """Name of the store: a backup of one is not restored by another."""
+        ...
+
+    def back_up(self, scratch: str, wait: float) -> AbstractContextManager[BackupSource]:
+        """Hold one state until the block ends. `scratch`: an empty folder for temporary files. `IndexBusy` if writers
+        do not pause within `wait` seconds; raises if the index is damaged."""
+        ...
+
+    def restore(self, parts: Iterator[BackupPart], states: Collection[str], replace: bool, wait: float) -> int:
+        """Make the index from parts, all or nothing, and return the number of documents. `states`: the names of states
+        among the parts. Any error, also of the iterator, leaves what was there. `replace`: instead of an index that
+        exists, which is an error otherwise."""
         ...

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from watersmeet.core.errors import IndexBusy, IndexDamaged, IndexProblem
 from watersmeet.core.files import FOLDER_MODE, check_plain_tree, refuse_read_only
-from watersmeet.core.index import CURRENT_TIERS, NEXT_TIERS, Check, CopiedIndex, Tier
+from watersmeet.core.index import CURRENT_TIERS, NEXT_TIERS, BackupPart, BackupSource, Check, CopiedIndex, Tier
 from watersmeet.core.model import Row
 from watersmeet.core.system import is_ours, is_within
 from watersmeet.store.local._connect import FILE, FORMAT
@@ -41,6 +41,7 @@ class Local:
     """URL schemes that it handles: none, since it handles folders."""
     format: ClassVar[int] = FORMAT
     remote: ClassVar[bool] = False
+    kind: ClassVar[str] = "local"
 
     place: str
     make: Make
@@ -175,6 +176,21 @@ class Local:
     def note_damage(self, reason: str) -> None:
         if not is_frozen(self.place):
             mark(self.place, reason)
+
+    # ------------------------------------------------------------ backups
+
+    def back_up(self, scratch: str, wait: float) -> AbstractContextManager[BackupSource]:
+        from watersmeet.store.local.backup import back_up
+
+        return back_up(self.place, self.make, scratch, wait)
+
+    def restore(self, parts: Iterator[BackupPart], states: Collection[str], replace: bool, wait: float) -> int:
+        from watersmeet.store.local.backup import restore
+
+        self.close()
+        documents = restore(self.place, self.make, parts, states, replace, wait)
+        self._tighten_cache()
+        return documents
 
     # ------------------------------------------------------------ frozen copies
 
