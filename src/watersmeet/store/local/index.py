@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from watersmeet.core.errors import IndexBusy, IndexDamaged, IndexProblem
 from watersmeet.core.files import FOLDER_MODE, check_plain_tree, refuse_read_only
-from watersmeet.core.index import CURRENT_TIERS, NEXT_TIERS, BackupPart, BackupSource, Check, CopiedIndex, Tier
+from watersmeet.core.index import (
+    CURRENT_TIERS,
+    NEXT_TIERS,
+    BackupPart,
+    BackupSource,
+    Check,
+    CopiedIndex,
+    NextGeneration,
+    Tier,
+)
 from watersmeet.core.model import Row
 from watersmeet.core.system import is_ours, is_within
 from watersmeet.store.local._connect import FILE, FORMAT
@@ -191,6 +200,28 @@ class Local:
         documents = restore(self.place, self.make, parts, states, replace, wait)
         self._tighten_cache()
         return documents
+
+    # ------------------------------------------------------------ generations
+
+    def can_be_beside(self) -> bool:
+        from watersmeet.store.local.generations import can_be_beside
+
+        return can_be_beside(self.place)
+
+    def next_generation(self) -> AbstractContextManager[NextGeneration]:
+        from watersmeet.store.local.generations import next_generation
+
+        return next_generation(self.place)
+
+    def roll_back(self, wait: float) -> str:
+        from watersmeet.store.local.generations import roll_back
+
+        return roll_back(self.place, wait)
+
+    def forget_previous(self) -> int:
+        from watersmeet.store.local.generations import forget_previous
+
+        return forget_previous(self.place)
 
     # ------------------------------------------------------------ frozen copies
 

@@ -1,0 +1,98 @@
+"""A new generation of an index, built from its folders with the present settings and models.
+
+The old one answers until the new one is complete: with all words, and with the vectors that the old one had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from watersmeet.core.errors import IndexProblem
+from watersmeet.core.index import ChangedRecords, Generations
+from watersmeet.engine.index.state_names import (
+    CALIBRATION,
+    LAST_EVALUATION,
+    OPENED_RESULTS,
+    RECORD_VERSIONS,
+)
+
+if TYPE_CHECKING:
+    from watersmeet.engine.engine import Engine
+    from watersmeet.engine.sync.report import SyncReport
+
+LEARNED = (CALIBRATION, OPENED_RESULTS, LAST_EVALUATION, RECORD_VERSIONS)
+"""States that a new generation takes over; the others are made from its documents."""
+STATE_SECONDS = 10.0
+WHOLE = 0.999
+"""Share of the chunks from which vectors count as complete."""
+
+
+def can_be_beside(engine: Engine) -> bool:
+    return hasattr(engine.index, "can_be_beside") and bool(engine.index.can_be_beside())
+
+
+def recreate(engine: Engine, paths: Sequence[str] = (), **options: Any) -> SyncReport:
+    """Build the index anew beside the old one, and put it in its place once it is complete; `options` as for
+    `Engine.sync`. If it fails, or lacks vectors that the old one has, the old one stays."""
+    from watersmeet.engine.engine import Engine
+
+    index = cast(Generations, engine.index)
+    had = _coverage(engine)
+    with index.next_generation() as building, Engine(building.place, engine.settings) as new:
+        _take_over(engine, new)
+        report = new.sync(paths, recreate=True, **options)
+        if options.get("deepen", True):
+            _check_complete(new, had, report)
+
+        def catch_up(changed: ChangedRecords) -> None:
+            _take_over(engine, new)
+            _register(new, changed)
+            new.close()
+
+        building.adopt(catch_up, engine.settings.section("writer").lock_seconds)
+    return report
+
+
+def _coverage(engine: Engine) -> dict[str, float]:
+    return {name: signal["coverage"] for name, signal in engine.status()["signals"].items()}
+
+
+def _check_complete(new: Engine, had: dict[str, float], report: SyncReport) -> None:
+    """Raise if the new generation lacks vectors that the old one has, though the settings ask for them."""
+    from watersmeet.engine.index.tiers import TIERS, embedder_name
+
+    found = _coverage(new)
+    for tier in TIERS:
+        lacks = found.get(tier, 0.0) < WHOLE <= had.get(tier, 0.0)
+        if lacks and embedder_name(new.settings, tier):
+            reasons = [warning.reason for warning in report.warnings if warning.path == tier]
+            why = "; ".join(reasons) or "not all were made"
+            raise IndexProblem(
+                f"the new index has no {tier} vectors, so the old one stays: {why}",
+                "run the same command again when the model is there; or add --no-deepen, and they are made later",
+            )
+
+
+def _take_over(engine: Engine, new: Engine) -> None:
+    """Copy what was learned."""
+    for name in LEARNED:
+        content = engine.index.state(name).read()
+        if content is not None and content != new.index.state(name).read():
+            with new.index.state(name).changing(STATE_SECONDS) as state:
+                state.write(content)
+
+
+def _register(new: Engine, changed: ChangedRecords) -> None:
+    """Bring the new generation in line with records that were changed while it was built."""
+    from watersmeet.engine.index.writer import open_for_writing
+    from watersmeet.engine.registry.register import restore, unregister
+
+    if changed.records:
+        with open_for_writing(new.index, new.settings) as writer:
+            restore(writer, changed.records)
+    if changed.gone:
+        with open_for_writing(new.index, new.settings) as writer:
+            registered = {one for one in changed.gone if writer.catalogue.spelled(one) in writer.catalogue.contents()}
+        if registered:
+            unregister(new.index, new.settings, sorted(registered))
