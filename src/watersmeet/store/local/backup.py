@@ -111,12 +111,9 @@ class _Store:
 
     def _open_one(self, name: str) -> None:
         path = os.path.join(self._folder, name)
-        file = open(path, "rb")  # noqa: SIM115 - closed by `_close`
-        if file.read(len(SQLITE)) != SQLITE:
-            file.seek(0)
-            self._files.append((name, file))
+        if not is_database(path):
+            self._files.append((name, open(path, "rb")))  # noqa: SIM115 - closed by `_close`
             return
-        file.close()
         database = sqlite3.connect(sqlite_uri(path, "ro"), uri=True, isolation_level=None, check_same_thread=False)
         self._databases.append((name, database))
         database.execute("BEGIN")
@@ -140,6 +137,12 @@ class _Store:
             yield from _file_part(f"{self._name}/{name}", path)
         for name, content in self._commits.items():
             yield BackupPart(f"{self._name}/{name}", len(content), BytesIO(content))
+
+
+def is_database(path: str) -> bool:
+    """Whether a file is a database of SQLite, with a log beside it."""
+    with open(path, "rb") as file:
+        return file.read(len(SQLITE)) == SQLITE
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,9 +256,7 @@ def _check_databases(staging: str) -> None:
     """Raise if a database beside the catalogue has a view or a trigger, which would run in our statements."""
     for place, _, names in os.walk(staging):
         for path in (os.path.join(place, name) for name in names if place != staging):
-            with open(path, "rb") as file:
-                is_database = file.read(len(SQLITE)) == SQLITE
-            if is_database:
+            if is_database(path):
                 with closing(sqlite3.connect(sqlite_uri(path, "ro"), uri=True)) as db, sqlite_errors(path):
                     check_objects(db, path, ours=False)
 

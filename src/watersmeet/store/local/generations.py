@@ -24,14 +24,14 @@ from watersmeet.store.local._connect import FILE, FORMAT, is_read_only
 from watersmeet.store.local._frozen import is_frozen
 from watersmeet.store.local._records import last
 from watersmeet.store.local._turns import await_readers, writer_lock
-from watersmeet.store.local.backup import copy_database, forget_writers
+from watersmeet.store.local.backup import copy_database, forget_writers, is_database
 from watersmeet.store.local.catalogue import Catalogue
 from watersmeet.store.local.documents import DocumentsView
 from watersmeet.store.local.records import LocalRecords
 
 _AT_WORKING_FOLDER, _EXCHANGE = -100, 2
 """AT_FDCWD and RENAME_EXCHANGE of Linux."""
-TEXT = "text-"
+TEXT, STORES = "text-", ("text-", "vectors-")
 TRY_AGAIN = "the old index goes on; run the same command again"
 
 
@@ -103,6 +103,7 @@ def _adopt(
             catch_up(ChangedRecords([found.record for found in changed if found is not None], gone))
             catalogue.begin()  # whoever goes on with the old one is refused from here on
         previous = previous_of(folder)
+        _link_stores(folder, place)
         _exchange(place, folder)
         shutil.rmtree(previous, ignore_errors=True)
         os.rename(place, previous)
@@ -118,6 +119,7 @@ def roll_back(folder: str, wait: float) -> str:
         await_readers(folder, lock, wait)
         with closing(Catalogue(folder)) as catalogue:
             catalogue.begin()
+        _link_stores(folder, previous)
         _exchange(previous, folder)
         sync_folder(os.path.dirname(previous))
     return previous
@@ -131,6 +133,21 @@ def forget_previous(folder: str) -> int:
     size = size_of(previous) if os.path.isdir(previous) else 0
     shutil.rmtree(previous, ignore_errors=True)
     return size
+
+
+def _link_stores(source: str, target: str) -> None:
+    """Link the files of an index's stores into the one that takes its place: queries that began before go on with them,
+    under the same paths. The next writer deletes them like all old stores, once no query can still read them."""
+    for name in os.listdir(source):
+        place = os.path.join(source, name)
+        if not name.startswith(STORES) or not os.path.isdir(place):
+            continue
+        os.makedirs(os.path.join(target, name), 0o700, exist_ok=True)
+        os.utime(os.path.join(target, name))
+        for file in os.listdir(place):
+            with suppress(OSError):  # it is there, or the file system has no links: such a query says what it lacks
+                if not is_database(os.path.join(place, file)):  # SQLite finds its log by the path
+                    os.link(os.path.join(place, file), os.path.join(target, name, file))
 
 
 def _exchange(one: str, other: str) -> None:

@@ -68,7 +68,11 @@ class Local:
         if reader is not None and not reader.current():
             reader.close()
             reader = None
-        reader = reader or LocalSnapshot(self.place, self.make)
+        while reader is None:
+            reader = LocalSnapshot(self.place, self.make)
+            if not reader.current():  # the index was replaced while it was opened
+                reader.close()
+                reader = None
         try:
             with reader.transaction():
                 yield reader
