@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from watersmeet.core.errors import IndexProblem
-from watersmeet.core.index import ChangedRecords, Generations
+from watersmeet.core.index import ChangedRecords, Generations, ReadableIndex
 from watersmeet.engine.index.state_names import (
     CALIBRATION,
     LAST_EVALUATION,
@@ -38,7 +38,7 @@ def recreate(engine: Engine, paths: Sequence[str] = (), **options: Any) -> SyncR
     from watersmeet.engine.engine import Engine
 
     index = cast(Generations, engine.index)
-    had = _coverage(engine)
+    had = _coverage(engine.index)
     with index.next_generation() as building, Engine(building.place, engine.settings) as new:
         _take_over(engine, new)
         report = new.sync(paths, recreate=True, **options)
@@ -54,15 +54,17 @@ def recreate(engine: Engine, paths: Sequence[str] = (), **options: Any) -> SyncR
     return report
 
 
-def _coverage(engine: Engine) -> dict[str, float]:
-    return {name: signal["coverage"] for name, signal in engine.status()["signals"].items()}
+def _coverage(index: ReadableIndex) -> dict[str, float]:
+    """The share of the chunks that each tier has vectors of; also of an index that this version cannot search."""
+    with index.snapshot() as snapshot:
+        return {name: snapshot.coverage(tier) for name, tier in snapshot.tiers().items()}
 
 
 def _check_complete(new: Engine, had: dict[str, float], report: SyncReport) -> None:
     """Raise if the new generation lacks vectors that the old one has, though the settings ask for them."""
     from watersmeet.engine.index.tiers import TIERS, embedder_name
 
-    found = _coverage(new)
+    found = _coverage(new.index)
     for tier in TIERS:
         lacks = found.get(tier, 0.0) < WHOLE <= had.get(tier, 0.0)
         if lacks and embedder_name(new.settings, tier):
