@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from typing import Any
 
 import click
@@ -23,6 +24,7 @@ from watersmeet.face.cli.common import common, loaded, print_json, print_line, r
 from watersmeet.face.cli.progress import progress
 
 MAX_LISTED = 10
+KEPT = "the index before it is kept: `watersmeet rollback` takes it back, with --forget deletes it"
 COUNTED = ("added", "changed", "moved", "removed", "unchanged")
 
 
@@ -129,17 +131,15 @@ def sync_command(
     }
     with Engine(place, loaded(flags=flags)) as engine, progress(quiet or as_json) as callback:
         beside = recreate and not in_place and not dry_run and can_be_beside(engine)
-        if beside:
-            report = recreate_beside(engine, paths, progress=callback, **options)
-        else:
-            report = engine.sync(paths, recreate=recreate, dry_run=dry_run, progress=callback, **options)
+        make = partial(recreate_beside, engine) if beside else partial(engine.sync, recreate=recreate, dry_run=dry_run)
+        report = make(paths, progress=callback, **options)
     if as_json:
         print_json(report.to_json())
     elif not quiet:
         _print(report, place)
         _print_planned(report)
         if beside:
-            print("the index before it is kept: `watersmeet rollback` takes it back, with --forget deletes it")
+            print(KEPT)
         if no_deepen and not no_vectors:
             print(f"no deep vectors yet: {BY_ITSELF}, `watersmeet deepen` at once")
     if report.skipped and not quiet and not dry_run and not any(getattr(report, name) for name in COUNTED):
