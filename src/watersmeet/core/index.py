@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from watersmeet.core.documents import Link
     from watersmeet.core.sparse import Weighted
     from watersmeet.core.vectors import Matrix, Vector
+    from watersmeet.core.visibility import Audience
     from watersmeet.core.writing import Bookkeeping, KnownRoot, Preview, Root, Writer, WriterOptions
 
 
@@ -171,7 +172,8 @@ class Documents(PassageReader, Surroundings, Newest, Aliases, Protocol):
         ...
 
     def fields(self, condition: Condition = ANY) -> set[str]:
-        """Names of the fields that can be filtered by, besides those that every document has."""
+        """Names of the fields that can be filtered by, besides those that every document has: fields of documents that
+        satisfy the condition, and metadata of their collections."""
         ...
 
     def values_of(self, key: str, condition: Condition) -> list[str]:
@@ -239,6 +241,14 @@ class Snapshot(Documents, Protocol):
         ...
 
     def statistics(self, visible: Condition = ANY) -> Statistics: ...
+    def collection_audiences(self) -> Mapping[str, Audience]:
+        """Audiences of the collections that not everyone may see, by name: for the owner of the index."""
+        ...
+
+    def former_collections(self) -> Mapping[str, str]:
+        """The collections of removed roots, by path, where not everyone may see them, as `Roots.former_collections`."""
+        ...
+
     def indexed_roots(self, visible: Condition = ANY) -> list[IndexedRoot]:
         """The roots in the order in which they were added, with the number of their visible documents."""
         ...
@@ -437,20 +447,25 @@ class BackedUp(Protocol):
 
 
 class ChangedRecords(NamedTuple):
-    """Registered records that were changed while a new generation was built."""
+    """Registered records that one generation has, or has otherwise, and those that it has no longer."""
 
     records: Sequence[Mapping[str, Any]]
     gone: Sequence[str]
 
 
+CatchUp = Callable[[str, ChangedRecords], None]
+"""Called with the place of a generation that is about to be taken, and the records of the present one that differ,
+while nobody else can write."""
+
+
 class NextGeneration(NamedTuple):
     """A generation that is being built: an index at a place of its own, with the roots and records of the old one.
 
-    `adopt(catch_up, wait)` puts it in the place of the old one, which can be taken back. While nobody else can write,
-    `catch_up` is called with the records that were changed meanwhile. `IndexBusy` if other changes do not allow it."""
+    `adopt(catch_up, wait)` puts it in the place of the old one, which can be taken back. `IndexBusy` if roots were
+    changed meanwhile."""
 
     place: str
-    adopt: Callable[[Callable[[ChangedRecords], None], float], None]
+    adopt: Callable[[CatchUp, float], None]
 
 
 class Generations(Protocol):
@@ -465,7 +480,7 @@ class Generations(Protocol):
         builds one."""
         ...
 
-    def roll_back(self, wait: float) -> str:
+    def roll_back(self, catch_up: CatchUp, wait: float) -> str:
         """Take the previous generation back; the present one becomes the previous. Returns where that is."""
         ...
 

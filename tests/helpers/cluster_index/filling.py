@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from hashlib import sha256
 from typing import Any
 
@@ -16,6 +16,7 @@ from bm25 import FIELDS, tokens_of
 from cluster_index.index import Cluster
 from cluster_index.pushed import filters_of
 from cluster_index.qdrant import FILTERS, MODIFIED, WORDS, sparse
+from cluster_index.snapshot import AUDIENCES
 from cluster_index.terms import weights
 from watersmeet.core.boosts import mentions
 from watersmeet.core.documents import Chunk, Document
@@ -27,7 +28,7 @@ from watersmeet.core.names import ALIAS, CREATED, WORDS_ONLY, link_key, names_of
 from watersmeet.core.sparse import Weighted
 from watersmeet.core.text_fields import description
 from watersmeet.core.tokens import words
-from watersmeet.core.visibility import AUDIENCE_GATE, is_restricted
+from watersmeet.core.visibility import AUDIENCE_GATE, Audience, is_restricted, restricted_to
 from watersmeet.testing.contracts.corpus import Given
 
 LIVE = "died IS NULL"
@@ -40,6 +41,7 @@ class ClusterFilling:
     def __init__(self, index: Cluster, dimensions: Mapping[str, int]) -> None:
         self.index, self._dimensions = index, dimensions
         self._term_numbers: dict[tuple[str, str], int] = {}
+        self._given: dict[str, Given] = {}
         index.postgres.make()
         self._make_points(index.collection(0))
 
@@ -47,31 +49,45 @@ class ClusterFilling:
         with self._commit() as (db, _):
             db.execute("UPDATE head SET collections = collections || %s", [json.dumps({name: metadata})])
 
+    def restrict(self, name: str, audience: Audience) -> None:
+        """For the draft, all documents of the collection are put again, in the commit that notes the audience."""
+        given = [one for one in self._given.values() if one.collection == name]
+        with self._commit() as (db, commit):
+            db.execute("UPDATE head SET facts = facts || %s", [json.dumps({AUDIENCES: _with(db, name, audience)})])
+            self._put(db, commit, given)
+
     def put(self, given: Sequence[Given]) -> None:
         """All rows are new; the vectors of what a document said before come along."""
         with self._commit() as (db, commit):
-            self._bury(db, [one.document.id for one in given], commit)
-            keys = _numbers(db, "documents_key_seq", len(given))
-            audiences = {labels: _audience(db, labels) for labels in {_labels(one.document) for one in given}}
-            lines = [
-                _document(key, one, audiences[_labels(one.document)], commit)
-                for key, one in zip(keys, given, strict=True)
-            ]
-            _copy(db, "documents", lines)
-            for table, of in (("names", _names), ("links", _links), ("mentions", _mentions)):
-                _copy(db, table, [line for key, one in zip(keys, given, strict=True) for line in of(key, one.document)])
-            rows = self._put_chunks(db, keys, given, commit)
-            db.execute(
-                "INSERT INTO vectors SELECT v.tier, n.row, v.vector, v.terms, v.weights, v.born FROM chunks n"
-                " JOIN chunks o ON o.id = n.id AND o.hash = n.hash AND o.died = n.born JOIN vectors v ON v.row = o.row"
-                " WHERE n.born = %s",
-                [commit],
-            )
-            if not db.execute(f"SELECT 1 FROM chunks WHERE {LIVE} AND born < %s LIMIT 1", [commit]).fetchone():
-                db.execute("UPDATE head SET averages = %s", [json.dumps(_averages(db))])
-            self._points(db, rows)
+            self._put(db, commit, given)
+
+    def _put(self, db: Db, commit: int, as_given: Sequence[Given]) -> None:
+        self._given |= {one.document.id: one for one in as_given}
+        audiences_now = _audiences(db)
+        given = [_restricted(one, audiences_now.get(one.collection, ())) for one in as_given]
+        self._bury(db, [one.document.id for one in given], commit)
+        keys = _numbers(db, "documents_key_seq", len(given))
+        audiences = {labels: _audience(db, labels) for labels in {_labels(one.document) for one in given}}
+        lines = [
+            _document(key, one, audiences[_labels(one.document)], commit) for key, one in zip(keys, given, strict=True)
+        ]
+        _copy(db, "documents", lines)
+        for table, of in (("names", _names), ("links", _links), ("mentions", _mentions)):
+            _copy(db, table, [line for key, one in zip(keys, given, strict=True) for line in of(key, one.document)])
+        rows = self._put_chunks(db, keys, given, commit)
+        db.execute(
+            "INSERT INTO vectors SELECT v.tier, n.row, v.vector, v.terms, v.weights, v.born FROM chunks n"
+            " JOIN chunks o ON o.id = n.id AND o.hash = n.hash AND o.died = n.born JOIN vectors v ON v.row = o.row"
+            " WHERE n.born = %s",
+            [commit],
+        )
+        if not db.execute(f"SELECT 1 FROM chunks WHERE {LIVE} AND born < %s LIMIT 1", [commit]).fetchone():
+            db.execute("UPDATE head SET averages = %s", [json.dumps(_averages(db))])
+        self._points(db, rows)
 
     def remove(self, documents: Collection[DocId]) -> None:
+        for name in documents:
+            self._given.pop(name, None)
         with self._commit() as (db, commit):
             self._bury(db, documents, commit)
 
@@ -259,6 +275,22 @@ def _copy(db: Db, table: str, lines: Iterable[Sequence[Any]]) -> None:
 def _numbered(given: Given) -> Iterator[tuple[int, Chunk, Mapping[str, str]]]:
     for n, (chunk, said) in enumerate(zip(given.chunks, given.words(), strict=True)):
         yield n, chunk, said
+
+
+def _audiences(db: Db) -> dict[str, Audience]:
+    """The audiences of collections, by name."""
+    ((text,),) = db.execute("SELECT coalesce(facts ->> %s, '{}') FROM head", [AUDIENCES]).fetchall()
+    return {name: tuple(one) for name, one in json.loads(text).items()}
+
+
+def _with(db: Db, name: str, audience: Audience) -> str:
+    """The audiences of collections after one was changed, as JSON."""
+    return json.dumps({key: one for key, one in {**_audiences(db), name: audience}.items() if one})
+
+
+def _restricted(given: Given, audience: Audience) -> Given:
+    fields = restricted_to(given.document.fields, audience)
+    return replace(given, document=replace(given.document, fields=fields))
 
 
 def _labels(document: Document) -> tuple[str, ...] | None:

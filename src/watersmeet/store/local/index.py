@@ -19,6 +19,7 @@ from watersmeet.core.index import (
     NEXT_TIERS,
     BackupPart,
     BackupSource,
+    CatchUp,
     Check,
     CopiedIndex,
     NextGeneration,
@@ -217,10 +218,10 @@ class Local:
 
         return next_generation(self.place)
 
-    def roll_back(self, wait: float) -> str:
+    def roll_back(self, catch_up: CatchUp, wait: float) -> str:
         from watersmeet.store.local.generations import roll_back
 
-        return roll_back(self.place, wait)
+        return roll_back(self.place, catch_up, wait)
 
     def forget_previous(self) -> int:
         from watersmeet.store.local.generations import forget_previous
