@@ -30,8 +30,8 @@ from watersmeet.face.cli.main import run
 
 pytestmark = pytest.mark.slow
 
-DOCUMENTS = 20 + 2 * 3 + 1
-"""Pages, servers with a tool each, and the private one."""
+DOCUMENTS = 20 + 2 * 3 + 2
+"""Pages, servers with a tool each, and two that not everyone may see."""
 PRIVATE = {
     "kind": "mcp_server",
     "path": "/hidden",
@@ -46,6 +46,9 @@ def _index(folder: Path, text: str) -> Index:
     made = Index(folder, text)
     with made.opened(made.whole) as engine:
         engine.registry.register([PRIVATE])
+        (folder / "secret").mkdir()
+        (folder / "secret" / "plan.md").write_text("# Plan\n\nThe zeppelin leaves at noon.\n")
+        engine.sync([folder / "secret"], collection="secret", audience="group:staff")
         engine.calibration.judge([("rotate keys", {"page3.md": 1.0}), ("badger sett", {"page1.md": 1.0})])
         made.right = answers(engine)
     return made
@@ -89,6 +92,8 @@ def test_a_restored_index_answers_the_same(text: str, index: Index, saved: Path,
             for name, viewer in (("ann", Viewer("ann")), ("eve", Viewer("eve")))
         }
         assert ("/hidden" in found["ann"], "/hidden" in found["eve"]) == (True, False)
+        for viewer, seen in ((Viewer("eve"), 0), (Viewer(groups=("staff",)), 1), (Viewer(all=True), 1)):
+            assert len(engine.search("zeppelin", mode="lexical", viewer=viewer).results) == seen
         synced = engine.sync([index.vault])  # its folders are still its folders
         assert (synced.added, synced.changed, synced.unchanged) == (0, 0, 20)
         engine.registry.register([{**PRIVATE, "path": "/new"}])

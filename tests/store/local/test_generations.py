@@ -107,15 +107,15 @@ def test_who_may_see_what_is_as_it_was_last_said(place: Path) -> None:
                 done.append(engine.set_audience("notes", "group:staff"))
 
         recreate(engine, progress=progress)
-        assert not engine.search("otter", viewer=EVERYONE).results
-        assert engine.search("otter", viewer=Viewer(groups=("staff",))).results
+        assert not engine.search("otter", mode="lexical", viewer=EVERYONE).results
+        assert engine.search("otter", mode="lexical", viewer=Viewer(groups=("staff",))).results
         engine.set_audience("notes", "public")
         recreate(engine)
-        assert engine.search("otter", viewer=EVERYONE).results
+        assert engine.search("otter", mode="lexical", viewer=EVERYONE).results
         engine.set_audience("notes", "private")
         engine.registry.register([{**ENTITY, "path": "/later", "name": "later"}])
         roll_back(engine)
-        assert not engine.search("otter", viewer=EVERYONE).results
+        assert not engine.search("otter", mode="lexical", viewer=EVERYONE).results
         assert {"/later", "/clock"} <= _ids(engine)
 
 

@@ -127,12 +127,11 @@ def sync_command(
     if no_vectors:
         flags["index"] = {"vectors": False}
     place = index_to_make(index)
-    metadata = metadata_pairs(meta)
     if not index and not quiet and not as_json and os.path.dirname(place) != os.path.abspath("."):
         print(f"using the existing index {place} (--index DIR makes another)", file=sys.stderr)
     options: dict[str, Any] = {
         "collection": collection,
-        "meta": metadata,
+        "meta": metadata_pairs(meta),
         "audience": audience,
         "deepen": not no_deepen,
         "max_pages": max_pages or 0,
