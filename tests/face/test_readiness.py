@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from serving import served
 from watersmeet import Client, Engine
 from watersmeet.core.errors import IndexProblem
+from watersmeet.core.index import Check
 from watersmeet.engine.settings.settings import load
 from watersmeet.face.tokens import Tokens
 
@@ -59,6 +61,21 @@ def test_vectors_that_cannot_be_read_leave_it_ready_but_degraded(tmp_path: Path,
         assert "watersmeet sync" in wrong[0]["hint"]
         assert site.ask("/health").json() == {"status": "ok"}
         assert site.ask("/api/search", {"query": "keys"}).json()["results"]  # which is what ready means
+
+
+def test_a_server_that_the_index_is_on_is_named(engine: Engine, vault: Path) -> None:
+    engine.sync([vault])
+    dead = Check("Qdrant", False, "http://qdrant-1:6333 does not answer", "start it")
+
+    class OnServers(type(engine.index)):  # type: ignore[misc] # a folder that says of a server what one on servers says
+        def servers(self) -> list[Check]:
+            return [Check("PostgreSQL", True, "answers"), dead]
+
+    local: Any = engine.index
+    with Engine(OnServers(local.place, local.make)) as on_servers, served(on_servers) as site:
+        found = site.ask("/ready")
+    assert (found.status, found.json()["detail"], found.json()["hint"]) == (503, dead.detail, dead.hint)
+    assert {one["name"]: one["ok"] for one in found.json()["checks"]}["PostgreSQL"]
 
 
 def test_reasons_are_for_who_has_a_token(engine: Engine, vault: Path) -> None:

@@ -406,6 +406,14 @@ class Index(ReadableIndex, Protocol):
         ...
 
 
+class OnServers(Protocol):
+    """An index on servers, for the readiness of whoever searches it."""
+
+    def servers(self) -> list[Check]:
+        """The servers by name, each asked once with the deadline of a query."""
+        ...
+
+
 class Readable(Protocol):
     def read(self, size: int, /) -> bytes: ...
 

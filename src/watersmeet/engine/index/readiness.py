@@ -1,4 +1,5 @@
-"""Whether a server can answer right now, part by part. Cheap: no file is read through, and nothing is sent."""
+"""Whether a server can answer right now, part by part. Cheap: no file is read through, and nothing is sent but one
+question to each server that the index is on."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from watersmeet.engine.settings.settings import LOCAL_RECORDS
 if TYPE_CHECKING:
     from watersmeet.engine.engine import Engine
 
-REQUIRED = ("index", "catalogue", "words")
+REQUIRED = ("index", "catalogue", "words", "PostgreSQL", "Qdrant")
 """Parts without which nothing can be answered. Without another part, answers name it and come from the rest."""
 
 
@@ -30,7 +31,8 @@ def readiness(engine: Engine) -> list[Check]:
                 checks += _tier(engine, snapshot, tier)
     except WatersmeetError as error:
         checks.append(Check("index", False, str(error), error.hint))
-    return [*checks, *_database(engine)]
+    servers = engine.index.servers() if hasattr(engine.index, "servers") else []
+    return [*checks, *servers, *_database(engine)]
 
 
 def can_answer(checks: list[Check]) -> bool:
