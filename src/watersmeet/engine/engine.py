@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from weakref import WeakKeyDictionary
 
 from watersmeet.core import tokens
-from watersmeet.core.errors import ConfigError, IndexBusy, ModelProblem, NoIndex, WatersmeetError, nearest
+from watersmeet.core.errors import ConfigError, CostRefused, IndexBusy, ModelProblem, NoIndex, WatersmeetError, nearest
 from watersmeet.core.index import Index, ReadableIndex, Snapshot
 from watersmeet.core.model import Answer, Condition, DocId, Passage, Request, Result
 from watersmeet.core.visibility import audience_gates, audience_named
@@ -69,6 +69,7 @@ class Engine:
         self._threads = Threads(limit=8)
         self._pipelines: WeakKeyDictionary[Snapshot, dict[tuple[object, ...], Pipeline]] = WeakKeyDictionary()
         self._checked = ""
+        self._approved: dict[str, int] = {}
         self._closed = False
         self.staleness = Staleness(self.index, self.settings)
 
@@ -132,6 +133,7 @@ class Engine:
         max_pages: int = 0,
         public_only: bool = False,
         dry_run: bool = False,
+        confirm: bool = False,
         progress: ProgressCallback | None = None,
     ) -> SyncReport:
         """Bring the index up to date with these folders and files; without paths, with all that it covers.
@@ -142,10 +144,11 @@ class Engine:
         stores. `now`: also read network roots that were read recently. `seconds`: after so long the rest is left to the
         next sync; the report's `left` counts these files. `max_pages`: most pages of each website, now and later; 0: as
         before, or as the settings say. `public_only`: open no private address, even if the settings allow it.
-        `dry_run`: write nothing, and report what would be added, changed and removed."""
+        `dry_run`: write nothing, and report what would be added, changed and removed. `confirm`: embed with a model on
+        another machine whatever it costs; else `CostRefused` is raised if that is more than `index.confirm_above`, with
+        the words in the index and the `report`."""
         from watersmeet.engine.index.languages import refresh as refresh_languages
         from watersmeet.engine.sync.collections import Wanted
-        from watersmeet.engine.sync.report import compared
         from watersmeet.engine.sync.roots import SyncOptions, sync
 
         progress = progress or (lambda _: None)
@@ -153,16 +156,25 @@ class Engine:
         end = time.monotonic() + seconds
         wanted = Wanted(collection, meta or {}, audience_named(audience) if audience else None)
         options = SyncOptions(wanted, recreate, now, end, max_pages, public_only, dry_run)
-        report = sync(self.index, self.settings, paths, options, compared(progress) if dry_run else progress)
         if dry_run:
+            from watersmeet.engine.sync.cost import try_sync
+            from watersmeet.engine.sync.report import compared
+
+            report = try_sync(self.index, self.settings, paths, options, compared(progress), vectors, deepen)
             report.took_ms = (time.perf_counter() - start) * 1000
             return report
+        report, problems = sync(self.index, self.settings, paths, options, progress), []
         if vectors and not report.left:
-            self._embed((), report, progress, max(0.0, end - time.monotonic()), deep=deepen, measure=bool(audience))
+            left, measure = max(0.0, end - time.monotonic()), bool(audience)
+            problems = self._embed((), report, progress, left, deep=deepen, measure=measure, confirm=confirm)
         if not report.left:
             refresh_languages(self.index, measure=bool(audience))
         prune(self._searched, self._learning)
         report.took_ms = (time.perf_counter() - start) * 1000
+        for problem in problems:
+            if isinstance(problem, CostRefused):
+                problem.report = report
+                raise problem
         return report
 
     def deepen(
@@ -173,20 +185,24 @@ class Engine:
         after: int = 0,
         strict: bool = False,
         tiers: Sequence[str] = (),
+        confirm: bool = False,
     ) -> SyncReport:
         """Embed the chunks that have no vectors yet, for at most `seconds`; the report counts them.
 
         `deep=False`: only with quick models. `after`: only rows above this one. `strict`: raise, instead of warn, if
         nothing can be embedded because a model is missing or another process is embedding. `tiers`: only these, of
-        `static`, `sparse` and `dense`; later syncs keep them up to date."""
+        `static`, `sparse` and `dense`; later syncs keep them up to date. `confirm`: as for `sync`; without it, a model
+        whose cost is too high embeds nothing."""
         from watersmeet.engine.sync.report import SyncReport
 
         for tier in tiers:
             if tier not in TIERS:
                 raise ConfigError(f"no tier called {tier!r}", nearest(tier, TIERS))
         report, start = SyncReport(), time.perf_counter()
-        problems = self._embed(tiers, report, progress or (lambda _: None), seconds, after, deep=deep)
+        problems = self._embed(tiers, report, progress or (lambda _: None), seconds, after, deep=deep, confirm=confirm)
         if strict and problems and not report.embedded and not report.cached:
+            if isinstance(problems[0], CostRefused):
+                problems[0].report = report
             raise problems[0]
         report.took_ms = (time.perf_counter() - start) * 1000
         return report
@@ -200,19 +216,27 @@ class Engine:
         after: int = 0,
         measure: bool = False,
         deep: bool = True,
+        confirm: bool = False,
     ) -> list[WatersmeetError]:
         """Embed these tiers, or those that are due. A missing model is a warning: text search works without it.
 
         `measure`: compute the statistics of the whole index again even if little has changed."""
         from watersmeet.core.indexing import Skipped
         from watersmeet.engine.index.vocabulary import refresh
+        from watersmeet.engine.sync.cost import affordable
         from watersmeet.engine.sync.deepen import DeepenResult, deepen, facts_of
+        from watersmeet.engine.sync.report import COST
 
         problems: list[WatersmeetError] = []
         if not self.settings.section("index").vectors:
             return problems
         done = DeepenResult()
-        for tier in tiers or due(self.settings, facts_of(self.index), deep):
+        tiers = tiers or due(self.settings, facts_of(self.index), deep)
+        if seconds > 0:
+            allowed = affordable(self.index, self.settings, tiers, after, self._approved, confirm, report, progress)
+            tiers, problems = allowed[0], [*allowed[1]]
+            report.warnings += [Skipped(COST, f"no vectors: {one}. {one.hint}") for one in problems]
+        for tier in tiers:
             try:
                 deepen(self.index, self.settings, tier, progress, done, seconds, after, measure)
                 if tier == TIERS[0]:

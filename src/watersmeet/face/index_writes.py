@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from watersmeet.core.errors import ConfigError, NotFound
+from watersmeet.core.errors import ConfigError, CostRefused, NotFound
 from watersmeet.core.model import DocId
 from watersmeet.core.options import option
 from watersmeet.core.system import is_within, trimmed
@@ -34,6 +34,11 @@ class SyncParams:
     dry_run: bool = option(
         False, "write nothing; report what would be added, changed and removed", brief="only report, write nothing"
     )
+    confirm: bool = option(
+        False,
+        "embed with a model on another machine even if that costs more than index.confirm_above",
+        brief="spend more than the limit",
+    )
 
 
 def sync(
@@ -57,7 +62,19 @@ def sync(
         allowed = roots
         if not allowed:
             raise ConfigError("this index covers no folder", "name what to index: `watersmeet sync PATH`")
-    report = engine.sync(allowed, now=params.now, public_only=True, dry_run=params.dry_run, progress=progress)
+    try:
+        report = engine.sync(
+            allowed,
+            now=params.now,
+            public_only=True,
+            dry_run=params.dry_run,
+            confirm=params.confirm,
+            progress=progress,
+        )
+    except CostRefused as refused:
+        if hidden:  # it counts what the caller may not see
+            raise CostRefused("embedding costs more than index.confirm_above", refused.hint) from None
+        raise
     return _for_caller(engine, report, caller, hidden)
 
 
@@ -102,7 +119,7 @@ def _for_caller(engine: Engine, report: SyncReport, caller: Caller, hidden: Coll
             seen = snapshot.statistics(visible_to(caller.viewer))
         for listed in (report.skipped, report.warnings, report.notes):
             listed[:] = [one for one in listed if not any(place in f"{one.path} {one.reason}" for place in hidden)]
-        report = replace(report, documents=seen.documents, chunks=seen.chunks)
+        report = replace(report, documents=seen.documents, chunks=seen.chunks, cost=None)
     if report.planned and not caller.viewer.all:
         with engine.snapshot() as snapshot:
             visible = snapshot.only([one.document for one in report.planned], visible_to(caller.viewer))

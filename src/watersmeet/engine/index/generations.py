@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from watersmeet.core.errors import IndexProblem
+from watersmeet.core.errors import CostRefused, IndexProblem
 from watersmeet.core.index import ChangedRecords, Generations, ReadableIndex
 from watersmeet.engine.index.state_names import (
     CALIBRATION,
@@ -42,7 +42,12 @@ def recreate(engine: Engine, paths: Sequence[str] = (), **options: Any) -> SyncR
     had, audiences = _coverage(engine.index), _audiences(engine.index)
     with index.next_generation() as building, Engine(building.place, engine.settings) as new:
         _take_over(engine, new)
-        report = new.sync(paths, recreate=True, **options)
+        try:
+            report = new.sync(paths, recreate=True, **options)
+        except CostRefused as refused:
+            raise IndexProblem(
+                f"{refused}; the old index stays", "to go on: `watersmeet sync --recreate --yes`"
+            ) from None
         if options.get("deepen", True):
             _check_complete(new, had, report)
 

