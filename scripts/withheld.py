@@ -36,7 +36,7 @@ from mcp.client.streamable_http import streamable_http_client
 if TYPE_CHECKING:
     from watersmeet import Engine
 
-TIMES = frozenset({"took_ms", "timings", "rate", "seconds_left", "synced"})
+TIMES = frozenset({"took_ms", "at", "timings", "rate", "seconds_left", "synced"})
 OPEN = (
     "weather forecast rain tide river bridge harbour ticket invoice payment customer order search index document note"
     " calendar meeting travel hotel flight map route kitchen recipe garden seed harvest energy battery solar engine"
@@ -119,6 +119,19 @@ VIRTUAL = {
 }
 
 
+ELSEWHERE = {**VIRTUAL, "path": "/virtual/elsewhere", "name": "elsewhere", "backends": "external"}
+"""What it lists is shown whether or not it is registered."""
+DESK = {
+    "kind": "mcp_server",
+    "path": "/desk",
+    "name": "desk",
+    "description": "A note on the table",
+    "tools": [{"name": "lamp", "description": "Light for the document"}],
+}
+DRAWER = {"name": "drawer", "description": "Severance letters and salary lists", "allowed_groups": ["pink"]}
+"""A tool that not all who see its server may see."""
+
+
 def restrict(engine: Engine, notes: dict[str, tuple[Path, str]], early: bool) -> None:
     """Folders with their audiences. `early`: from the start; else they were public for a while."""
     for name, (place, audience) in notes.items():
@@ -173,7 +186,8 @@ def build(folder: Path, seed: int) -> list[Path]:
             if number == 2:
                 shutil.rmtree(notes["gone"][0])
                 HIDDEN_CHUNKS.extend(one.id for one in engine.passages("severance/hidden1.md"))
-            engine.registry.register([*public[:30], VIRTUAL])
+            engine.registry.register([*public[:30], VIRTUAL, ELSEWHERE])
+            engine.registry.register([{**DESK, "tools": [*DESK["tools"], DRAWER]} if unseen else DESK])
             engine.registry.register([*unseen[5:], *visible]) if visible else None
             engine.registry.register([*public[30:], *later])
             if unseen:
@@ -208,6 +222,18 @@ def serving(index: Path, folder: Path) -> Iterator[int]:
         running.should_exit = True
         thread.join(10)
         service.close()
+
+
+def checks() -> Iterator[tuple[str, str, Any]]:
+    """What is asked of the registry besides searches."""
+    for name in ("hidden0", "open0", "drawer"):
+        repeated = {"path": f"/{name}", "name": name, "description": "Severance letters and salary lists"}
+        yield "POST", "/api/check-duplicates?min_score=0.1", repeated
+        yield "GET", f"/api/provenance/{name}", None
+    yield "POST", "/v1/search", {"query": "severance letter"}
+    for name in ("embeddings", "entities/desk%23drawer", "entities/desk"):
+        yield "GET", f"/api/{name}", None
+    yield "GET", "/v1/search/capabilities", None
 
 
 def requests(questions: list[str], folder: Path) -> Iterator[tuple[str, str, Any]]:
@@ -248,6 +274,7 @@ def requests(questions: list[str], folder: Path) -> Iterator[tuple[str, str, Any
         for route in ("documents", "related", "entities"):
             yield "GET", f"/api/{route}/{name}", None
             yield "GET", f"/api/{route}//{name}", None
+    yield from checks()
     for address in (
         "/api/status",
         "/api/quality",

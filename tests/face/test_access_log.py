@@ -31,6 +31,13 @@ def _lines(path: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
+def _await_line(path: Path) -> None:
+    """A line is written after the answer was sent."""
+    end = time.monotonic() + 20
+    while not (path.exists() and path.stat().st_size) and time.monotonic() < end:
+        time.sleep(0.01)
+
+
 @pytest.mark.server
 def test_each_request_is_a_line_without_its_text(
     engine: Engine, vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -53,7 +60,7 @@ def test_each_request_is_a_line_without_its_text(
         site.ask(f"/{WORD}", token=sent)
         site.ask("/api/status", token=f"wm_00000000_{WORD}")
         site.ask("/health", method="BREW")
-    lines = _lines(path)
+    lines = _lines(path)  # the server has ended
     assert [(one["method"], one["route"], one["status"], one["token"]) for one in lines] == [
         ("POST", "/api/search", 200, "grafana"),
         ("GET", "/api/documents/{identity:path}", 200, "grafana"),
@@ -114,10 +121,12 @@ def test_serve_writes_it_and_outlives_a_hangup(engine: Engine, vault: Path, tmp_
             assert server.stdout is not None
             url = json.loads(server.stdout.readline())["url"]
             urllib.request.urlopen(f"{url}health").read()  # noqa: S310 - our own server
+            _await_line(path)
             path.rename(tmp_path / "access.log.1")
             server.send_signal(signal.SIGHUP)
             time.sleep(0.1)
             urllib.request.urlopen(f"{url}health").read()  # noqa: S310 - our own server
+            _await_line(path)
             assert server.poll() is None
         finally:
             server.terminate()

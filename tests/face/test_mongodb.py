@@ -77,12 +77,12 @@ def test_settings_show_what_documentdb_gets_and_no_secrets(
 ) -> None:
     monkeypatch.setenv("WATERSMEET__RECORDS__MONGODB__URI", DEAD)
     monkeypatch.setenv("VECTOR_SEARCH_EF_SEARCH", "250")
-    found = ask("config", "show", cwd=place)["settings"]
+    found = ask("config", "show", "--quiet", cwd=place)["settings"]
     assert [found[f"records.mongodb.{key}"] for key in ("ef_search", "m", "ef_construction")] == [250, 16, 128]
     assert found["records.mongodb.uri"] == "***"
     assert "s3cret" not in run("config", "show", "--origin", cwd=place).stdout
     monkeypatch.setenv("WATERSMEET__RECORDS__MONGODB__EF_SEARCH", "40")
-    assert ask("config", "show", cwd=place)["settings"]["records.mongodb.ef_search"] == 40
+    assert ask("config", "show", "--quiet", cwd=place)["settings"]["records.mongodb.ef_search"] == 40
 
 
 def test_a_folders_file_cannot_choose_a_database(run: Run, tmp_path: Path) -> None:
@@ -135,3 +135,27 @@ def _until(holds: Callable[[], object], seconds: float = 60.0) -> None:
     while not holds():
         assert time.monotonic() < end, "it never happened"
         time.sleep(0.05)
+
+
+def test_a_registry_moves_from_its_environment_file(
+    ask: Ask, run: Run, tmp_path: Path, mongodb: str, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the variables of a gateway to its own collections, without a setting of ours."""
+    (tmp_path / "records.json").write_text(json.dumps(RECORDS), "utf8")
+    filled = {"MONGODB_URI": mongodb, "WATERSMEET__RECORDS__MONGODB__DATABASE": database}
+    filled |= {"WATERSMEET__RECORDS__MONGODB__NAMESPACE": "production", "WATERSMEET__REGISTRY__RECORDS": "mongodb"}
+    assert run("register", "records.json", "--index", "theirs", cwd=tmp_path, **filled).returncode == 0
+    (tmp_path / ".env").write_text(
+        f"STORAGE_BACKEND=mongodb-ce\nDOCUMENTDB_DATABASE={database}\nDOCUMENTDB_NAMESPACE=production\n"
+        f"MONGODB_CONNECTION_STRING={mongodb}\nSEARCH_FUSION_METHOD=legacy\n",
+        "utf8",
+    )
+    made = ask("config", "import", ".env", cwd=tmp_path)
+    assert made["next"] == ["watersmeet trust .", "watersmeet pull"]
+    assert mongodb not in json.dumps(made)
+    run("trust", ".", cwd=tmp_path)
+    monkeypatch.setenv("MONGODB_CONNECTION_STRING", mongodb)
+    assert ask("pull", cwd=tmp_path)["registered"] == 4
+    found = ask("find-entities", "journeys", cwd=tmp_path)
+    assert (found["recipe"], found["agents"][0]["path"]) == ("registry", "/agents/travel")
+    assert ask("config", "show", cwd=tmp_path)["settings"]["pipeline.fusion"] == "legacy"

@@ -12,8 +12,8 @@ import pytest
 from serving import Served, served
 from watersmeet import Engine
 from watersmeet.core.names import entity_path, same_path
-from watersmeet.face.backend_addresses import without_backends
 from watersmeet.face.tokens import Tokens
+from watersmeet.present.backend_addresses import without_backends
 
 SECRET = {
     "kind": "mcp_server",

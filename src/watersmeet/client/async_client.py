@@ -36,6 +36,12 @@ class AsyncClientRegistry(_Cancelled[ClientRegistry]):
     set_status = coroutine(ClientRegistry.set_status)
     enable = coroutine(ClientRegistry.enable)
     disable = coroutine(ClientRegistry.disable)
+    reindex = coroutine(ClientRegistry.reindex)
+    accept = coroutine(ClientRegistry.accept)
+    check_duplicates = coroutine(ClientRegistry.check_duplicates)
+    embeddings = coroutine(ClientRegistry.embeddings)
+    review = coroutine(ClientRegistry.review)
+    provenance = coroutine(ClientRegistry.provenance)
     statistics = coroutine(ClientRegistry.statistics)
     get = coroutine(ClientRegistry.get)
     configuration = coroutine(ClientRegistry.configuration)
@@ -78,6 +84,7 @@ class AsyncClient(_Cancelled[Client], ClosedAfterwards):
     tags = coroutine(Client.tags)
     status = coroutine(Client.status)
     roots = coroutine(Client.roots)
+    audit = coroutine(Client.audit)
     check = coroutine(Client.check)
 
     def ask_stream(

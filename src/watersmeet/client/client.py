@@ -200,6 +200,12 @@ class Client:
         found: list[dict[str, Any]] = self._transport.read("/api/roots")["roots"]
         return found
 
+    def audit(self, since: str = "", limit: int = 1000) -> list[dict[str, Any]]:
+        """Who changed what, newest first: registered entities, syncs, removals, tokens. `since`: 7d or 2026-01-31."""
+        query = {"limit": limit, **({"since": since} if since else {})}
+        found: list[dict[str, Any]] = self._transport.read("/api/audit", query)["entries"]
+        return found
+
     def check(self) -> None:
         """Raise if there is no server, or its index cannot be searched."""
         self._transport.read("/ready")

@@ -13,6 +13,7 @@ from watersmeet.core.errors import ConfigError
 if TYPE_CHECKING:
     from watersmeet.common.http import Cancellation
     from watersmeet.engine.registry import Registered
+    from watersmeet.engine.registry.registry import Reindexed
     from watersmeet.engine.registry.requests import EntityRequest, ToolRequest
     from watersmeet.present.mcp_configuration import ServerConfiguration
     from watersmeet.present.registry import EntityAnswer, ToolAnswer
@@ -66,6 +67,41 @@ class ClientRegistry:
             changed += self._transport.write("PATCH", _entity(path), {name: value}) != before
         return changed
 
+    def reindex(self, paths: str | Sequence[str] = ()) -> Reindexed:
+        """Make the documents of entities anew from their records, and vectors where they are missing; without paths of
+        all entities."""
+        from watersmeet.engine.registry.registry import Reindexed
+
+        return decoded(Reindexed, self._transport.write("POST", "/api/reindex", {"paths": list(_listed(paths))}))
+
+    def accept(self, identity: str, hash: str) -> None:
+        """Accept the description of an entity or tool as it was read: `identity` and `hash` are those of `review`."""
+        self._transport.write("POST", "/api/review", {"id": identity, "hash": hash})
+
+    # ------------------------------------------------------------ checks
+
+    def check_duplicates(
+        self, records: Mapping[str, Any] | Iterable[Mapping[str, Any]], *, min_score: float = 0.6
+    ) -> dict[str, Any]:
+        """For each record the registered entities with its path, name or content, and those that share at least
+        `min_score` of their words with it. Nothing is registered."""
+        sent = dict(records) if isinstance(records, Mapping) else [dict(one) for one in records]
+        return dict(self._transport.read("/api/check-duplicates", {"min_score": min_score}, body=sent))
+
+    def embeddings(self) -> dict[str, Any]:
+        """Entities and tools without a vector (`missing`), and those with one of another model or text (`stale`)."""
+        return dict(self._transport.read("/api/embeddings"))
+
+    def review(self) -> list[dict[str, Any]]:
+        """Descriptions that a person should read, since agents act on them: those that have changed since they were
+        registered, and those that read like instructions. Each has an `id` and a `hash` for `accept`."""
+        found: list[dict[str, Any]] = self._transport.read("/api/review")["descriptions"]
+        return found
+
+    def provenance(self, path: str) -> dict[str, Any]:
+        """Where a record came from: `via` (cli, rest, ...) and `at`."""
+        return dict(self._transport.read(f"/api/provenance/{segment(path)}"))
+
     # ------------------------------------------------------------ reading
 
     def statistics(self) -> dict[str, Any]:
@@ -103,10 +139,14 @@ class ClientRegistry:
         query = registry_fields(build(ToolRequest, task, options))
         return decoded(ToolAnswer, self._transport.read("/api/find-tools", query))
 
-    def listing(self, /, kind: str = "", query: str = "", **include: bool) -> list[Any]:
-        """Records of a kind that contain the query; `include_deprecated`, `include_draft`, `include_disabled`."""
+    def listing(
+        self, /, kind: str = "", query: str = "", *, metadata_fields: Sequence[str] = (), **include: bool
+    ) -> list[Any]:
+        """Records of a kind that contain the query; `include_deprecated`, `include_draft`, `include_disabled`.
+        `metadata_fields`: only these of the metadata, as in `search`."""
         name = _LISTS.get(kind, _LISTS[""])
-        sent = {"query": query, **{key: str(value).lower() for key, value in include.items()}}
+        flags = {key: str(value).lower() for key, value in include.items()}
+        sent = {"query": query, **flags, **({"metadata_fields": list(metadata_fields)} if metadata_fields else {})}
         found: list[Any] = self._transport.read(f"/api/{name}", sent)[name]
         return [one for one in found if not kind or one["kind"] == kind]
 

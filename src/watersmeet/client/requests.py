@@ -13,6 +13,7 @@ from watersmeet.engine.registry.requests import EntityRequest, ToolRequest
 
 _LOCAL = {
     "viewer": "the token says who asks",
+    "addresses": "the token says who asks",
     "stop": "cancel the task of an AsyncClient instead",
     "now": "a server goes by its own clock",
     "expand_tokens": "leave it out",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from watersmeet.core.errors import ConfigError, nearest
@@ -21,6 +21,8 @@ CONTENT = "@content"
 """Facet with the content hash of an entity, the same wherever it is registered."""
 SOURCE = "@source"
 """Field with the original values of a source record, where they were changed in this registry."""
+ORIGIN = "@origin"
+"""Field with where a record came from: a file or database, by which program, user and token, and when."""
 
 MAX_SERVER_TEXT = 1_000
 """Characters of a server's description that are copied into the text of each of its tools."""
@@ -28,12 +30,18 @@ MAX_SERVER_TEXT = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool of a server. `examples` are queries that it answers."""
+    """A tool of a server. `examples` are queries that it answers. `visibility` and `groups` narrow who may see it."""
 
     name: str
     description: str = ""
     schema: Mapping[str, Any] = field(default_factory=dict)
     examples: tuple[str, ...] = ()
+    visibility: str = "public"
+    groups: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.visibility not in VISIBILITIES:
+            raise ConfigError(f"unknown visibility {self.visibility!r}", nearest(self.visibility, VISIBILITIES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +113,21 @@ def audience(entity: Entity) -> tuple[str, ...]:
         return (PUBLIC,)
     owner = (facet_of("user", entity.owner),) if entity.owner else ()
     return (*owner, *(facet_of("group", group) for group in entity.groups)) or (NOBODY,)
+
+
+def tool_audience(tool: Tool, entity: Entity) -> tuple[str, ...]:
+    """Audience of a tool: those of its server's who may see the tool too. The owner may see all."""
+    if tool.visibility == "public":
+        return audience(entity)
+    groups = tool.groups if entity.visibility == "public" else tuple(g for g in tool.groups if g in entity.groups)
+    visibility = "group" if tool.visibility == "group" else "private"
+    return audience(replace(entity, visibility=visibility, groups=groups if visibility == "group" else ()))
+
+
+def without_limited_tools(entity: Entity) -> Entity:
+    """A server without the tools that not all who see the server may see."""
+    tools = tuple(tool for tool in entity.tools if tool.visibility == "public")
+    return entity if len(tools) == len(entity.tools) else replace(entity, tools=tools)
 
 
 # ---------------------------------------------------------------- the text of an entity
@@ -189,7 +212,13 @@ def tool_text(tool: Tool, entity: Entity) -> list[str]:
 def record(entity: Entity) -> dict[str, Any]:
     """An entity as JSON; optional fields are left out if empty."""
     tools = [
-        {"name": t.name, "description": t.description, "inputSchema": dict(t.schema), "examples": list(t.examples)}
+        {
+            "name": t.name,
+            "description": t.description,
+            "inputSchema": dict(t.schema),
+            "examples": list(t.examples),
+            **({} if t.visibility == "public" else {"visibility": t.visibility, "groups": list(t.groups)}),
+        }
         for t in entity.tools
     ]
     skills = [
@@ -229,7 +258,14 @@ def entity_of(fields: Mapping[str, Any]) -> Entity:
         description=fields.get("description", ""),
         tags=tuple(fields.get("tags", ())),
         tools=tuple(
-            Tool(t["name"], t.get("description", ""), t.get("inputSchema") or {}, tuple(t.get("examples", ())))
+            Tool(
+                t["name"],
+                t.get("description", ""),
+                t.get("inputSchema") or {},
+                tuple(t.get("examples", ())),
+                t.get("visibility", "public"),
+                tuple(t.get("groups", ())),
+            )
             for t in fields.get("tools", ())
         ),
         status=fields.get("status", "active"),

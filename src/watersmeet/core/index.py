@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 FOLDER = ".watersmeet"
 """Name of the index folder, inside the folder that it indexes."""
+FROZEN = "frozen"
+"""Name of the file that marks an index folder as a copy that is never written."""
 CURRENT_TIERS, NEXT_TIERS, TIERS_BEFORE_REBUILD = "tiers", "next_tiers", "tiers_again"
 """Keys of `Snapshot.facts`: tiers that are searched, tiers that are being built to replace them, and names of the tiers
 that there were before the index was rebuilt."""

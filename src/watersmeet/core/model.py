@@ -482,6 +482,7 @@ class Answer:
     failures: tuple[Failure, ...]  # steps that failed; the others have answered
     took_ms: float  # milliseconds
     timings: Mapping[str, float] = field(default_factory=dict)  # milliseconds of each step
+    counts: Mapping[str, int] = field(default_factory=dict)  # candidates of each signal, results that a stage changed
     silent: Mapping[str, str] = option({}, "signals of the recipe that were not used, and why")
     confidence: float | None = option(
         None, "how likely one of the first three results answers the query; none: it only filters", least=0, most=1

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from weakref import WeakKeyDictionary
 
 from watersmeet.core import tokens
-from watersmeet.core.errors import ConfigError, CostRefused, IndexBusy, ModelProblem, NoIndex, WatersmeetError, nearest
+from watersmeet.core.errors import ConfigError, NoIndex, WatersmeetError, nearest
 from watersmeet.core.index import Index, ReadableIndex, Snapshot
 from watersmeet.core.model import Answer, Condition, DocId, Passage, Request, Result
 from watersmeet.core.visibility import audience_gates, audience_named
@@ -24,7 +24,7 @@ from watersmeet.engine.index.damage import damage_failures, diagnose
 from watersmeet.engine.index.fingerprint import check_fingerprint
 from watersmeet.engine.index.location import open_index
 from watersmeet.engine.index.state_names import RECENT_SEARCHES
-from watersmeet.engine.index.tiers import TIERS, due
+from watersmeet.engine.index.tiers import TIERS
 from watersmeet.engine.query.assemble import assemble_pipeline
 from watersmeet.engine.query.diagnostics import load_settings, log_search
 from watersmeet.engine.query.filters import build_request, condition_of
@@ -147,8 +147,10 @@ class Engine:
         `dry_run`: write nothing, and report what would be added, changed and removed. `confirm`: embed with a model on
         another machine whatever it costs; else `CostRefused` is raised if that is more than `index.confirm_above`, with
         the words in the index and the `report`."""
+        from watersmeet.engine.audit import note_sync
         from watersmeet.engine.index.languages import refresh as refresh_languages
         from watersmeet.engine.sync.collections import Wanted
+        from watersmeet.engine.sync.embed_tiers import raise_refused
         from watersmeet.engine.sync.roots import SyncOptions, sync
 
         progress = progress or (lambda _: None)
@@ -158,23 +160,22 @@ class Engine:
         options = SyncOptions(wanted, recreate, now, end, max_pages, public_only, dry_run)
         if dry_run:
             from watersmeet.engine.sync.cost import try_sync
-            from watersmeet.engine.sync.report import compared
 
-            report = try_sync(self.index, self.settings, paths, options, compared(progress), vectors, deepen)
+            report = try_sync(self.index, self.settings, paths, options, progress, vectors, deepen)
             report.took_ms = (time.perf_counter() - start) * 1000
             return report
         report, problems = sync(self.index, self.settings, paths, options, progress), []
+        note_sync(self.index, paths, report)
         if vectors and not report.left:
             left, measure = max(0.0, end - time.monotonic()), bool(audience)
-            problems = self._embed((), report, progress, left, deep=deepen, measure=measure, confirm=confirm)
+            problems = self._embed(
+                (), report, progress=progress, seconds=left, deep=deepen, measure=measure, confirm=confirm
+            )
         if not report.left:
             refresh_languages(self.index, measure=bool(audience))
         prune(self._searched, self._learning)
         report.took_ms = (time.perf_counter() - start) * 1000
-        for problem in problems:
-            if isinstance(problem, CostRefused):
-                problem.report = report
-                raise problem
+        raise_refused(problems, report)
         return report
 
     def deepen(
@@ -193,60 +194,26 @@ class Engine:
         nothing can be embedded because a model is missing or another process is embedding. `tiers`: only these, of
         `static`, `sparse` and `dense`; later syncs keep them up to date. `confirm`: as for `sync`; without it, a model
         whose cost is too high embeds nothing."""
+        from watersmeet.engine.sync.embed_tiers import raise_refused
         from watersmeet.engine.sync.report import SyncReport
 
         for tier in tiers:
             if tier not in TIERS:
                 raise ConfigError(f"no tier called {tier!r}", nearest(tier, TIERS))
         report, start = SyncReport(), time.perf_counter()
-        problems = self._embed(tiers, report, progress or (lambda _: None), seconds, after, deep=deep, confirm=confirm)
+        problems = self._embed(
+            tiers, report, progress=progress, seconds=seconds, after=after, deep=deep, confirm=confirm
+        )
         if strict and problems and not report.embedded and not report.cached:
-            if isinstance(problems[0], CostRefused):
-                problems[0].report = report
+            raise_refused(problems[:1], report)
             raise problems[0]
         report.took_ms = (time.perf_counter() - start) * 1000
         return report
 
-    def _embed(
-        self,
-        tiers: Sequence[str],
-        report: SyncReport,
-        progress: ProgressCallback,
-        seconds: float = math.inf,
-        after: int = 0,
-        measure: bool = False,
-        deep: bool = True,
-        confirm: bool = False,
-    ) -> list[WatersmeetError]:
-        """Embed these tiers, or those that are due. A missing model is a warning: text search works without it.
+    def _embed(self, tiers: Sequence[str], report: SyncReport, **options: Any) -> list[WatersmeetError]:
+        from watersmeet.engine.sync.embed_tiers import embed_tiers
 
-        `measure`: compute the statistics of the whole index again even if little has changed."""
-        from watersmeet.core.indexing import Skipped
-        from watersmeet.engine.index.vocabulary import refresh
-        from watersmeet.engine.sync.cost import affordable
-        from watersmeet.engine.sync.deepen import DeepenResult, deepen, facts_of
-        from watersmeet.engine.sync.report import COST
-
-        problems: list[WatersmeetError] = []
-        if not self.settings.section("index").vectors:
-            return problems
-        done = DeepenResult()
-        tiers = tiers or due(self.settings, facts_of(self.index), deep)
-        if seconds > 0:
-            allowed = affordable(self.index, self.settings, tiers, after, self._approved, confirm, report, progress)
-            tiers, problems = allowed[0], [*allowed[1]]
-            report.warnings += [Skipped(COST, f"no vectors: {one}. {one.hint}") for one in problems]
-        for tier in tiers:
-            try:
-                deepen(self.index, self.settings, tier, progress, done, seconds, after, measure)
-                if tier == TIERS[0]:
-                    report.warnings += refresh(self.index, self.settings, measure)
-            except (ModelProblem, IndexBusy) as problem:
-                problems.append(problem)
-                without = f"no {tier} vectors: " if isinstance(problem, ModelProblem) else ""
-                report.warnings.append(Skipped(tier, f"{without}{problem}. {problem.hint}".strip()))
-        report.embedded, report.cached = len(done.embedded), done.cached
-        return problems
+        return embed_tiers(self.index, self.settings, self._approved, tiers, report, **options)
 
     @cached_property
     def calibration(self) -> Calibration:
@@ -264,10 +231,13 @@ class Engine:
 
     def remove(self, ids: Sequence[str] | str) -> int:
         """Remove documents, or a whole folder. The next sync of the folder adds back files that still exist."""
+        from watersmeet.engine.audit import audited
         from watersmeet.engine.sync.roots import remove
 
         named = [ids] if isinstance(ids, str) else ids
-        return remove(self.index, self.settings, [DocId(identity) for identity in named])
+        with audited(self.index, "remove", named) as result:
+            result["removed"] = remove(self.index, self.settings, [DocId(identity) for identity in named])
+        return int(result["removed"])
 
     def collections(self) -> list[dict[str, Any]]:
         """The collections: their names, audiences, and numbers of documents and roots."""
@@ -278,21 +248,28 @@ class Engine:
     def set_audience(self, collection: str, audience: str) -> bool:
         """Change who may see the documents of a collection: `public`, `private`, or groups and owners such as
         `group:staff,owner:ann`. All of them change, or none; returns whether anything changed."""
+        from watersmeet.engine.audit import audited
         from watersmeet.engine.index.languages import refresh as refresh_languages
         from watersmeet.engine.sync.collections import change_audience
         from watersmeet.engine.sync.report import SyncReport
 
-        if not change_audience(self.index, self.settings, collection, audience_named(audience)):
+        wanted = audience_named(audience)
+        with audited(self.index, "audience", [collection], audience=audience) as result:
+            result["changed"] = change_audience(self.index, self.settings, collection, wanted)
+        if not result["changed"]:
             return False
-        self._embed((), SyncReport(), lambda _: None, seconds=0, measure=True)
+        self._embed((), SyncReport(), seconds=0, measure=True)
         refresh_languages(self.index, measure=True)
         return True
 
     def relocate(self, old: str | os.PathLike[str], new: str | os.PathLike[str]) -> int:
         """Record that the folder or file `old` is now at `new`; returns the number of documents. No file is read."""
+        from watersmeet.engine.audit import audited
         from watersmeet.engine.sync.relocate import relocate
 
-        return relocate(self.index, self.settings, os.fspath(old), os.fspath(new))
+        with audited(self.index, "relocate", [os.fspath(old), os.fspath(new)]) as result:
+            result["documents"] = relocate(self.index, self.settings, os.fspath(old), os.fspath(new))
+        return int(result["documents"])
 
     def compact(self, grace: float | None = None) -> int:
         """Free the space of replaced rows; returns how many. Scores are then those of a fresh index."""
@@ -301,8 +278,16 @@ class Engine:
 
         with open_for_writing(self.index, self.settings) as index:
             freed = index.compact(grace, share=0.0)
-        self._embed((), SyncReport(), lambda _: None, seconds=0, measure=True)
+        self._embed((), SyncReport(), seconds=0, measure=True)
         return freed
+
+    def audit(
+        self, since: str = "", limit: int = 1000, viewer: Viewer | None = None, token: str = ""
+    ) -> list[dict[str, Any]]:
+        """Who changed what, newest first: registered entities, syncs, removals, tokens. `since`: 7d or 2026-01-31."""
+        from watersmeet.engine.audit import audit
+
+        return audit(self, since, limit, viewer, token)
 
     # ------------------------------------------------------------ reading
 
@@ -341,6 +326,7 @@ class Engine:
             failures=(*search_run.outcome.failures, *damage),
             took_ms=search_run.took_ms,
             timings=search_run.outcome.timings,
+            counts=search_run.outcome.counts,
             silent=search_run.silent,
             confidence=confidence.probability if confidence else None,
             no_good_match=confidence is not None and not confidence.fits,
@@ -519,8 +505,12 @@ class Engine:
 
     def releases(self, viewer: Viewer | None = None) -> list[str]:
         """The packages that are indexed, each with its version, such as `npm:react@18.3.1`."""
+        return self.field_values("release", viewer)
+
+    def field_values(self, key: str, viewer: Viewer | None = None) -> list[str]:
+        """All values of a field, such as the `files` of commits."""
         with self.snapshot() as snapshot:
-            return snapshot.values_of("release", visible_to(viewer))
+            return snapshot.values_of(key, visible_to(viewer))
 
     def passages(self, document: str, viewer: Viewer | None = None) -> list[Passage]:
         """The passages of a document, in order."""

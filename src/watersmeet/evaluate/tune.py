@@ -8,7 +8,7 @@ from typing import Any
 
 from watersmeet.core.errors import SourceProblem
 from watersmeet.engine.engine import Engine
-from watersmeet.engine.settings.settings import Settings, from_layers
+from watersmeet.engine.settings.settings import Layer, Settings, from_layers
 from watersmeet.engine.sync.report import ProgressCallback
 from watersmeet.evaluate.compare import Difference, compare
 from watersmeet.evaluate.data import Dataset, check_indexed
@@ -111,7 +111,7 @@ def tune(dataset: Dataset, settings: Settings, index: str, seed: int, progress: 
         if swept is None:
             raise SourceProblem("fewer than two signals are used here", "sync with vectors, then tune")
         before = judge(report, run(engine, report, settings.recipe, "", progress).rankings[WHOLE])
-    layer = ("tuned", {"fusion": {"convex": {"weights": swept.posterior}}})
+    layer = Layer("tuned", {"fusion": {"convex": {"weights": swept.posterior}}})
     with Engine(folder, from_layers(plain.recipe, (*plain.layers, layer))) as engine:
         after = judge(report, run(engine, report, settings.recipe, "", progress).rankings[WHOLE])
     difference = compare(after[MAIN], before[MAIN], seed)
@@ -123,4 +123,4 @@ def uncalibrated(settings: Settings) -> Settings:
     steps = [step for step in settings.section("pipeline").understand if step != LEARNED_WEIGHTS_STEP]
     if steps == settings.section("pipeline").understand:
         return settings
-    return from_layers(settings.recipe, (*settings.layers, ("tune", {"pipeline": {"understand": steps}})))
+    return from_layers(settings.recipe, (*settings.layers, Layer("tune", {"pipeline": {"understand": steps}})))

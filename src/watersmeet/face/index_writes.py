@@ -11,6 +11,7 @@ from watersmeet.core.errors import ConfigError, CostRefused, NotFound
 from watersmeet.core.model import DocId
 from watersmeet.core.options import option
 from watersmeet.core.system import is_within, trimmed
+from watersmeet.core.visibility import OWNER
 from watersmeet.engine.query.visibility import hidden_collections, hidden_roots, visible_to
 from watersmeet.engine.sync.sources import Sources
 from watersmeet.face.tokens import Caller
@@ -140,6 +141,13 @@ def _for_caller(engine: Engine, report: SyncReport, caller: Caller, hidden: Coll
                 item["reason"] = item["reason"].replace(root, names[root])
         made["fresh"] = [names.get(trimmed(root), root) for root in made.get("fresh", ())]
     return made
+
+
+def count_removed(engine: Engine, ids: Sequence[str]) -> int:
+    """How many documents the owner of the index would remove."""
+    owner = Caller(OWNER, "write", "owner", is_local=True)
+    removed: int = remove(engine, ids, owner, dry_run=True)["removed"]
+    return removed
 
 
 def remove(engine: Engine, ids: Sequence[str], caller: Caller, dry_run: bool = False) -> dict[str, Any]:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 from watersmeet.core.entities import Entity, Refused
 from watersmeet.core.errors import ConfigError, NoIndex, NotFound
 from watersmeet.core.visibility import Viewer
+from watersmeet.engine.registry.listing import EVERYTHING
 from watersmeet.engine.registry.record_files import Listed, read
-from watersmeet.face.backend_addresses import without_backends
+from watersmeet.engine.registry.registry import Reindexed
+from watersmeet.present.backend_addresses import without_backends
 from watersmeet.present.mcp_configuration import configuration as made_configuration
 
 if TYPE_CHECKING:
@@ -48,7 +50,7 @@ def put(
     engine: Engine, path: str, record: dict[str, Any], viewer: Viewer, progress: ProgressCallback | None = None
 ) -> dict[str, Any]:
     """Register one entity under this path, whatever path its record names."""
-    path = _registered_path(engine, path, viewer) or (path if path.startswith("/") else f"/{path}")
+    path = registered_path(engine, path, viewer) or (path if path.startswith("/") else f"/{path}")
     entity = _single_entity(engine, record, path)
     _check_path(path)
     _check_not_hidden(engine, path, viewer)
@@ -70,7 +72,7 @@ def _single_entity(engine: Engine, record: dict[str, Any], path: str) -> Entity:
 
 
 def get(engine: Engine, path: str, viewer: Viewer) -> dict[str, Any]:
-    return engine.registry.get(_registered_path(engine, path, viewer) or path, viewer)
+    return engine.registry.get(registered_path(engine, path, viewer) or path, viewer)
 
 
 def configuration(engine: Engine, path: str, viewer: Viewer, addresses: bool) -> dict[str, Any]:
@@ -87,7 +89,7 @@ def configuration(engine: Engine, path: str, viewer: Viewer, addresses: bool) ->
 
 def change(engine: Engine, path: str, status: str | None, enabled: bool | None, viewer: Viewer) -> dict[str, Any]:
     registry = engine.registry
-    path = _registered_path(engine, path, viewer) or path
+    path = registered_path(engine, path, viewer) or path
     registry.get(path, viewer)
     if status is not None:
         registry.set_status(path, status)
@@ -97,9 +99,25 @@ def change(engine: Engine, path: str, status: str | None, enabled: bool | None, 
 
 
 def unregister(engine: Engine, path: str, viewer: Viewer) -> dict[str, Any]:
-    path = _registered_path(engine, path, viewer) or path
+    path = registered_path(engine, path, viewer) or path
     engine.registry.get(path, viewer)
     return {"removed": engine.registry.unregister(path)}
+
+
+def reindex(
+    engine: Engine, paths: list[str], viewer: Viewer, progress: ProgressCallback | None = None
+) -> dict[str, Any]:
+    """Reindex entities that are visible to the caller, by their paths; without paths all of them."""
+    if paths:
+        named = [registered_path(engine, path, viewer) or path for path in paths]
+        for path in named:
+            engine.registry.get(path, viewer)
+    else:
+        named = [record["path"] for record in engine.registry.listing("", "", viewer, **EVERYTHING)]
+    report = (
+        engine.registry.reindex(named, progress=progress, seconds=EMBED_SECONDS) if named else Reindexed(0, 0, 0, 0.0)
+    )
+    return report._asdict()
 
 
 def _readable(engine: Engine, records: list[Any]) -> list[tuple[str, Entity] | Listed]:
@@ -118,7 +136,7 @@ def _check_path(path: str) -> None:
         raise Unreadable(f"{path[:80]!r} cannot be the path of an entity", hint)
 
 
-def _registered_path(engine: Engine, path: str, viewer: Viewer | None) -> str:
+def registered_path(engine: Engine, path: str, viewer: Viewer | None) -> str:
     """The path as registered; in a URL its first slash is easily lost."""
     return next((found for name in (path, f"/{path}") if (found := _visible_path(engine, name, viewer))), "")
 

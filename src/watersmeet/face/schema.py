@@ -20,7 +20,7 @@ Name = Annotated[str, Described(max_length=200)]
 Value = Annotated[str, Described(min_length=1, max_length=200)] | bool | int | float
 Values = Annotated[dict[Name, Value | Annotated[list[Value], Described(max_length=20)]], Described(max_length=20)]
 OPTIONAL_FIELDS = frozenset(
-    "created index timings expansion routed spelling operators facets notes title headings path tokens".split()
+    "created index timings counts expansion routed spelling operators facets notes title headings path tokens".split()
 )
 """Fields that an answer leaves out where it has none, or where it is brief."""
 MAX_LENGTH, MAX_ITEMS = 200, 50

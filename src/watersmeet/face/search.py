@@ -42,6 +42,9 @@ _SCORE_DIGITS = 4
 
 RELEASE = "release"
 """Field with the package and version of a document."""
+FILES = "files"
+"""Field with the files that a commit changed; its filter takes globs."""
+MAX_FILES = 5_000
 Filters = Mapping[str, Sequence[str]]
 """Filter values by key; a key that ends with `!` excludes its values."""
 
@@ -82,8 +85,8 @@ class SearchParams:
         "only documents with this value; a key that ends with ! (path!=drafts/**) excludes them instead. "
         "tag=food: that tag or one below it, such as food/bread. path=guides/**: a glob matched against the whole id "
         "as `list` shows it; without a slash, path=*.txt, against the file name. kind=, collection= or any field of "
-        "the front matter, such as status=done: that value, ignoring case. Several values of one key: any of them; "
-        "several keys: all of them",
+        "the front matter, such as status=done: that value, ignoring case. files=src/**: commits that changed such a "
+        "file. Several values of one key: any of them; several keys: all of them",
         metavar="K=V",
         flags=("--filter",),
         brief='by key: {"tag": "a", "path": "guides/**"}; "key!" excludes; kind, collection, any front matter field',
@@ -223,6 +226,7 @@ class SearchReply:
             self._add_copies(made["results"])
         if self.params.explain:
             made["timings"] = {step: round(took, 3) for step, took in self.answer.timings.items()}
+            made["counts"] = dict(self.answer.counts)
             made |= {"expansion": list(self.answer.expansion)} if self.answer.expansion else {}
             made["routed"] = [routed_json(one) for one in self.answer.routed]
         if self.answer.facets is not None:
@@ -278,6 +282,7 @@ def run_search(
     try:
         version = _resolve_version(engine, params, viewer)
         filters = {**params.filters, RELEASE: version.releases} if version else params.filters
+        filters = _files_by_glob(engine, filters, viewer)
         request = replace(params, filters=filters).request(viewer, stop)
         answer = engine.search(request)
         if answer.no_good_match:
@@ -334,6 +339,23 @@ def _resolve_version(
     from watersmeet.engine.query.releases import resolve
 
     return resolve(params.version, engine.releases(viewer), params.filters)
+
+
+def _files_by_glob(engine: Engine | MultiIndex, filters: Filters, viewer: Viewer | None) -> Filters:
+    """The filters with globs for the files of commits, such as src/**/*.py, replaced by the files that match."""
+    keys = [key for key in (FILES, f"{FILES}!") if any(set(value) & set("*?[") for value in filters.get(key, ()))]
+    if not keys:
+        return filters
+    from watersmeet.common.globs import pattern
+
+    known, found = engine.field_values(FILES, viewer), dict(filters)
+    for key in keys:
+        rules = [rule for value in filters[key] if (rule := pattern(value.lower(), may_negate=False)) is not None]
+        named = [
+            file for file in known if any(rule.matches(file.rpartition("/")[2], file.lower(), False) for rule in rules)
+        ]
+        found[key] = named[:MAX_FILES] or filters[key]  # none: a note says so
+    return found
 
 
 def _within_budget(reply: SearchReply) -> SearchReply:

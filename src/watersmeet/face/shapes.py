@@ -406,6 +406,147 @@ class Stats(BaseModel):
     embeddings: Embeddings | None = Field(None, description="the collection that vectors are written to")
 
 
+class Duplicate(BaseModel):
+    path: str
+    name: str
+    entity_type: str
+    description: str
+    matches: list[str] = Field(description="what is the same: path, name, content; near: most words")
+    score: float = Field(description="share of common words, from 0 to 1; rare words count more")
+
+
+class CheckedRecord(BaseModel):
+    record: str
+    path: str
+    name: str
+    entity_type: str
+    duplicates: list[Duplicate]
+
+
+class Duplicates(BaseModel):
+    checked: int
+    duplicates: int = Field(description="how many of the records have any")
+    records: list[CheckedRecord]
+    skipped: list[Skipped]
+
+
+class LackingEntity(BaseModel):
+    path: str
+    entity_type: str
+    tiers: list[str] = Field(description="the vectors that are missing: static, dense")
+
+
+class StaleEntity(BaseModel):
+    path: str
+    reason: str
+
+
+class EmbeddingState(BaseModel):
+    entities: int
+    tiers: dict[str, dict[str, Any]]
+    missing: list[LackingEntity]
+    stale: list[StaleEntity]
+
+
+class ReindexBody(Body):
+    model_config = ConfigDict(strict=True, json_schema_extra={"examples": [{"paths": ["/weather"]}, {}]})
+    paths: Annotated[list[Annotated[str, Field(min_length=1, max_length=500)]], Field(max_length=1000)] = Field(
+        [], description="paths of entities; none: all"
+    )
+
+
+class Reindexed(BaseModel):
+    reindexed: int
+    embedded: int
+    cached: int
+    took_ms: float
+
+
+class ReviewedDescription(BaseModel):
+    id: str = Field(description="the path of an entity, or SERVER#TOOL")
+    hash: str = Field(description="of the present text: to accept it")
+    reasons: list[str]
+    text: str
+    before: str | None = Field(description="the text before it changed")
+
+
+class Review(BaseModel):
+    descriptions: list[ReviewedDescription]
+
+
+class AcceptBody(Body):
+    model_config = ConfigDict(
+        strict=True, json_schema_extra={"examples": [{"id": "/weather", "hash": "c8ffbd0657f8a9a5"}]}
+    )
+    id: Annotated[str, Field(min_length=1, max_length=1000)]
+    hash: Annotated[str, Field(min_length=1, max_length=64)]
+
+
+class Accepted(BaseModel):
+    accepted: str
+
+
+class Provenance(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    path: str
+
+
+class AuditEntry(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    id: str
+    at: str = Field(description="when it began, in UTC")
+    action: str
+    by: dict[str, str] = Field(description="via, user and the id of the token")
+    targets: list[str] = Field(description="paths, ids or names, at most 100")
+    count: int = Field(description="number of targets")
+    state: str = Field(description="begun, done or failed")
+
+
+class AuditLog(BaseModel):
+    entries: list[AuditEntry]
+
+
+class FederatedResult(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    id: str
+    document: str
+    kind: str
+    title: str
+    path: str
+    content: str = Field(description="the text of the passage")
+    score: float
+    similarity: float | None
+
+
+class FederatedAnswer(BaseModel):
+    query: str
+    mode: str = Field(description="the mode that was used")
+    results: list[FederatedResult]
+    total: int = Field(description="number of these results")
+    degraded: bool = Field(description="a signal could not run")
+    failures: list[dict[str, Any]]
+    confidence: float | None
+    no_good_match: bool
+    took_ms: float
+
+
+class Capabilities(BaseModel):
+    name: str
+    version: str
+    modes: list[str]
+    default_mode: str
+    recipes: list[str]
+    recipe: str
+    signals: dict[str, Any] = Field(description="share of the chunks that each signal covers")
+    documents: int
+    chunks: int
+    kinds: dict[str, int]
+    max_results: int
+    max_query_length: int
+    request: list[str] = Field(description="fields of a request")
+    score: dict[str, Any]
+
+
 class ChangeBody(Body):
     """A change of status or of enabled; at least one of them is required."""
 

@@ -18,10 +18,12 @@ from threading import Lock
 from typing import Any
 
 from watersmeet.common.dates import age, parse_date
+from watersmeet.core.actor import Actor
 from watersmeet.core.errors import ConfigError, NotFound
 from watersmeet.core.files import make_private, replace_file
 from watersmeet.core.locks import locked
 from watersmeet.core.visibility import EVERYONE, Viewer
+from watersmeet.engine.audit import log_of_tokens, note
 from watersmeet.engine.settings.settings import config_folder
 
 SCOPES = ("read", "write")
@@ -75,6 +77,15 @@ class Caller:
     name: str = ""
     """What its token is called, for logs."""
 
+    def actor(self, via: str) -> Actor:
+        """Who changes something, for the audit log."""
+        return Actor(via, self.viewer.user, self.token)
+
+    @property
+    def asks(self) -> dict[str, Any]:
+        """Who asks, for a search of the registry: addresses of backends are for those who may write."""
+        return {"viewer": self.viewer, "addresses": self.scope == "write"}
+
 
 @dataclass(slots=True)
 class Tokens:
@@ -125,6 +136,7 @@ class Tokens:
             if name and any(name in (other.id, other.name) for other in tokens.values()):
                 raise ConfigError(f"there is a token called {name!r}", "choose another name, or revoke that one first")
             self._write({**tokens, key: token})
+            note(log_of_tokens(), "create-token", [token.label], scope=scope, user=user, groups=list(groups))
         return token, f"{PREFIX}_{key}_{secret}"
 
     def revoke(self, name: str) -> Token:
@@ -136,6 +148,7 @@ class Tokens:
                 raise NotFound(f"no token called {name!r}", "`watersmeet token list` shows all tokens")
             del tokens[found.id]
             self._write(tokens)
+            note(log_of_tokens(), "revoke-token", [found.label])
         return found
 
     def is_valid(self, key: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from threading import Event, Lock
 from typing import TypeVar
 
@@ -39,7 +40,7 @@ class Work:
             if self.under_way >= self._capacity:
                 raise Busy(f"the server is busy with {self.under_way} requests", "try again in a moment")
             self.under_way += 1
-        task = self._pool.submit(work, stop)
+        task = self._pool.submit(copy_context().run, work, stop)  # with who acts
         task.add_done_callback(self._finished)
         try:
             async with asyncio.timeout(seconds):

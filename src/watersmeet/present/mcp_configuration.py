@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from watersmeet.core.entities import SERVER, VIRTUAL
 from watersmeet.core.options import option
+from watersmeet.present.backend_addresses import without_backends
 from watersmeet.present.registry import json_value
 
 MAX_ITEMS, MAX_CHARS = 50, 500
@@ -88,6 +89,14 @@ def configuration(record: Mapping[str, Any]) -> ServerConfiguration:
         ),
         tuple(notes),
     )
+
+
+def endpoint_url(record: Mapping[str, Any], addresses: bool) -> str | None:
+    """The address at which a server is called, without secrets; none if its record names none. `addresses`: whether
+    the reader may see those of backends."""
+    known = configuration(record if addresses else without_backends(record))
+    entries = (entry for way in known.ways for entry in way.configuration["mcpServers"].values())
+    return next((str(entry["url"]) for entry in entries if "url" in entry), None)
 
 
 def _nothing(kind: str, values: Mapping[str, Any]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, NamedTuple
 
 from watersmeet.core.boosts import grade_tools, matched_places, query_words
@@ -16,8 +16,13 @@ GROUPS = {SERVER: "servers", TOOL: "tools", AGENT: "agents", SKILL: "skills", VI
 DIGITS = 4
 MIN_SHOWN_SCORE = 0.01
 """Lowest score shown: the last of a few results may be scaled to 0, and still be relevant."""
+ENDPOINT_MEANING = "where the server is called; null: its record names no address that the caller may see"
+REVIEW_MEANING = "why its description should be read by a person first: it has changed, or looks like instructions"
 MAX_DESCRIPTION_CHARS = 2_000
 """Characters of a description that are searched for a line to show."""
+
+
+_MISSING = object()
 
 
 class Found(NamedTuple):
@@ -27,6 +32,8 @@ class Found(NamedTuple):
     score: float
     evidence: tuple[Evidence, ...]
     tool: Tool | None = None
+    endpoint_url: str | None = None
+    review: tuple[str, ...] = ()
 
 
 # ---------------------------------------------------------------- what is answered
@@ -40,6 +47,7 @@ class RankedEntity:
     similarity_score: float | None = option(None, "cosine by the best model that has a vector of it")
     match_context: str = option("", "the line that shares most with the query")
     matched: tuple[str, ...] = option((), "the words of the query that it mentions")
+    review: tuple[str, ...] = option((), REVIEW_MEANING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +71,7 @@ class _Registered(RankedEntity):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankedServer(_Registered):
     server_name: str
+    endpoint_url: str | None = option(None, ENDPOINT_MEANING)
     num_tools: int
     matching_tools: tuple[MatchingTool, ...]
 
@@ -81,6 +90,7 @@ class RankedTool(RankedEntity):
     server_name: str
     tool_name: str
     inputSchema: Mapping[str, Any]
+    endpoint_url: str | None = option(None, ENDPOINT_MEANING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +158,10 @@ class OfferedTool:
     server_name: str
     description: str
     inputSchema: Mapping[str, Any]
-    score: float
-    why: str
+    endpoint_url: str | None = option(None, ENDPOINT_MEANING)
+    score: float = 0.0
+    why: str = ""
+    review: tuple[str, ...] = option((), REVIEW_MEANING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +169,10 @@ class OfferedServer:
     server_path: str
     server_name: str
     description: str
-    score: float
-    why: str
+    endpoint_url: str | None = option(None, ENDPOINT_MEANING)
+    score: float = 0.0
+    why: str = ""
+    review: tuple[str, ...] = option((), REVIEW_MEANING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,16 +208,42 @@ def json_value(value: Any) -> Any:
     return value
 
 
+def projected(metadata: Mapping[str, Any], fields: Sequence[str]) -> dict[str, Any]:
+    """Only these fields of the metadata; dots lead to inner ones, unless a key has them itself. No fields: all."""
+    if not fields:
+        return dict(metadata)
+    found: dict[str, Any] = {}
+    for path in fields:
+        if path in metadata:
+            found[path] = metadata[path]
+            continue
+        value: Any = metadata
+        *outer, last = path.split(".")
+        for key in (*outer, last):
+            value = value[key] if isinstance(value, Mapping) and key in value else _MISSING
+        if value is not _MISSING:
+            target = found
+            for key in outer:
+                target = target.setdefault(key, {})
+            target[last] = value
+    return found
+
+
 # ---------------------------------------------------------------- from results to answers
 
 
-def grouped(found: Sequence[Found], query: str, most_tools: int) -> dict[str, tuple[Any, ...]]:
-    """Groups of an answer, best first in each."""
+def grouped(
+    found: Sequence[Found], query: str, most_tools: int, metadata_fields: Sequence[str] = ()
+) -> dict[str, tuple[Any, ...]]:
+    """Groups of an answer, best first in each, with these fields of the metadata; without any, all."""
     groups: dict[str, list[RankedEntity]] = {name: [] for name in GROUPS.values()}
     words = query_words(query)
     for item in found:
         kind = TOOL if item.tool else item.entity.kind
-        groups[GROUPS[kind]].append(_SHOWN[kind](item, words, most_tools, _scores(item, kind, query, words)))
+        made = _SHOWN[kind](item, words, most_tools, _scores(item, kind, query, words))
+        if metadata_fields and isinstance(made, _Registered):
+            made = replace(made, metadata=projected(made.metadata, metadata_fields))
+        groups[GROUPS[kind]].append(made)
     return {name: tuple(items) for name, items in groups.items()}
 
 
@@ -217,6 +257,7 @@ def _scores(item: Found, kind: str, query: str, words: Sequence[str]) -> dict[st
         "similarity_score": None if cosine is None else round(cosine, DIGITS),
         "match_context": _context(text, query, words),
         "matched": () if item.tool else tuple(matched_places(item.entity, words)),
+        "review": item.review,
     }
 
 
@@ -254,6 +295,7 @@ def _server(item: Found, words: Sequence[str], most: int, scores: Mapping[str, A
         server_name=entity.name,
         num_tools=len(entity.tools),
         matching_tools=tools,
+        endpoint_url=item.endpoint_url,
     )
 
 
@@ -278,6 +320,7 @@ def _tool(item: Found, words: Sequence[str], most: int, scores: Mapping[str, Any
         server_name=item.entity.name,
         tool_name=item.tool.name,
         inputSchema=dict(item.tool.schema),
+        endpoint_url=item.endpoint_url,
     )
 
 

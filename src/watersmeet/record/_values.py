@@ -148,7 +148,10 @@ def tool_of(value: Any, what: str = "it") -> Tool:
     name = text(value, "name", "tool_name")
     if not name:
         raise Unusable(f"{what} has no name")
-    return Tool(name, described(value), schema(value), texts_of(value.get("examples")))
+    groups = texts(value, "allowed_groups", "groups")
+    visibility = text(value, "visibility").casefold() or ("group" if groups else "public")
+    visibility = _VISIBILITY.get(visibility, visibility)
+    return Tool(name, described(value), schema(value), texts_of(value.get("examples")), visibility, groups)
 
 
 def described(value: Mapping[str, Any]) -> str:

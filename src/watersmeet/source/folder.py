@@ -51,6 +51,7 @@ class Folder(Source):
         "name, else the path; case does not matter",
     )
     exclude: list[str] = option([], "globs of files and folders to leave out, whatever `include` says")
+    recursive: bool = option(True, "also read the folders below; false: only the files directly in a root")
     gitignore: bool = option(True, "leave out what .gitignore files and .git/info/exclude name")
     hidden: bool = option(False, "also read files and folders whose name begins with a dot")
     follow_links: bool = option(True, "follow symlinks, each folder and file once")
@@ -518,6 +519,8 @@ class _Walk:
             yield Skipped(place.path, f"symlink to a folder that is read already: {read_as}")
 
     def _left_out(self, name: str, path: str, chain: Chain, is_folder: bool) -> bool:
+        if is_folder and not self._folder.recursive:
+            return True
         if chain and ignored(chain, name, self._outer + path, is_folder):
             return True
         if not self._excluded:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from watersmeet.core.boosts import grade_tools, place_score, query_words
@@ -39,8 +39,8 @@ class Tools:
         servers = [lead.document for lead in first if lead.kind == SERVER]
         words, most = query_words(plan.text), max(self.min_tools, math.ceil(plan.top_n * self.share))
         found: dict[DocId, tuple[float, float, DocId]] = {}
-        for server, entity in self.entities.entities(servers).items() if words else ():
-            for tool, grade in grade_tools(entity.tools, words, len(entity.tools) if self.shared_scale else most):
+        for server, tools in self._tools_of(servers, tool_hits).items() if words else ():
+            for tool, grade in grade_tools(tools, words, len(tools) if self.shared_scale else most):
                 name = DocId(f"{server}#{tool.name}")
                 score = self._shared(tool, words, tool_hits.get(name), bool(tool_hits)) if self.shared_scale else grade
                 if score is not None:
@@ -60,6 +60,17 @@ class Tools:
                 evidence = Evidence("tools", place + 1, hit.score, {"server": servers_of[hit.chunk]})
                 ordered[place] = hit._replace(evidence=(*hit.evidence, evidence))
         return Ranking("tools", tuple(ordered))
+
+    def _tools_of(self, servers: Sequence[DocId], ranked: Iterable[DocId]) -> dict[DocId, Sequence[Tool]]:
+        """The tools that each server lists, and ranked ones that it does not, since not all may see them."""
+        tools: dict[DocId, list[Tool]] = {
+            server: list(entity.tools) for server, entity in self.entities.entities(servers).items()
+        }
+        listed = {f"{server}#{tool.name}" for server, own in tools.items() for tool in own}
+        unlisted = [name for name in ranked if name not in listed and name.partition("#")[0] in tools]
+        for name, found in self.entities.records(unlisted).items() if unlisted else ():
+            tools[DocId(name.partition("#")[0])].append(Tool(found["name"], found.get("description", "")))
+        return {server: tuple(own) for server, own in tools.items()}
 
     @staticmethod
     def _shared(tool: Tool, words: Sequence[str], hit: Hit | None, ranked: bool) -> float | None:

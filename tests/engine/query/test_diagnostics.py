@@ -18,7 +18,7 @@ def test_counts_and_scores_are_logged_and_the_query_is_not(
         engine.search(Request("rotate keys xylophone", recipe="registry"))
     text = caplog.text
     assert re.search(r"RRF inputs: \d+ vector-ranked docs, [1-9]\d* keyword-ranked docs", text)
-    assert re.search(r"RRF score for 'Keys' \(type=document\): 0\.0\d+, text_boost=\d+\.\d", text)
+    assert re.search(r"RRF score for 'Keys' \(type=document\): 0\.0\d+, lexical=\d+\.\d", text)
     assert "xylophone" not in text
 
 

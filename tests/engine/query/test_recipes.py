@@ -96,6 +96,13 @@ def test_a_bare_identifier_has_the_full_keyword_score(dungeon: Engine) -> None:
             assert e.by != "keyword" or 0 < e.score == e.detail["keyword_score"] <= 1
 
 
+def test_identifiers_are_found_without_vectors(dungeon: Engine) -> None:
+    """The lexical mode runs the words that the fusion of the recipe weighs."""
+    answer = dungeon.search(Request("D40", mode="lexical", recipe="identifiers"))
+    assert {e.by for e in answer.results[0].evidence} == {"keyword", "anchor"}
+    assert (answer.results[0].document, answer.results[0].fusion_score > 0) == ("regions/d40.md", True)
+
+
 def test_linear_to_the_digit() -> None:
     """ADR-003's own example."""
     dense = Ranking.of("dense", [Hit("D41", 0.85), Hit("D40", 0.7), Hit("Area D", 0.6)])

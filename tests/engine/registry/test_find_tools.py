@@ -54,7 +54,8 @@ def test_the_tool_to_call_with_what_it_takes(engine: Engine, recipe: str, mode: 
     assert answer["task"] == "make a PDF of a web page"
     assert answer["failures"] == []
     first = answer["tools"][0]
-    assert list(first) == ["tool_name", "server_path", "server_name", "description", "inputSchema", "score", "why"]
+    named = ["tool_name", "server_path", "server_name", "description", "inputSchema", "endpoint_url", "score", "why"]
+    assert list(first) == [*named, "review"]
     assert (first["tool_name"], first["server_path"], first["server_name"]) == ("page_to_pdf", "/browser", "Browser")
     assert first["inputSchema"] == SCHEMA
     assert first["score"] == 1.0

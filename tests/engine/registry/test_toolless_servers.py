@@ -74,7 +74,7 @@ def test_the_server_that_a_task_names_is_before_the_tools(
     answer = found(engine, task, mode=mode)
     assert answer["failures"] == []
     first = answer["servers"][0]
-    assert list(first) == ["server_path", "server_name", "description", "score", "why"]
+    assert list(first) == ["server_path", "server_name", "description", "endpoint_url", "score", "why", "review"]
     assert (first["server_path"], first["score"]) == (path, 1.0)
     assert all(tool["score"] <= 0.5 for tool in answer["tools"] if tool["tool_name"] == other)
     assert other == "" or other in [tool["tool_name"] for tool in answer["tools"]]

@@ -15,12 +15,12 @@ from typing import Any
 from watersmeet.core.errors import ConfigError, ModelProblem
 from watersmeet.core.index import Tier
 from watersmeet.engine.components import options
-from watersmeet.engine.export.toml import dump
 from watersmeet.engine.index.tiers import TIERS, embedder_name, model_of, outdated
 from watersmeet.engine.settings.file import Table, parse, read
 from watersmeet.engine.settings.settings import (
     FILE,
     IndexSettings,
+    Layer,
     Settings,
     check,
     config_folder,
@@ -28,6 +28,7 @@ from watersmeet.engine.settings.settings import (
     from_layers,
     merge,
 )
+from watersmeet.engine.settings.toml import dump
 from watersmeet.engine.settings.trust import Ignored, filter_untrusted
 
 OF_QUERIES = frozenset({"pipeline", "two_stage", "query", "signal", "fusion", "stage"})
@@ -61,8 +62,8 @@ def _fits(settings: Settings, tier: Tier) -> bool:
 def export_settings(settings: Settings, tiers: list[str]) -> tuple[str, list[str]]:
     """The settings file of an export, and the names of settings that cannot come along."""
     written: Table = {}
-    for _, table in settings.layers:
-        written = merge(written, table)
+    for layer in settings.layers:
+        written = merge(written, layer.tables if layer.recipe in ("", settings.recipe) else {})
     tables = {top: table for top, table in written.items() if top in OF_QUERIES}
     allowed, ignored = filter_untrusted(tables)
     pipeline = {**allowed.pop("pipeline", {}), CLASSIFICATION: settings.section("pipeline").query_classification}
@@ -89,14 +90,14 @@ def load_export_settings(
     """The settings for a server of an export, from its file, the user's limits, the environment and flags."""
     environ = os.environ if environ is None else environ
     user, file = os.path.join(config_folder(environ), FILE), os.path.join(content, FILE)
-    layers: list[tuple[str, Table]] = []
+    layers: list[Layer] = []
     if os.path.isfile(user):
-        layers.append((user, {top: table for top, table in read(user)[0].items() if top in OF_USER}))
+        layers.append(Layer(user, {top: table for top, table in read(user)[0].items() if top in OF_USER}))
     tables, _ = read(file)
     check(tables, file)
     allowed, left = filter_untrusted(tables)
-    layers += [(file, allowed), ("environment", from_environ(environ)), ("flag", dict(flags or {}))]
-    for origin, table in layers:
-        check(table, origin)
-    recipe = next((table["recipe"] for _, table in reversed(layers) if "recipe" in table), "default")
+    layers += [Layer(file, allowed), Layer("environment", from_environ(environ)), Layer("flag", dict(flags or {}))]
+    for layer in layers:
+        check(layer.tables, layer.origin)
+    recipe = next((layer.tables["recipe"] for layer in reversed(layers) if "recipe" in layer.tables), "default")
     return replace(from_layers(recipe, tuple(layers)), ignored=(Ignored(file, left),) if left else ())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from watersmeet.engine.settings.settings import Settings
 
 LOCAL = "local"
+MAX_LINE = 5_000
+"""Characters of a file of git that are read."""
 
 
 def open_index(place: str, settings: Settings) -> Index:
@@ -67,19 +70,55 @@ def find_index(named: str = "", start: str = ".") -> str:
         index = os.path.join(folder, FOLDER)
         if _holds_index(index):
             return _usable(index)
+    if main := main_work_tree(start):  # one repository, one index
+        with suppress(NoIndex):
+            return find_index(start=main)
     raise NoIndex(
         f"there is no index in {os.path.realpath(start)} or above", "make one with `watersmeet sync PATH` first"
     )
 
 
 def index_to_make(named: str = "", start: str = ".") -> str:
-    """The place to write to: an existing index, else a new one in `start`."""
+    """The place to write to: an existing index in `start` or above, else a new one in `start`.
+
+    A linked work tree of git gets an index of its own: its files are other ones than those of the main work tree."""
     if named:
         return _usable(named)
+    for folder in upwards(start):
+        if _holds_index(index := os.path.join(folder, FOLDER)):
+            return _usable(index)
+    return _usable(os.path.join(os.path.abspath(start), FOLDER))
+
+
+def main_work_tree(start: str) -> str:
+    """The folder in the main work tree of git that a folder in a linked one stands for; empty: it is in none.
+
+    The repository has to name the linked work tree as well: a `.git` file of a stranger cannot lead elsewhere."""
+    real = os.path.realpath(start)
+    for folder in upwards(real):
+        link = os.path.join(folder, ".git")
+        if os.path.isdir(link):
+            return ""
+        if not os.path.isfile(link):
+            continue
+        private = _said(link).removeprefix("gitdir:").strip()
+        private = os.path.realpath(os.path.join(folder, private))
+        back = _said(os.path.join(private, "gitdir"))
+        common = os.path.realpath(os.path.join(private, _said(os.path.join(private, "commondir")) or "."))
+        if not back or os.path.realpath(os.path.join(private, back)) != link or os.path.basename(common) != ".git":
+            return ""
+        main = os.path.join(os.path.dirname(common), os.path.relpath(real, folder))
+        return main if os.path.isdir(main) else os.path.dirname(common)
+    return ""
+
+
+def _said(file: str) -> str:
+    """The line of a small file of git; empty if it cannot be read."""
     try:
-        return find_index(start=start)
-    except NoIndex:
-        return _usable(os.path.join(os.path.abspath(start), FOLDER))
+        with open(file, encoding="utf8") as opened:
+            return opened.read(MAX_LINE).strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 def _usable(index: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 
+from watersmeet.core.entities import TOOL
 from watersmeet.core.model import ChunkId, Passage
 from watersmeet.engine.query.modes import VECTORS
 from watersmeet.engine.query.pipeline import Outcome
@@ -31,7 +32,22 @@ def load_settings() -> Settings:
     return settings
 
 
-def log_search(outcome: Outcome, passages: Mapping[ChunkId, Passage]) -> None:
+def enable_log(level: str) -> None:
+    """Write the search log to standard error: `info` counts what was ranked, `debug` also the score of each result."""
+    import logging
+
+    log = logging.getLogger("watersmeet")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    log.handlers = [handler]
+    log.setLevel(level.upper())
+    log.propagate = False
+
+
+def log_search(
+    outcome: Outcome, passages: Mapping[ChunkId, Passage], boosts: Mapping[ChunkId, float] | None = None
+) -> None:
+    """Log a search. `boosts`: of registry entities, whose score by words is a boost; documents have that of BM25."""
     if "logging" not in sys.modules:
         return
     import logging
@@ -49,8 +65,10 @@ def log_search(outcome: Outcome, passages: Mapping[ChunkId, Passage]) -> None:
     for hit in outcome.ranking.hits:
         passage = passages.get(hit.chunk)
         if passage is not None:
-            boost = next((e.score for e in hit.evidence if e.by in ("boost", "lexical", "keyword")), 0.0)
+            by_words, kind = next((e.score for e in hit.evidence if e.by in ("lexical", "keyword")), 0.0), "lexical"
+            if boosts is not None and passage.kind != TOOL:  # a tool is graded, not boosted
+                by_words, kind = boosts.get(hit.chunk, 0.0), "text_boost"
             score = raw.get(hit.chunk, hit.score)
             log.debug(
-                "%s score for '%s' (type=%s): %.6f, text_boost=%.1f", name, passage.title, passage.kind, score, boost
+                "%s score for '%s' (type=%s): %.6f, %s=%.1f", name, passage.title, passage.kind, score, kind, by_words
             )

@@ -7,6 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from watersmeet.core.errors import ConfigError, nearest
 
 LEXICAL_SIGNALS = ("lexical", "exact")
+WORDS = (*LEXICAL_SIGNALS, "keyword")
+"""Signals that need no vectors; `keyword` stands for the others in recipes that have it."""
 LINKS = ("graph", "neighbours")
 """Signals derived from the results of others; they need no vectors."""
 VECTORS = ("static", "sparse", "dense")
@@ -40,7 +42,8 @@ def choose(
     """
     mode = mode or ("hybrid" if coverage else "lexical")
     if mode != "hybrid":
-        signals = tuple(signal for signal in recipe if signal in MODES[mode]) or MODES[mode]
+        usable = WORDS if mode == "lexical" else MODES[mode]
+        signals = tuple(signal for signal in recipe if signal in usable) or MODES[mode]
         return mode, (*signals, *(signal for signal in recipe if signal in LINKS and mode == "lexical"))
     ready = {name for name, share in coverage.items() if share >= enough}
     return mode, tuple(s for s in recipe if s not in VECTORS or s in ready or not coverage)

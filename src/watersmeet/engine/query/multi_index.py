@@ -71,7 +71,11 @@ class MultiIndex:
 
     def releases(self, viewer: Viewer | None = None) -> list[str]:
         """The packages in any of the indexes, each with its version."""
-        return sorted({release for engine in self.engines for release in engine.releases(viewer)})
+        return self.field_values("release", viewer)
+
+    def field_values(self, key: str, viewer: Viewer | None = None) -> list[str]:
+        """All values of a field in any of the indexes."""
+        return sorted({value for engine in self.engines for value in engine.field_values(key, viewer)})
 
     def text_bytes(self, results: Sequence[Result], viewer: Viewer | None = None) -> int:
         """The size of all documents that these results are from."""

@@ -39,6 +39,15 @@ class Outcome:
     confidence_ranking: Ranking
     """The last ranking with enough hits for the confidence, even if only one result was requested."""
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many candidates each signal ranked, and how many of the results each stage with evidence changed."""
+        found = {ranking.by: len(ranking.hits) for ranking in self.rankings}
+        for by in (one.by for hit in self.ranking.hits for one in hit.evidence if one.detail.get("factor") != 1.0):
+            if all(ranking.by != by for ranking in self.rankings):
+                found[by] = found.get(by, 0) + 1
+        return found
+
 
 @dataclass(slots=True)
 class Scores:

@@ -12,6 +12,7 @@ from watersmeet.core.documents import Chunk, Document
 from watersmeet.core.entities import (
     CONTENT,
     MAX_SERVER_TEXT,
+    ORIGIN,
     SERVER,
     SOURCE,
     TOOL,
@@ -20,7 +21,9 @@ from watersmeet.core.entities import (
     audience,
     embedding_text,
     record,
+    tool_audience,
     tool_text,
+    without_limited_tools,
 )
 from watersmeet.core.ids import chunk_id
 from watersmeet.core.model import DocId
@@ -45,12 +48,14 @@ def hashes(entity: Entity) -> tuple[bytes, str]:
     return digest(place, content), digest(content).hex()
 
 
-def pages(entity: Entity, content: str, source: Mapping[str, Any]) -> Iterator[tuple[Document, list[Chunk]]]:
-    """Documents with their chunks, the entity's own first. `content` is the content hash, and `source` the values of
-    its record that were changed in the index. The name is the title, which is embedded with every chunk."""
-    own = {**_facets(entity), "record": record(entity), CONTENT: content, **({SOURCE: dict(source)} if source else {})}
+def pages(entity: Entity, content: str, stored: Mapping[str, Any]) -> Iterator[tuple[Document, list[Chunk]]]:
+    """Documents with their chunks, the entity's own first. `content` is the content hash, and `stored` the stored
+    record, with what is known of its source. The name is the title, which is embedded with every chunk."""
+    shown = without_limited_tools(entity)
+    own = {**_facets(entity), "record": record(shown), CONTENT: content}
+    own |= {key: stored[key] for key in (SOURCE, ORIGIN) if stored.get(key)}
     page = _document(entity, entity.path, entity.kind, entity.name, own)
-    text = embedding_text(entity).removeprefix(entity.name).removeprefix("\n")
+    text = embedding_text(shown).removeprefix(entity.name).removeprefix("\n")
     chunks = _chunks(page.id, text or entity.name, entity.examples)
     for number, piece in enumerate(pieces(entity.body)):
         chunks.append(_chunk(page.id, (BODY,), piece, number))
@@ -76,7 +81,9 @@ def _tool(entity: Entity, tool: Tool, facets: Mapping[str, Any]) -> tuple[Docume
         "server": entity.path,
         "server_name": entity.name,
     }
-    fields = {**facets, "server": entity.path, "record": tool_record}
+    limited = {"visibility": tool.visibility, "groups": list(tool.groups)} if tool.visibility != "public" else {}
+    fields = {**facets, "server": entity.path, "record": tool_record | limited}
+    fields[AUDIENCE_GATE] = list(tool_audience(tool, entity))
     page = _document(entity, f"{entity.path}#{tool.name}", TOOL, tool.name, fields)
     return page, _chunks(page.id, "\n".join(tool_text(tool, entity)), tool.examples)
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.boosts import query_words as words_of
 from watersmeet.core.boosts import singular, text_words
-from watersmeet.core.entities import SERVER, TOOL
+from watersmeet.core.entities import SERVER, TOOL, Tool
+from watersmeet.core.entities import record as as_record
 from watersmeet.core.model import ChunkId, Condition, DocId, Failure, Hit
 from watersmeet.core.ports import DocumentHead, Entities
 from watersmeet.engine.query.modes import LEXICAL_SIGNALS
@@ -15,9 +16,11 @@ from watersmeet.engine.query.runner import run
 from watersmeet.engine.query.visibility import search_gates
 from watersmeet.engine.registry.database_state import database_failures
 from watersmeet.engine.registry.requests import ToolRequest
+from watersmeet.engine.registry.review import Reviews
 from watersmeet.engine.registry.scope import EntityScope, Voters
 from watersmeet.engine.registry.search import log_run, split_query
 from watersmeet.engine.settings.settings import RegistrySettings
+from watersmeet.present.mcp_configuration import endpoint_url
 from watersmeet.present.registry import OfferedServer, OfferedTool, ToolAnswer
 
 if TYPE_CHECKING:
@@ -47,6 +50,7 @@ def find_tools(engine: Engine, request: ToolRequest) -> ToolAnswer:
         shown = [name for place, name in enumerate(first) if place < room or name in always]
         shown += sorted((name for name in always if name not in first), key=lambda name: -_score(found.get(name)))
         records = entities.records([*shown, *servers])
+        offers = _Offers(engine, request, entities, records)
         confidence = search_run.confidence()
         database = database_failures(engine.index, search_run.snapshot, settings, request.viewer)
         log_run(search_run)
@@ -54,8 +58,8 @@ def find_tools(engine: Engine, request: ToolRequest) -> ToolAnswer:
     words = words_of(text)
     return ToolAnswer(
         task=request.task,
-        tools=tuple(_offered(records[name], found.get(name), name in always, words) for name in shown),
-        servers=tuple(_offered_server(records[name], hit, words) for name, hit in servers.items()),
+        tools=tuple(offers.tool(name, found.get(name), name in always, words) for name in shown),
+        servers=tuple(offers.server(name, hit, words) for name, hit in servers.items()),
         mode=search_run.mode,
         recipe=settings.recipe,
         confidence=confidence.probability if confidence else None,
@@ -100,26 +104,46 @@ def _score(hit: Hit | None) -> float:
     return round(hit.score, 4) if hit else 0.0
 
 
-def _offered(record: Mapping[str, Any], hit: Hit | None, pinned: bool, words: Sequence[str]) -> OfferedTool:
-    return OfferedTool(
-        tool_name=record["name"],
-        server_path=record["server"],
-        server_name=record.get("server_name", ""),
-        description=record.get("description", ""),
-        inputSchema=record.get("inputSchema") or {},
-        score=_score(hit),
-        why="; ".join(_reasons(record, hit, pinned, words)),
-    )
+class _Offers:
+    """Tools and servers as they are offered, from their records; `endpoint_url` comes from the record of the server."""
 
+    def __init__(
+        self, engine: Engine, request: ToolRequest, entities: Entities, records: Mapping[DocId, Mapping[str, Any]]
+    ) -> None:
+        self._records, self._reviews = records, Reviews(engine.index)
+        paths = {DocId(found.get("server") or found["path"]) for found in records.values()}
+        self._servers = entities.entities(paths)
+        self._addresses = {
+            path: endpoint_url(as_record(server), request.shows_addresses) for path, server in self._servers.items()
+        }
 
-def _offered_server(record: Mapping[str, Any], hit: Hit, words: Sequence[str]) -> OfferedServer:
-    return OfferedServer(
-        server_path=record["path"],
-        server_name=record["name"],
-        description=record.get("description", ""),
-        score=_score(hit),
-        why="; ".join(_reasons(record, hit, False, words, ("name", "tags", "description"))),
-    )
+    def tool(self, name: DocId, hit: Hit | None, pinned: bool, words: Sequence[str]) -> OfferedTool:
+        found = self._records[name]
+        server = self._servers[found["server"]]
+        tool = Tool(found["name"], found.get("description", ""), found.get("inputSchema") or {})
+        return OfferedTool(
+            tool_name=found["name"],
+            server_path=found["server"],
+            server_name=found.get("server_name", ""),
+            description=found.get("description", ""),
+            inputSchema=found.get("inputSchema") or {},
+            endpoint_url=self._addresses[found["server"]],
+            score=_score(hit),
+            why="; ".join(_reasons(found, hit, pinned, words)),
+            review=self._reviews.reasons(server, tool),
+        )
+
+    def server(self, name: DocId, hit: Hit, words: Sequence[str]) -> OfferedServer:
+        found = self._records[name]
+        return OfferedServer(
+            server_path=found["path"],
+            server_name=found["name"],
+            description=found.get("description", ""),
+            endpoint_url=self._addresses[found["path"]],
+            score=_score(hit),
+            why="; ".join(_reasons(found, hit, False, words, ("name", "tags", "description"))),
+            review=self._reviews.reasons(self._servers[name]),
+        )
 
 
 def _reasons(

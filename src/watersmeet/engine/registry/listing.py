@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from watersmeet.core.entities import KINDS, SKILL, TOOL, Entity, entity_of, metadata_text
@@ -11,10 +12,13 @@ from watersmeet.core.facets import with_parents
 from watersmeet.core.model import Condition
 from watersmeet.core.visibility import Viewer, gates
 from watersmeet.engine.registry.visibility import visible_record
+from watersmeet.present.registry import projected
 
 if TYPE_CHECKING:
     from watersmeet.engine.engine import Engine
 
+EVERYTHING: dict[str, Any] = dict.fromkeys(("include_deprecated", "include_draft", "include_disabled"), True)
+"""The options of a list without gates of lifecycle."""
 NAME, DESCRIPTION, TAGS, METADATA = 0.5, 0.25, 0.15, 0.1
 """Score in a skill search for a match in each field."""
 
@@ -27,6 +31,7 @@ def listing(
     include_deprecated: bool = False,
     include_draft: bool = False,
     include_disabled: bool = False,
+    metadata_fields: Sequence[str] = (),
 ) -> list[dict[str, Any]]:
     """Records of one kind or all that contain the query, ignoring case, sorted by path."""
     if kind and kind not in (*KINDS, TOOL):
@@ -37,7 +42,12 @@ def listing(
         stored = [found.fields["record"] for found in snapshot.records(condition) if "record" in found.fields]
         records = [visible_record(snapshot, record, viewer) for record in stored]
     low = query.casefold().strip()
-    return [record for record in records if not low or low in _text(record)]
+    found = [record for record in records if not low or low in _text(record)]
+    if not metadata_fields:
+        return found
+    return [
+        {**one, "metadata": projected(one["metadata"], metadata_fields)} if "metadata" in one else one for one in found
+    ]
 
 
 def _text(record: dict[str, Any]) -> str:

@@ -28,7 +28,7 @@ def publish(engine: Engine, shared: SharedRecords, registered: Collection[str] |
             vectors = shared.published(tier.dimension) if tier else None
             if tier is None or vectors is None:
                 return 0
-            entries = list(_entries(snapshot, tier))
+            entries = list(embedded_entities(snapshot, tier))
     except NoIndex:
         return 0
     theirs = vectors.digests()
@@ -53,17 +53,17 @@ def head_chunk(path: str) -> ChunkId:
     return chunk_id(DocId(path), (), 0)
 
 
-def _entries(snapshot: Snapshot, tier: Tier) -> Iterator[EmbeddedEntity]:
+def embedded_entities(snapshot: Snapshot, tier: Tier) -> Iterator[EmbeddedEntity]:
     """All entities with their vectors, those of private ones too: a gateway applies its own rules."""
     found = snapshot.records(Condition(fields={"kind": KINDS}))
     entities = [entity_of(one.fields["record"]) for one in found if "record" in one.fields]
-    vectors = _vectors(snapshot, tier, [head_chunk(entity.path) for entity in entities])
+    vectors = vectors_of(snapshot, tier, [head_chunk(entity.path) for entity in entities])
     for entity in entities:
         vector = vectors.get(head_chunk(entity.path))
         yield EmbeddedEntity(entity, vector, tier.model, _digest(entity, tier, vector is not None))
 
 
-def _vectors(snapshot: Snapshot, tier: Tier, ids: list[ChunkId]) -> dict[ChunkId, Vector]:
+def vectors_of(snapshot: Snapshot, tier: Tier, ids: list[ChunkId]) -> dict[ChunkId, Vector]:
     """Vectors of those chunks that have one."""
     import numpy as np
 

@@ -130,7 +130,7 @@ def _apply_changes(
         if isinstance(entity, Refused):
             report.skipped.append(entity)
         elif entity is not None:
-            items.append(register.Followed(path, entity, stored[path].record.get(SOURCE, {})))
+            items.append(register.Followed(path, entity, stored[path].record.get(SOURCE, {}), shared.place))
     registered = register.Registered()
     before, report.removed = register.follow(engine.index, engine.settings, items, gone, registered, progress)
     report.registered, report.unchanged = registered.registered, registered.unchanged

@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import reduce
 from typing import Any, NamedTuple
 
+from watersmeet.common.redaction import shown
+from watersmeet.core.actor import current_actor
 from watersmeet.core.entities import (
     FORM,
     LATEST,
     OFFICIAL,
+    ORIGIN,
     SERVER,
     SOURCE,
     TOOL_LIST,
@@ -33,6 +37,7 @@ from watersmeet.core.writing import Changes, Put
 from watersmeet.engine.index.writer import IndexWriter, open_for_writing
 from watersmeet.engine.registry.documents import hashes, pages, tools_in
 from watersmeet.engine.registry.record_files import Item, Listed
+from watersmeet.engine.registry.review import Reviews, changes
 from watersmeet.engine.registry.shared_records import ThroughRecords
 from watersmeet.engine.settings.settings import Settings
 from watersmeet.engine.sync.report import Progress, ProgressCallback
@@ -63,6 +68,7 @@ class Followed(NamedTuple):
     where: str
     entity: Entity
     source: Mapping[str, Any]
+    database: str = ""
 
 
 @dataclass(slots=True)
@@ -115,7 +121,7 @@ def register(
     items = newest_first([item for item in found if not isinstance(item, Listed)])
     lists = _lists(found, server)
     with open_for_writing(place, settings) as index:
-        put = _Registration(index, report, keep, shared)
+        put = _Registration(place, index, report, keep, shared)
         before = index.catalogue.last_row()
         refused = [item for item in items if isinstance(item, Refused)]
         report.skipped += refused
@@ -177,11 +183,19 @@ class _Registration:
     """A running registration: compares entities with the index and collects them in a batch."""
 
     def __init__(
-        self, index: IndexWriter, report: Registered, keep: bool = True, shared: SharedRecords | None = None
+        self,
+        place: Index | None,
+        index: IndexWriter,
+        report: Registered,
+        keep: bool = True,
+        shared: SharedRecords | None = None,
     ) -> None:
         self.catalogue, self.report, self.keep = index.catalogue, report, keep
         self.batch = index.batch()
         self.batch.refused = self.refused
+        self.batch.committing = self._flag
+        self.reviews = Reviews(place) if place is not None else None
+        self.changed: dict[str, dict[str, str]] = {}  # descriptions, to be flagged before they are committed
         self.records = _records(index, self.batch.record, shared)
         self.collection = index.catalogue.collection(COLLECTION)
         self.origins: dict[str, str] = {}  # where each path was read
@@ -224,7 +238,8 @@ class _Registration:
             self.report.twins.append(Duplicate(where, path, f"{path}: a newer version is registered", path))
             return
         else:
-            self.put(_kept(entity, found.record) if self.keep and found is not None else entity, entity, found)
+            kept = _kept(entity, found.record) if self.keep and found is not None else entity
+            self.put(kept, entity, found, origin_of(where))
             self.report.registered += 1
             self.report.tools += len(tools_in(entity))
             self.batch.maybe_commit()
@@ -238,10 +253,10 @@ class _Registration:
         read = replace(entity, **{key: value for key, value in followed.source.items() if key in KEPT})
         owner, found = self.catalogue.owner(DocId(entity.path)), self.records.get(entity.path)
         same = owner is not None and owner[2] == hashes(read)[0]
-        if same and found is not None and found.record == _stored(entity, read):
+        if same and found is not None and _without_origin(found.record) == _stored(entity, read):
             self.report.unchanged += 1
         else:
-            self.put(entity, read, found)
+            self.put(entity, read, found, origin_of(followed.database))
             self.report.registered += 1
 
     def remove(self, path: str) -> bool:
@@ -284,17 +299,28 @@ class _Registration:
                 return identity
         return ""
 
-    def put(self, entity: Entity, read: Entity, before: Stored | None) -> None:
+    def _flag(self) -> None:
+        if self.reviews is not None and self.changed:
+            self.reviews.flag(self.changed)
+        self.changed = {}
+
+    def put(self, entity: Entity, read: Entity, before: Stored | None, origin: Mapping[str, Any] | None = None) -> None:
         """Write the record of an entity and the documents of it and its tools, and remove those of former tools.
 
-        `read` is the entity as its record was read."""
+        `read` is the entity as its record was read, `origin` where from; None: as before."""
         hash, content = hashes(read)
         stored = _stored(entity, read)
-        source = stored.get(SOURCE, {})
-        if before is None or before.record != stored:
+        if origin is None and before is not None:
+            origin = before.record.get(ORIGIN)
+        if before is None or _without_origin(before.record) != stored:
+            stored |= {ORIGIN: dict(origin)} if origin else {}
             self.records.put(stored, before.version if before else None)
+        elif ORIGIN in before.record:
+            stored[ORIGIN] = before.record[ORIGIN]
+        if before is not None:
+            self.changed |= changes(entity_of(before.record), entity)
         gone = set(self.catalogue.tools_of(entity.path))
-        for document, chunks in pages(entity, content, source):
+        for document, chunks in pages(entity, content, stored):
             gone.discard(document.id)
             own = document.id == entity.path
             mark = hash if own else digest(hash, document.id)
@@ -308,6 +334,16 @@ def _stored(entity: Entity, read: Entity) -> dict[str, Any]:
     """The record of an entity, with the values of its source record where they were changed later."""
     source = {key: getattr(read, key) for key in KEPT} if read != entity else {}
     return {**record(entity), **({SOURCE: source} if source else {})}
+
+
+def origin_of(where: str) -> dict[str, Any]:
+    """Where a record comes from, by whom, and when."""
+    by, now = current_actor().to_json(), datetime.now(UTC).isoformat(timespec="seconds")
+    return {"source": shown(where) if "://" in where else where, **by, "at": now}
+
+
+def _without_origin(stored: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in stored.items() if key != ORIGIN}
 
 
 def _records(
@@ -326,9 +362,9 @@ def _kept(entity: Entity, found: Mapping[str, Any]) -> Entity:
 
 def restore(index: IndexWriter, records: Sequence[Mapping[str, Any]]) -> None:
     """Register stored records again, in an index that was recreated."""
-    put = _Registration(index, Registered())
+    put = _Registration(None, index, Registered())
     for found in records:
-        put.put(entity_of(found), _as_read(found), put.records.get(found["path"]))
+        put.put(entity_of(found), _as_read(found), put.records.get(found["path"]), found.get(ORIGIN))
     put.batch.commit()  # at once: no other writer may get between
 
 
@@ -343,7 +379,7 @@ def follow(
     """Bring the index in line with a shared database: take over these entities, in their order, and remove those that
     are gone. Returns the last row before, and the number of removed ones."""
     with open_for_writing(place, settings) as index:
-        put = _Registration(index, report)
+        put = _Registration(place, index, report)
         before = index.catalogue.last_row()
         done = 0
         put.batch.committed = lambda _: progress(Progress("pulled", done, len(followed), "records"))
@@ -361,18 +397,18 @@ def change(
     place: Index,
     settings: Settings,
     paths: Sequence[str],
-    changes: Mapping[str, Any],
+    values: Mapping[str, Any],
     shared: SharedRecords | None = None,
 ) -> int:
     """Change fields of entities, of all or of none; returns the number of changed ones.
 
     In a `shared` database each changes alone: after a conflict the next pull brings those before it."""
     with open_for_writing(place, settings) as index:
-        put = _Registration(index, Registered(), shared=shared)
+        put = _Registration(place, index, Registered(), shared=shared)
         changed = 0
         for path, found in _found(index, put.records, paths).items():
             before = entity_of(found.record)
-            after = replace(before, **changes)
+            after = replace(before, **values)
             if after.status != before.status and before.kind == VIRTUAL:
                 raise ConfigError(f"{path} is a virtual server: it is always active", "disable or unregister it")
             if after != before:
@@ -382,16 +418,31 @@ def change(
     return changed
 
 
+def reindex(place: Index, settings: Settings, paths: Sequence[str]) -> tuple[int, int]:
+    """Make the documents of entities anew from their records; of all without paths. Returns the last row before, and
+    the number of entities."""
+    with open_for_writing(place, settings) as index:
+        put = _Registration(None, index, Registered())
+        before = index.catalogue.last_row()
+        found = _found(index, put.records, paths) if paths else {one.record["path"]: one for one in put.records}
+        for one in found.values():
+            put.put(entity_of(one.record), _as_read(one.record), one)
+            put.batch.maybe_commit()
+        put.batch.commit()
+        index.compact()
+    return before, len(found)
+
+
 def unregister(place: Index, settings: Settings, paths: Sequence[str], shared: SharedRecords | None = None) -> int:
     """Remove entities with their tools, all or none; `shared` as for `change`."""
     with open_for_writing(place, settings) as index:
-        changes = Changes()
-        records = _records(index, changes.records.append, shared)
+        removals = Changes()
+        records = _records(index, removals.records.append, shared)
         found_records = _found(index, records, paths)
         for path, found in found_records.items():
             records.delete(path, found.version)
-            changes.removed += [DocId(path), *index.catalogue.tools_of(path)]
-        index.catalogue.commit(changes)
+            removals.removed += [DocId(path), *index.catalogue.tools_of(path)]
+        index.catalogue.commit(removals)
     return len(found_records)
 
 

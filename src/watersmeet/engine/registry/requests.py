@@ -34,9 +34,14 @@ class _RegistryRequest:
     recipe: str = option("", "recipe to use (default: that of the settings)", choices=recipes, metavar="NAME")
     strict: bool = option(False, "fail if any signal of the recipe cannot be used")
     viewer: Viewer | None = None  # None: the owner of the index
+    addresses: bool | None = None  # whether the asker may see addresses of backends; None: only the owner of the index
     stop: Callable[[], bool] | None = None  # called between steps: whether to cancel
     now: datetime | None = None
     condition: Condition = Condition()
+
+    @property
+    def shows_addresses(self) -> bool:
+        return self.addresses if self.addresses is not None else self.viewer is None or self.viewer.all
 
     def request(self, query: str, top_n: int, condition: Condition) -> Request:
         """The search that it stands for."""
@@ -68,6 +73,13 @@ class EntityRequest(_RegistryRequest):
     include_disabled: bool = option(False, "include disabled entities")
     tags: tuple[str, ...] = option(
         (), "only with this tag or one below it; several: with all of them", metavar="TAG", flags=("--tag",)
+    )
+
+    metadata_fields: tuple[str, ...] = option(
+        (),
+        "only these fields of the metadata, with dots for inner ones: team, build.version; default: all",
+        metavar="FIELD",
+        flags=("--metadata-field",),
     )
 
     def checked(self) -> None:

@@ -7,9 +7,10 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from watersmeet.core.entities import KINDS, SERVER, TOOL
+from watersmeet.core.boosts import boost, query_words
+from watersmeet.core.entities import KINDS, SERVER, TOOL, Entity, Tool, record
 from watersmeet.core.index import Snapshot
-from watersmeet.core.model import Condition, Hit, Plan, Ranking
+from watersmeet.core.model import Condition, DocId, Hit, Plan, Ranking
 from watersmeet.core.ports import Entities
 from watersmeet.core.visibility import Viewer, gates
 from watersmeet.engine.query.diagnostics import log_enabled, log_search
@@ -17,9 +18,11 @@ from watersmeet.engine.query.runner import SearchRun, run
 from watersmeet.engine.query.visibility import open_lifecycle
 from watersmeet.engine.registry.database_state import database_failures
 from watersmeet.engine.registry.requests import TYPES, EntityRequest
+from watersmeet.engine.registry.review import Reviews
 from watersmeet.engine.registry.scope import EntityScope, Voters
 from watersmeet.engine.registry.visibility import visible
 from watersmeet.engine.settings.settings import RegistrySettings, Settings
+from watersmeet.present.mcp_configuration import endpoint_url
 from watersmeet.present.registry import EntityAnswer, Found, grouped
 
 if TYPE_CHECKING:
@@ -66,7 +69,7 @@ def _ranked_answer(engine: Engine, request: EntityRequest, text: str, condition:
     scope = scope_of(engine.settings_for(request.recipe), types)
     with run(engine, search_request, scope) as search_run:
         found = found_entities(
-            search_run.outcome.ranking, search_run.visible_index.entities, search_run.snapshot, request.viewer
+            engine, search_run.outcome.ranking, search_run.visible_index.entities, search_run.snapshot, request
         )
         confidence = search_run.confidence()
         log_run(search_run)
@@ -75,7 +78,7 @@ def _ranked_answer(engine: Engine, request: EntityRequest, text: str, condition:
     if request.entity_types is not None:
         found = [item for item in found if (TOOL if item.tool else item.entity.kind) in types]
     engine.note_search(search_run, search_request, [_name(item) for item in found])
-    groups: dict[str, Any] = grouped(found, text, tool_limit(request.max_results))
+    groups: dict[str, Any] = grouped(found, text, tool_limit(request.max_results), request.metadata_fields)
     return EntityAnswer(
         query=request.query,
         search_mode="lexical-only" if search_run.mode in ("lexical", "exact") else "hybrid",
@@ -107,11 +110,11 @@ def _newest_answer(engine: Engine, request: EntityRequest, condition: Condition)
         plan = Plan("", top_n=request.max_results)
         entities = engine.visible_index(snapshot, request.viewer).entities
         ranking = Distribute(entities).apply(Ranking("listed", tuple(hits)), plan)
-        found = found_entities(ranking, entities, snapshot, request.viewer)
+        found = found_entities(engine, ranking, entities, snapshot, request)
         notes = () if found else _notes(snapshot, condition, request.viewer)
         settings = engine.settings_for(request.recipe)
         database = database_failures(engine.index, snapshot, settings, request.viewer)
-    groups: dict[str, Any] = grouped(found, "", tool_limit(request.max_results))
+    groups: dict[str, Any] = grouped(found, "", tool_limit(request.max_results), request.metadata_fields)
     return EntityAnswer(
         query=request.query,
         search_mode="lexical-only",
@@ -140,13 +143,18 @@ def tool_limit(max_results: int) -> int:
 
 def log_run(search_run: SearchRun) -> None:
     if log_enabled():
-        log_search(
-            search_run.outcome, search_run.snapshot.passages([hit.chunk for hit in search_run.outcome.ranking.hits])
-        )
+        chunks = [hit.chunk for hit in search_run.outcome.ranking.hits]
+        words = query_words(search_run.outcome.plan.text)
+        mentioned = search_run.visible_index.entities.mentions(words, chunks)
+        boosts = {chunk: boost(places) for chunk, places, _ in mentioned}
+        log_search(search_run.outcome, search_run.snapshot.passages(chunks), boosts)
 
 
-def found_entities(ranking: Ranking, entities: Entities, snapshot: Snapshot, viewer: Viewer | None) -> list[Found]:
+def found_entities(
+    engine: Engine, ranking: Ranking, entities: Entities, snapshot: Snapshot, request: EntityRequest
+) -> list[Found]:
     """The entities of hits, without what the viewer may not see; a tool comes with its server."""
+    viewer, reviews = request.viewer, Reviews(engine.index)
     leads = entities.heads([hit.chunk for hit in ranking.hits])
     shown = [(hit, leads[hit.chunk]) for hit in ranking.hits]
     found_by_id = entities.entities({lead.server or lead.document for _, lead in shown})
@@ -154,11 +162,23 @@ def found_entities(ranking: Ranking, entities: Entities, snapshot: Snapshot, vie
     found = []
     for hit, lead in shown:
         entity = found_by_id[lead.server or lead.document]
-        name = lead.document.removeprefix(f"{entity.path}#")
-        tool = next((tool for tool in entity.tools if tool.name == name), None) if lead.kind == TOOL else None
+        tool = _tool(entity, lead.document, entities) if lead.kind == TOOL else None
         if lead.kind != TOOL or tool:
-            found.append(Found(entity, hit.score, hit.evidence, tool))
+            address = endpoint_url(record(entity), request.shows_addresses) if entity.kind == SERVER else None
+            found.append(Found(entity, hit.score, hit.evidence, tool, address, reviews.reasons(entity, tool)))
     return found
+
+
+def _tool(entity: Entity, document: DocId, entities: Entities) -> Tool | None:
+    """The tool of a document. A server does not list those that not all who see it may see; the document was found, so
+    the viewer may."""
+    name = document.removeprefix(f"{entity.path}#")
+    tool = next((tool for tool in entity.tools if tool.name == name), None)
+    limited = entities.records([document]) if tool is None else {}
+    if "visibility" not in limited.get(document, {}):
+        return tool
+    one = limited[document]
+    return Tool(name, one.get("description", ""), one.get("inputSchema") or {})
 
 
 def _name(item: Found) -> str:

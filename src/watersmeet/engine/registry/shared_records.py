@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from threading import Lock
 from typing import Any
 
-from watersmeet.core.entities import Entity, Refused, entity_of, record
+from watersmeet.core.entities import ORIGIN, Entity, Refused, entity_of, record
 from watersmeet.core.errors import ConfigError, DatabaseProblem
 from watersmeet.core.record_format import Format, Origin
 from watersmeet.core.registry_records import ChangedRecord, Records, SharedRecords, Stored
@@ -69,15 +69,19 @@ class ThroughRecords:
 
     def get(self, path: str) -> Stored | None:
         found = self._shared.get(path)
+        here = self._local.get(path) if found is not None else None
+        if found is not None and here is not None and ORIGIN in here.record:
+            found = found._replace(record={**found.record, ORIGIN: here.record[ORIGIN]})
         if found is None or ENTITY_TYPE not in found.record:
             return found
         entity = entity_in(found.record)
         if isinstance(entity, Refused):
             raise DatabaseProblem(f"{path} in {self._shared.place} cannot be read: {entity.reason}", "correct it there")
-        return found._replace(record=record(entity))
+        origin = {key: value for key, value in found.record.items() if key == ORIGIN}
+        return found._replace(record={**record(entity), **origin})
 
     def put(self, record: Mapping[str, Any], version: int | None) -> int:
-        number = self._shared.put(record, version)
+        number = self._shared.put({key: value for key, value in record.items() if key != ORIGIN}, version)
         here = self._local.get(record["path"])
         if here is None or here.record != record:
             self._local.put(record, here.version if here else None)

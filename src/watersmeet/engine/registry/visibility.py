@@ -17,6 +17,8 @@ from watersmeet.core.visibility import Viewer
 from watersmeet.engine.query.visibility import is_limited, visible_to
 
 PATHS, MAPPINGS, COUNT, PATH = "backend_paths", "tool_mappings", "backend_count", "backend_server_path"
+BACKENDS, EXTERNAL = "backends", "external"
+"""A virtual server's own word that its backends are not registered here."""
 _ALIASES = ("alias", "tool_name", "name")
 _COUNTS = ("num_tools", "tool_count")
 
@@ -28,7 +30,13 @@ def visible(snapshot: Snapshot, entities: Sequence[Entity], viewer: Viewer | Non
         return list(entities)
     backends = {path for entity in entities for path in _backend_paths([entity.metadata, entity.extra])}
     visible_paths = snapshot.only(backends, visible_to(viewer)) if backends else ()
-    return [_without_hidden(entity, visible_paths) for entity in entities]
+    return [entity if is_external(entity) else _without_hidden(entity, visible_paths) for entity in entities]
+
+
+def is_external(entity: Entity) -> bool:
+    """Whether a virtual server says that its backends are elsewhere. What it lists is then shown as it is, whether or
+    not something is registered under these paths: so it tells nothing about what is."""
+    return entity.kind == VIRTUAL and EXTERNAL in (entity.extra.get(BACKENDS), entity.metadata.get(BACKENDS))
 
 
 def visible_record(snapshot: Snapshot, found: Mapping[str, Any], viewer: Viewer | None) -> dict[str, Any]:

@@ -24,7 +24,7 @@ Table = dict[str, Any]
 def read(path: str) -> tuple[Table, bytes]:
     """The tables of a file, and its bytes."""
     try:
-        content = _content(path)
+        content = read_bytes(path)
         text = content.decode("utf8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}", "it must be UTF-8 text that you may read") from error
@@ -35,15 +35,16 @@ def read(path: str) -> tuple[Table, bytes]:
     return parse(text, path), content
 
 
-def _content(path: str) -> bytes:
+def read_bytes(path: str, most: int = MAX_BYTES) -> bytes:
+    """The content of a regular file of at most so many bytes."""
     with open(os.open(path, READ), "rb") as file:  # without blocking on a FIFO
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise ConfigError(
                 f"{path} cannot be read: it is not a regular file", "replace it by a settings file, or remove it"
             )
-        content = file.read(MAX_BYTES + 1)
-    if len(content) > MAX_BYTES:
-        raise ConfigError(f"{path} cannot be read: it is longer than {MAX_BYTES} bytes", "shorten it")
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise ConfigError(f"{path} cannot be read: it is longer than {most} bytes", "shorten it")
     return content
 
 

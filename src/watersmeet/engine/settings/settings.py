@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from watersmeet.core.errors import ConfigError, UnknownComponent, nearest
 from watersmeet.core.options import option
@@ -21,9 +21,12 @@ if TYPE_CHECKING:
 
 FILE = "watersmeet.toml"
 PREFIX = "WATERSMEET__"
-OTHER_VARIABLES = {"VECTOR_SEARCH_EF_SEARCH": f"{PREFIX}RECORDS__MONGODB__EF_SEARCH"}
-"""Variables of gateway registries that are honoured; our own, which come after them, win."""
-RARE_TOOLS = ("classify_query", "project_query", "project_export")
+OTHER_VARIABLES = ("DOCMANCER_AUTO_VECTORS", "SEARCH_FUSION_METHOD", "VECTOR_SEARCH_EF_SEARCH")
+"""Variables of predecessors that are honoured; everything else that sets the same wins over them, but files and
+recipes."""
+PREDECESSORS = ("docmancer", "ragdocs", "registry", "indexfoundry")
+"""Programs whose users move here: `serve.tools_of`, `config import` and `import` know them."""
+RARE_TOOLS = ("classify_query", "project_query", "find_entities", "list_entities", "project_export")
 """MCP tools that are listed only on request: most agents never need them, and pay for each that is listed."""
 RECIPES = os.path.join(os.path.dirname(__file__), "recipes")
 LOCAL_RECORDS = "local"
@@ -148,6 +151,9 @@ class ServeSettings:
     deepen: bool = option(True, "make missing vectors in the background while there are no requests")
     watch: bool = option(True, "keep up with changes of the indexed folders")
     tools: list[str] = option([], f"MCP tools to list besides the usual ones: {', '.join(RARE_TOOLS)}")
+    tools_of: list[str] = option(
+        [], f"offer the MCP tools of another program too, by their names and parameters: {', '.join(PREDECESSORS)}"
+    )
     export_folder: str = option(
         "", "folder below which clients with --allow-write may export the index; empty: nowhere", outside=True
     )
@@ -157,6 +163,9 @@ class ServeSettings:
         for name in self.tools:
             if name not in RARE_TOOLS:
                 raise ConfigError(f"serve.tools: no tool called {name!r}", nearest(name, RARE_TOOLS))
+        for name in self.tools_of:
+            if name not in PREDECESSORS:
+                raise ConfigError(f"serve.tools_of: no program called {name!r}", nearest(name, PREDECESSORS))
         _at_least("serve", 0, waiting=self.waiting, seconds=self.seconds, fresh_seconds=self.fresh_seconds)
 
 
@@ -263,6 +272,14 @@ OFF = frozenset({"index.static", "index.sparse", "index.dense"})
 _KIND_NAMES = {"store": "text store", "embed": "embedder", "chat": "chat model"}
 
 
+class Layer(NamedTuple):
+    """Values from one origin, over a recipe."""
+
+    origin: str
+    tables: Table
+    recipe: str = ""  # the only recipe that it is for; empty: all
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """All values that were set, with their origins."""
@@ -270,8 +287,9 @@ class Settings:
     recipe: str
     tables: Table
     origins: Mapping[str, str] = field(default_factory=dict)
-    layers: tuple[tuple[str, Table], ...] = ()  # tables over the recipe, with their origins
+    layers: tuple[Layer, ...] = ()
     ignored: tuple[Ignored, ...] = ()  # untrusted values of a folder's file
+    notices: tuple[str, ...] = ()  # what variables of predecessors have set
     _sections: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def section(self, name: str) -> Any:
@@ -282,7 +300,7 @@ class Settings:
 
     def under(self, recipe: str) -> Settings:
         """The same layers over another recipe."""
-        return replace(from_layers(recipe, self.layers), ignored=self.ignored)
+        return replace(from_layers(recipe, self.layers), ignored=self.ignored, notices=self.notices)
 
     def of(self, kind: str, name: str) -> Table:
         """The table of a component."""
@@ -302,20 +320,23 @@ def load(
     those in folders."""
     environ = os.environ if environ is None else environ
     user = os.path.join(config_folder(environ), FILE)
-    layers = [(user, read(user)[0])] if os.path.isfile(user) else []
+    layers = [Layer(user, read(user)[0])] if os.path.isfile(user) else []
     ignored: tuple[Ignored, ...] = ()
     if config:
-        layers.append((config, _config_file(config)))
+        layers.append(Layer(config, _config_file(config)))
     elif files := _files(start, user):
         from watersmeet.engine.settings.trust import load_trusted
 
         project, ignored = load_trusted(files, start, environ)
-        layers += project
-    layers += [("environment", from_environ(environ)), ("flag", dict(flags or {}))]
-    for origin, table in layers:
-        check(table, origin)
-    chosen = recipe or next((t["recipe"] for _, t in reversed(layers) if "recipe" in t), "default")
-    settings = replace(from_layers(chosen, tuple(layers)), ignored=ignored)
+        layers += [Layer(*each) for each in project]
+    others, notices = other_variables(environ)
+    layers += [*others, Layer("environment", from_environ(environ)), Layer("flag", dict(flags or {}))]
+    for layer in layers:
+        check(layer.tables, layer.origin)
+    chosen = recipe or next(
+        (layer.tables["recipe"] for layer in reversed(layers) if "recipe" in layer.tables), "default"
+    )
+    settings = replace(from_layers(chosen, tuple(layers)), ignored=ignored, notices=notices)
     _check_stores(settings)
     return settings
 
@@ -328,13 +349,14 @@ def _config_file(config: str) -> Table:
     return read(config)[0]
 
 
-def from_layers(recipe: str, layers: tuple[tuple[str, Table], ...]) -> Settings:
-    """Settings of a recipe with layers over it, in order."""
+def from_layers(recipe: str, layers: tuple[Layer, ...]) -> Settings:
+    """Settings of a recipe with those layers over it, in order, that are for it."""
     tables: Table = {}
     origins: dict[str, str] = {}
-    for origin, table in ((f"recipe {recipe}", _recipe(recipe)), *layers):
-        tables = merge(tables, table)
-        origins.update({path: origin for path, _ in leaves(table)})
+    for layer in (Layer(f"recipe {recipe}", _recipe(recipe)), *layers):
+        if layer.recipe in ("", recipe):
+            tables = merge(tables, layer.tables)
+            origins.update({path: layer.origin for path, _ in leaves(layer.tables)})
     return Settings(recipe, tables, origins, layers)
 
 
@@ -395,6 +417,16 @@ def secret(name: str) -> str:
     return os.environ.get(name, "")
 
 
+def other_variables(environ: Mapping[str, str]) -> tuple[list[Layer], tuple[str, ...]]:
+    """The layers of variables of predecessors, with a notice for each. Few have any."""
+    if not any(name in environ for name in OTHER_VARIABLES):
+        return [], ()
+    from watersmeet.engine.settings.other_variables import read_variables
+
+    found = read_variables(environ)
+    return [Layer(one.name, one.tables, one.recipe) for one in found], tuple(one.notice for one in found)
+
+
 def from_environ(environ: Mapping[str, str]) -> Table:
     """Settings of environment variables: `WATERSMEET__FUSION__RRF__K=20` is `[fusion.rrf] k = 20`.
 
@@ -402,7 +434,6 @@ def from_environ(environ: Mapping[str, str]) -> Table:
     """
     tables: Table = {}
     for name, raw in sorted(environ.items()):
-        name = OTHER_VARIABLES.get(name, name)
         if not name.startswith(PREFIX):
             continue
         *path, leaf = name.removeprefix(PREFIX).lower().split("__")

@@ -32,6 +32,8 @@ class Batch:
     writer: Writer
     max_chunks: int
     max_seconds: float
+    committing: Callable[[], None] = lambda: None
+    """Callback before each commit."""
     committed: Callable[[int], None] = lambda files: None
     """Callback with the number of committed files."""
     refused: Callable[[Put], None] = lambda put: None
@@ -106,6 +108,7 @@ class Batch:
 
     def commit(self, last: bool = False) -> None:
         """Commit the batch. `last`: of a sync, after which stores may merge their segments."""
+        self.committing()
         changes, files = self._changes, self._files
         refused = self.writer.commit(changes, last)
         self._changes, self._files, self._chunks, self._small = Changes(), 0, 0, 0

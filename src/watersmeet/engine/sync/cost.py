@@ -21,7 +21,7 @@ from watersmeet.engine.index.tiers import due, embedder_name, is_remote, model_o
 from watersmeet.engine.index.vector_cache import cache_place, open_cache
 from watersmeet.engine.settings.settings import Settings
 from watersmeet.engine.sync.deepen import facts_of
-from watersmeet.engine.sync.report import Cost, Progress, ProgressCallback, SyncReport, dollars
+from watersmeet.engine.sync.report import Cost, Progress, ProgressCallback, SyncReport, compared, dollars
 from watersmeet.engine.sync.roots import SyncOptions, sync
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def try_sync(
         if count.counts and index.exists():
             with index.snapshot() as snapshot:
                 count.pending(snapshot, {})
-        report = sync(index, settings, paths, replace(options, on_put=count.planned), progress)
+        report = sync(index, settings, paths, replace(options, on_put=count.planned), compared(progress))
         report.cost = count.cost()
     return report
 

@@ -17,7 +17,7 @@ from watersmeet.embed.onnx import Onnx
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.index.query_encoder import GRAPH, SETTING, keep
 from watersmeet.engine.index.tiers import embedder_name
-from watersmeet.engine.settings.settings import Settings, from_layers
+from watersmeet.engine.settings.settings import Layer, Settings, from_layers
 from watersmeet.engine.sync.report import ProgressCallback
 from watersmeet.evaluate.compare import Difference, compare
 from watersmeet.evaluate.data import Dataset, check_indexed
@@ -178,7 +178,7 @@ def _base(settings: Settings) -> Onnx:
 
 def _with_queries(settings: Settings, model: str) -> Settings:
     """Settings where this model embeds the queries, whatever the index has recorded."""
-    return from_layers(settings.recipe, (*settings.layers, ("tune", {"embed": {COMPONENT: {SETTING: model}}})))
+    return from_layers(settings.recipe, (*settings.layers, Layer("tune", {"embed": {COMPONENT: {SETTING: model}}})))
 
 
 def _measured(engine: Engine, report: Sequence[Any], doing: str, progress: ProgressCallback) -> tuple[Scores, float]:

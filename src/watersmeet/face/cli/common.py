@@ -26,7 +26,8 @@ CACHE_NOTE = (
     "delete that folder to remove it."
 )
 """Where the index of `--in` is, for the help."""
-_WARNED_FILES: set[str] = set()
+_SAID: set[str] = set()
+"""Files and notices that were reported already."""
 _CONFIG = "watersmeet.config"
 _UNESCAPED = re.compile(rf"[\x7f-\x9f{BIDI_CONTROLS}]")
 """Control characters that JSON allows unescaped; escaping keeps the value and protects a terminal."""
@@ -122,14 +123,21 @@ def formatted(function: F) -> F:
 
 
 def loaded(**given: Any) -> Settings:
-    """The settings. What is ignored of an untrusted folder's file is reported once."""
+    """The settings. What is ignored of an untrusted folder's file, and which variables of predecessors are honoured,
+    is reported once; the latter not with --quiet."""
     context = click.get_current_context(silent=True)
     settings = load(config=context.meta.get(_CONFIG, "") if context else "", **given)
     for one in settings.ignored:
-        if one.file not in _WARNED_FILES:
-            _WARNED_FILES.add(one.file)
-            print(f"watersmeet: {one_line(one.what)}; {one_line(one.hint)}", file=sys.stderr, flush=True)
+        _say_once(one.file, f"{one_line(one.what)}; {one_line(one.hint)}")
+    for notice in () if context and context.params.get("quiet") else settings.notices:
+        _say_once(notice, one_line(notice))
     return settings
+
+
+def _say_once(key: str, text: str) -> None:
+    if key not in _SAID:
+        _SAID.add(key)
+        print(f"watersmeet: {text}", file=sys.stderr, flush=True)
 
 
 def opened(index: str) -> Engine:

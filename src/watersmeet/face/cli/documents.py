@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from watersmeet.core.errors import ConfigError
 from watersmeet.core.model import Result
 from watersmeet.core.place import Place, located
 from watersmeet.engine.query.filters import build_request
@@ -26,6 +27,7 @@ from watersmeet.face.cli.common import (
 )
 from watersmeet.face.cli.params import flags, from_flags
 from watersmeet.face.cli.streams import one_line
+from watersmeet.face.index_writes import count_removed
 from watersmeet.face.listing import ListParams
 from watersmeet.present.answer import to_json
 
@@ -207,19 +209,29 @@ def _list_roots(sources: list[dict[str, Any]], form: str, as_json: bool, quiet: 
 @click.command(
     "remove",
     epilog="Examples: watersmeet remove guides/old.md | watersmeet remove ~/notes | "
-    "watersmeet remove https://example.org/docs/",
+    "watersmeet remove https://example.org/docs/ | watersmeet remove --all --dry-run",
 )
-@click.argument("identities", nargs=-1, required=True, metavar="DOC...")
+@click.argument("identities", nargs=-1, metavar="[DOC]...")
+@click.option("--all", "everything", is_flag=True, help="Remove all documents, folders and addresses.")
+@click.option("--dry-run", is_flag=True, help="Only count what would be removed.")
 @common
-def remove_command(identities: tuple[str, ...], index: str, as_json: bool, quiet: bool) -> None:
+def remove_command(
+    identities: tuple[str, ...], everything: bool, dry_run: bool, index: str, as_json: bool, quiet: bool
+) -> None:
     """Remove documents from the index, or a whole folder or address: by its path or address, its name or its prefix.
 
     The next sync adds a removed document again if its file still exists; a removed folder or address is no longer
-    synced. `watersmeet list --roots` shows them.
+    synced. `watersmeet list --roots` shows them. With --all nothing is left but registered servers, agents and skills.
     """
+    if everything == bool(identities):
+        raise ConfigError(
+            "--all removes everything, and so takes no names" if everything else "nothing was named",
+            "name documents or folders, or use --all",
+        )
     with opened(index) as engine:
-        removed = engine.remove(identities)
+        named = [root["root"] for root in engine.roots()] if everything else list(identities)
+        removed = count_removed(engine, named) if dry_run else engine.remove(named)
     if as_json:
-        print_json({"removed": removed})
+        print_json({"removed": removed, **({"dry_run": True} if dry_run else {})})
     elif not quiet:
-        print(f"removed {removed}")
+        print(f"would remove {removed}; nothing was removed: this was a dry run" if dry_run else f"removed {removed}")

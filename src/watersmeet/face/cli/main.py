@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from watersmeet.core.actor import by_program
 from watersmeet.core.errors import WatersmeetError
 from watersmeet.face.cli.misuse import check_text, check_values, nearest_command, usage_error, with_numbers
 from watersmeet.face.cli.streams import guard
@@ -38,6 +39,8 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "fetch": ("fetch", "Save the pages of a website as Markdown files, without indexing them."),
         "deepen": ("sync", "Make missing vectors now; sync, serve and mcp do it by themselves."),
         "remove": ("documents", "Remove documents from the index."),
+        "import": ("import_", "Take over the documents of another program's index."),
+        "clear": ("clear", "Delete the index, caches and settings of this user."),
         "watch": ("watch", "Keep the index up to date while files change."),
         "relocate": ("relocate", "Record that an indexed folder has moved."),
         "export": ("export", "Write a folder that serves the index alone, elsewhere."),
@@ -54,6 +57,11 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "enable": ("registry", "Show an entity in searches again."),
         "disable": ("registry", "Hide an entity from searches, but keep it registered."),
         "unregister": ("registry", "Remove an entity from the registry."),
+        "check-duplicates": ("registry_checks", "Show which registered entities records would repeat."),
+        "review": ("registry_checks", "List descriptions that have changed or look like instructions; accept them."),
+        "provenance": ("registry_checks", "Show where a registered entity came from, and when."),
+        "embeddings": ("registry_checks", "List entities and tools with a missing or stale vector."),
+        "reindex": ("registry_checks", "Make the documents and vectors of entities anew."),
         "pull": ("registry", "Bring the index up to date with the registry's database."),
     },
     "Quality": {
@@ -63,9 +71,11 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "classify": ("classify", "Classify a query."),
     },
     "Administration": {
-        "config": ("config", "Show the settings and where they come from."),
+        "init": ("init", "Write a settings file to begin with."),
+        "config": ("config", "Show the settings, or take over those of another program."),
         "trust": ("trust", "Trust the settings file of a folder."),
         "token": ("token", "Create, list and revoke access tokens for a server."),
+        "audit": ("audit", "Show who changed what, and when."),
         "uninstall": ("install", "Undo what install changed."),
         "completion": ("completion", "Print a shell completion script."),
     },
@@ -195,6 +205,7 @@ def main() -> None:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; every error is printed as a message with a hint."""
+    by_program("cli")
     try:
         return int(cli.main(args=arguments, standalone_mode=False) or 0)
     except SystemExit as error:

@@ -240,6 +240,8 @@ def _print_remarks(answer: Answer, explain: bool, quiet: bool) -> None:
     if explain and not quiet:
         steps = ", ".join(f"{name} {took:.1f} ms" for name, took in answer.timings.items())
         print(f"mode {answer.mode}, recipe {answer.recipe}: {steps}", file=sys.stderr)
+        counts = ", ".join(f"{name} {count}" for name, count in answer.counts.items())
+        print(f"candidates: {counts or 'none'}", file=sys.stderr)
     if not quiet:
         for name, reason in answer.silent.items():
             if explain or reason != ABSENT:

@@ -13,7 +13,7 @@ import click
 from watersmeet.core.errors import ConfigError, NoIndex, SourceProblem
 from watersmeet.engine.engine import Engine
 from watersmeet.engine.index.location import absolute, find_index, index_in, index_to_make
-from watersmeet.engine.settings.settings import RARE_TOOLS
+from watersmeet.engine.settings.settings import PREDECESSORS, RARE_TOOLS
 from watersmeet.face.cli.common import CACHE_NOTE, common, inside, loaded, not_empty
 from watersmeet.face.cli.streams import one_line
 
@@ -34,8 +34,24 @@ tool_flag = click.option(
     type=click.Choice(RARE_TOOLS),
     help="List this MCP tool too, as serve.tools does; the others are always listed.",
 )
+tools_of_flag = click.option(
+    "--tools-of",
+    "programs",
+    multiple=True,
+    type=click.Choice(PREDECESSORS),
+    help="Offer the MCP tools of this program too, by their names and parameters, as serve.tools_of does.",
+)
 watch_flag = click.option(
     "--no-watch", is_flag=True, help="Do not keep up with changes of the folders, as serve.watch = false does."
+)
+
+
+log_flag = click.option(
+    "--log-level",
+    type=click.Choice(("info", "debug")),
+    callback=lambda ctx, param, level: _log(level),
+    expose_value=False,
+    help="Log searches to standard error: info has counts, debug also the score of each result; never a query.",
 )
 
 
@@ -66,6 +82,8 @@ watch_flag = click.option(
 @deepen_flag
 @watch_flag
 @tool_flag
+@log_flag
+@tools_of_flag
 @common
 def serve_command(
     inside: str,
@@ -78,6 +96,7 @@ def serve_command(
     no_deepen: bool,
     no_watch: bool,
     tools: tuple[str, ...],
+    programs: tuple[str, ...],
     index: str,
     as_json: bool,
     quiet: bool,
@@ -100,7 +119,7 @@ def serve_command(
         service = _export_service(export, inside, index, allow_write)
         listening = listen(host, port)
     else:
-        engine = _engine(inside, index, allow_write, _flags(no_deepen, no_watch, tools), quiet)
+        engine = _engine(inside, index, allow_write, _flags(no_deepen, no_watch, tools, programs), quiet)
         listening = listen(host, port)
         from watersmeet.face.service import Service
 
@@ -126,6 +145,8 @@ def serve_command(
 @deepen_flag
 @watch_flag
 @tool_flag
+@log_flag
+@tools_of_flag
 @common
 def mcp_command(
     inside: str,
@@ -133,6 +154,7 @@ def mcp_command(
     no_deepen: bool,
     no_watch: bool,
     tools: tuple[str, ...],
+    programs: tuple[str, ...],
     index: str,
     as_json: bool,
     quiet: bool,
@@ -150,13 +172,20 @@ def mcp_command(
     from watersmeet.face.mcp.process import run
     from watersmeet.face.service import Service
 
-    engine = _engine(inside, index, True, _flags(no_deepen, no_watch, tools), quiet)
+    engine = _engine(inside, index, True, _flags(no_deepen, no_watch, tools, programs), quiet)
     service = Service(engine, inside=inside, allow_write=allow_write, say=_say)
     try:
         service.start()
         run(service)
     finally:
         service.close()
+
+
+def _log(level: str | None) -> None:
+    if level:
+        from watersmeet.engine.query.diagnostics import enable_log
+
+        enable_log(level)
 
 
 def _export_service(export: str, inside: str, index: str, allow_write: bool) -> ExportService:
@@ -191,10 +220,10 @@ def _say(text: str) -> None:
     print(f"watersmeet: {one_line(text)}", file=sys.stderr, flush=True)
 
 
-def _flags(no_deepen: bool, no_watch: bool, tools: tuple[str, ...]) -> dict[str, Any]:
+def _flags(no_deepen: bool, no_watch: bool, tools: tuple[str, ...], programs: tuple[str, ...]) -> dict[str, Any]:
     """Settings of the flags that switch background work off, and list further tools."""
     given: dict[str, Any] = {name: False for name, off in (("deepen", no_deepen), ("watch", no_watch)) if off}
-    given |= {"tools": list(tools)} if tools else {}
+    given |= {name: list(chosen) for name, chosen in (("tools", tools), ("tools_of", programs)) if chosen}
     return {"serve": given} if given else {}
 
 

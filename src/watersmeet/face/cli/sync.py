@@ -66,6 +66,12 @@ COUNTED = ("added", "changed", "moved", "removed", "unchanged")
 )
 @click.option("--exclude", multiple=True, metavar="GLOB", help="Leave out these files or folders.")
 @click.option(
+    "--recursive/--no-recursive",
+    default=True,
+    help="Also read the folders below; as a setting: source.folder.recursive.  [default: recursive]",
+)
+@click.option("--skip-known", is_flag=True, help="As always: files that are indexed and have not changed are not read.")
+@click.option(
     "--history", is_flag=True, help="Index the commits of these git repositories, in a collection of their own."
 )
 @click.option(
@@ -103,6 +109,8 @@ def sync_command(
     include: tuple[str, ...],
     formats: tuple[str, ...],
     exclude: tuple[str, ...],
+    recursive: bool,
+    skip_known: bool,
     history: bool,
     since: str,
     recreate: bool,
@@ -122,10 +130,8 @@ def sync_command(
     A URL that ends in a slash or has no file ending is a website: its pages below that path are read. Any other URL is
     one page or file. You can stop it at any time: what is committed is kept, and the next sync continues from there.
     """
-    flags = _glob_flags(paths, (*include, *globs_of_formats(formats)), exclude)
-    paths = _histories(paths, since) if history else paths
-    if since and not history:
-        raise ConfigError("--since limits a history", "add --history, or leave out --since")
+    flags = _folder_flags(paths, (*include, *globs_of_formats(formats)), exclude, recursive)
+    paths = _histories(paths, since, history)
     if no_vectors:
         flags["index"] = {"vectors": False}
     place = index_to_make(index)
@@ -148,14 +154,16 @@ def sync_command(
     if as_json:
         print_json(report.to_json())
     elif not quiet:
-        _print(report, place, beside)
-        _print_planned(report, later=no_deepen and not no_vectors)
+        print_report(report, place)
+        _print_planned(report, later=no_deepen and not no_vectors, kept=beside)
     _print_nothing(report, quiet)
     if refused:
         raise refused
 
 
-def _glob_flags(paths: tuple[str, ...], include: tuple[str, ...], exclude: tuple[str, ...]) -> dict[str, Any]:
+def _folder_flags(
+    paths: tuple[str, ...], include: tuple[str, ...], exclude: tuple[str, ...], recursive: bool
+) -> dict[str, Any]:
     """The settings that choose files."""
     globs = {key: check_globs(value) for key, value in (("include", include), ("exclude", exclude)) if value}
     if globs and (other := next((path for path in paths if is_address(path) and not path.startswith("git+")), "")):
@@ -163,11 +171,16 @@ def _glob_flags(paths: tuple[str, ...], include: tuple[str, ...], exclude: tuple
             f"--include, --exclude and --format are for folders and git+ addresses, not for {other}",
             "sync it by itself, without them",
         )
-    return {"source": {"folder": globs, "git": globs}} if globs else {}
+    folder = {**globs, **({} if recursive else {"recursive": False})}
+    return {"source": {"folder": folder, "git": globs}} if folder else {}
 
 
-def _histories(paths: tuple[str, ...], since: str) -> tuple[str, ...]:
-    """Addresses of the histories of repositories."""
+def _histories(paths: tuple[str, ...], since: str, history: bool) -> tuple[str, ...]:
+    """The paths, or with --history the addresses of the histories of repositories."""
+    if since and not history:
+        raise ConfigError("--since limits a history", "add --history, or leave out --since")
+    if not history:
+        return paths
     if not paths:
         raise ConfigError("no repository was given", "name one: `watersmeet sync PATH --history`")
     beginning = ""
@@ -211,7 +224,8 @@ def deepen_command(tiers: tuple[str, ...], yes: bool, index: str, as_json: bool,
             print_line(f"  warning: {item.path}: {item.reason}")
 
 
-def _print(report: SyncReport, place: str, beside: bool) -> None:
+def print_report(report: SyncReport, place: str) -> None:
+    """Print what a sync did."""
     counts = ", ".join(f"{getattr(report, name)} {name}" for name in COUNTED if getattr(report, name))
     print(f"{counts or 'nothing to index'} in {report.took_ms / 1000:.1f} s")
     for note in report.notes[:MAX_LISTED]:
@@ -227,8 +241,6 @@ def _print(report: SyncReport, place: str, beside: bool) -> None:
     if report.fresh:
         print_line(f"  not read, since it was read recently (--now reads it): {', '.join(report.fresh[:MAX_LISTED])}")
     print(f"{report.documents} documents, {report.chunks} chunks in {relative(place)}")
-    if beside:
-        print(KEPT)
 
 
 def _print_nothing(report: SyncReport, quiet: bool) -> None:
@@ -237,8 +249,10 @@ def _print_nothing(report: SyncReport, quiet: bool) -> None:
         print("nothing was indexed: every file was skipped", file=sys.stderr)
 
 
-def _print_planned(report: SyncReport, later: bool) -> None:
-    """What a dry run would have written; `later`: that deep vectors are left for later."""
+def _print_planned(report: SyncReport, later: bool, kept: bool) -> None:
+    """What a dry run would have written; `later`: that deep vectors are left for later; `kept`: the index before it."""
+    if kept:
+        print(KEPT)
     if report.planned is None:
         if later:
             print(f"no deep vectors yet: {BY_ITSELF}, `watersmeet deepen` at once")

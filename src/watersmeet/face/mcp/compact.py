@@ -30,6 +30,7 @@ _EXTRA = (
     "expansion",
     "facets",
     "timings",
+    "counts",
 )
 _RESULT = ("id", "document", "kind", "title", "headings", "path", "where", "lines", "text", "score")
 _RESULT_EXTRA = ("index", "why")

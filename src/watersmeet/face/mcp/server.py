@@ -16,11 +16,12 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from watersmeet import __version__
+from watersmeet.core.actor import Actor, acting, current_actor
 from watersmeet.core.errors import WatersmeetError, nearest
 from watersmeet.core.visibility import OWNER
 from watersmeet.engine.ask.reader import neutral
+from watersmeet.engine.settings.settings import PREDECESSORS, RARE_TOOLS
 from watersmeet.engine.sync.report import Progress, cancellable
-from watersmeet.face.backend_addresses import without_backends
 from watersmeet.face.crash_log import log_server_crash
 from watersmeet.face.mcp.resources import Context, Resources, as_protocol_error
 from watersmeet.face.mcp.tools import Call, tool_description, tools
@@ -28,11 +29,14 @@ from watersmeet.face.mcp.tools.documents import BUDGET
 from watersmeet.face.search import SearchParams, without_paths
 from watersmeet.face.service import Service
 from watersmeet.face.tokens import Caller
+from watersmeet.present.backend_addresses import without_backends
 from watersmeet.present.pack import pack
 
 LOCAL = Caller(OWNER, "write", "stdio", is_local=True)
 """The caller over stdio: the user who started the process."""
 
+INDEXFOUNDRY = PREDECESSORS[-1]
+"""The program whose tools are ours that are rarely listed."""
 PROMPT = "answer_with_citations"
 PROGRESS_SECONDS = 0.2
 
@@ -76,12 +80,13 @@ def make(service: Service, who: Callable[[Context], Caller] = lambda _: LOCAL, *
 def available_tools(service: Service, caller: Caller) -> list[str]:
     """Tools that a caller may call."""
     may_write = service.allow_write and caller.scope == "write"
-    return [name for name, tool in tools().items() if may_write or not tool.writes]
+    others = ("", *service.limits.tools_of)
+    return [name for name, tool in tools().items() if (may_write or not tool.writes) and tool.of in others]
 
 
 def listed_tools(service: Service, caller: Caller) -> list[str]:
     """Tools that a caller is told of: the usual ones, and those that the settings add."""
-    wanted = service.limits.tools
+    wanted = RARE_TOOLS if INDEXFOUNDRY in service.limits.tools_of else service.limits.tools
     return [name for name in available_tools(service, caller) if tools()[name].listed or name in wanted]
 
 
@@ -101,8 +106,7 @@ class _Handlers:
         caller = self._who(context)
         available = available_tools(self._service, caller)
         if params.name not in available:
-            hint = "it needs --allow-write" if params.name in tools() else nearest(params.name, available)
-            raise MCPError(types.INVALID_PARAMS, f"no tool called {params.name!r}; {hint}")
+            raise MCPError(types.INVALID_PARAMS, f"no tool called {params.name!r}; {_why_not(params.name, available)}")
         tool = tools()[params.name]
         try:
             arguments = tool.input_model.model_validate(params.arguments or {})
@@ -116,7 +120,10 @@ class _Handlers:
 
         start, status = time.perf_counter(), 200
         try:
-            structured, text = await self._service.run(work, tool.writes, tool.answers, sender.progress)
+            with acting(
+                caller.actor("mcp") if caller.token or not caller.is_local else Actor("mcp", current_actor().user)
+            ):
+                structured, text = await self._service.run(work, tool.writes, tool.answers, sender.progress)
             await sender.flush()
             structured = structured if caller.is_local else without_paths(structured)
             if caller.scope != "write":
@@ -158,6 +165,14 @@ class _Handlers:
         text = f"{RULES}\n\nQuestion: {values['question']}\n\n{passages}"
         message = types.PromptMessage(role="user", content=types.TextContent(text=text))
         return types.GetPromptResult(messages=[message])
+
+
+def _why_not(name: str, available: list[str]) -> str:
+    """What is needed to call a tool that is not available."""
+    spec = tools().get(name)
+    if spec is None:
+        return nearest(name, available)
+    return f"it needs --tools-of {spec.of}" if spec.of else "it needs --allow-write"
 
 
 def _failed(text: str) -> types.CallToolResult:

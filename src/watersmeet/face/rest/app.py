@@ -35,7 +35,17 @@ def make(
     log: AccessLog | None = None,
 ) -> Guard:
     """The whole application of `watersmeet serve`."""
-    from watersmeet.face.rest import answers, documents, health, index, page, reading, registry
+    from watersmeet.face.rest import (
+        answers,
+        documents,
+        federation,
+        health,
+        index,
+        page,
+        reading,
+        registry,
+        registry_checks,
+    )
 
     inner = FastAPI(
         title="watersmeet",
@@ -49,7 +59,7 @@ def make(
     endpoint = Endpoint(service, CALLER)
     inner.state.endpoint = endpoint
     inner.router.routes.append(Route("/mcp", endpoint))
-    for part in (documents, answers, registry, index, reading, health, page):
+    for part in (documents, answers, registry, registry_checks, index, reading, federation, health, page):
         inner.include_router(part.router)
     if service.is_export:
         from watersmeet.face.rest import export

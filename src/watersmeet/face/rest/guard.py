@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from watersmeet.core.actor import acting
 from watersmeet.core.errors import WatersmeetError
 from watersmeet.core.visibility import EVERYONE, Viewer
 from watersmeet.engine.settings.settings import ServeSettings
@@ -159,7 +160,8 @@ class Guard:
                     raise Refused(503, "the tokens cannot be read", "check tokens.json on the server") from None
                 whole = await self._body(scope, headers, receive)
                 if whole is not None:
-                    await self._app(scope, whole, send_with_headers)
+                    with acting(caller.actor("rest")):
+                        await self._app(scope, whole, send_with_headers)
             except Refused as refused:
                 if not status:
                     await problems.refusal(refused)(scope, receive, send_with_headers)

@@ -22,6 +22,9 @@ SearchText = Annotated[
 ]
 Address = Annotated[str, Path(description="the path of the entity in the registry", examples=["weather"])]
 IncludeFlag = Annotated[bool, Query()]
+MetadataFields = Annotated[
+    list[str], Query(max_length=50, description="only these fields of the metadata, with dots for inner ones")
+]
 
 
 @router.post(
@@ -32,10 +35,10 @@ IncludeFlag = Annotated[bool, Query()]
 )
 async def semantic(body: shapes.SemanticBody, request: Request) -> Response:
     """The best entities of all kinds, in groups, each server with those of its tools that match."""
-    who = caller(request).viewer
+    who = caller(request)
 
     def work(stop: Event) -> dict[str, Any]:
-        return service_of(request).entities(from_body(EntityRequest, body, viewer=who, stop=stop.is_set))
+        return service_of(request).entities(from_body(EntityRequest, body, **who.asks, stop=stop.is_set))
 
     return await answer(request, work)
 
@@ -44,10 +47,10 @@ async def semantic(body: shapes.SemanticBody, request: Request) -> Response:
     "/api/find-tools", response_model=shapes.Tools, responses=problem_responses(424), summary="Find tools for a task"
 )
 async def find_tools(request: Request, query: Annotated[shapes.ToolQuery, Query()]) -> Response:
-    who = caller(request).viewer
+    who = caller(request)
 
     def work(stop: Event) -> dict[str, Any]:
-        return service_of(request).find_tools(from_body(ToolRequest, query, viewer=who, stop=stop.is_set))
+        return service_of(request).find_tools(from_body(ToolRequest, query, **who.asks, stop=stop.is_set))
 
     return await answer(request, work)
 
@@ -59,6 +62,7 @@ def _listing(path: str, kind: str, name: str, shape: type[Any]) -> None:
         include_deprecated: IncludeFlag = False,
         include_draft: IncludeFlag = False,
         include_disabled: IncludeFlag = False,
+        metadata_fields: MetadataFields = [],  # noqa: B006 - FastAPI copies it
     ) -> Response:
         who = caller(request).viewer
         include = {
@@ -68,7 +72,8 @@ def _listing(path: str, kind: str, name: str, shape: type[Any]) -> None:
         }
 
         def work(_: object) -> dict[str, Any]:
-            found = service_of(request).engine.registry.listing(kind, query, who, **include)
+            registry = service_of(request).engine.registry
+            found = registry.listing(kind, query, who, metadata_fields=metadata_fields, **include)
             return {name: found, "total": len(found)}
 
         return await answer(request, work)

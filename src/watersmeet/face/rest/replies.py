@@ -13,13 +13,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from watersmeet.core.errors import nearest
-from watersmeet.face.backend_addresses import without_backends
 from watersmeet.face.rest import problems
 from watersmeet.face.rest.guard import CALLER
 from watersmeet.face.rest.problems import Refused
 from watersmeet.face.search import without_paths
 from watersmeet.face.service import Service
 from watersmeet.face.tokens import Caller
+from watersmeet.present.backend_addresses import without_backends
 
 JSON = "application/json"
 GONE = 499

@@ -50,6 +50,7 @@ function badges(entity) {
   const tags = entity.tags ?? [];
   return [entity.status && entity.status !== "active" ? badge(entity.status, true) : null,
     entity.is_enabled === false ? badge("disabled", true) : null,
+    ...(entity.review ?? []).map((reason) => badge(`to be reviewed: ${reason}`, true)),
     entity.visibility && entity.visibility !== "public" ? badge(entity.visibility) : null,
     typeof entity.version === "string" ? badge(entity.version && `version ${entity.version}`) : null,
     "num_tools" in entity ? badge(entity.num_tools ? plural(entity.num_tools, "tool") : "lists no tools") : null,

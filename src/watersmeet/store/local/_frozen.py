@@ -14,10 +14,8 @@ from collections.abc import Mapping
 from functools import cache
 
 from watersmeet.core.errors import IndexDamaged, IndexMismatch
-from watersmeet.core.index import CURRENT_TIERS, NEXT_TIERS
+from watersmeet.core.index import CURRENT_TIERS, FROZEN, NEXT_TIERS
 
-FROZEN = "frozen"
-"""Name of the file that marks an index as frozen."""
 HINT = "export it again, or get another copy"
 MAX_VALUE_BYTES = 200_000_000
 """Longest text or blob that is read from a frozen catalogue."""

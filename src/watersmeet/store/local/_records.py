@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from watersmeet.core.entities import SOURCE, TOOL
+from watersmeet.core.entities import ORIGIN, SOURCE, TOOL
 from watersmeet.core.errors import IndexDamaged, VersionConflict
 from watersmeet.core.names import is_text
 from watersmeet.core.registry_records import RecordChange, Stored
@@ -80,7 +80,7 @@ def record_of(fields: str | bytes) -> dict[str, Any] | None:
     """The record in the fields of a document, with its source entry."""
     found = json.loads(fields)
     record: dict[str, Any] | None = found.get("record")
-    return {**record, SOURCE: found[SOURCE]} if record and SOURCE in found else record
+    return {**record, **{key: found[key] for key in (SOURCE, ORIGIN) if key in found}} if record else record
 
 
 def write(db: sqlite3.Connection, path: str, record: Mapping[str, Any] | None, version: int) -> None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import glob
 import os
+import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from watersmeet.core.files import tighten
 from watersmeet.core.locks import FileLock
@@ -28,6 +29,7 @@ INDEX_FILE_PREFIXES = (
     "concept_vocabulary",
     "calibration.",
     "searched.jsonl",
+    "audit.jsonl",
     "languages.json",
     "embed_first",
     "private_vocabulary",
@@ -122,7 +124,25 @@ def await_readers(folder: str, lock: WriterLock, wait: float) -> None:
 
 def tighten_index(folder: str) -> None:
     """Makes the files of an index readable by its owner only. With other files in it, the folder's mode stays."""
-    tighten(
-        folder,
-        lambda name: name in (".gitignore", "dataset.json") or name.removeprefix(".").startswith(INDEX_FILE_PREFIXES),
-    )
+    tighten(folder, is_index_file)
+
+
+def is_index_file(name: str) -> bool:
+    """Whether a file or folder of this name, in the folder of an index, is part of it."""
+    return name in (".gitignore", "dataset.json") or name.removeprefix(".").startswith(INDEX_FILE_PREFIXES)
+
+
+def delete_index(folder: str, catalogue: str, wait: float) -> None:
+    """Delete the files of an index, and its folder if nothing else is in it. `IndexBusy` while somebody writes.
+
+    The catalogue goes first: without it, the rest is no index."""
+    with writer_lock(folder, wait):
+        names = [name for name in os.listdir(folder) if is_index_file(name) and name not in (FILE, QUEUE)]
+        for name in sorted(names, key=lambda name: (not name.startswith(catalogue), name)):
+            path = os.path.join(folder, name)
+            shutil.rmtree(path) if os.path.isdir(path) and not os.path.islink(path) else os.unlink(path)
+    for name in (FILE, QUEUE):
+        with suppress(FileNotFoundError):
+            os.unlink(os.path.join(folder, name))
+    with suppress(OSError):  # something else is in it
+        os.rmdir(folder)

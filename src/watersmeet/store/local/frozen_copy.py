@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 from watersmeet.common.redaction import shown
 from watersmeet.core.errors import IndexProblem
 from watersmeet.core.files import make_private, private
-from watersmeet.core.index import CURRENT_TIERS, NEXT_TIERS, CopiedIndex, Tier
+from watersmeet.core.index import CURRENT_TIERS, FROZEN, NEXT_TIERS, CopiedIndex, Tier
 from watersmeet.core.model import ANY, Condition
 from watersmeet.core.text_fields import FORM
 from watersmeet.core.visibility import EVERYONE, audience_gates, is_restricted
-from watersmeet.store.local import _counts, _frozen
+from watersmeet.store.local import _counts
 from watersmeet.store.local._checksums import seal, seal_meta, unsound
 from watersmeet.store.local._connect import sqlite_errors
 from watersmeet.store.local._private_words import PUBLIC_TEXT
@@ -79,7 +79,7 @@ def freeze(folder: str) -> None:
         for pragma in ("PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA journal_mode = DELETE", "VACUUM"):
             catalogue.db.execute(pragma).fetchall()
     _remove_locks(folder)
-    with open(os.path.join(folder, _frozen.FROZEN), "x", encoding="utf8", opener=private) as file:
+    with open(os.path.join(folder, FROZEN), "x", encoding="utf8", opener=private) as file:
         file.write("This index is a copy and is never written again.\n")
 
 

@@ -110,6 +110,14 @@ class Local:
             self._tighten_cache()
             yield writer
 
+    def delete(self, wait: float) -> None:
+        """Delete the files of the index."""
+        from watersmeet.store.local._turns import delete_index
+
+        self._refuse_frozen()
+        self.close()
+        delete_index(self.place, FILE, wait)
+
     def preview(self) -> AbstractContextManager[Preview]:
         from watersmeet.store.local.preview import open_preview
 

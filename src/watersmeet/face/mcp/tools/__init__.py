@@ -51,6 +51,7 @@ class ToolSpec:
     writes: bool = False
     answers: bool = False  # may take as long as a chat model does
     listed: bool = True  # otherwise it is listed only on request; it can be called all the same
+    of: str = ""  # the program whose tool it is: it is offered only if `serve.tools_of` names that
 
 
 def plain(found: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
@@ -61,7 +62,7 @@ def plain(found: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
 def tools() -> Mapping[str, ToolSpec]:
     """All tools of this folder, by name; those that write come last."""
     found: dict[str, ToolSpec] = {}
-    for module in iter_modules(__path__):
+    for module in (one for one in iter_modules(__path__) if not one.name.startswith("_")):
         found |= import_module(f"{__name__}.{module.name}").TOOLS
     first = {name: found.pop(name) for name in FIRST}
     return {**first, **dict(sorted(found.items(), key=lambda one: one[1].writes))}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import AliasChoices, Field
 
 from watersmeet.core.errors import ConfigError, NoIndex, NotFound, WatersmeetError
 from watersmeet.face import shapes
@@ -25,7 +25,9 @@ class ProjectExport(Body):
 class ProjectQuery(Body):
     query: shapes.Query
     name: Name | None = Field(None, description="the export to search; none: the index of this server")
-    top_n: int = Field(10, ge=1, le=100, description="how many results")
+    top_n: int = Field(
+        10, ge=1, le=100, validation_alias=AliasChoices("top_n", "top_k"), description="how many results"
+    )
     mode: Annotated[str, Field(max_length=20)] = ""
 
 

