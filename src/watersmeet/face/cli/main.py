@@ -45,6 +45,9 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "relocate": ("relocate", "Record that an indexed folder has moved."),
         "export": ("export", "Write a folder that serves the index alone, elsewhere."),
         "push": ("push", "Move the index to PostgreSQL and Qdrant."),
+        "rollback": ("rollback", "Take back the index that there was before sync --recreate."),
+        "backup": ("backup", "Write the whole index into one file, while it is used."),
+        "restore": ("backup", "Make an index from a backup."),
         "doctor": ("status", "Check the index for problems."),
     },
     "Registry": {
