@@ -39,6 +39,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "remove": ("documents", "Remove documents from the index."),
         "watch": ("watch", "Keep the index up to date while files change."),
         "relocate": ("relocate", "Record that an indexed folder has moved."),
+        "work": ("work", "Take jobs of an index on servers: read roots, make vectors, tidy up."),
         "export": ("export", "Write a folder that serves the index alone, elsewhere."),
         "push": ("push", "Move the index to PostgreSQL and Qdrant."),
         "doctor": ("status", "Check the index for problems."),

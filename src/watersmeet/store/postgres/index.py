@@ -26,6 +26,7 @@ from watersmeet.store.qdrant.nodes import Nodes
 from watersmeet.store.qdrant.points import Qdrant, Shape
 
 if TYPE_CHECKING:
+    from watersmeet.core.queue import Queue
     from watersmeet.core.writing import Bookkeeping, KnownRoot, Preview, Root, WriterOptions
     from watersmeet.store.postgres.receiver import PostgresReceiver
     from watersmeet.store.postgres.writer import PostgresWriter
@@ -170,6 +171,13 @@ class Postgres:
             catalogue = Catalogue(generation, db, self.place)
             catalogue.lease = lease
             yield catalogue
+
+    def queue(self) -> Queue:
+        """The jobs of this index, for any number of workers."""
+        from watersmeet.store.postgres.queue import PostgresQueue
+
+        self.make_lasting()
+        return PostgresQueue(self.lasting)
 
     @contextmanager
     def alone(self, work: str) -> Iterator[None]:
