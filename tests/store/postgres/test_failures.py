@@ -12,6 +12,7 @@ from clusters import NOT_RUN, Qdrant, missing, restart_postgres, running
 from engine_filling import EngineFilling
 from watersmeet import Engine
 from watersmeet.core.errors import DatabaseDown, DatabaseProblem, WatersmeetError
+from watersmeet.core.index import Check
 from watersmeet.core.model import Request
 from watersmeet.engine.settings.settings import load
 from watersmeet.store.qdrant.nodes import Nodes
@@ -32,6 +33,11 @@ def found(engine: Engine) -> tuple[list[str], set[str]]:
     return [result.document for result in answer.results], {failure.by for failure in answer.failures}
 
 
+def servers(filling: EngineFilling) -> list[Check]:
+    """What `/ready` asks."""
+    return filling.index.servers()  # type: ignore[attr-defined] # of an index on servers
+
+
 def eventually(engine: Engine, wanted: tuple[list[str], set[str]]) -> None:
     end = time.monotonic() + 60
     while True:
@@ -49,6 +55,7 @@ def test_a_dead_qdrant_is_a_named_failure_until_it_answers(filling: EngineFillin
     qdrant = running().qdrant
     with Engine(filling.index, load(environ={"WATERSMEET__INDEX__VECTORS": "false"})) as engine:
         assert found(engine) == (["a.md"], set())
+        assert [(one.name, one.ok) for one in servers(filling)] == [("PostgreSQL", True), ("Qdrant", True)]
         qdrant.kill()
         try:
             answer = engine.search(Request("pier"))
@@ -56,6 +63,7 @@ def test_a_dead_qdrant_is_a_named_failure_until_it_answers(filling: EngineFillin
             assert "Qdrant" in answer.failures[0].reason
             assert answer.failures[0].hint
             assert [check.name for check in filling.index.check() if not check.ok][:1] == ["text store"]
+            assert [(one.name, one.ok) for one in servers(filling)] == [("PostgreSQL", True), ("Qdrant", False)]
         finally:
             qdrant.start()
         eventually(engine, (["a.md"], set()))

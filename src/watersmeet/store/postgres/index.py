@@ -248,6 +248,12 @@ class Postgres:
 
         return check_index(self._o, self.place)
 
+    def servers(self) -> list[Check]:
+        """Whether PostgreSQL and Qdrant answer, for the readiness of a server."""
+        from watersmeet.store.postgres.health import check_servers
+
+        return check_servers(self._o)
+
     def size_bytes(self) -> int:
         from watersmeet.store.postgres.health import size_of
 
